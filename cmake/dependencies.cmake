@@ -6,8 +6,13 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h REQUIRED)
+# volk comes as one header and one source file; not every distribution builds it into a library.
 find_path(VOLK_INCLUDE_DIR volk.h REQUIRED)
-find_library(VOLK_LIBRARY volk REQUIRED)
+find_file(VOLK_SOURCE volk.c HINTS ${VOLK_INCLUDE_DIR} REQUIRED)
+add_library(mulciber_volk STATIC ${VOLK_SOURCE})
+target_include_directories(mulciber_volk SYSTEM PUBLIC ${VOLK_INCLUDE_DIR} ${VULKAN_INCLUDE_DIR})
+target_compile_definitions(mulciber_volk PUBLIC VK_NO_PROTOTYPES)
+target_link_libraries(mulciber_volk PUBLIC ${CMAKE_DL_LIBS})
 
 find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
 find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
