@@ -1,0 +1,181 @@
+// The rules of the source tree itself: includes point only rightwards
+// (apps -> models -> layers -> runtime -> shaders), and tracked text is free of host names of
+// package registries and of anybody's home folder.
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/support.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_folder(std::string_view path) {
+  const size_t slash = path.find('/');
+  return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash));
+}
+
+// Position in the chain; a file may include files of its own position and of lower ones.
+std::optional<int> rank(const std::string& folder) {
+  constexpr std::array<std::string_view, 5> kChain = {"shaders", "runtime", "layers", "models",
+                                                      "apps"};
+  for (size_t i = 0; i < kChain.size(); ++i)
+    if (folder == kChain[i]) return static_cast<int>(i);
+  return std::nullopt;
+}
+
+/// What is wrong with `file` including `included` (both from the repository root); empty if
+/// nothing.
+std::string include_problem(const std::string& file, const std::string& included) {
+  const std::string from = first_folder(file), to = first_folder(included);
+  const std::string arrow = file + " includes " + included + ": ";
+  if (from == "include" && (rank(to) || to == "conformance"))
+    return arrow + "public headers stand alone";
+  if (to == "tests" && from != "tests") return arrow + "only tests use tests";
+  if (to == "conformance" && from != "conformance" && from != "apps" && from != "tests")
+    return arrow + "only apps and tests use conformance";
+  if (!rank(to)) return {};
+  if (from == "conformance")
+    return *rank(to) <= *rank("layers") ? "" : arrow + "conformance stops at layers";
+  if (rank(from) && *rank(to) > *rank(from)) return arrow + to + " is above " + from;
+  return {};
+}
+
+std::vector<std::string> quoted_includes(const std::string& text) {
+  static const std::regex kInclude("(^|\n)[ \t]*#[ \t]*include[ \t]*\"([^\"]+)\"");
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), kInclude), end; it != end; ++it)
+    found.push_back((*it)[2]);
+  return found;
+}
+
+/// The first piece of `text` that does not belong in a public repository; empty if there is none.
+std::string private_text(const std::string& text) {
+  // Every name is split in two, so that this file passes its own check.
+  static const std::regex kForbidden(
+      "deb\\.debian"
+      "\\.org|security\\.debian"
+      "\\.org|snapshot\\.debian"
+      "\\.org|archive\\.ubuntu"
+      "\\.com|pypi"
+      "\\.org|files\\.pythonhosted"
+      "\\.org|registry\\.npmjs"
+      "\\.org|crates"
+      "\\.io|proxy\\.golang"
+      "\\.org|conda\\.anaconda"
+      "\\.org|/ho"
+      "me/[A-Za-z0-9_.-]+|/Us"
+      "ers/[A-Za-z0-9_.-]+|/ro"
+      "ot/[A-Za-z0-9_.-]+");
+  std::smatch match;
+  return std::regex_search(text, match, kForbidden) ? match.str() : std::string();
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What git tracks; in a source archive without .git, every file outside build folders.
+std::vector<std::string> tracked_files() {
+  std::vector<std::string> files;
+  const std::string command =
+      "git -C '" + mulciber::tests::source_dir().string() + "' ls-files -z 2>/dev/null";
+  if (std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose); pipe) {
+    std::string name;
+    for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) {
+      if (c != '\0') {
+        name.push_back(static_cast<char>(c));
+        continue;
+      }
+      if (fs::is_regular_file(mulciber::tests::source_dir() / name)) files.push_back(name);
+      name.clear();
+    }
+  }
+  if (!files.empty()) return files;
+  for (fs::recursive_directory_iterator it(mulciber::tests::source_dir()), end; it != end; ++it) {
+    const std::string name = it->path().filename().string();
+    if (it->is_directory() && (name.rfind("build", 0) == 0 || name[0] == '.'))
+      it.disable_recursion_pending();
+    else if (it->is_regular_file())
+      files.push_back(fs::relative(it->path(), mulciber::tests::source_dir()).string());
+  }
+  return files;
+}
+
+bool is_source(const std::string& file) {
+  static const std::array<std::string_view, 6> kEndings = {".h",    ".cpp", ".comp",
+                                                           ".glsl", ".hpp", ".def"};
+  for (std::string_view ending : kEndings)
+    if (file.size() > ending.size() && file.ends_with(ending)) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the layering check tells rightward from leftward includes", "[layering]") {
+  CHECK(include_problem("apps/translate.cpp", "models/marian.h").empty());
+  CHECK(include_problem("models/marian.cpp", "layers/linear.h").empty());
+  CHECK(include_problem("layers/linear.cpp", "runtime/program.h").empty());
+  CHECK(include_problem("runtime/ops/matmul.h", "shaders/matmul.h").empty());
+  CHECK(include_problem("runtime/device.cpp", "mulciber/error.h").empty());
+  CHECK(include_problem("apps/bench.cpp", "conformance/cases.h").empty());
+  CHECK(include_problem("conformance/cases.h", "layers/linear.h").empty());
+
+  CHECK_FALSE(include_problem("runtime/device.cpp", "layers/linear.h").empty());
+  CHECK_FALSE(include_problem("layers/linear.cpp", "models/marian.h").empty());
+  CHECK_FALSE(include_problem("models/marian.cpp", "apps/translate.h").empty());
+  CHECK_FALSE(include_problem("shaders/matmul.h", "runtime/tensor.h").empty());
+  CHECK_FALSE(include_problem("models/marian.cpp", "conformance/reference.h").empty());
+  CHECK_FALSE(include_problem("conformance/cases.cpp", "models/marian.h").empty());
+  CHECK_FALSE(include_problem("include/mulciber/mulciber.h", "runtime/device.h").empty());
+  CHECK_FALSE(include_problem("runtime/device.cpp", "tests/support.h").empty());
+}
+
+TEST_CASE("includes are found wherever the preprocessor finds them", "[layering]") {
+  const std::string text = "#include \"a/b.h\"\n  #  include \"c.h\"\n#include <vector>\n";
+  CHECK(quoted_includes(text) == std::vector<std::string>{"a/b.h", "c.h"});
+}
+
+TEST_CASE("includes point only rightwards", "[layering]") {
+  size_t checked = 0;
+  std::string problems;
+  for (const std::string& file : tracked_files()) {
+    if (!is_source(file)) continue;
+    for (const std::string& included :
+         quoted_includes(read_text(mulciber::tests::source_dir() / file))) {
+      ++checked;
+      if (std::string problem = include_problem(file, included); !problem.empty())
+        problems += problem + "\n";
+    }
+  }
+  CHECK(problems == "");
+  CHECK(checked > 50);
+}
+
+TEST_CASE("tracked text names no package registry and no home folder", "[layering]") {
+  CHECK(private_text(std::string("see https://py") + "pi.org/project/x") ==
+        std::string("py") + "pi.org");
+  CHECK(private_text(std::string("cat /ho") + "me/ada/model.gguf") ==
+        std::string("/ho") + "me/ada");
+  CHECK(private_text("cmake -S . -B build && /usr/bin/true").empty());
+
+  std::string problems;
+  for (const std::string& file : tracked_files()) {
+    const std::string text = read_text(mulciber::tests::source_dir() / file);
+    if (text.find('\0') != std::string::npos) continue;  // binary
+    if (std::string piece = private_text(text); !piece.empty())
+      problems += file + ": " + piece + "\n";
+  }
+  CHECK(problems == "");
+}

@@ -1,0 +1,53 @@
+// Where test data lies, and files that vanish with the test that made them.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace mulciber::tests {
+
+/// Small files that are part of the repository (tests/data).
+inline std::filesystem::path data_dir() {
+  return MULCIBER_TEST_DATA;
+}
+
+/// The repository root.
+inline std::filesystem::path source_dir() {
+  return MULCIBER_SOURCE_DIR;
+}
+
+/// The reference models named by MULCIBER_FIXTURES; empty when they are not there, and then the
+/// test should MULCIBER_SKIP.
+inline std::filesystem::path fixtures_dir() {
+  const char* value = std::getenv("MULCIBER_FIXTURES");
+  if (value == nullptr || !std::filesystem::is_directory(value)) return {};
+  return value;
+}
+
+/// A fresh empty folder, removed with everything in it at the end of the scope.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "mulciber-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw std::system_error(errno, std::generic_category(), "mkdtemp " + name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace mulciber::tests

@@ -1,0 +1,82 @@
+// Runs the test cases and ends with one line, "N passed, N failed, N skipped", and the reason of
+// every skip. MULCIBER_TEST_SUMMARY names a file that gets the three numbers appended as a line,
+// for scripts that add up several runs.
+#define CATCH_CONFIG_RUNNER
+#include "tests/catch.h"
+
+#if __has_include(<catch2/catch_session.hpp>)
+#include <catch2/catch_session.hpp>
+#include <catch2/catch_test_case_info.hpp>
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
+using ListenerBase = Catch::EventListenerBase;
+#else
+using ListenerBase = Catch::TestEventListenerBase;
+#endif
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+namespace {
+
+struct Summary {
+  int passed = 0;
+  int failed = 0;
+  std::string current_skip;
+  std::vector<std::pair<std::string, std::string>> skipped;  // test case, reason
+};
+
+Summary& summary() {
+  static Summary instance;
+  return instance;
+}
+
+// TestCaseStats holds its test case by value in Catch2 version 2 and by pointer in version 3.
+[[maybe_unused]] const std::string& name_of(const Catch::TestCaseInfo& info) {
+  return info.name;
+}
+[[maybe_unused]] const std::string& name_of(const Catch::TestCaseInfo* info) {
+  return info->name;
+}
+
+struct CountingListener : ListenerBase {
+  using ListenerBase::ListenerBase;
+
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    ListenerBase::testCaseEnded(stats);
+    Summary& counts = summary();
+    if (stats.totals.testCases.failed > 0) {
+      ++counts.failed;
+    } else if (!counts.current_skip.empty()) {
+      counts.skipped.emplace_back(name_of(stats.testInfo), counts.current_skip);
+    } else {
+      ++counts.passed;
+    }
+    counts.current_skip.clear();
+  }
+};
+
+CATCH_REGISTER_LISTENER(CountingListener)
+
+}  // namespace
+
+void mulciber::tests::skip(std::string reason) {
+  summary().current_skip = std::move(reason);
+}
+
+int main(int argc, char** argv) {
+  const int result = Catch::Session().run(argc, argv);
+  const Summary& counts = summary();
+  if (counts.passed + counts.failed + counts.skipped.size() == 0) return result;
+  for (const auto& [name, reason] : counts.skipped)
+    std::cout << "skipped: " << name << ": " << reason << '\n';
+  std::cout << counts.passed << " passed, " << counts.failed << " failed, " << counts.skipped.size()
+            << " skipped\n";
+  if (const char* path = std::getenv("MULCIBER_TEST_SUMMARY"))
+    std::ofstream(path, std::ios::app)
+        << counts.passed << ' ' << counts.failed << ' ' << counts.skipped.size() << '\n';
+  return result;
+}
