@@ -1,0 +1,117 @@
+// What a device can do: features, limits, subgroups, memory and matrix types in one struct, after the
+// masks of --limits and the driver workarounds of quirks.cpp. The only place that knows a vendor.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <volk.h>
+
+namespace mulciber {
+
+/// Features a kernel row may need, as bits. Names for people are in feature_names().
+enum Feature : uint32_t {
+  kNothing = 0,
+  kFloat16 = 1u << 0,              // 16-bit arithmetic
+  kStorage16 = 1u << 1,            // 16-bit types in storage buffers
+  kStorage8 = 1u << 2,             // 8-bit types in storage buffers
+  kSubgroupArithmetic = 1u << 3,   // subgroupAdd, subgroupMax in compute
+  kSubgroupShuffle = 1u << 4,      // subgroupShuffle, subgroupShuffleXor in compute
+  kBufferAddress = 1u << 5,        // buffer device addresses
+  kCooperativeMatrix = 1u << 6,    // VK_KHR_cooperative_matrix at all; matrix_types lists the shapes
+  kMatrix16x16x16F16 = 1u << 7,    // ... 16x16x16, f16 operands, f32 accumulator, subgroup scope
+  kMatrix8x8x8F16 = 1u << 8,       // ... 8x8x8, likewise
+  kSubgroupSizeControl = 1u << 9,  // a required subgroup size and full subgroups
+  // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from running.
+  kGpu = 1u << 16,                 // hardware: coalesced loads, shared memory pays
+  kCpu = 1u << 17,                 // a software driver: lanes are SIMD lanes, barriers are costly
+  kFastAddress = 1u << 18,         // software driver on which buffer addresses beat descriptors
+  kUniformLoads = 1u << 19,        // software driver that turns uniform loads into scalar broadcasts
+};
+using FeatureSet = uint32_t;
+constexpr FeatureSet kAnyDevice = kNothing;
+
+struct FeatureName {
+  Feature feature;
+  const char* name;  // "16-bit storage"
+  const char* mask;  // --limits word that takes it away, "no-16bit-storage"; null for traits
+};
+const std::vector<FeatureName>& feature_names();
+/// "16-bit storage, subgroup shuffle": the features of a set, for messages.
+std::string describe_features(FeatureSet features);
+
+enum class DeviceKind { kDiscrete, kIntegrated, kVirtual, kSoftware };
+const char* name_of(DeviceKind kind);
+
+struct MatrixType {
+  uint32_t m, n, k;
+  uint32_t a, b, c, result;  // VkComponentTypeKHR: 0 is f16, 1 is f32
+  bool subgroup_scope;
+};
+
+struct MemoryHeap {
+  uint64_t size;    // bytes
+  uint64_t budget;  // bytes this process may use now; equals size without VK_EXT_memory_budget
+  bool device_local;
+  bool host_visible;  // some type of the heap is host-visible and coherent
+};
+
+struct Capabilities {
+  std::string name;
+  std::string driver_name;
+  std::string driver_info;
+  VkDriverId driver_id = VkDriverId(0);
+  /// Driver version as (major, minor, patch), read from driver_info where the packed number is not the
+  /// driver's own (Mesa's software drivers).
+  std::array<uint32_t, 3> driver_version = {};
+  uint32_t packed_driver_version = 0;
+  uint32_t api_version = 0;
+  uint32_t vendor_id = 0;
+  uint32_t device_id = 0;
+  std::array<uint8_t, VK_UUID_SIZE> pipeline_cache_uuid = {};
+  DeviceKind kind = DeviceKind::kVirtual;
+
+  FeatureSet features = kNothing;
+  std::vector<std::string> denied_rows;  // kernel rows a workaround forbids, with `denied_reasons`
+  std::vector<std::string> denied_reasons;
+  std::vector<std::string> applied_limits;
+
+  uint64_t max_storage_range = 0;     // bytes one descriptor may cover
+  uint64_t max_allocation = 0;        // bytes
+  uint32_t max_push_constants = 0;    // bytes
+  uint32_t max_shared_memory = 0;     // bytes per workgroup
+  uint32_t max_invocations = 0;       // per workgroup
+  uint32_t max_local_size = 0;        // along x
+  std::array<uint32_t, 3> max_groups = {};
+  uint32_t max_storage_buffers = 0;   // per shader stage
+  uint64_t storage_alignment = 0;     // of descriptor offsets, bytes
+  uint32_t subgroup_size = 0;
+  uint32_t min_subgroup_size = 0;
+  uint32_t max_subgroup_size = 0;
+  uint32_t compute_units = 0;         // 0 when the driver does not say
+  double timestamp_period = 0;        // nanoseconds per tick; 0: no timestamps on the compute queue
+  uint32_t timestamp_bits = 0;
+  bool host_visible_device_memory = false;  // weights can be written straight into device memory
+  bool timeline_semaphores = false;
+  std::vector<MatrixType> matrix_types;
+  std::vector<MemoryHeap> heaps;
+
+  bool has(FeatureSet needed) const { return (features & needed) == needed; }
+};
+
+/// Reads everything from the driver. `instance_version` bounds which structures may be asked for.
+Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version);
+
+/// Takes capabilities away: a comma-separated list of masks such as "no-fp16,shared=16384,storage=1M"
+/// or a preset such as "android-2021". Throws DeviceError naming the words that are known.
+void apply_limits(Capabilities& capabilities, std::string_view limits);
+/// The words that apply_limits knows, each with one line of explanation.
+std::vector<std::pair<std::string, std::string>> known_limits();
+
+/// Applies the workarounds of quirks.cpp that match the driver.
+void apply_quirks(Capabilities& capabilities);
+
+}  // namespace mulciber

@@ -1,0 +1,113 @@
+// A Vulkan device: choice, creation, submission, and the objects that live as long as it does.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <volk.h>
+
+#include "mulciber/error.h"
+#include "runtime/capabilities.h"
+#include "runtime/memory.h"
+
+namespace mulciber {
+
+class PipelineCache;
+class Profiler;
+
+struct DeviceSettings {
+  std::string device;           // index, part of a name, or "" for the best (hardware before software)
+  std::string limits;           // masks of --limits; added to the environment's MULCIBER_LIMITS
+  bool validate = false;        // the Khronos validation layer with synchronization validation
+  bool profile = false;         // timestamps around every node
+  std::string cache_folder;     // "" : the user's cache folder
+  double submission_ms = 100;   // longest a submission is expected to keep the device busy
+};
+
+/// Everything the runtime does that a decode step must not do, counted, so that a test can look.
+struct Counters {
+  std::atomic<uint64_t> allocations{0};         // device memory handed out
+  std::atomic<uint64_t> command_buffers{0};     // recorded
+  std::atomic<uint64_t> descriptor_writes{0};
+  std::atomic<uint64_t> pipelines{0};           // created
+  std::atomic<uint64_t> submissions{0};
+  std::atomic<uint64_t> host_waits{0};
+};
+
+/// A submission to wait for; tickets of one device complete in order.
+using Ticket = uint64_t;
+
+class Device {
+ public:
+  /// Capabilities of every device, best first, in the order that indices name them.
+  /// Throws DeviceError when there is no Vulkan loader or no driver.
+  static std::vector<Capabilities> enumerate(const DeviceSettings& settings);
+  /// Throws DeviceError when nothing matches, naming what is there.
+  static std::unique_ptr<Device> open(const DeviceSettings& settings);
+  ~Device();
+
+  const Capabilities& capabilities() const { return capabilities_; }
+  const DeviceSettings& settings() const { return settings_; }
+  Allocator& memory() { return *memory_; }
+  PipelineCache& pipelines() { return *pipelines_; }
+  /// Null unless DeviceSettings::profile.
+  Profiler* profiler() { return profiler_.get(); }
+  Counters& counters() { return counters_; }
+
+  /// Submits command buffers in order, after everything submitted before. Returns at once.
+  Ticket submit(std::span<const VkCommandBuffer> commands);
+  /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost or
+  /// does not answer for 60 s; from then on every call throws it.
+  void wait(Ticket ticket);
+  bool finished(Ticket ticket);
+  void wait_idle();
+  /// Throws the sticky error if the device was lost before.
+  void require_alive() const;
+  /// Turns a VkResult into the typed error; records a lost device. `what`: the call, for the message.
+  void check(VkResult result, const char* what);
+
+  /// Validation messages so far (empty without `validate`).
+  std::vector<std::string> validation_messages() const;
+
+  VkDevice handle() const { return device_; }
+  VkPhysicalDevice physical() const { return physical_; }
+  uint32_t queue_family() const { return queue_family_; }
+  const VolkDeviceTable& vk() const { return vk_; }
+  VkCommandBuffer allocate_command_buffer();
+  void free_command_buffers(std::span<const VkCommandBuffer> commands);
+
+ private:
+  Device() = default;
+  void create(VkPhysicalDevice physical);
+
+  DeviceSettings settings_;
+  Capabilities capabilities_;
+  Counters counters_;
+  std::shared_ptr<struct InstanceHandle> instance_;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  uint32_t queue_family_ = 0;
+  VolkDeviceTable vk_{};
+  VkCommandPool command_pool_ = VK_NULL_HANDLE;
+
+  std::mutex submit_mutex_;
+  struct Pending { Ticket ticket; VkFence fence; };
+  std::deque<Pending> pending_;
+  std::vector<VkFence> free_fences_;
+  Ticket last_ticket_ = 0, done_ticket_ = 0;
+  std::atomic<bool> lost_{false};
+
+  std::unique_ptr<Allocator> memory_;
+  std::unique_ptr<PipelineCache> pipelines_;
+  std::unique_ptr<Profiler> profiler_;
+};
+
+}  // namespace mulciber

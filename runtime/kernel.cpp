@@ -1,0 +1,218 @@
+#include "runtime/kernel.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <iterator>
+
+#include "mulciber/error.h"
+#include "runtime/spirv_modules.h"
+#include "runtime/spirv_reflection.h"
+
+namespace mulciber {
+namespace {
+
+struct Row {
+  const char* id;
+  Op op;
+  const char* source;
+  KernelTypes types;
+  std::vector<uint32_t> constants;
+  FeatureSet needs;
+  ShapeFacts shape;
+  FeatureSet made_for;
+  double tolerance;
+};
+
+constexpr DataType F32 = DataType::kF32;
+constexpr DataType F16 = DataType::kF16;
+
+KernelTypes types_of(DataType activation) { return {activation, activation}; }
+KernelTypes types_of(DataType activation, DataType weight) { return {activation, weight}; }
+
+std::vector<Row> rows() {
+#define TYPES(...) types_of(__VA_ARGS__)
+#define DEFINES(...)
+#define CONSTANTS(...) {__VA_ARGS__}
+#define NEEDS(...) (__VA_ARGS__)
+#define SHAPE(...) (__VA_ARGS__)
+#define FOR(...) (__VA_ARGS__)
+#define KERNEL(ID, OP, SOURCE, ROW_TYPES, ROW_DEFINES, ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE, ROW_FOR, \
+               TOLERANCE)                                                                           \
+  {#ID, Op::k##OP, #SOURCE, ROW_TYPES, std::vector<uint32_t> ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE,   \
+   ROW_FOR, TOLERANCE},
+  return {
+#include "shaders/kernels.def"
+  };
+#undef KERNEL
+#undef FOR
+#undef SHAPE
+#undef NEEDS
+#undef CONSTANTS
+#undef DEFINES
+#undef TYPES
+}
+
+std::vector<Kernel> build_table() {
+  std::vector<Kernel> table;
+  for (const Row& row : rows()) {
+    Kernel kernel{};
+    kernel.id = row.id;
+    kernel.op = row.op;
+    kernel.source = row.source;
+    kernel.types = row.types;
+    if (row.constants.size() > kernel.constants.size()) {
+      throw KernelError(row.id, "too many constants in its row of kernels.def", "");
+    }
+    kernel.constant_count = static_cast<uint32_t>(row.constants.size());
+    std::copy(row.constants.begin(), row.constants.end(), kernel.constants.begin());
+    kernel.needs = row.needs;
+    kernel.shape = row.shape;
+    kernel.made_for = row.made_for;
+    kernel.tolerance = row.tolerance;
+    for (const SpirvModule& module : spirv_modules()) {
+      if (std::strcmp(module.id, row.id) == 0) kernel.spirv = module.words;
+    }
+    if (!kernel.spirv.empty()) {
+      kernel.reflection = reflect_spirv(kernel.id, kernel.spirv);
+      if (kernel.reflection.buffer_address) kernel.needs |= kBufferAddress;
+    }
+    table.push_back(kernel);
+  }
+  return table;
+}
+
+}  // namespace
+
+const char* name_of(Op op) {
+  switch (op) {
+    case Op::kMatmul: return "matmul";
+    case Op::kAttention: return "attention";
+    case Op::kAttentionMap: return "attention_map";
+    case Op::kSoftmax: return "softmax";
+    case Op::kLayerNorm: return "layer_norm";
+    case Op::kEmbedding: return "embedding";
+    case Op::kElementwise: return "elementwise";
+    case Op::kAppendCache: return "append_cache";
+    case Op::kTopK: return "top_k";
+    case Op::kBeamStep: return "beam_step";
+  }
+  return "?";
+}
+
+std::string describe_shape_facts(ShapeFacts facts) {
+  static const std::pair<ShapeFact, const char*> kNames[] = {
+      {kRowsAtMost8, "at most 8 rows"},
+      {kRowsAbove8, "more than 8 rows"},
+      {kRowsMultipleOf16, "rows in multiples of 16"},
+      {kDepthMultipleOf4, "depth a multiple of 4"},
+      {kDepthMultipleOf8, "depth a multiple of 8"},
+      {kDepthMultipleOf16, "depth a multiple of 16"},
+      {kDepthMultipleOf32, "depth a multiple of 32"},
+      {kDepthMultipleOf64, "depth a multiple of 64"},
+      {kColumnsMultipleOf4, "columns a multiple of 4"},
+      {kColumnsMultipleOf8, "columns a multiple of 8"},
+      {kColumnsMultipleOf16, "columns a multiple of 16"},
+      {kColumnsAtLeast256, "at least 256 columns"},
+      {kHeadSizeAtMost64, "head size up to 64"},
+      {kHeadSizeAtMost128, "head size up to 128"},
+      {kOneQuery, "one query per row"},
+      {kManyQueries, "8 queries or more"},
+      {kNoAncestry, "no beam ancestry"},
+  };
+  std::string text;
+  for (const auto& [fact, name] : kNames) {
+    if (facts & fact) text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return text;
+}
+
+std::span<const Kernel> kernels() {
+  static const std::vector<Kernel> table = build_table();
+  return table;
+}
+
+const Kernel* find_kernel(std::string_view id) {
+  for (const Kernel& kernel : kernels()) {
+    if (id == kernel.id) return &kernel;
+  }
+  return nullptr;
+}
+
+uint32_t local_size(const Kernel& kernel, const Capabilities& device) {
+  uint32_t size = kernel.constant_count > 0 ? kernel.constants[0] : 1;
+  return size == 0 ? device.subgroup_size : size;
+}
+
+std::string why_not_runnable(const Kernel& kernel, const Capabilities& device) {
+  if (kernel.spirv.empty()) return "not in this build: the shader compiler could not make it";
+  for (size_t i = 0; i < device.denied_rows.size(); ++i) {
+    if (device.denied_rows[i] == kernel.id) return "denied on this driver: " + device.denied_reasons[i];
+  }
+  if (FeatureSet missing = kernel.needs & ~device.features) {
+    return "the device lacks " + describe_features(missing);
+  }
+  if (uint32_t size = local_size(kernel, device);
+      size > device.max_invocations || size > device.max_local_size) {
+    return fmt::format("needs {} invocations per workgroup, the device has {}", size,
+                       std::min(device.max_invocations, device.max_local_size));
+  }
+  if (kernel.reflection.shared_memory_bytes > device.max_shared_memory) {
+    return fmt::format("needs {} bytes of shared memory, the device has {}",
+                       kernel.reflection.shared_memory_bytes, device.max_shared_memory);
+  }
+  if (!kernel.reflection.buffer_address &&
+      kernel.reflection.buffer_count > device.max_storage_buffers) {
+    return fmt::format("binds {} storage buffers, the device has {}", kernel.reflection.buffer_count,
+                       device.max_storage_buffers);
+  }
+  if (kernel.reflection.push_constant_bytes > device.max_push_constants) {
+    return fmt::format("needs {} bytes of push constants, the device has {}",
+                       kernel.reflection.push_constant_bytes, device.max_push_constants);
+  }
+  return "";
+}
+
+std::string why_not(const Kernel& kernel, const Capabilities& device, const Problem& problem) {
+  if (kernel.types != problem.types) {
+    return fmt::format("is for {} activations with {} weights", name_of(kernel.types.activation),
+                       name_of(kernel.types.weight));
+  }
+  if (ShapeFacts missing = kernel.shape & ~problem.facts) {
+    return "needs " + describe_shape_facts(missing);
+  }
+  return why_not_runnable(kernel, device);
+}
+
+Selection select_kernel(const Capabilities& device, const Problem& problem) {
+  Selection selection;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.op != problem.op) continue;
+    std::string reason = why_not(kernel, device, problem);
+    if (reason.empty() && !device.has(kernel.made_for)) {
+      reason = "is made for " + describe_features(kernel.made_for & ~device.features);
+    }
+    if (reason.empty()) {
+      selection.kernel = &kernel;
+      return selection;
+    }
+    selection.passed_over.push_back({&kernel, std::move(reason)});
+  }
+  return selection;
+}
+
+const Kernel& require_kernel(const Capabilities& device, const Problem& problem) {
+  Selection selection = select_kernel(device, problem);
+  if (selection.kernel) return *selection.kernel;
+  std::string reasons;
+  for (const Refusal& refusal : selection.passed_over) {
+    reasons += fmt::format("\n  {}: {}", refusal.kernel->id, refusal.reason);
+  }
+  throw KernelError(name_of(problem.op),
+                    fmt::format("no kernel serves {} activations with {} weights on {}:{}",
+                                name_of(problem.types.activation), name_of(problem.types.weight),
+                                device.name, reasons),
+                    "run without --limits, or use another storage type");
+}
+
+}  // namespace mulciber

@@ -1,0 +1,98 @@
+// Device memory: few large allocations, sub-allocated; and copies between host and device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/tensor.h"
+
+namespace mulciber {
+
+class Device;
+
+enum class MemoryUse {
+  kDevice,  // weights, activations, caches: device-local, host-visible too where that costs nothing
+  kHost,    // step state, staging, results: host-visible and coherent, always mapped
+};
+
+struct MemoryBlock;
+
+/// A range of device memory, returned to its block when destroyed.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  const BufferView& view() const { return view_; }
+  uint64_t size() const { return view_.size; }
+  explicit operator bool() const { return block_ != nullptr; }
+  /// A dense tensor over the start of the buffer.
+  Tensor tensor(Shape shape, DataType type) const;
+
+ private:
+  friend class Allocator;
+  MemoryBlock* block_ = nullptr;
+  BufferView view_;
+};
+
+/// Sub-allocates buffers from blocks of 64 MiB (or the size asked for, when larger). Thread-safe.
+class Allocator {
+ public:
+  explicit Allocator(Device& device);
+  ~Allocator();
+
+  /// size: bytes, rounded up to 256. Throws DeviceError (kOutOfMemory) with the sizes concerned.
+  Buffer allocate(uint64_t size, MemoryUse use);
+
+  /// Bytes handed out now, and the most ever.
+  uint64_t used() const { return used_; }
+  uint64_t peak() const { return peak_; }
+  /// Bytes taken from the driver now.
+  uint64_t reserved() const { return reserved_; }
+  /// Bytes of device memory this process may still take, by VK_EXT_memory_budget or the heap sizes.
+  uint64_t available() const;
+
+ private:
+  friend class Buffer;
+  void release(MemoryBlock* block, uint64_t offset, uint64_t size);
+  std::unique_ptr<MemoryBlock> create_block(uint64_t size, MemoryUse use);
+
+  Device& device_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<MemoryBlock>> blocks_;
+  uint64_t used_ = 0, peak_ = 0, reserved_ = 0;
+};
+
+/// Copies host bytes into device memory through a bounded staging ring, or straight into memory the
+/// host can see. Copies are complete on the device when finish() returns.
+class Uploader {
+ public:
+  explicit Uploader(Device& device);
+  ~Uploader();
+  /// Throws ShapeError when `bytes` is larger than the range.
+  void copy(const BufferView& to, std::span<const std::byte> bytes);
+  void finish();
+
+ private:
+  struct Ring;
+  Device& device_;
+  std::unique_ptr<Ring> ring_;  // made on first need
+};
+
+/// Reads a range back; waits for the copy only (call after the work that wrote it was waited for).
+std::vector<std::byte> download(Device& device, const BufferView& from);
+template <typename T>
+std::vector<T> download_as(Device& device, const BufferView& from);
+extern template std::vector<float> download_as<float>(Device&, const BufferView&);
+extern template std::vector<uint32_t> download_as<uint32_t>(Device&, const BufferView&);
+
+/// Writes a range; waits until the device sees it.
+void upload(Device& device, const BufferView& to, std::span<const std::byte> bytes);
+
+}  // namespace mulciber

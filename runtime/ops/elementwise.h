@@ -1,0 +1,15 @@
+// Pointwise operations: sums, activations, copies and conversions between storage types.
+#pragma once
+
+#include "runtime/ops/matmul.h"
+
+namespace mulciber {
+
+/// a + b, same shape and type.
+Tensor add(ProgramBuilder& builder, const Tensor& a, const Tensor& b);
+/// activation(x).
+Tensor activate(ProgramBuilder& builder, const Tensor& x, Activation activation);
+/// x in another storage type (or the same: a copy).
+Tensor convert(ProgramBuilder& builder, const Tensor& x, DataType to);
+
+}  // namespace mulciber

@@ -1,0 +1,31 @@
+// Matrix product with a fused epilogue.
+#pragma once
+
+#include <optional>
+
+#include "runtime/program.h"
+
+namespace mulciber {
+
+/// Values are read by shaders/include/activation.glsl.
+enum class Activation : uint32_t { kNone = 0, kRelu = 1, kGelu = 2, kGeluTanh = 3, kSilu = 4, kTanh = 5 };
+
+struct MatmulOptions {
+  std::optional<Tensor> bias;  // (N), f32
+  Activation activation = Activation::kNone;
+  /// Added after the activation, and overwritten by the result: y += ... Shape of the result.
+  std::optional<Tensor> accumulate_into;
+  /// Where the result goes: columns [first_column, first_column + N) of an existing (..., total) tensor.
+  /// Without it a new activation tensor is made.
+  std::optional<Tensor> into;
+  uint32_t first_column = 0;
+};
+
+/// y = activation(x W^T + bias) [+ y].
+/// x: (..., K) f32 or f16; weight: (N, K) f32 or f16; result: (..., N) of x's type. Sums in f32.
+/// Splits into several nodes where a matrix passes the device's storage range.
+/// Throws ShapeError naming the layer when the shapes disagree.
+Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+              const MatmulOptions& options = {});
+
+}  // namespace mulciber

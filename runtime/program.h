@@ -1,0 +1,158 @@
+// A program: nodes in order, built once from layers, planned into one arena, recorded into one command
+// buffer per layer, replayed for every step.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/kernel.h"
+#include "runtime/memory_plan.h"
+#include "runtime/tensor.h"
+
+namespace mulciber {
+
+/// The least a node must do: bytes read once and written once, and arithmetic operations.
+struct Work {
+  uint64_t bytes = 0;
+  uint64_t flops = 0;
+};
+
+enum class Access : uint8_t { kRead, kWrite, kReadWrite };
+
+struct BufferUse {
+  Tensor tensor;
+  Access access;
+};
+
+/// A specialization constant of the op (id CONSTANT_OP and up).
+struct SpecializationConstant {
+  uint32_t id;
+  uint32_t value;
+  auto operator<=>(const SpecializationConstant&) const = default;
+};
+
+/// One dispatch.
+struct Node {
+  const Kernel* kernel = nullptr;
+  std::vector<BufferUse> buffers;  // by buffer index, as the shader declares them
+  std::vector<std::byte> params;   // the op's parameter struct
+  std::vector<SpecializationConstant> constants;
+  std::array<uint32_t, 3> groups = {1, 1, 1};
+  Work work;
+  std::string label;   // set by the builder: the layer path
+  uint32_t layer = 0;  // set by the builder: index of the command buffer
+
+  template <typename Params>
+  void set_params(const Params& value) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) % 4 == 0);
+    params.resize(sizeof(Params));
+    std::memcpy(params.data(), &value, sizeof(Params));
+  }
+};
+
+class Program;
+
+/// Collects nodes. Ops (runtime/ops) and layers add to it; it knows shapes and lifetimes, no Vulkan calls.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(Device& device, std::string name);
+
+  Device& device() { return device_; }
+  const Capabilities& capabilities() const { return device_.capabilities(); }
+
+  /// A tensor in the program's arena. It lives from the first node that uses it to the last; other
+  /// tensors may take its place outside that time.
+  Tensor activation(Shape shape, DataType type = DataType::kF32);
+  /// Keeps an arena tensor from its first use to the end of the program and past it: an output.
+  void keep(const Tensor& tensor);
+  /// Keeps an arena tensor from the start of the program: an input written by the host.
+  void keep_from_start(const Tensor& tensor);
+
+  /// Names what follows, until the scope ends. Scopes nest: "encoder" then "layers.0" then "fc1".
+  /// With `layer` set a new command buffer begins.
+  class Scope {
+   public:
+    Scope(Scope&& other) noexcept : builder_(std::exchange(other.builder_, nullptr)) {}
+    ~Scope();
+
+   private:
+    friend class ProgramBuilder;
+    explicit Scope(ProgramBuilder* builder) : builder_(builder) {}
+    ProgramBuilder* builder_;
+  };
+  [[nodiscard]] Scope scope(std::string name);
+  [[nodiscard]] Scope layer(std::string name);
+  /// "encoder.layers.0.fc1", for labels and error messages.
+  std::string path() const;
+
+  /// The row that serves a problem: the forced one, else the selected one. Throws KernelError.
+  const Kernel& select(const Problem& problem);
+  /// Makes select() return `kernel` for its op (tests, benchmarks). It throws KernelError when the row
+  /// cannot serve the problem asked for.
+  void force(const Kernel& kernel);
+
+  /// Largest number of rows, each of `bytes_per_row`, that one descriptor may cover such that the next
+  /// slice starts aligned; at least one aligned step. Ops split what is larger into several nodes.
+  /// Throws ShapeError when a single aligned step is above the device's limit.
+  uint64_t rows_per_binding(uint64_t bytes_per_row) const;
+
+  /// Appends a node under the current path. Checks bindings and parameters against the shader.
+  void add(Node node);
+
+  Program build();
+
+ private:
+  friend class Program;
+  Device& device_;
+  std::string name_;
+  std::vector<std::string> path_;
+  std::vector<std::string> layer_names_;
+  std::vector<bool> path_is_layer_;
+  std::vector<Node> nodes_;
+  std::vector<PlannedTensor> planned_;  // by arena id
+  std::map<Op, const Kernel*> forced_;
+};
+
+/// A built program. Movable. Must not outlive its device, nor the weights its nodes read.
+class Program {
+ public:
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  /// Replays the program once, in submissions bounded by DeviceSettings::submission_ms, without waiting.
+  Ticket submit();
+  /// submit() and wait.
+  void run();
+  /// Records all nodes into a host's command buffer, outside a render pass. The caller submits.
+  void record(VkCommandBuffer commands);
+
+  /// Where an arena tensor stands (kept ones hold their value after a run).
+  BufferView view(const Tensor& tensor) const;
+  const std::string& name() const;
+  const std::vector<Node>& nodes() const;
+  const MemoryPlan& plan() const;
+  /// Sum over nodes.
+  Work work() const;
+  /// Command buffers, and the submissions the last submit() made.
+  size_t layer_count() const;
+  size_t last_submission_count() const;
+  /// Estimated milliseconds of one replay: measured by earlier replays where there are any.
+  double estimated_ms() const;
+
+ private:
+  friend class ProgramBuilder;
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,135 @@
+#include "runtime/spirv_reflection.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+// The opcodes, decorations and storage classes that matter here; SPIR-V 1.6 specification, section 3.
+enum : uint32_t {
+  kMagic = 0x07230203,
+  kOpTypeInt = 21, kOpTypeFloat = 22, kOpTypeVector = 23, kOpTypeArray = 28,
+  kOpTypeRuntimeArray = 29, kOpTypeStruct = 30, kOpTypePointer = 32, kOpConstant = 43,
+  kOpSpecConstant = 50, kOpVariable = 59, kOpDecorate = 71, kOpMemberDecorate = 72,
+  kDecorationBinding = 33, kDecorationOffset = 35, kDecorationArrayStride = 6,
+  kClassPushConstant = 9, kClassWorkgroup = 4, kClassStorageBuffer = 12, kClassUniform = 2,
+};
+
+struct Type {
+  uint32_t op = 0;
+  uint32_t element = 0;             // vector, array, pointer: what it holds
+  uint32_t count = 0;               // vector: components; array: id of the length
+  uint32_t bits = 0;                // int, float
+  uint32_t storage_class = 0;       // pointer
+  std::vector<uint32_t> members;    // struct
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const uint32_t> words) : words_(words) {}
+
+  Reflection read() {
+    for (size_t at = 5; at < words_.size();) {
+      uint32_t op = words_[at] & 0xffff, length = words_[at] >> 16;
+      if (length == 0 || at + length > words_.size()) throw KernelError("", "truncated module", "");
+      visit(op, words_.subspan(at, length));
+      at += length;
+    }
+    Reflection result;
+    result.buffer_count = static_cast<uint32_t>(bindings_.empty() ? 0 : bindings_.rbegin()->first + 1);
+    for (auto [pointer, storage_class] : variables_) {
+      const Type& target = types_[types_[pointer].element];
+      if (storage_class == kClassWorkgroup) {
+        result.shared_memory_bytes += size(types_[pointer].element);
+      } else if (storage_class == kClassPushConstant) {
+        result.push_constant_bytes = size(types_[pointer].element);
+        // buffers.glsl puts an array of addresses first when a kernel reads buffers through them.
+        if (!target.members.empty() && types_[target.members[0]].op == kOpTypeArray) {
+          result.buffer_address = true;
+          result.buffer_count = constants_[types_[target.members[0]].count];
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  void visit(uint32_t op, std::span<const uint32_t> w) {
+    switch (op) {
+      case kOpTypeInt:
+      case kOpTypeFloat: types_[w[1]] = {.op = op, .bits = w[2]}; break;
+      case kOpTypeVector: types_[w[1]] = {.op = op, .element = w[2], .count = w[3]}; break;
+      case kOpTypeArray: types_[w[1]] = {.op = op, .element = w[2], .count = w[3]}; break;
+      case kOpTypeRuntimeArray: types_[w[1]] = {.op = op, .element = w[2]}; break;
+      case kOpTypeStruct: {
+        Type type{.op = op};
+        type.members.assign(w.begin() + 2, w.end());
+        types_[w[1]] = type;
+        break;
+      }
+      case kOpTypePointer: types_[w[1]] = {.op = op, .element = w[3], .storage_class = w[2]}; break;
+      case kOpConstant:
+      case kOpSpecConstant: constants_[w[2]] = w[3]; break;
+      case kOpVariable: variables_.push_back({w[1], w[3]}); break;
+      case kOpDecorate:
+        if (w[2] == kDecorationBinding) bindings_[w[3]] = w[1];
+        if (w[2] == kDecorationArrayStride) strides_[w[1]] = w[3];
+        break;
+      case kOpMemberDecorate:
+        if (w[3] == kDecorationOffset) offsets_[{w[1], w[2]}] = w[4];
+        break;
+      default: break;
+    }
+  }
+
+  uint32_t size(uint32_t id) {
+    const Type type = types_[id];
+    switch (type.op) {
+      case kOpTypeInt:
+      case kOpTypeFloat: return type.bits / 8;
+      case kOpTypeVector: return type.count * size(type.element);
+      case kOpTypeArray: {
+        uint32_t stride = strides_.count(id) ? strides_[id] : size(type.element);
+        return stride * constants_[type.count];
+      }
+      case kOpTypeStruct: {
+        uint32_t end = 0;
+        for (uint32_t i = 0; i < type.members.size(); ++i) {
+          auto offset = offsets_.find({id, i});
+          uint32_t begin = offset == offsets_.end() ? end : offset->second;
+          end = std::max(end, begin + size(type.members[i]));
+        }
+        return end;
+      }
+      default: return 0;
+    }
+  }
+
+  std::span<const uint32_t> words_;
+  std::unordered_map<uint32_t, Type> types_;
+  std::unordered_map<uint32_t, uint32_t> constants_, strides_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> offsets_;
+  std::map<uint32_t, uint32_t> bindings_;
+  std::vector<std::pair<uint32_t, uint32_t>> variables_;  // pointer type, storage class
+};
+
+}  // namespace
+
+Reflection reflect_spirv(std::string_view id, std::span<const uint32_t> words) {
+  if (words.size() < 5 || words[0] != kMagic) {
+    throw KernelError(std::string(id), "is not a SPIR-V module", "");
+  }
+  try {
+    return Reader(words).read();
+  } catch (const KernelError& error) {
+    throw KernelError(std::string(id), error.problem(), "");
+  }
+}
+
+}  // namespace mulciber
