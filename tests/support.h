@@ -20,12 +20,14 @@ inline std::filesystem::path source_dir() {
   return MULCIBER_SOURCE_DIR;
 }
 
-/// The reference models named by MULCIBER_FIXTURES; empty when they are not there, and then the
-/// test should MULCIBER_SKIP.
+/// The reference models: the folder named by MULCIBER_FIXTURES, else ../shared/fixtures beside the
+/// repository; empty when they are not there, and then the test should MULCIBER_SKIP.
 inline std::filesystem::path fixtures_dir() {
   const char* value = std::getenv("MULCIBER_FIXTURES");
-  if (value == nullptr || !std::filesystem::is_directory(value)) return {};
-  return value;
+  const std::filesystem::path path = value != nullptr
+                                         ? std::filesystem::path(value)
+                                         : source_dir().parent_path() / "shared/fixtures";
+  return std::filesystem::is_directory(path) ? path : std::filesystem::path();
 }
 
 /// A fresh empty folder, removed with everything in it at the end of the scope.

@@ -1,0 +1,35 @@
+// JSON documents from files nobody vouches for.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace mulciber {
+
+using Json = nlohmann::json;
+
+/// Bounds that keep a hostile document from exhausting memory or stack. The defaults hold a
+/// tokenizer of half a million merges (about 2 million values) and refuse what would need more than
+/// a few hundred megabytes.
+struct JsonLimits {
+  std::size_t bytes = std::size_t{128} << 20;
+  std::size_t depth = 64;
+  std::size_t values = 8'000'000;
+};
+
+/// Parses `text`; `where` names it in errors.
+/// Throws ModelError on a syntax error, invalid UTF-8, a key repeated within one object, or an
+/// exceeded limit.
+Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
+
+/// Maps and parses a file; errors as parse_json and MappedFile.
+Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
+
+/// A name out of a file, fit for a message: control characters and bytes that are not UTF-8
+/// escaped, long names shortened.
+std::string printable(std::string_view name);
+
+}  // namespace mulciber

@@ -1,0 +1,33 @@
+// A file's bytes, mapped into memory rather than read.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+namespace mulciber {
+
+/// A read-only mapping of a whole regular file, released on destruction.
+/// The bytes stay where they are when the object is moved. A file that another process shortens
+/// while it is mapped is outside what this class can guard against.
+class MappedFile {
+ public:
+  /// Maps `path`. An empty file gives an empty span.
+  /// Throws ModelError when the path is missing, unreadable, or not a regular file.
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace mulciber
