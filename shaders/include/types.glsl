@@ -15,9 +15,7 @@
 #define activation4 vec4
 #endif
 
-// f16 weights are read as 32-bit words (two halves each), which needs no 16-bit feature of the device.
-#ifdef WEIGHT_F16
+// f16 operands are read as 32-bit words (two halves each), which needs no 16-bit feature of the device.
 vec4 unpack_half4(uvec2 word) { return vec4(unpackHalf2x16(word.x), unpackHalf2x16(word.y)); }
-#endif
 
 #endif

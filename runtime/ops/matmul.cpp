@@ -1,0 +1,135 @@
+#include "runtime/ops/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mulciber/error.h"
+#include "shaders/matmul.h"
+
+namespace mulciber {
+namespace {
+
+ShapeFacts facts_of(uint64_t rows, uint64_t columns, uint64_t depth) {
+  ShapeFacts facts = rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
+  if (rows % 16 == 0) facts |= kRowsMultipleOf16;
+  if (columns % 4 == 0) facts |= kColumnsMultipleOf4;
+  if (columns % 8 == 0) facts |= kColumnsMultipleOf8;
+  if (columns % 16 == 0) facts |= kColumnsMultipleOf16;
+  if (columns >= 256) facts |= kColumnsAtLeast256;
+  if (depth % 4 == 0) facts |= kDepthMultipleOf4;
+  if (depth % 8 == 0) facts |= kDepthMultipleOf8;
+  if (depth % 16 == 0) facts |= kDepthMultipleOf16;
+  if (depth % 32 == 0) facts |= kDepthMultipleOf32;
+  if (depth % 64 == 0) facts |= kDepthMultipleOf64;
+  return facts;
+}
+
+Shape with_columns(const Shape& shape, uint64_t columns) {
+  uint64_t extents[Shape::kMaxRank];
+  for (size_t i = 0; i < shape.rank(); ++i) extents[i] = shape[static_cast<int>(i)];
+  extents[shape.rank() - 1] = columns;
+  return Shape(std::span<const uint64_t>(extents, shape.rank()));
+}
+
+// All of a tensor where one descriptor can cover it.
+uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tensor) {
+  if (tensor.bytes() <= builder.capabilities().max_storage_range) return tensor.shape.rows();
+  return builder.rows_per_binding(tensor.shape.columns() * size_of(tensor.type));
+}
+
+void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+           const MatmulOptions& options, const Tensor& target) {
+  auto refuse = [&](std::string problem, std::string remedy) {
+    throw ShapeError(builder.path() + ": matmul", std::move(problem), std::move(remedy));
+  };
+  uint64_t columns = weight.shape[0];
+  if (options.bias && (options.bias->shape.elements() != columns || options.bias->type != DataType::kF32)) {
+    refuse(fmt::format("the bias is {} {}, the weight has {} rows", name_of(options.bias->type),
+                       options.bias->shape.to_string(), columns),
+           "the bias must be f32 with one value per row of the weight");
+  }
+  if (target.shape.rows() != x.shape.rows() ||
+      options.first_column + columns > target.shape.columns() || target.type != x.type) {
+    refuse(fmt::format("{} columns from column {} do not fit {} {}, x being {} {}", columns,
+                       options.first_column, name_of(target.type), target.shape.to_string(),
+                       name_of(x.type), x.shape.to_string()),
+           "the target must be of x's type and rows, and wide enough");
+  }
+}
+
+}  // namespace
+
+Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+              const MatmulOptions& options) {
+  if (weight.shape.rank() != 2 || x.shape.rank() == 0 ||
+      weight.shape.columns() != x.shape.columns()) {
+    throw ShapeError(builder.path() + ": matmul",
+                     fmt::format("x {} does not fit the weight {}", x.shape.to_string(),
+                                 weight.shape.to_string()),
+                     "the last extents must agree, and the weight must be (outputs, inputs)");
+  }
+  if (x.type == DataType::kU32 || weight.type == DataType::kU32) {
+    throw ShapeError(builder.path() + ": matmul", "integers cannot be multiplied",
+                     "pass f32 or f16 tensors");
+  }
+  uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
+  Tensor target = options.accumulate_into ? *options.accumulate_into
+                  : options.into ? *options.into
+                                 : builder.activation(with_columns(x.shape, columns), x.type);
+  check(builder, x, weight, options, target);
+
+  const Kernel& kernel =
+      builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth)});
+  // CONSTANTS(workgroup, rows and columns of y per workgroup, ...); columns per invocation where the
+  // workgroup is one subgroup, whose size the table cannot know.
+  uint64_t tile_rows = kernel.constant(1);
+  uint64_t tile_columns = kernel.constant(2);
+  if (kernel.constant(0) == 0) tile_columns *= local_size(kernel, builder.capabilities());
+
+  const Capabilities& device = builder.capabilities();
+  uint64_t row_step = std::min({rows_per_node(builder, x), rows_per_node(builder, target),
+                                tile_rows * device.max_groups[1]});
+  uint64_t column_step =
+      std::min(rows_per_node(builder, weight), tile_columns * device.max_groups[0]);
+
+  for (uint64_t row = 0; row < rows; row += row_step) {
+    uint64_t node_rows = std::min(row_step, rows - row);
+    Tensor node_x = x.row_slice(row, node_rows);
+    Tensor node_y = target.row_slice(row, node_rows);
+    for (uint64_t column = 0; column < columns; column += column_step) {
+      uint64_t node_columns = std::min(column_step, columns - column);
+      Tensor node_weight = weight.row_slice(column, node_columns);
+      Node node;
+      node.kernel = &kernel;
+      // Every binding needs a buffer; without a bias nothing reads the third.
+      node.buffers = {{node_x, Access::kRead},
+                      {node_weight, Access::kRead},
+                      {options.bias ? *options.bias : node_weight, Access::kRead},
+                      {node_y, options.accumulate_into ? Access::kReadWrite : Access::kWrite}};
+      shader::MatmulParams params{};
+      params.rows = static_cast<uint32_t>(node_rows);
+      params.columns = static_cast<uint32_t>(node_columns);
+      params.depth = static_cast<uint32_t>(depth);
+      params.row_stride = static_cast<uint32_t>(target.shape.columns());
+      params.first_column = static_cast<uint32_t>(options.first_column + column);
+      params.first_bias = static_cast<uint32_t>(column);
+      node.set_params(params);
+      node.constants = {{MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
+                        {MATMUL_BIAS, options.bias ? 1u : 0u},
+                        {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u}};
+      if (rows <= 8) node.constants.push_back({MATMUL_ROWS, params.rows});
+      node.groups = {static_cast<uint32_t>((node_columns + tile_columns - 1) / tile_columns),
+                     static_cast<uint32_t>((node_rows + tile_rows - 1) / tile_rows), 1};
+      uint64_t results = node_rows * node_columns;
+      node.work.bytes = node_x.bytes() + node_weight.bytes() +
+                        results * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+                        (options.bias ? node_columns * 4 : 0);
+      node.work.flops = 2 * results * depth;
+      builder.add(std::move(node));
+    }
+  }
+  return target;
+}
+
+}  // namespace mulciber

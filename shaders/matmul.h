@@ -1,0 +1,24 @@
+// Parameters of the matmul family: y = activation(x W^T + bias) [+ y].
+#ifndef MULCIBER_SHADERS_MATMUL_H
+#define MULCIBER_SHADERS_MATMUL_H
+
+#ifdef __cplusplus
+#include "shaders/include/interface.h"
+#endif
+
+SHADER_STRUCT(MatmulParams) {
+  uint rows;          // M: rows of x and y in this dispatch
+  uint columns;       // N: rows of W in this dispatch
+  uint depth;         // K
+  uint row_stride;    // elements from one row of y to the next
+  uint first_column;  // column of y where the first of this dispatch goes
+  uint first_bias;    // element of the bias that belongs to the first column
+}
+SHADER_STRUCT_END
+
+#define MATMUL_ACTIVATION CONSTANT_OP        // a value of mulciber::Activation
+#define MATMUL_BIAS (CONSTANT_OP + 1)        // 1: add buffer 2
+#define MATMUL_ACCUMULATE (CONSTANT_OP + 2)  // 1: add what y holds
+#define MATMUL_ROWS (CONSTANT_OP + 3)        // M, where it is 8 or less
+
+#endif

@@ -1,0 +1,104 @@
+// Operands and epilogue that all matmul kernels share. x, W and y are row-major; quads are four
+// neighbours along K. A row of kernels.def may define
+//   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load
+//   STORAGE16    f16 results are stored as 16-bit values; without it two share a word by atomics
+#ifndef MULCIBER_MATMUL_OPERANDS_GLSL
+#define MULCIBER_MATMUL_OPERANDS_GLSL
+
+#define BUFFER_COUNT 4
+#include "buffers.glsl"
+#include "activation.glsl"
+
+PARAMS(MatmulParams)
+
+layout(constant_id = MATMUL_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
+layout(constant_id = MATMUL_BIAS) const uint HAS_BIAS = 0;
+layout(constant_id = MATMUL_ACCUMULATE) const uint ACCUMULATE = 0;
+
+BUFFER(2, readonly, bias, float)
+
+// f16 operands are read as 32-bit words, which needs no feature. Rows of an odd K begin inside a word.
+#ifdef DEPTH_BY_4
+
+#ifdef ACTIVATION_F16
+BUFFER(0, readonly, x, uvec2)
+vec4 x_quad(uint row, uint k) { return unpack_half4(AT(x, (row * params.depth + k) / 4)); }
+#else
+BUFFER(0, readonly, x, vec4)
+vec4 x_quad(uint row, uint k) { return AT(x, (row * params.depth + k) / 4); }
+#endif
+
+#ifdef WEIGHT_F16
+BUFFER(1, readonly, w, uvec2)
+vec4 w_quad(uint row, uint k) { return unpack_half4(AT(w, (row * params.depth + k) / 4)); }
+#else
+BUFFER(1, readonly, w, vec4)
+vec4 w_quad(uint row, uint k) { return AT(w, (row * params.depth + k) / 4); }
+#endif
+
+#else
+
+#ifdef ACTIVATION_F16
+BUFFER(0, readonly, x, uint)
+float x_element(uint at) { return unpackHalf2x16(AT(x, at / 2))[at % 2]; }
+#else
+BUFFER(0, readonly, x, float)
+float x_element(uint at) { return AT(x, at); }
+#endif
+
+#ifdef WEIGHT_F16
+BUFFER(1, readonly, w, uint)
+float w_element(uint at) { return unpackHalf2x16(AT(w, at / 2))[at % 2]; }
+#else
+BUFFER(1, readonly, w, float)
+float w_element(uint at) { return AT(w, at); }
+#endif
+
+#define QUAD(NAME)                                                                   \
+  vec4 NAME##_quad(uint row, uint k) {                                               \
+    uint at = row * params.depth + k;                                                \
+    if (k + 4 <= params.depth) {                                                     \
+      return vec4(NAME##_element(at), NAME##_element(at + 1), NAME##_element(at + 2), \
+                  NAME##_element(at + 3));                                           \
+    }                                                                                \
+    vec4 quad = vec4(NAME##_element(at), 0, 0, 0);                                   \
+    if (k + 1 < params.depth) quad.y = NAME##_element(at + 1);                       \
+    if (k + 2 < params.depth) quad.z = NAME##_element(at + 2);                       \
+    return quad;                                                                     \
+  }
+QUAD(x)
+QUAD(w)
+#undef QUAD
+
+#endif
+
+#ifndef ACTIVATION_F16
+BUFFER(3, , y, float)
+float y_load(uint at) { return AT(y, at); }
+void y_store(uint at, float value) { AT(y, at) = value; }
+#elif defined(STORAGE16)
+BUFFER(3, , y, float16_t)
+float y_load(uint at) { return float(AT(y, at)); }
+void y_store(uint at, float value) { AT(y, at) = float16_t(value); }
+#else
+// The other half of the word may belong to another invocation. Each changes its own bits only, so the
+// result does not depend on their order.
+BUFFER(3, , y, uint)
+float y_load(uint at) { return unpackHalf2x16(AT(y, at / 2))[at % 2]; }
+void y_store(uint at, float value) {
+  uint shift = (at % 2) * 16;
+  atomicAnd(AT(y, at / 2), ~(0xffffu << shift));
+  atomicOr(AT(y, at / 2), packHalf2x16(vec2(value, 0)) << shift);
+}
+#endif
+
+// Finishes one sum and writes it.
+void store_result(uint row, uint column, float sum) {
+  if (HAS_BIAS != 0) sum += AT(bias, params.first_bias + column);
+  float value = activate(sum, ACTIVATION_FUNCTION);
+  uint at = row * params.row_stride + params.first_column + column;
+  if (ACCUMULATE != 0) value += y_load(at);
+  y_store(at, value);
+}
+
+#endif

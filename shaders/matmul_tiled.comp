@@ -1,0 +1,77 @@
+// A tile of y per workgroup, x and W staged in shared memory, THREAD_M x THREAD_N sums per invocation.
+// Serves any device; larger tiles are rows with larger constants.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "matmul.h"
+#include "types.glsl"
+#include "matmul_operands.glsl"
+
+layout(constant_id = CONSTANT_ROW + 0) const uint TILE_M = 32;
+layout(constant_id = CONSTANT_ROW + 1) const uint TILE_N = 32;
+layout(constant_id = CONSTANT_ROW + 2) const uint TILE_K = 16;
+layout(constant_id = CONSTANT_ROW + 3) const uint THREAD_M = 4;
+layout(constant_id = CONSTANT_ROW + 4) const uint THREAD_N = 4;
+
+// K runs slowest, one word of padding per line: stores of a quad fall on different banks.
+#ifndef SHARED_FLOATS
+#define SHARED_FLOATS 1056  // 16 * (2 * 32 + 2)
+#endif
+shared float tiles[SHARED_FLOATS];
+
+void main() {
+  const uint lines_m = TILE_M / THREAD_M;  // invocations along M
+  const uint lines_n = TILE_N / THREAD_N;
+  const uint w_tile = TILE_K * (TILE_M + 1);
+  uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * TILE_N;
+  uint thread = gl_LocalInvocationIndex;
+  uint thread_m = thread / lines_n, thread_n = thread % lines_n;
+
+  float sums[THREAD_M][THREAD_N];
+  [[unroll]] for (uint i = 0; i < THREAD_M; ++i) {
+    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] = 0;
+  }
+
+  for (uint k0 = 0; k0 < params.depth; k0 += TILE_K) {
+    // Stage. Beyond the edges there are zeros, never what memory holds there.
+    for (uint q = thread; q < TILE_M * TILE_K / 4; q += LOCAL_SIZE) {
+      uint row = q / (TILE_K / 4), k = q % (TILE_K / 4) * 4;
+      vec4 quad = vec4(0);
+      if (row0 + row < params.rows && k0 + k < params.depth) quad = x_quad(row0 + row, k0 + k);
+      [[unroll]] for (uint i = 0; i < 4; ++i) tiles[(k + i) * (TILE_M + 1) + row] = quad[i];
+    }
+    for (uint q = thread; q < TILE_N * TILE_K / 4; q += LOCAL_SIZE) {
+      uint column = q / (TILE_K / 4), k = q % (TILE_K / 4) * 4;
+      vec4 quad = vec4(0);
+      if (column0 + column < params.columns && k0 + k < params.depth) {
+        quad = w_quad(column0 + column, k0 + k);
+      }
+      [[unroll]] for (uint i = 0; i < 4; ++i) {
+        tiles[w_tile + (k + i) * (TILE_N + 1) + column] = quad[i];
+      }
+    }
+    barrier();
+
+    // Multiply. An invocation's rows and columns lie a line apart: neighbours read neighbouring words.
+    [[unroll]] for (uint k = 0; k < TILE_K; ++k) {
+      float xs[THREAD_M], ws[THREAD_N];
+      [[unroll]] for (uint i = 0; i < THREAD_M; ++i) {
+        xs[i] = tiles[k * (TILE_M + 1) + i * lines_m + thread_m];
+      }
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
+        ws[j] = tiles[w_tile + k * (TILE_N + 1) + j * lines_n + thread_n];
+      }
+      [[unroll]] for (uint i = 0; i < THREAD_M; ++i) {
+        [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] += xs[i] * ws[j];
+      }
+    }
+    barrier();
+  }
+
+  [[unroll]] for (uint i = 0; i < THREAD_M; ++i) {
+    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
+      uint row = row0 + i * lines_m + thread_m, column = column0 + j * lines_n + thread_n;
+      if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+    }
+  }
+}
