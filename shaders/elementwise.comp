@@ -1,0 +1,68 @@
+// y = activation(a [+ b]), four elements at a time. The row's first type is that of a and b, its second
+// that of y.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "elementwise.h"
+#include "types.glsl"
+#define BUFFER_COUNT 3
+#include "buffers.glsl"
+#include "activation.glsl"
+
+PARAMS(ElementwiseParams)
+
+layout(constant_id = ELEMENTWISE_ADD) const uint ADD = 0;
+layout(constant_id = ELEMENTWISE_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
+
+#ifdef ACTIVATION_F16
+#define INPUT(INDEX, NAME)                                                             \
+  BUFFER(INDEX, readonly, NAME, uvec2)                                                 \
+  BUFFER(INDEX, readonly, NAME##_words, uint)                                          \
+  vec4 NAME##_quad(uint quad) { return unpack_half4(AT(NAME, quad)); }                 \
+  float NAME##_element(uint at) { return unpackHalf2x16(AT(NAME##_words, at / 2))[at % 2]; }
+#else
+#define INPUT(INDEX, NAME)                              \
+  BUFFER(INDEX, readonly, NAME, vec4)                   \
+  BUFFER(INDEX, readonly, NAME##_elements, float)       \
+  vec4 NAME##_quad(uint quad) { return AT(NAME, quad); } \
+  float NAME##_element(uint at) { return AT(NAME##_elements, at); }
+#endif
+INPUT(0, a)
+INPUT(1, b)
+
+#ifdef WEIGHT_F16
+BUFFER(2, , y, uvec2)
+BUFFER(2, , y_words, uint)
+void y_store_quad(uint quad, vec4 value) {
+  AT(y, quad) = uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw));
+}
+void y_store(uint at, float value) {
+  // An invocation owns both halves of a word, except past the last element.
+  uint old = AT(y_words, at / 2), bits = packHalf2x16(vec2(value, 0));
+  AT(y_words, at / 2) = at % 2 == 0 ? (old & 0xffff0000u) | bits : (old & 0xffffu) | (bits << 16);
+}
+#else
+BUFFER(2, , y, vec4)
+BUFFER(2, , y_elements, float)
+void y_store_quad(uint quad, vec4 value) { AT(y, quad) = value; }
+void y_store(uint at, float value) { AT(y_elements, at) = value; }
+#endif
+
+void main() {
+  uint quads = params.count / 4;
+  for (uint quad = gl_GlobalInvocationID.x; quad < quads; quad += params.stride) {
+    vec4 value = a_quad(quad);
+    if (ADD != 0) value += b_quad(quad);
+    if (ACTIVATION_FUNCTION != ACTIVATION_NONE) {
+      [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = activate(value[i], ACTIVATION_FUNCTION);
+    }
+    y_store_quad(quad, value);
+  }
+  if (gl_GlobalInvocationID.x == 0) {
+    for (uint at = quads * 4; at < params.count; ++at) {
+      float value = a_element(at);
+      if (ADD != 0) value += b_element(at);
+      y_store(at, activate(value, ACTIVATION_FUNCTION));
+    }
+  }
+}
