@@ -154,6 +154,10 @@ run_validation() {
     return
   fi
   MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
+  if [[ -e $logs/validation.log.xml ]] &&
+    ! grep -q 'synchronization validation was active' "$logs/validation.log.xml"; then
+    fail "validation: no device had synchronization validation"
+  fi
 }
 run_sanitizers() {
   build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON || return 0

@@ -1,6 +1,7 @@
 // Runs the test cases and ends with one line, "N passed, N failed, N skipped", and the reason of
 // every skip. MULCIBER_TEST_SUMMARY names a file that gets the three numbers appended as a line,
-// for scripts that add up several runs.
+// for scripts that add up several runs. With MULCIBER_VALIDATE set, an error from the validation
+// layer fails the test case that caused it, except one tagged [validation-errors].
 #define CATCH_CONFIG_RUNNER
 #include "tests/catch.h"
 
@@ -17,10 +18,15 @@ using ListenerBase = Catch::TestEventListenerBase;
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "tests/validation_watch.h"
+
 namespace {
+
+std::unique_ptr<mulciber::tests::ValidationWatch> validation;
 
 struct Summary {
   int passed = 0;
@@ -35,11 +41,11 @@ Summary& summary() {
 }
 
 // TestCaseStats holds its test case by value in Catch2 version 2 and by pointer in version 3.
-[[maybe_unused]] const std::string& name_of(const Catch::TestCaseInfo& info) {
-  return info.name;
+[[maybe_unused]] const auto& info_of(const Catch::TestCaseInfo& info) {
+  return info;
 }
-[[maybe_unused]] const std::string& name_of(const Catch::TestCaseInfo* info) {
-  return info->name;
+[[maybe_unused]] const auto& info_of(const Catch::TestCaseInfo* info) {
+  return *info;
 }
 
 struct CountingListener : ListenerBase {
@@ -48,10 +54,15 @@ struct CountingListener : ListenerBase {
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
     ListenerBase::testCaseEnded(stats);
     Summary& counts = summary();
-    if (stats.totals.testCases.failed > 0) {
+    const auto& info = info_of(stats.testInfo);
+    const std::string errors = validation ? validation->take_errors() : std::string();
+    const bool invalid =
+        !errors.empty() && info.tagsAsString().find("[validation-errors]") == std::string::npos;
+    if (invalid) std::cout << "FAILED: validation in \"" << info.name << "\":\n" << errors << '\n';
+    if (stats.totals.testCases.failed > 0 || invalid) {
       ++counts.failed;
     } else if (!counts.current_skip.empty()) {
-      counts.skipped.emplace_back(name_of(stats.testInfo), counts.current_skip);
+      counts.skipped.emplace_back(info.name, counts.current_skip);
     } else {
       ++counts.passed;
     }
@@ -68,6 +79,9 @@ void mulciber::tests::skip(std::string reason) {
 }
 
 int main(int argc, char** argv) {
+  const char* validate = std::getenv("MULCIBER_VALIDATE");
+  if (validate != nullptr && *validate != '\0' && std::string(validate) != "0")
+    validation = std::make_unique<mulciber::tests::ValidationWatch>();
   const int result = Catch::Session().run(argc, argv);
   const Summary& counts = summary();
   if (counts.passed + counts.failed + counts.skipped.size() == 0) return result;
@@ -78,5 +92,6 @@ int main(int argc, char** argv) {
   if (const char* path = std::getenv("MULCIBER_TEST_SUMMARY"))
     std::ofstream(path, std::ios::app)
         << counts.passed << ' ' << counts.failed << ' ' << counts.skipped.size() << '\n';
-  return result;
+  if (validation && validation->active()) std::cout << "synchronization validation was active\n";
+  return result == 0 && counts.failed > 0 ? 1 : result;
 }
