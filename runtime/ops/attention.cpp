@@ -1,0 +1,341 @@
+#include "runtime/ops/attention.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+#include "shaders/attention.h"
+
+namespace mulciber {
+namespace {
+
+constexpr uint32_t kMaxHeadSize = 256;
+
+uint64_t divide_up(uint64_t a, uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Sizes of a checked problem.
+struct Sizes {
+  uint64_t rows, q_len, kv_rows, kv_len;
+};
+
+[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+  throw ShapeError(builder.path(), std::move(problem), std::move(remedy));
+}
+
+void check_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
+                   uint64_t heads, uint64_t head_size) {
+  if (part.tensor.shape.rank() != 3) {
+    refuse(builder, fmt::format("{} has shape {}", what, part.tensor.shape.to_string()),
+           "it must be (rows, length, columns)");
+  }
+  if (part.first + heads * head_size > part.tensor.shape.columns()) {
+    refuse(builder,
+           fmt::format("{} heads of {} from column {} pass the {} columns of {}", heads, head_size,
+                       part.first, part.tensor.shape.columns(), what),
+           "make the tensor wider or the heads smaller");
+  }
+}
+
+bool same_storage(const Tensor& a, const Tensor& b) {
+  return a.arena_id == b.arena_id && a.byte_offset == b.byte_offset && a.type == b.type &&
+         a.shape == b.shape && a.view.buffer == b.view.buffer && a.view.offset == b.view.offset;
+}
+
+void check_control(const ProgramBuilder& builder, const AttentionControl& control,
+                   const AttentionOptions& options, const Sizes& sizes) {
+  if (control.tensor.type != DataType::kU32) refuse(builder, "control is not u32", "");
+  const uint64_t words = control.tensor.shape.elements();
+  const auto check_range = [&](const char* what, int64_t offset, uint64_t count) {
+    if (offset < 0 || offset + count <= words) return;
+    refuse(builder,
+           fmt::format("{} at word {} need {} words, control has {}", what, offset, count, words),
+           "make the control tensor longer");
+  };
+  const uint64_t counts = (sizes.kv_rows - 1) * control.key_count_stride + 1;
+  check_range("key counts", control.key_counts, counts);
+  check_range("ancestry", control.ancestry, sizes.rows * sizes.kv_len);
+  check_range("the head mask", control.head_mask, options.heads);
+  if (control.ancestry >= 0 && options.rows_per_kv != 1) {
+    refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
+           "with ancestry every row has keys of its own");
+  }
+}
+
+Sizes check_problem(const ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
+                    const AttentionOptions& options) {
+  if (options.heads == 0 || options.kv_heads == 0 || options.heads % options.kv_heads != 0) {
+    refuse(builder,
+           fmt::format("{} query heads over {} key heads", options.heads, options.kv_heads),
+           "key heads must divide query heads");
+  }
+  if (options.head_size == 0 || options.head_size > kMaxHeadSize) {
+    refuse(builder, fmt::format("head size {}", options.head_size),
+           fmt::format("it must be 1 to {}", kMaxHeadSize));
+  }
+  check_columns(builder, "q", q, options.heads, options.head_size);
+  check_columns(builder, "k", k, options.kv_heads, options.head_size);
+  Sizes sizes{q.tensor.shape[0], q.tensor.shape[1], k.tensor.shape[0], k.tensor.shape[1]};
+  if (sizes.rows == 0 || sizes.q_len == 0 || sizes.kv_len == 0) {
+    refuse(
+        builder,
+        fmt::format("q is {} and k is {}", q.tensor.shape.to_string(), k.tensor.shape.to_string()),
+        "no extent may be 0");
+  }
+  if (options.rows_per_kv == 0 || sizes.rows != sizes.kv_rows * options.rows_per_kv) {
+    refuse(builder,
+           fmt::format("q has {} rows and k has {}, with {} rows of q per row of k", sizes.rows,
+                       sizes.kv_rows, options.rows_per_kv),
+           "the product must agree");
+  }
+  if (options.control) check_control(builder, *options.control, options, sizes);
+  return sizes;
+}
+
+/// Facts by the largest power of two that divides every size, stride and offset.
+ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOptions& options,
+                    const Sizes& sizes) {
+  uint64_t divisor = 0;
+  for (uint64_t extent : extents) divisor = std::gcd(divisor, extent);
+  ShapeFacts facts = kAnyShape;
+  if (divisor % 4 == 0) facts |= kDepthMultipleOf4;
+  if (divisor % 8 == 0) facts |= kDepthMultipleOf8;
+  if (divisor % 16 == 0) facts |= kDepthMultipleOf16;
+  if (divisor % 32 == 0) facts |= kDepthMultipleOf32;
+  if (divisor % 64 == 0) facts |= kDepthMultipleOf64;
+  const uint32_t widest = std::max(options.head_size, options.value_size);
+  if (widest <= 64) facts |= kHeadSizeAtMost64;
+  if (widest <= 128) facts |= kHeadSizeAtMost128;
+  // Rows that share keys are served like more queries of one row.
+  const uint64_t queries = sizes.q_len * options.rows_per_kv;
+  if (queries == 1) facts |= kOneQuery;
+  if (queries >= 8) facts |= kManyQueries;
+  if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
+  return facts;
+}
+
+shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
+                                  const AttentionOptions& options, const Sizes& sizes) {
+  shader::AttentionParams params{};
+  params.queries = static_cast<uint32_t>(sizes.q_len * options.rows_per_kv);
+  params.q_len = static_cast<uint32_t>(sizes.q_len);
+  params.kv_len = static_cast<uint32_t>(sizes.kv_len);
+  params.group = options.heads / options.kv_heads;
+  params.q_columns = static_cast<uint32_t>(q.tensor.shape.columns());
+  params.q_first = q.first;
+  params.kv_columns = static_cast<uint32_t>(k.tensor.shape.columns());
+  params.k_first = k.first;
+  params.v_first = v.first;
+  params.key_counts = options.control ? options.control->key_counts : -1;
+  params.key_count_stride = options.control ? options.control->key_count_stride : 0;
+  params.key_count_extra = options.control ? options.control->key_count_extra : 0;
+  params.ancestry = options.control ? options.control->ancestry : -1;
+  params.head_mask = options.control ? options.control->head_mask : -1;
+  params.scale = options.scale;
+  return params;
+}
+
+std::vector<SpecializationConstant> constants_of(const AttentionOptions& options,
+                                                 const Sizes& sizes) {
+  // The one query of a decode step is the last of its keys: it sees them all.
+  const bool causal = options.causal && sizes.q_len > 1;
+  const bool ancestry = options.control && options.control->ancestry >= 0;
+  return {{CONSTANT_HEAD_SIZE, options.head_size},
+          {CONSTANT_VALUE_SIZE, options.value_size},
+          {CONSTANT_CAUSAL, causal ? 1u : 0u},
+          {CONSTANT_ANCESTRY, ancestry ? 1u : 0u}};
+}
+
+/// Rows of keys per node, such that the slices of every tensor fit a descriptor and begin aligned,
+/// and the grid fits the device. `row_bytes`: bytes per row of keys of each tensor that is sliced.
+uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kernel, uint64_t kv_rows,
+                       std::initializer_list<uint64_t> row_bytes) {
+  uint64_t rows = std::min<uint64_t>(kv_rows, builder.capabilities().max_groups[2]);
+  if (kernel.reflection.buffer_address) return rows;
+  uint64_t step = 1;
+  const uint64_t alignment = std::max<uint64_t>(builder.capabilities().storage_alignment, 256);
+  for (uint64_t bytes : row_bytes) {
+    if (bytes * kv_rows <= builder.capabilities().max_storage_range) continue;
+    rows = std::min(rows, builder.rows_per_binding(bytes));
+  }
+  if (rows == kv_rows) return rows;
+  for (uint64_t bytes : row_bytes) step = std::max(step, alignment / std::gcd(alignment, bytes));
+  if (rows < step) {
+    refuse(builder,
+           fmt::format("{} rows of keys are the least that can be bound, {} fit", step, rows),
+           "use fewer or shorter rows, or a device with a larger storage range");
+  }
+  return rows / step * step;
+}
+
+/// The rows of one node: q and result by rows_per_kv rows for each row of keys.
+Tensor slice(const Tensor& tensor, uint64_t lines_per_row, uint64_t first, uint64_t count,
+             uint64_t all) {
+  if (first == 0 && count == all) return tensor;
+  return tensor.row_slice(first * lines_per_row, count * lines_per_row);
+}
+
+/// Queries that a workgroup of a row serves: the row's tile constant where it has one.
+uint32_t queries_per_group(const Kernel& kernel) {
+  constexpr uint32_t kBaselineQueries = 4;
+  return kernel.constant_count > 1 ? kernel.constant(1) : kBaselineQueries;
+}
+
+}  // namespace
+
+Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
+                 const HeadColumns& v, const AttentionOptions& options) {
+  const Sizes sizes = check_problem(builder, q, k, options);
+  if (options.value_size == 0 || options.value_size > kMaxHeadSize) {
+    refuse(builder, fmt::format("value size {}", options.value_size),
+           fmt::format("it must be 1 to {}", kMaxHeadSize));
+  }
+  check_columns(builder, "v", v, options.kv_heads, options.value_size);
+  if (!same_storage(k.tensor, v.tensor)) {
+    refuse(builder, "keys and values are different tensors", "make them columns of one tensor");
+  }
+
+  Problem problem{Op::kAttention, {q.tensor.type, k.tensor.type}};
+  problem.facts = facts_of({options.head_size, options.value_size, q.tensor.shape.columns(),
+                            q.first, k.tensor.shape.columns(), k.first, v.first},
+                           options, sizes);
+  const Kernel& kernel = builder.select(problem);
+
+  const uint64_t columns = uint64_t{options.heads} * options.value_size;
+  const Tensor result = builder.activation({sizes.rows, sizes.q_len, columns}, q.tensor.type);
+  shader::AttentionParams params = params_of(q, k, v, options, sizes);
+  const bool ancestry = params.ancestry >= 0;
+  const uint64_t queries = params.queries;
+  const uint64_t q_bytes = queries * params.q_columns * size_of(q.tensor.type);
+  const uint64_t result_bytes = queries * columns * size_of(q.tensor.type);
+  const uint64_t kv_bytes = sizes.kv_len * params.kv_columns * size_of(k.tensor.type);
+  // With ancestry a row may read any row of the cache, which therefore stays whole.
+  const uint64_t count = rows_per_node(builder, kernel, sizes.kv_rows,
+                                       {q_bytes, result_bytes, ancestry ? 0 : kv_bytes});
+  for (uint64_t first = 0; first < sizes.kv_rows; first += count) {
+    const uint64_t rows = std::min(count, sizes.kv_rows - first);
+    const Tensor q_rows = slice(q.tensor, queries, first, rows, sizes.kv_rows);
+    Node node;
+    node.kernel = &kernel;
+    node.buffers = {
+        {q_rows, Access::kRead},
+        {ancestry ? k.tensor : slice(k.tensor, sizes.kv_len, first, rows, sizes.kv_rows),
+         Access::kRead},
+        {slice(result, queries, first, rows, sizes.kv_rows), Access::kWrite},
+        {options.control ? options.control->tensor : q_rows, Access::kRead}};
+    params.first_kv_row = static_cast<uint32_t>(first);
+    node.set_params(params);
+    node.constants = constants_of(options, sizes);
+    node.groups = {static_cast<uint32_t>(divide_up(queries, queries_per_group(kernel))),
+                   options.heads, static_cast<uint32_t>(rows)};
+    const uint64_t kv_columns =
+        uint64_t{options.kv_heads} * (options.head_size + options.value_size);
+    node.work.bytes = rows * queries * options.heads * (options.head_size + options.value_size) *
+                          size_of(q.tensor.type) +
+                      rows * sizes.kv_len * kv_columns * size_of(k.tensor.type);
+    node.work.flops = 2 * rows * queries * options.heads * sizes.kv_len *
+                      (options.head_size + options.value_size);
+    if (options.causal && sizes.q_len == sizes.kv_len) node.work.flops /= 2;
+    builder.add(std::move(node));
+  }
+  return result;
+}
+
+Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
+                     const AttentionOptions& options) {
+  const Sizes sizes = check_problem(builder, q, k, options);
+  Problem problem{Op::kAttentionMap, {q.tensor.type, k.tensor.type}};
+  problem.facts = facts_of(
+      {options.head_size, q.tensor.shape.columns(), q.first, k.tensor.shape.columns(), k.first},
+      options, sizes);
+  const Kernel& kernel = builder.select(problem);
+
+  const Tensor result =
+      builder.activation({sizes.rows, options.heads, sizes.q_len, sizes.kv_len}, DataType::kF32);
+  shader::AttentionParams params = params_of(q, k, k, options, sizes);
+  const bool ancestry = params.ancestry >= 0;
+  const uint64_t queries = params.queries;
+  const uint64_t q_bytes = queries * params.q_columns * size_of(q.tensor.type);
+  const uint64_t result_bytes = queries * options.heads * sizes.kv_len * sizeof(float);
+  const uint64_t kv_bytes = sizes.kv_len * params.kv_columns * size_of(k.tensor.type);
+  const uint64_t count = rows_per_node(builder, kernel, sizes.kv_rows,
+                                       {q_bytes, result_bytes, ancestry ? 0 : kv_bytes});
+  for (uint64_t first = 0; first < sizes.kv_rows; first += count) {
+    const uint64_t rows = std::min(count, sizes.kv_rows - first);
+    const Tensor q_rows = slice(q.tensor, queries, first, rows, sizes.kv_rows);
+    Node node;
+    node.kernel = &kernel;
+    node.buffers = {
+        {q_rows, Access::kRead},
+        {ancestry ? k.tensor : slice(k.tensor, sizes.kv_len, first, rows, sizes.kv_rows),
+         Access::kRead},
+        {slice(result, queries * options.heads, first, rows, sizes.kv_rows), Access::kWrite},
+        {options.control ? options.control->tensor : q_rows, Access::kRead}};
+    params.first_kv_row = static_cast<uint32_t>(first);
+    node.set_params(params);
+    node.constants = constants_of(options, sizes);
+    node.groups = {static_cast<uint32_t>(queries), options.heads, static_cast<uint32_t>(rows)};
+    node.work.bytes =
+        rows * queries * options.heads * options.head_size * size_of(q.tensor.type) +
+        rows * sizes.kv_len * options.kv_heads * options.head_size * size_of(k.tensor.type) +
+        rows * result_bytes;
+    node.work.flops = 2 * rows * queries * options.heads * sizes.kv_len * options.head_size;
+    builder.add(std::move(node));
+  }
+  return result;
+}
+
+void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
+                  const AppendCacheOptions& options) {
+  if (x.shape.rank() != 3 || cache.shape.rank() != 3 || x.shape[0] != cache.shape[0]) {
+    refuse(builder,
+           fmt::format("x has shape {} and the cache {}", x.shape.to_string(),
+                       cache.shape.to_string()),
+           "they must be (rows, length, columns) and (rows, capacity, columns)");
+  }
+  if (options.first_column + cache.shape.columns() > x.shape.columns()) {
+    refuse(builder,
+           fmt::format("{} columns of the cache from column {} pass the {} columns of x",
+                       cache.shape.columns(), options.first_column, x.shape.columns()),
+           "make x wider or the cache narrower");
+  }
+  if (options.control.type != DataType::kU32 ||
+      options.position_offset >= options.control.shape.elements()) {
+    refuse(
+        builder,
+        fmt::format("the position stands at word {} of a {} tensor of {}", options.position_offset,
+                    name_of(options.control.type), options.control.shape.elements()),
+        "give a u32 tensor that holds it");
+  }
+  const Kernel& kernel = builder.select({Op::kAppendCache, {x.type, cache.type}});
+
+  const uint64_t rows = x.shape[0], q_len = x.shape[1], columns = cache.shape.columns();
+  const uint64_t capacity = cache.shape[1];
+  const uint64_t x_bytes = q_len * x.shape.columns() * size_of(x.type);
+  const uint64_t cache_bytes = capacity * columns * size_of(cache.type);
+  const uint64_t count = rows_per_node(builder, kernel, rows, {x_bytes, cache_bytes});
+  // A row of an odd number of halves may begin and end inside a word.
+  const uint64_t words = cache.type == DataType::kF16 ? columns / 2 + 1 : columns;
+  for (uint64_t first = 0; first < rows; first += count) {
+    const uint64_t these = std::min(count, rows - first);
+    Node node;
+    node.kernel = &kernel;
+    node.buffers = {{slice(x, q_len, first, these, rows), Access::kRead},
+                    {slice(cache, capacity, first, these, rows), Access::kReadWrite},
+                    {options.control, Access::kRead}};
+    node.set_params(shader::AppendCacheParams{
+        static_cast<uint32_t>(q_len), static_cast<uint32_t>(capacity),
+        static_cast<uint32_t>(columns), static_cast<uint32_t>(x.shape.columns()),
+        options.first_column, options.position_offset});
+    node.groups = {
+        static_cast<uint32_t>(divide_up(words, local_size(kernel, builder.capabilities()))),
+        static_cast<uint32_t>(q_len), static_cast<uint32_t>(these)};
+    node.work.bytes = these * q_len * columns * (size_of(x.type) + size_of(cache.type));
+    builder.add(std::move(node));
+  }
+}
+
+}  // namespace mulciber

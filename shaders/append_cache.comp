@@ -1,0 +1,57 @@
+// Keys and values of a step into the cache, one 32-bit word of the cache per invocation.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "attention.h"
+#define BUFFER_COUNT 3
+#include "buffers.glsl"
+
+PARAMS(AppendCacheParams)
+BUFFER(2, readonly, control, uint)
+#ifdef ACTIVATION_F16
+BUFFER(0, readonly, x, uint)
+float x_at(uint element) {
+  vec2 pair = unpackHalf2x16(AT(x, element >> 1));
+  return (element & 1u) == 0u ? pair.x : pair.y;
+}
+#else
+BUFFER(0, readonly, x, float)
+float x_at(uint element) { return AT(x, element); }
+#endif
+#ifdef WEIGHT_F16
+BUFFER(1, restrict, cache, uint)
+#else
+BUFFER(1, writeonly, cache, float)
+#endif
+
+void main() {
+  const uint row = gl_WorkGroupID.z;
+  const uint query = gl_WorkGroupID.y;
+  const uint position = AT(control, params.position_offset) + query;
+  // The first comparison also catches a sum that wrapped around.
+  if (position < query || position >= params.capacity) return;
+  const uint from = (row * params.q_len + query) * params.x_columns + params.x_first;
+  const uint to = (row * params.capacity + position) * params.columns;
+  const uint index = gl_GlobalInvocationID.x;
+
+#ifdef WEIGHT_F16
+  // Words of the cache that hold columns of this position; with an odd width the first and the last
+  // may be shared with a neighbour, whose half stays as it is.
+  const uint word = (to >> 1) + index;
+  if (word > (to + params.columns - 1u) >> 1) return;
+  const uint low = word * 2u;
+  const bool has_low = low >= to;
+  const bool has_high = low + 1u < to + params.columns;
+  const float low_value = has_low ? x_at(from + low - to) : 0.0;
+  const float high_value = has_high ? x_at(from + low + 1u - to) : 0.0;
+  const uint bits = packHalf2x16(vec2(low_value, high_value));
+  if (has_low && has_high) {
+    AT(cache, word) = bits;
+  } else {
+    atomicAnd(AT(cache, word), has_low ? 0xffff0000u : 0x0000ffffu);
+    atomicOr(AT(cache, word), bits);
+  }
+#else
+  if (index < params.columns) AT(cache, to + index) = x_at(from + index);
+#endif
+}

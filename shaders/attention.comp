@@ -1,0 +1,116 @@
+// Attention for any device: one workgroup per 4 queries of a head, online softmax over blocks of keys.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "attention.h"
+#include "attention_common.glsl"
+
+// A query tile of 4 x 256 floats and two score tiles stay under 6 KiB of shared memory.
+const uint kQueries = 4;
+const uint kKeys = 32;
+const uint kMaxSize = 256;
+
+shared float q_tile[kQueries * kMaxSize];
+shared float scores[kQueries * kKeys];
+shared float weights[kQueries * kKeys];
+shared float maxima[kQueries];
+
+void main() {
+  const uint first_query = gl_WorkGroupID.x * kQueries;
+  const uint head = gl_WorkGroupID.y;
+  const uint kv_row = gl_WorkGroupID.z;
+  const uint kv_head = head / params.group;
+  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
+  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
+  const uint lane = gl_LocalInvocationIndex;
+  const uint keys = key_count(kv_row);
+
+  for (uint i = lane; i < kQueries * HEAD_SIZE; i += LOCAL_SIZE) {
+    uint query = min(first_query + i / HEAD_SIZE, params.queries - 1u);
+    uint row = kv_row * params.queries + query;
+    q_tile[i] = params.scale *
+                q_at(row * params.q_columns + params.q_first + head * HEAD_SIZE + i % HEAD_SIZE);
+  }
+
+  // Invocations share the value columns; each keeps its own copy of the running statistics.
+  const uint kColumns = 4;  // 256 columns over 64 invocations
+  float sums[kQueries * kColumns];
+  float maximum[kQueries];
+  float total[kQueries];
+  for (uint i = 0; i < kQueries; ++i) {
+    maximum[i] = kMasked;
+    total[i] = 0;
+    for (uint c = 0; c < kColumns; ++c) sums[i * kColumns + c] = 0;
+  }
+  const uint last_query = min(first_query + kQueries, params.queries) - 1u;
+  // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
+  uint seen = 0;
+  for (uint query = first_query; query <= last_query; ++query) {
+    seen = max(seen, visible_keys(query, keys));
+  }
+
+  for (uint first_key = 0; first_key < seen; first_key += kKeys) {
+    barrier();
+    for (uint i = lane; i < kQueries * kKeys; i += LOCAL_SIZE) {
+      uint query = first_query + i / kKeys;
+      uint key = first_key + i % kKeys;
+      float score = kMasked;
+      if (key < visible_keys(query, keys)) {
+        uint base = key_base(kv_row, key) + k_column;
+        uint q_base = i / kKeys * HEAD_SIZE;
+        score = 0;
+        for (uint d = 0; d < HEAD_SIZE; ++d) score += q_tile[q_base + d] * kv_at(base + d);
+      }
+      scores[i] = score;
+    }
+    barrier();
+    for (uint i = lane; i < kQueries * kKeys; i += LOCAL_SIZE) {
+      uint row = i / kKeys;
+      float block_maximum = kMasked;
+      for (uint j = 0; j < kKeys; ++j) block_maximum = max(block_maximum, scores[row * kKeys + j]);
+      // The running maximum differs between invocations only in when they learn of it.
+      float next = block_maximum;
+      for (uint r = 0; r < kQueries; ++r) {
+        if (r == row) next = max(next, maximum[r]);
+      }
+      bool visible = first_key + i % kKeys < visible_keys(first_query + row, keys);
+      weights[i] = visible ? exp(scores[i] - next) : 0.0;
+      if (i % kKeys == 0u) maxima[row] = next;
+    }
+    barrier();
+    const uint count = min(kKeys, seen - first_key);
+    for (uint i = 0; i < kQueries; ++i) {
+      float correction = exp(maximum[i] - maxima[i]);
+      maximum[i] = maxima[i];
+      total[i] *= correction;
+      for (uint c = 0; c < kColumns; ++c) sums[i * kColumns + c] *= correction;
+      for (uint j = 0; j < count; ++j) total[i] += weights[i * kKeys + j];
+    }
+    for (uint j = 0; j < count; ++j) {
+      uint base = key_base(kv_row, first_key + j) + v_column;
+      for (uint c = 0; c < kColumns; ++c) {
+        uint column = c * LOCAL_SIZE + lane;
+        if (column >= VALUE_SIZE) break;
+        float value = kv_at(base + column);
+        for (uint i = 0; i < kQueries; ++i) {
+          // A weight of zero hides whatever stands in a masked place, NaN included.
+          float weight = weights[i * kKeys + j];
+          if (weight != 0.0) sums[i * kColumns + c] += weight * value;
+        }
+      }
+    }
+  }
+
+  const float factor = head_factor(head);
+  for (uint i = 0; i < kQueries; ++i) {
+    uint query = first_query + i;
+    if (query >= params.queries) break;
+    uint row = kv_row * params.queries + query;
+    float inverse = total[i] > 0 ? factor / total[i] : 0.0;
+    for (uint c = 0; c < kColumns; ++c) {
+      uint column = c * LOCAL_SIZE + lane;
+      if (column >= VALUE_SIZE) break;
+      store_result((row * query_heads() + head) * VALUE_SIZE + column, sums[i * kColumns + c] * inverse);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+// Attention probabilities for any device: one workgroup per query of a head. Scores go to the result
+// first; the invocation that wrote one turns it into a probability.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "attention.h"
+#define NO_RESULT
+#include "attention_common.glsl"
+
+BUFFER(2, restrict, result, float)
+
+const uint kMaxLocalSize = 128;
+shared float maxima[kMaxLocalSize];
+shared float totals[kMaxLocalSize];
+
+void main() {
+  const uint query = gl_WorkGroupID.x;
+  const uint head = gl_WorkGroupID.y;
+  const uint kv_row = gl_WorkGroupID.z;
+  const uint lane = gl_LocalInvocationIndex;
+  const uint keys = visible_keys(query, key_count(kv_row));
+  const uint k_column = params.k_first + head / params.group * HEAD_SIZE;
+  const uint q_base =
+      (kv_row * params.queries + query) * params.q_columns + params.q_first + head * HEAD_SIZE;
+  const uint row = kv_row * (params.queries / params.q_len) + query / params.q_len;
+  const uint result_base =
+      ((row * query_heads() + head) * params.q_len + query % params.q_len) * params.kv_len;
+
+  float maximum = kMasked;
+  float total = 0;
+  for (uint key = lane; key < keys; key += LOCAL_SIZE) {
+    uint base = key_base(kv_row, key) + k_column;
+    float score = 0;
+    for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
+    score *= params.scale;
+    AT(result, result_base + key) = score;
+    float next = max(maximum, score);
+    total = total * exp(maximum - next) + exp(score - next);
+    maximum = next;
+  }
+
+  maxima[lane] = maximum;
+  totals[lane] = total;
+  for (uint half_size = LOCAL_SIZE / 2u; half_size > 0u; half_size /= 2u) {
+    barrier();
+    if (lane < half_size) {
+      float other = maxima[lane + half_size];
+      float next = max(maxima[lane], other);
+      totals[lane] = totals[lane] * exp(maxima[lane] - next) + totals[lane + half_size] * exp(other - next);
+      maxima[lane] = next;
+    }
+  }
+  barrier();
+  maximum = maxima[0];
+  total = totals[0];
+
+  for (uint key = lane; key < params.kv_len; key += LOCAL_SIZE) {
+    float probability = 0;
+    if (key < keys) probability = exp(AT(result, result_base + key) - maximum) / total;
+    AT(result, result_base + key) = probability;
+  }
+}
