@@ -1,0 +1,75 @@
+#include "models/tokenizer.h"
+
+#include "models/config.h"
+#include "models/json.h"
+#include "models/tokenizer_marian.h"
+#include "models/tokenizer_sentencepiece.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// A SentencePiece file with what tokenizer_config.json says, or else the family's habit, about
+/// tokens around a text.
+std::shared_ptr<const Tokenizer> load_sentencepiece(const fs::path& folder, const char* name,
+                                                    std::string_view model_type) {
+  const bool t5 = model_type.find("t5") != model_type.npos;
+  SentencePieceTokenizer::Affixes affixes = {.bos = !t5, .eos = t5};
+  if (const fs::path path = folder / "tokenizer_config.json"; is_there(path)) {
+    const Json json = read_json(path);
+    const ConfigReader config(json, path.string());
+    affixes.bos = config.boolean_or("add_bos_token", affixes.bos);
+    affixes.eos = config.boolean_or("add_eos_token", affixes.eos);
+  }
+  const fs::path path = folder / name;
+  return std::make_shared<const SentencePieceTokenizer>(read_sentencepiece(path), path.string(),
+                                                        affixes);
+}
+
+}  // namespace
+
+Encoding Tokenizer::encode_pair(std::string_view, std::string_view, const EncodeOptions&) const {
+  throw ModelError("tokenizer", kind() + " has no rule for a pair of texts",
+                   "encode one text at a time");
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text,
+                                            const EncodeOptions& options) const {
+  std::vector<std::int32_t> ids;
+  for (const Token& token : tokenize(text, options)) ids.push_back(token.id);
+  return ids;
+}
+
+std::vector<std::string> Tokenizer::tokens(std::string_view text) const {
+  std::vector<std::string> pieces;
+  for (Token& token : tokenize(text, {.add_special = false}))
+    pieces.push_back(std::move(token.text));
+  return pieces;
+}
+
+TokenizerPair load_tokenizer_pair(const fs::path& folder, std::string_view model_type) {
+  const auto both = [](std::shared_ptr<const Tokenizer> tokenizer) {
+    return TokenizerPair{tokenizer, tokenizer};
+  };
+  if (model_type == "marian" && is_there(folder / "source.spm"))
+    return load_marian_tokenizers(folder);
+  for (const char* name : {"tokenizer.model", "spiece.model"})
+    if (is_there(folder / name)) return both(load_sentencepiece(folder, name, model_type));
+  throw ModelError(folder.string(),
+                   "has no tokenizer: none of tokenizer.json, tokenizer.model, spiece.model" +
+                       std::string(model_type == "marian" ? ", source.spm" : ""),
+                   "download the tokenizer's files into the model's folder");
+}
+
+std::shared_ptr<const Tokenizer> load_tokenizer(const fs::path& folder,
+                                                std::string_view model_type) {
+  return load_tokenizer_pair(folder, model_type).source;
+}
+
+}  // namespace mulciber

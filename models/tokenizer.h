@@ -1,0 +1,88 @@
+// Text to token ids and back, whatever file format the vocabulary came in.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mulciber {
+
+struct EncodeOptions {
+  bool add_special = true;    // what the model expects around a text: <s>, </s>, [CLS] ...
+  bool parse_special = true;  // special tokens spelled out in the text count as such
+};
+
+/// An id and what it stands for in the text: the piece, or the text itself where no piece fits.
+struct Token {
+  std::int32_t id;
+  std::string text;
+};
+
+/// Ids, and for each the text of a pair it belongs to (0 or 1, as the model was trained).
+struct Encoding {
+  std::vector<std::int32_t> ids, type_ids;
+};
+
+/// Ids with a meaning of their own, where the tokenizer's files name them.
+struct SpecialIds {
+  std::optional<std::int32_t> bos, eos, pad, unk, cls, sep, mask;
+};
+
+/// Immutable after construction; safe to use from several threads.
+/// Invalid UTF-8 in a text: each invalid byte counts as U+FFFD. An empty text gives the added
+/// special tokens alone.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// Algorithm and source ("SentencePiece unigram").
+  virtual std::string kind() const = 0;
+  /// One more than the highest id.
+  virtual std::int32_t vocab_size() const = 0;
+  /// Throws ModelError when there is no such id. Empty for an id without a piece.
+  virtual std::string_view piece(std::int32_t id) const = 0;
+  virtual std::optional<std::int32_t> id(std::string_view piece) const = 0;
+  /// Whether decode() leaves the id out unless told otherwise.
+  virtual bool is_special(std::int32_t id) const = 0;
+
+  virtual std::vector<Token> tokenize(std::string_view text,
+                                      const EncodeOptions& options = {}) const = 0;
+  /// Throws ModelError for an id outside the vocabulary.
+  virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special = true) const = 0;
+  /// Two texts for one input, as question and answer. Throws ModelError where the tokenizer has no
+  /// rule for it.
+  virtual Encoding encode_pair(std::string_view first, std::string_view second,
+                               const EncodeOptions& options = {}) const;
+
+  std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
+  /// The pieces of a text for display, without added special tokens.
+  std::vector<std::string> tokens(std::string_view text) const;
+  const SpecialIds& special() const { return special_; }
+
+ protected:
+  SpecialIds special_;
+};
+
+/// What an encoder-decoder reads and writes; one object twice where both sides share their
+/// tokenizer.
+struct TokenizerPair {
+  std::shared_ptr<const Tokenizer> source, target;
+};
+
+/// Loads a model folder's tokenizer: source.spm and target.spm with vocab.json (model_type
+/// "marian"), tokenizer.json, or tokenizer.model / spiece.model with tokenizer_config.json. Throws
+/// ModelError naming the file and what is wrong, or the files that would have been read when there
+/// are none.
+TokenizerPair load_tokenizer_pair(const std::filesystem::path& folder, std::string_view model_type);
+
+/// The source side alone.
+std::shared_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& folder,
+                                                std::string_view model_type);
+
+}  // namespace mulciber

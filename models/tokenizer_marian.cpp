@@ -1,0 +1,173 @@
+#include "models/tokenizer_marian.h"
+
+#include "models/tokenizer_specials.h"
+#include "models/tokenizer_text.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kUnknown = "<unk>";
+
+/// From the first ">>" of a line to its last "<<", at least one character between: the longest
+/// match of ">>.+<<" from `begin` on, which must lie within the line that starts there.
+struct CodeMatch {
+  std::size_t begin = std::string_view::npos, end = 0;
+};
+
+CodeMatch find_language_code(std::string_view line) {
+  const std::size_t open = line.find(">>");
+  const std::size_t close = line.rfind("<<");
+  if (open == line.npos || close == line.npos || close < open + 3) return {};
+  return {open, close + 2};
+}
+
+std::string remove_language_codes(std::string_view text) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t newline = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, newline - begin);
+    const CodeMatch code = find_language_code(line);
+    out.append(line.substr(0, code.begin));
+    if (code.begin != line.npos) out.append(line.substr(code.end));
+    if (newline < text.size()) out += '\n';
+    begin = newline + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+MarianTokenizer::MarianTokenizer(SentencePieceSpec spec, const std::string& spec_where,
+                                 const Json& vocabulary, const std::string& where)
+    : model_(std::move(spec), spec_where) {
+  const auto fail = [&](const std::string& problem) {
+    throw ModelError(where, problem, "the file is damaged or of another kind: download it again");
+  };
+  if (!vocabulary.is_object() || vocabulary.empty())
+    fail("is not an object of pieces and their ids");
+  pieces_.resize(vocabulary.size());
+  std::vector<bool> taken(vocabulary.size());
+  for (const auto& [piece, number] : vocabulary.items()) {
+    if (!number.is_number_unsigned() || number.get<std::uint64_t>() >= pieces_.size())
+      fail("gives piece '" + printable(piece) + "' the id " + printable(number.dump()) + "; " +
+           std::to_string(pieces_.size()) + " pieces have ids from 0 to " +
+           std::to_string(pieces_.size() - 1));
+    const auto id = number.get<std::size_t>();
+    if (taken[id]) fail("gives the id " + std::to_string(id) + " twice");
+    taken[id] = true;
+    pieces_[id] = piece;
+  }
+  ids_.reserve(pieces_.size());
+  for (std::size_t id = 0; id < pieces_.size(); ++id)
+    ids_.emplace(pieces_[id], static_cast<std::int32_t>(id));
+  special_.unk = id(kUnknown);
+  special_.eos = id("</s>");
+  special_.pad = id("<pad>");
+  if (!special_.unk || !special_.eos) fail("lacks <unk> or </s>");
+  std::vector<std::pair<std::string_view, std::int32_t>> specials;
+  for (const auto& special : {special_.unk, special_.eos, special_.pad})
+    if (special) specials.emplace_back(pieces_[*special], *special);
+  specials_ = PieceTrie(std::move(specials));
+}
+
+std::string MarianTokenizer::kind() const {
+  return "Marian (SentencePiece with vocab.json)";
+}
+
+std::string_view MarianTokenizer::piece(std::int32_t id) const {
+  if (id < 0 || id >= vocab_size()) throw unknown_token_id(id, vocab_size());
+  return pieces_[id];
+}
+
+std::optional<std::int32_t> MarianTokenizer::id(std::string_view piece) const {
+  const auto it = ids_.find(piece);
+  return it == ids_.end() ? std::nullopt : std::optional(it->second);
+}
+
+bool MarianTokenizer::is_special(std::int32_t id) const {
+  return id == special_.eos || id == special_.pad;
+}
+
+void MarianTokenizer::tokenize_plain(std::string_view text, std::vector<Token>& tokens) const {
+  std::string without_codes;
+  if (text.find(">>") != text.npos) {
+    const CodeMatch code = find_language_code(text.substr(0, text.find('\n')));
+    if (code.begin == 0) {
+      std::string name(text.substr(0, code.end));
+      tokens.push_back({id(name).value_or(*special_.unk), std::move(name)});
+    }
+    without_codes = remove_language_codes(text);
+    text = without_codes;
+  }
+  for (Token& token : model_.tokenize(text)) {
+    token.id = id(token.text).value_or(*special_.unk);
+    tokens.push_back(std::move(token));
+  }
+}
+
+std::vector<Token> MarianTokenizer::tokenize(std::string_view text,
+                                             const EncodeOptions& options) const {
+  std::vector<Token> tokens;
+  split_at_specials(
+      text, options.parse_special ? &specials_ : nullptr,
+      [&](std::string_view part) { tokenize_plain(part, tokens); },
+      [&](std::int32_t id) {
+        tokens.push_back({id, pieces_[id]});
+      });
+  if (options.add_special) tokens.push_back({*special_.eos, pieces_[*special_.eos]});
+  return tokens;
+}
+
+std::string MarianTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
+  std::string out;
+  std::vector<std::string_view> run;
+  const auto flush = [&] {
+    out += model_.decode(run);
+    run.clear();
+  };
+  for (const std::int32_t id : ids) {
+    const std::string_view text = piece(id);
+    if (!is_special(id)) {
+      run.push_back(text);
+    } else if (!skip_special) {
+      flush();
+      out += text;
+    }
+  }
+  flush();
+  // A piece of the other language is not in this side's model, which leaves its space symbol alone.
+  return replace_all(out, kSpaceSymbol, " ");
+}
+
+TokenizerPair load_marian_tokenizers(const std::filesystem::path& folder) {
+  const auto config_path = folder / "tokenizer_config.json";
+  bool separate = false;
+  std::error_code ignored;
+  if (std::filesystem::exists(config_path, ignored)) {
+    const Json config = read_json(config_path);
+    if (!config.is_object())
+      throw ModelError(config_path.string(), "is not a JSON object", "download it again");
+    if (const auto it = config.find("separate_vocabs"); it != config.end() && !it->is_null()) {
+      if (!it->is_boolean())
+        throw ModelError(config_path.string(), "'separate_vocabs' is neither true nor false",
+                         "download it again");
+      separate = it->get<bool>();
+    }
+  }
+  const auto source_vocab = folder / "vocab.json";
+  const auto target_vocab = separate ? folder / "target_vocab.json" : source_vocab;
+  const auto side = [&](const char* name, const Json& vocabulary,
+                        const std::filesystem::path& where) {
+    const auto path = folder / name;
+    return std::make_shared<const MarianTokenizer>(read_sentencepiece(path), path.string(),
+                                                   vocabulary, where.string());
+  };
+  const Json source = read_json(source_vocab);
+  if (!separate)
+    return {side("source.spm", source, source_vocab), side("target.spm", source, source_vocab)};
+  return {side("source.spm", source, source_vocab),
+          side("target.spm", read_json(target_vocab), target_vocab)};
+}
+
+}  // namespace mulciber

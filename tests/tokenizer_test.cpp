@@ -1,0 +1,73 @@
+// Tokenizers against recorded ids.
+#include "models/tokenizer.h"
+
+#include "models/json.h"
+#include "models/tokenizer_marian.h"
+#include "models/tokenizer_sentencepiece.h"
+#include "models/tokenizer_text.h"
+#include "tests/catch.h"
+#include "tests/model_error.h"
+
+namespace {
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+using Ids = std::vector<std::int32_t>;
+namespace fs = std::filesystem;
+
+void check_marian_cases(const fs::path& folder) {
+  const TokenizerPair pair = load_tokenizer_pair(folder, "marian");
+  const Json cases = read_json(folder / "tokenizer_cases.json");
+  for (const Json& c : cases.at("cases")) {
+    const auto text = c.at("text").get<std::string>();
+    INFO(folder << ": " << text);
+    CHECK(pair.source->encode(text) == c.at("source_ids").get<Ids>());
+    CHECK(pair.source->tokens(text) == c.at("source_pieces").get<std::vector<std::string>>());
+    CHECK(pair.target->encode(text) == c.at("target_ids").get<Ids>());
+    CHECK(pair.target->tokens(text) == c.at("target_pieces").get<std::vector<std::string>>());
+    CHECK(pair.target->decode(c.at("target_ids").get<Ids>()) ==
+          c.at("decoded_target").get<std::string>());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the bundled Marian fixture tokenizes as recorded") {
+  check_marian_cases(data_dir() / "marian");
+}
+
+TEST_CASE("every Marian fixture tokenizes as recorded") {
+  const fs::path fixtures = fixtures_dir();
+  if (fixtures.empty()) MULCIBER_SKIP("no fixtures folder (set MULCIBER_FIXTURES)");
+  check_marian_cases(fixtures / "models/marian");
+  check_marian_cases(fixtures / "models/marian_realistic");
+}
+
+TEST_CASE("SentencePiece files of the fixtures give the recorded ids") {
+  const fs::path fixtures = fixtures_dir();
+  if (fixtures.empty()) MULCIBER_SKIP("no fixtures folder (set MULCIBER_FIXTURES)");
+  for (const auto& [model, file] :
+       {std::pair("llama", "tokenizer.model"), std::pair("llama_realistic", "tokenizer.model"),
+        std::pair("gemma3", "tokenizer.model"), std::pair("t5", "spiece.model"),
+        std::pair("t5_gated", "spiece.model")}) {
+    const fs::path folder = fixtures / "models" / model;
+    TemporaryFolder copy;  // without tokenizer.json, which would win
+    for (const char* name : {file, "tokenizer_config.json"})
+      fs::copy(folder / name, copy.path() / name);
+    const auto tokenizer = load_tokenizer(
+        copy.path(), read_json(folder / "config.json").at("model_type").get<std::string>());
+    const Json cases = read_json(folder / "tokenizer_cases.json");
+    for (const Json& c : cases.at("cases")) {
+      const auto text = c.at("text").get<std::string>();
+      INFO(folder << ": " << text);
+      const Ids plain =
+          c.at(c.contains("sentencepiece_ids_no_special") ? "sentencepiece_ids_no_special"
+                                                          : "ids_no_special")
+              .get<Ids>();
+      CHECK(tokenizer->encode(text, {.add_special = false}) == plain);
+      if (!c.contains("sentencepiece_ids_no_special"))
+        CHECK(tokenizer->encode(text) == c.at("ids").get<Ids>());
+    }
+  }
+}
