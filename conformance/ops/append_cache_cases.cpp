@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include "conformance/op_case.h"
+#include "mulciber/error.h"
+#include "runtime/ops/attention.h"
+
+namespace mulciber::conformance {
+namespace {
+
+struct Variant {
+  uint64_t rows = 1, q_len = 1, capacity = 1, columns = 1;
+  uint32_t position = 0;
+  uint32_t first_column = 0;  // of x
+  uint32_t spare = 0;         // columns of x after those that go to the cache
+};
+
+OpCase build_case(const Variant& v, KernelTypes types, std::mt19937& random) {
+  constexpr uint32_t kPositionOffset = 2;
+  OpCase c;
+  c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.capacity, v.columns, v.position);
+  if (v.first_column + v.spare > 0)
+    c.name += fmt::format("_from{}_of{}", v.first_column, v.first_column + v.columns + v.spare);
+  c.types = types;
+  c.inputs = {random_tensor({v.rows, v.q_len, v.first_column + v.columns + v.spare},
+                            types.activation, random),
+              random_tensor({v.rows, v.capacity, v.columns}, types.weight, random),
+              u32_tensor({7, 9, v.position, 11})};
+  c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+    append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], kPositionOffset});
+    return std::vector<Tensor>{inputs[1]};
+  };
+  c.reference = [=](std::span<const HostTensor> inputs) {
+    const HostTensor& x = inputs[0];
+    HostTensor cache = inputs[1];
+    const auto position = static_cast<uint64_t>(inputs[2].values[kPositionOffset]);
+    for (uint64_t row = 0; row < v.rows; ++row) {
+      for (uint64_t i = 0; i < v.q_len && position + i < v.capacity; ++i) {
+        for (uint64_t column = 0; column < v.columns; ++column) {
+          cache.values[(row * v.capacity + position + i) * v.columns + column] =
+              round_to(cache.type,
+                       x.values[(row * v.q_len + i) * x.shape.columns() + v.first_column + column]);
+        }
+      }
+    }
+    return std::vector<HostTensor>{cache};
+  };
+  return c;
+}
+
+class AppendCacheCases : public OpCases {
+ public:
+  Op op() const override { return Op::kAppendCache; }
+  std::string shape_format() const override { return "rows,q_len,capacity,columns"; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 512, 512, 1536}, {80, 1, 64, 256}, {1, 1, 512, 1536}};
+  }
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types,
+              std::mt19937& random) const override {
+    if (shape.size() != 4 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0 || shape[3] == 0) {
+      throw ShapeError("append_cache", "a shape is four positive numbers",
+                       "give rows,q_len,capacity,columns such as 80,1,64,256");
+    }
+    return build_case({shape[0], shape[1], shape[2], shape[3]}, types, random);
+  }
+  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+    std::vector<OpCase> cases;
+    auto add = [&](Variant v) { cases.push_back(build_case(v, types, random)); };
+    // Widths of one, odd (halves share a word with the neighbouring position), and above a
+    // workgroup.
+    for (uint64_t columns : {1, 2, 3, 63, 64, 65, 127, 128, 129, 515}) {
+      add({.rows = 2, .q_len = 1, .capacity = 5, .columns = columns, .position = 3});
+      add({.rows = 3, .q_len = 4, .capacity = 9, .columns = columns, .position = 2});
+    }
+    add({.rows = 1, .q_len = 1, .capacity = 1, .columns = 1});
+    add({.rows = 2,
+         .q_len = 3,
+         .capacity = 7,
+         .columns = 48,
+         .position = 1,
+         .first_column = 16,
+         .spare = 5});
+    add({.rows = 2,
+         .q_len = 3,
+         .capacity = 7,
+         .columns = 33,
+         .position = 4,
+         .first_column = 7,
+         .spare = 2});
+    // Past the end: partly, wholly, and so far that position + query wraps around.
+    add({.rows = 2, .q_len = 4, .capacity = 6, .columns = 40, .position = 4});
+    add({.rows = 2, .q_len = 2, .capacity = 6, .columns = 40, .position = 6});
+    add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 40, .position = 0xfffffffe});
+    add({.rows = 80, .q_len = 1, .capacity = 12, .columns = 256, .position = 11});
+    add({.rows = 3, .q_len = 1, .capacity = 600, .columns = 1024, .position = 599});  // several MiB
+    return cases;
+  }
+};
+
+}  // namespace
+
+const OpCases& append_cache_cases() {
+  static const AppendCacheCases cases;
+  return cases;
+}
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,25 @@
+// The double-precision definition of attention.
+#pragma once
+
+#include "conformance/op_case.h"
+#include "runtime/ops/attention.h"
+
+namespace mulciber::conformance {
+
+/// First columns of queries in q, and of keys and values in kv.
+struct AttentionColumns {
+  uint32_t q = 0, k = 0, v = 0;
+};
+
+struct AttentionReference {
+  HostTensor result;  // (rows, q_len, heads * value_size), of q's type
+  HostTensor map;     // (rows, heads, q_len, kv_len), f32
+};
+
+/// q: (rows, q_len, ...), kv: (rows / rows_per_kv, kv_len, ...), control: the words that
+/// options.control's offsets point into (options.control's tensor is not read).
+AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
+                                       const HostTensor& control, const AttentionColumns& columns,
+                                       const AttentionOptions& options);
+
+}  // namespace mulciber::conformance
