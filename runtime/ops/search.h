@@ -1,6 +1,9 @@
 // Choosing tokens on the device: the best continuations of each row, and one step of beam search.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -9,25 +12,26 @@ namespace mulciber {
 struct TokenRules {
   uint32_t banned_offset = 0;    // control: [count, id, id, ...], ids whose log probability becomes -inf
   uint32_t banned_capacity = 0;  // ids there is room for
-  uint32_t position_offset = 0;  // control: index of the token being chosen counts from here
-  uint32_t forced_offset = 0;    // control: [position, id]: at that position only `id`, with log probability 0;
-                                 // position 0xffffffff: never
+  uint32_t position_offset = 0;  // control: index of the token just fed; the one being chosen is the next
+  uint32_t forced_offset = 0;    // control: [index, id]: as that token only `id`, with log probability 0;
+                                 // index 0xffffffff: never
 };
 
 /// log-softmax over each row, then the rules, then the k best. Order: larger value first, then smaller id.
 /// logits: (rows, vocabulary) f32; result: (rows, k, 2) u32: bits of the f32 log probability, id.
 /// k up to 64 and up to the vocabulary; k = 1 is arg max. Where fewer than k ids are left after the rules
-/// the rest have value -inf.
+/// the rest have value -inf, smallest ids first. NaN counts as -inf, infinity as the largest finite number.
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
              const TokenRules& rules);
 
 /// Where beam search keeps its state in the control tensor, in words; see shaders/beam.h, which defines each
 /// field. Made by plan_beam_state().
 struct BeamStateLayout {
+  uint32_t first_word = 0;     // where the state begins
   uint32_t batch = 1, beams = 1, capacity = 1;  // capacity: most tokens of a hypothesis, start token included
   uint32_t position = 0;       // index of the token to be fed next
   uint32_t unfinished = 0;     // items still searching
-  uint32_t settings = 0;       // eos, pad, max length, length penalty, early stopping (beam.h: BEAM_*)
+  uint32_t settings = 0;       // eos, pad, last position, length penalty, early stopping (BEAM_*)
   uint32_t tokens = 0;         // (batch * beams): token to feed next
   uint32_t scores = 0;         // (batch * beams): running sums of log probabilities, f32
   uint32_t ancestry = 0;       // (batch * beams, capacity): row of the cache that holds position t
@@ -37,10 +41,39 @@ struct BeamStateLayout {
   uint32_t item_state = 0;     // (batch, 4): done flag, number finished, worst finished score f32, spare
   uint32_t banned = 0, banned_capacity = 0;
   uint32_t forced = 0;         // position, id
-  uint32_t words = 0;          // total
+  uint32_t words = 0;          // total, from first_word
+
+  /// What top_k needs to know.
+  TokenRules rules() const { return {banned, banned_capacity, position, forced}; }
 };
 BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t beams, uint32_t capacity,
                                 uint32_t banned_capacity);
+
+enum class EarlyStopping : uint32_t { kHeuristic = 0, kEarly = 1, kNever = 2 };  // BEAM_STOP_*
+
+struct BeamSettings {
+  uint32_t start = 0;                   // token at position 0
+  uint32_t eos = 0xffffffff;            // 0xffffffff: none
+  uint32_t pad = 0;
+  uint32_t max_length = 1;              // tokens of the longest hypothesis, start token included
+  float length_penalty = 1;
+  EarlyStopping early_stopping = EarlyStopping::kHeuristic;
+  std::vector<uint32_t> banned;
+  uint32_t forced_index = 0xffffffff;   // 0xffffffff: never
+  uint32_t forced_id = 0;
+};
+
+/// The words of the state before the first step: word i goes to control[first_word + i]. Throws ShapeError when the settings do not fit the layout.
+std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout, const BeamSettings& settings);
+
+struct Hypothesis {
+  std::vector<uint32_t> ids;  // after the start token; eos included where there is one
+  float score = 0;            // sum of log probabilities / length ^ penalty
+};
+/// The finished hypotheses of an item, best first. state: the same words as initial_beam_state() makes,
+/// read back. Throws ShapeError when they are not a state of that layout.
+std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
+                                            std::span<const uint32_t> state, uint32_t item);
 
 /// One step for every item of the batch, as transformers' generate does it: of the 2 * beams best
 /// continuations over all beams, those that end in eos and rank among the first `beams` become finished

@@ -1,0 +1,193 @@
+// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch, because
+// every item needs the old position before one invocation may advance it.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "beam.h"
+#define BUFFER_COUNT 3
+#include "buffers.glsl"
+
+layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
+
+PARAMS(BeamStepParams)
+BUFFER(0, readonly, candidates, uint)
+BUFFER(1, coherent, state, uint)
+BUFFER(2, writeonly, progress, uint)
+
+#define NEVER uintBitsToFloat(0xff800000u)  // log of 0
+
+shared uint unfinished;
+
+float setting_float(uint word) { return uintBitsToFloat(AT(state, params.settings + word)); }
+
+// length ^ penalty, exact where people look: penalty 0 and 1.
+float normalizer(uint generated, float penalty) {
+  float size = float(max(generated, 1u));
+  if (penalty == 0.0) return 1.0;
+  return penalty == 1.0 ? size : pow(size, penalty);
+}
+
+uint finished_word(uint item, uint rank) {
+  return params.finished + (item * BEAMS + rank) * BEAM_FINISHED_WORDS;
+}
+
+// Keeps the best BEAMS, best first; of equals the older one goes first.
+void add_finished(uint item, float score, uint generated, uint row, uint step) {
+  uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
+  uint count = AT(state, state_word + BEAM_ITEM_COUNT);
+  uint rank = count;
+  while (rank > 0 &&
+         score > uintBitsToFloat(AT(state, finished_word(item, rank - 1) + BEAM_FINISHED_SCORE))) {
+    --rank;
+  }
+  if (rank == BEAMS) return;
+  count = min(count + 1, BEAMS);
+  for (uint i = count - 1; i > rank; --i) {
+    for (uint word = 0; word < BEAM_FINISHED_WORDS; ++word) {
+      AT(state, finished_word(item, i) + word) = AT(state, finished_word(item, i - 1) + word);
+    }
+  }
+  uint entry = finished_word(item, rank);
+  AT(state, entry + BEAM_FINISHED_SCORE) = floatBitsToUint(score);
+  AT(state, entry + BEAM_FINISHED_LENGTH) = generated;
+  AT(state, entry + BEAM_FINISHED_ROW) = row;
+  AT(state, entry + BEAM_FINISHED_STEP) = step;
+  AT(state, state_word + BEAM_ITEM_COUNT) = count;
+  AT(state, state_word + BEAM_ITEM_WORST) =
+      AT(state, finished_word(item, count - 1) + BEAM_FINISHED_SCORE);
+}
+
+// Chooses the continuations of one item. Returns whether it goes on.
+bool advance(uint item, uint position) {
+  uint first_row = item * BEAMS;
+  uint rows = params.batch * BEAMS;
+  uint eos = AT(state, params.settings + BEAM_EOS);
+  uint pad = AT(state, params.settings + BEAM_PAD);
+  uint last_position = AT(state, params.settings + BEAM_LAST_POSITION);
+  float penalty = setting_float(BEAM_LENGTH_PENALTY);
+  uint early = AT(state, params.settings + BEAM_EARLY_STOPPING);
+  uint chosen = position + 1;  // also how many ids the longer hypotheses have generated
+  bool at_limit = chosen >= last_position;
+  float divisor = normalizer(chosen, penalty);
+
+  // Candidates of a row are sorted, so the best of all is the best head of the rows.
+  uint head[BEAMS];
+  float running[BEAMS];
+  for (uint beam = 0; beam < BEAMS; ++beam) {
+    head[beam] = 0;
+    running[beam] = uintBitsToFloat(AT(state, params.scores + first_row + beam));
+  }
+  uint next_token[BEAMS];
+  uint next_parent[BEAMS];
+  float next_score[BEAMS];
+  uint next_count = 0;
+  for (uint rank = 0; rank < 2 * BEAMS; ++rank) {
+    float best = NEVER;
+    uint best_beam = BEAMS;
+    uint best_token = 0;
+    for (uint beam = 0; beam < BEAMS; ++beam) {
+      if (head[beam] >= params.candidates) continue;
+      uint entry = ((first_row + beam) * params.candidates + head[beam]) * 2;
+      float sum = running[beam] + uintBitsToFloat(AT(candidates, entry));
+      if (sum > best) {
+        best = sum;
+        best_beam = beam;
+        best_token = AT(candidates, entry + 1);
+      }
+    }
+    if (best_beam == BEAMS) break;  // nothing left of finite log probability
+    ++head[best_beam];
+    if (best_token == eos && eos != 0xffffffffu) {
+      if (rank < BEAMS) add_finished(item, best / divisor, chosen, first_row + best_beam, position);
+    } else if (next_count < BEAMS) {
+      if (at_limit && rank < BEAMS) {
+        add_finished(item, best / divisor, chosen, first_row + next_count, chosen);
+      }
+      next_token[next_count] = best_token;
+      next_parent[next_count] = first_row + best_beam;
+      next_score[next_count] = best;
+      ++next_count;
+    }
+  }
+
+  // Without any continuation at all, hypotheses end where they are rather than be lost.
+  uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
+  if (next_count == 0) {
+    for (uint beam = 0; beam < BEAMS && AT(state, state_word + BEAM_ITEM_COUNT) == 0; ++beam) {
+      if (running[beam] > NEVER) {
+        add_finished(item, running[beam] / normalizer(position, penalty), position, first_row + beam,
+                     position);
+      }
+    }
+  }
+
+  // Done?
+  uint count = AT(state, state_word + BEAM_ITEM_COUNT);
+  bool done = at_limit || next_count == 0;
+  if (BEAMS == 1) {
+    done = done || count == 1;
+  } else if (!done && count == BEAMS) {
+    uint reach = early == BEAM_STOP_NEVER && penalty > 0.0 ? last_position : chosen;
+    float hope = next_score[0] / normalizer(reach, penalty);
+    done = early == BEAM_STOP_EARLY ||
+           !(hope > uintBitsToFloat(AT(state, state_word + BEAM_ITEM_WORST)));
+  }
+
+  // The history keeps this step even of an item that is done: its results are read through it.
+  for (uint beam = 0; beam < BEAMS; ++beam) {
+    bool there = beam < next_count;
+    uint row = first_row + beam;
+    uint entry = chosen * rows + row;
+    AT(state, params.tokens + row) = there && !done ? next_token[beam] : pad;
+    AT(state, params.scores + row) = floatBitsToUint(there ? next_score[beam] : NEVER);
+    if (chosen < params.capacity) {
+      AT(state, params.history_tokens + entry) = there ? next_token[beam] : pad;
+      AT(state, params.history_parents + entry) = there ? next_parent[beam] : row;
+    }
+  }
+  AT(state, state_word + BEAM_ITEM_DONE) = done ? 1 : 0;
+  return !done;
+}
+
+void main() {
+  uint invocation = gl_LocalInvocationID.x;
+  uint position = AT(state, params.position);
+  if (invocation == 0) unfinished = 0;
+  memoryBarrierShared();
+  barrier();
+
+  // A position the cache has no room for means that the host asked for a step too many.
+  bool room = position + 1 < params.capacity;
+  for (uint item = invocation; item < params.batch && room; item += LOCAL_SIZE) {
+    bool was_done = AT(state, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1;
+    if (!was_done && advance(item, position)) atomicAdd(unfinished, 1);
+  }
+  memoryBarrier();
+  barrier();
+
+  // Ancestry follows the hypotheses. Every column is loaded whole before it is written.
+  uint columns = position + 1;
+  uint rows = params.batch * BEAMS;
+  uint work = BEAMS > 1 && room ? params.batch * columns : 0;
+  for (uint i = invocation; i < work; i += LOCAL_SIZE) {
+    uint item = i / columns;
+    uint column = i - item * columns;
+    if (AT(state, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1) continue;
+    uint from[BEAMS];
+    [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
+      uint parent = AT(state, params.history_parents + columns * rows + item * BEAMS + beam);
+      from[beam] = AT(state, params.ancestry + parent * params.capacity + column);
+    }
+    [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
+      AT(state, params.ancestry + (item * BEAMS + beam) * params.capacity + column) = from[beam];
+    }
+  }
+
+  if (invocation == 0) {
+    uint next = room ? position + 1 : position;
+    AT(state, params.position) = next;
+    AT(state, params.unfinished) = unfinished;
+    AT(progress, 0) = next;
+    AT(progress, 1) = unfinished;
+  }
+}

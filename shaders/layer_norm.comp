@@ -1,0 +1,80 @@
+// Layer norm, one workgroup per row. Mean first, then squares of deviations, so that a large common offset
+// costs no precision; the mean is taken of differences from the row's first element for the same reason.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "norm.h"
+#define BUFFER_COUNT 4
+#include "buffers.glsl"
+
+layout(constant_id = NORM_RESIDUAL) const uint RESIDUAL = 0;
+
+PARAMS(LayerNormParams)
+
+#include "reduce.glsl"
+#include "rows.glsl"
+
+BUFFER(0, readonly, x, STORED)
+BUFFER(1, readonly, residual, STORED)
+#ifdef VECTOR
+BUFFER(2, readonly, gain_bias, vec4)
+#else
+BUFFER(2, readonly, gain_bias, float)
+#endif
+BUFFER(3, , y, STORED)
+
+UNIT load(RowSpan span, uint i) {
+  UNIT value = unpack(AT(x, span.first + i));
+  if (RESIDUAL == 1) value += unpack(AT(residual, span.first + i));
+  return value;
+}
+
+UNIT load_from(RowSpan span, uint i, float origin) {
+  return KEEP_INSIDE(span, i, load(span, i) - origin);
+}
+
+// Gain (part 0) or bias (part 1) of unit i.
+UNIT weights(RowSpan span, uint i, uint part) {
+#ifdef UNIT_SHARED
+  uint last = params.columns - 1;
+  uint column = i * 2 - span.lead;  // wraps to a huge number before the row
+  return vec2(AT(gain_bias, part * params.columns + min(column, last)),
+              AT(gain_bias, part * params.columns + min(column + 1, last)));
+#else
+  return AT(gain_bias, part * span.count + i);
+#endif
+}
+
+float first_element(RowSpan span) {
+  UNIT value = load(span, 0);
+#ifdef UNIT_SHARED
+  return value[span.lead];
+#elif UNIT_WIDTH == 4
+  return value.x;
+#else
+  return value;
+#endif
+}
+
+void main() {
+  for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
+    RowSpan span = span_of(row);
+    float origin = first_element(span);
+    UNIT sum = UNIT(0);
+    FOR_EACH_UNIT(i, span.count, { sum += load_from(span, i, origin); })
+    float mean = workgroup_add(total(sum)) / float(params.columns);
+
+    UNIT squares = UNIT(0);
+    FOR_EACH_UNIT(i, span.count, {
+      UNIT deviation = KEEP_INSIDE(span, i, load(span, i) - origin - mean);
+      squares += deviation * deviation;
+    })
+    float variance = workgroup_add(total(squares)) / float(params.columns);
+    float inverse = 1.0 / sqrt(variance + params.epsilon);
+
+    FOR_EACH_UNIT(i, span.count, {
+      UNIT deviation = load(span, i) - origin - mean;
+      STORE_UNIT(y, span, i, deviation * inverse * weights(span, i, 0) + weights(span, i, 1))
+    })
+  }
+}

@@ -1,0 +1,33 @@
+// Layer norm and softmax: their parameters.
+#ifndef MULCIBER_SHADERS_NORM_H
+#define MULCIBER_SHADERS_NORM_H
+
+#ifdef __cplusplus
+#include "shaders/include/interface.h"
+#endif
+
+// Specialization constants of layer norm.
+#define NORM_RESIDUAL (CONSTANT_OP + 0)  // 1: the residual is added to x
+
+// Specialization constants of softmax.
+#define SOFTMAX_LOGARITHM (CONSTANT_OP + 0)  // 1: log-softmax
+#define SOFTMAX_COUNTS (CONSTANT_OP + 1)     // 1: control holds how many columns a row sees
+#define SOFTMAX_CAUSAL (CONSTANT_OP + 2)     // causal_period, 0: none
+
+SHADER_STRUCT(LayerNormParams) {
+  uint rows;
+  uint columns;
+  float epsilon;
+} SHADER_STRUCT_END
+
+// first_row: number of row 0 of the buffer in the whole tensor. counts_offset: word of control.
+SHADER_STRUCT(SoftmaxParams) {
+  uint rows;
+  uint columns;
+  uint first_row;
+  uint counts_offset;
+  uint rows_per_count;
+  float scale;
+} SHADER_STRUCT_END
+
+#endif

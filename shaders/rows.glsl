@@ -1,0 +1,119 @@
+// Rows of activations, read and written in units that one invocation takes at a time:
+//
+//   VECTOR, f32   vec4
+//   VECTOR, f16   four halves in two words
+//   f16           a word of two halves; in rows of odd length the first and the last word may be shared with
+//                 the neighbours, so that part of a unit is outside the row
+//   f32           one float
+//
+// The kernel declares params with rows and columns before. No 16-bit feature of the device is needed.
+#ifndef MULCIBER_ROWS_GLSL
+#define MULCIBER_ROWS_GLSL
+
+// Units per invocation and loop iteration: an iteration costs more than its work on software drivers.
+layout(constant_id = CONSTANT_ROW) const uint UNROLL = 1;
+
+#ifdef VECTOR
+#define UNIT vec4
+#define UNIT_BOOL bvec4
+#define UNIT_WIDTH 4
+#ifdef ACTIVATION_F16
+#define STORED uvec2
+vec4 unpack(uvec2 word) { return vec4(unpackHalf2x16(word.x), unpackHalf2x16(word.y)); }
+uvec2 pack(vec4 value) { return uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw)); }
+#else
+#define STORED vec4
+vec4 unpack(vec4 value) { return value; }
+vec4 pack(vec4 value) { return value; }
+#endif
+float total(vec4 value) { return (value.x + value.y) + (value.z + value.w); }
+float largest(vec4 value) { return max(max(value.x, value.y), max(value.z, value.w)); }
+#elif defined(ACTIVATION_F16)
+#define UNIT vec2
+#define UNIT_BOOL bvec2
+#define UNIT_WIDTH 2
+#define UNIT_SHARED
+#define STORED uint
+vec2 unpack(uint word) { return unpackHalf2x16(word); }
+uint pack(vec2 value) { return packHalf2x16(value); }
+float total(vec2 value) { return value.x + value.y; }
+float largest(vec2 value) { return max(value.x, value.y); }
+#else
+#define UNIT float
+#define UNIT_BOOL bool
+#define UNIT_WIDTH 1
+#define STORED float
+float unpack(float value) { return value; }
+float pack(float value) { return value; }
+float total(float value) { return value; }
+float largest(float value) { return value; }
+#endif
+
+// The units [first, first + count) hold the columns of a row. Column of the first element of unit i of the
+// row: i * UNIT_WIDTH - lead.
+struct RowSpan {
+  uint first;
+  uint count;
+  uint lead;
+};
+
+RowSpan span_of(uint row) {
+#ifdef UNIT_SHARED
+  uint begin = row * params.columns;
+  return RowSpan(begin / 2, (begin % 2 + params.columns + 1) / 2, begin % 2);
+#else
+  uint count = params.columns / UNIT_WIDTH;
+  return RowSpan(row * count, count, 0);
+#endif
+}
+
+// Which elements of unit i are columns below `columns`.
+UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
+  int column = int(i * UNIT_WIDTH) - int(span.lead);
+#if UNIT_WIDTH == 4
+  return lessThan(ivec4(column) + ivec4(0, 1, 2, 3), ivec4(columns));
+#elif UNIT_WIDTH == 2
+  return bvec2(column >= 0 && column < int(columns), column + 1 < int(columns));
+#else
+  return column < int(columns);
+#endif
+}
+
+#ifdef UNIT_SHARED
+#define KEEP_INSIDE(SPAN, I, VALUE) mix(UNIT(0), VALUE, inside(SPAN, I, params.columns))
+#else
+#define KEEP_INSIDE(SPAN, I, VALUE) (VALUE)
+#endif
+
+// Runs BODY for every unit I of COUNT that belongs to this invocation, neighbours side by side.
+#define FOR_EACH_UNIT(I, COUNT, BODY)                                                  \
+  {                                                                                    \
+    uint base_ = 0;                                                                    \
+    for (; base_ + UNROLL * LOCAL_SIZE <= (COUNT); base_ += UNROLL * LOCAL_SIZE) {     \
+      [[unroll]] for (uint part_ = 0; part_ < UNROLL; ++part_) {                       \
+        uint I = base_ + part_ * LOCAL_SIZE + gl_LocalInvocationIndex;                 \
+        BODY                                                                           \
+      }                                                                                \
+    }                                                                                  \
+    for (uint I = base_ + gl_LocalInvocationIndex; I < (COUNT); I += LOCAL_SIZE) BODY  \
+  }
+
+// Stores elements of a unit. A word that neighbouring rows share is put together by atomics.
+#ifdef UNIT_SHARED
+#define STORE_UNIT(NAME, SPAN, I, VALUE)                                            \
+  {                                                                                 \
+    uint bits_ = pack(VALUE);                                                       \
+    bvec2 mine_ = inside(SPAN, I, params.columns);                                  \
+    if (all(mine_)) {                                                               \
+      AT(NAME, (SPAN).first + (I)) = bits_;                                         \
+    } else {                                                                        \
+      uint mask_ = (mine_.x ? 0xffffu : 0u) | (mine_.y ? 0xffff0000u : 0u);         \
+      atomicAnd(AT(NAME, (SPAN).first + (I)), ~mask_);                              \
+      atomicOr(AT(NAME, (SPAN).first + (I)), bits_ & mask_);                        \
+    }                                                                               \
+  }
+#else
+#define STORE_UNIT(NAME, SPAN, I, VALUE) AT(NAME, (SPAN).first + (I)) = pack(VALUE);
+#endif
+
+#endif

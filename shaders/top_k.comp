@@ -1,0 +1,82 @@
+// The k best log probabilities of each row: one workgroup per row, shared memory only.
+//
+// Each invocation owns every LOCAL_SIZE-th id and knows the best of them that is not yet taken. A round
+// takes the best of the workgroup; only its owner looks through its own ids again.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "beam.h"
+#define BUFFER_COUNT 3
+#include "buffers.glsl"
+
+PARAMS(TopKParams)
+BUFFER(0, readonly, logits, float)
+BUFFER(1, readonly, control, uint)
+BUFFER(2, writeonly, result, uint)
+
+#include "reduce.glsl"
+#include "top_k.glsl"
+
+shared float shared_value[LOCAL_SIZE];
+shared uint shared_id[LOCAL_SIZE];
+
+Choice workgroup_best(Choice choice) {
+  uint lane = gl_LocalInvocationID.x;
+  barrier();
+  shared_value[lane] = choice.value;
+  shared_id[lane] = choice.id;
+  barrier();
+  for (uint step = LOCAL_SIZE / 2; step > 0; step /= 2) {
+    if (lane < step) {
+      Choice best = better(Choice(shared_value[lane], shared_id[lane]),
+                           Choice(shared_value[lane + step], shared_id[lane + step]));
+      shared_value[lane] = best.value;
+      shared_id[lane] = best.id;
+    }
+    barrier();
+  }
+  return Choice(shared_value[0], shared_id[0]);
+}
+
+void main() {
+  uint lane = gl_LocalInvocationID.x;
+  for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
+    uint first = row * params.vocabulary;
+    uint out_row = (params.result_row + row) * params.k;
+    uint forced = forced_id();
+    if (forced != NO_ID) {
+      for (uint rank = lane; rank < params.k; rank += LOCAL_SIZE) write_forced(out_row, rank, forced);
+      continue;
+    }
+
+    // Maximum, and the best that the rules leave.
+    float highest = NEVER;
+    Choice own = Choice(NEVER, NO_ID);
+    for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
+      float value = sanitized(AT(logits, first + id));
+      highest = max(highest, value);
+      consider(own, value, id);
+    }
+    highest = workgroup_max(highest);
+    float sum = 0;
+    for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
+      sum += exp(sanitized(AT(logits, first + id)) - highest);
+    }
+    float log_sum = log(workgroup_add(sum));
+
+    uint rank = 0;
+    for (; rank < params.k; ++rank) {
+      Choice best = workgroup_best(own);
+      if (best.id == NO_ID) break;
+      if (lane == 0) write_choice(out_row, rank, best.value - highest - log_sum, best.id);
+      if (best.id == own.id) {
+        own = Choice(NEVER, NO_ID);
+        for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
+          float value = sanitized(AT(logits, first + id));
+          if (follows(value, id, best)) consider(own, value, id);
+        }
+      }
+    }
+    if (lane == 0) write_impossible(first, out_row, rank);
+  }
+}

@@ -1,0 +1,72 @@
+// What the top_k kernels share: the order of candidates, the rules, and the output.
+// The kernel declares params (TopKParams) and the buffers logits, control and result before.
+#ifndef MULCIBER_TOP_K_GLSL
+#define MULCIBER_TOP_K_GLSL
+
+#define NEVER uintBitsToFloat(0xff800000u)  // log of 0
+#define NO_ID 0xffffffffu
+
+struct Choice {
+  float value;
+  uint id;
+};
+
+// NaN counts as impossible, infinity as the largest finite number: then no difference is undefined.
+// The test is on bits because drivers may assume that there are no NaN.
+float sanitized(float value) {
+  bool nan = (floatBitsToUint(value) & 0x7fffffffu) > 0x7f800000u;
+  return nan ? NEVER : min(value, 3.4028234663852886e38);
+}
+
+bool goes_before(Choice a, Choice b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
+Choice better(Choice a, Choice b) { return goes_before(a, b) ? a : b; }
+// Whether the order puts (value, id) after `last`.
+bool follows(float value, uint id, Choice last) {
+  return value < last.value || (value == last.value && id > last.id);
+}
+
+bool is_banned(uint id) {
+  if (params.banned_capacity == 0) return false;
+  uint count = min(AT(control, params.banned_offset), params.banned_capacity);
+  for (uint i = 1; i <= count; ++i) {
+    if (AT(control, params.banned_offset + i) == id) return true;
+  }
+  return false;
+}
+
+// Takes (value, id) if it beats what is there and no rule forbids it. The rules are looked up only for ids
+// that would win, which are few.
+void consider(inout Choice best, float value, uint id) {
+  if (value > NEVER && goes_before(Choice(value, id), best) && !is_banned(id)) best = Choice(value, id);
+}
+
+// The only id allowed at the position being chosen, or NO_ID.
+uint forced_id() {
+  uint chosen = AT(control, params.position_offset) + 1;
+  return AT(control, params.forced_offset) == chosen ? AT(control, params.forced_offset + 1) : NO_ID;
+}
+
+void write_choice(uint out_row, uint rank, float log_probability, uint id) {
+  AT(result, (out_row + rank) * 2) = floatBitsToUint(log_probability);
+  AT(result, (out_row + rank) * 2 + 1) = id;
+}
+
+// The forced id first, then the smallest others.
+void write_forced(uint out_row, uint rank, uint forced) {
+  if (rank == 0) {
+    write_choice(out_row, rank, 0.0, forced);
+  } else {
+    write_choice(out_row, rank, NEVER, rank <= forced ? rank - 1 : rank);
+  }
+}
+
+// Fills the ranks from `rank` on with ids of log probability -inf, smallest first. Rare: fewer than k ids
+// are possible.
+void write_impossible(uint first, uint out_row, uint rank) {
+  for (uint id = 0; rank < params.k; ++id) {
+    bool possible = sanitized(AT(logits, first + id)) > NEVER && !is_banned(id);
+    if (!possible) write_choice(out_row, rank++, NEVER, id);
+  }
+}
+
+#endif
