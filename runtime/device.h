@@ -41,6 +41,13 @@ struct Counters {
   std::atomic<uint64_t> host_waits{0};
 };
 
+/// How fast the device works: cautious guesses that replays correct. Bounds submissions, never results.
+struct Pace {
+  double flops_per_s;
+  double bytes_per_s;
+  double dispatch_s;
+};
+
 /// A submission to wait for; tickets of one device complete in order.
 using Ticket = uint64_t;
 
@@ -68,6 +75,9 @@ class Device {
   void wait(Ticket ticket);
   bool finished(Ticket ticket);
   void wait_idle();
+  Pace pace() const;
+  /// Takes note of what a replay did and how long it took.
+  void observe(uint64_t flops, uint64_t bytes, double seconds);
   /// Throws the sticky error if the device was lost before.
   void require_alive() const;
   /// Turns a VkResult into the typed error; records a lost device. `what`: the call, for the message.
@@ -104,6 +114,7 @@ class Device {
   std::vector<VkFence> free_fences_;
   Ticket last_ticket_ = 0, done_ticket_ = 0;
   std::atomic<bool> lost_{false};
+  std::atomic<double> flops_per_s_{0}, bytes_per_s_{0};
 
   std::unique_ptr<Allocator> memory_;
   std::unique_ptr<PipelineCache> pipelines_;

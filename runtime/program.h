@@ -104,6 +104,10 @@ class ProgramBuilder {
   /// Throws ShapeError when a single aligned step is above the device's limit.
   uint64_t rows_per_binding(uint64_t bytes_per_row) const;
 
+  /// Operations one node may hold so that it ends within a submission's time on this device, by what is
+  /// known of its pace. Ops split what is larger.
+  uint64_t flops_per_node() const;
+
   /// Appends a node under the current path. Checks bindings and parameters against the shader.
   void add(Node node);
 

@@ -1,0 +1,386 @@
+#include "runtime/capabilities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <optional>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+// Appends a structure to a pNext chain.
+template <typename Head, typename Next>
+void chain(Head& head, Next& next) {
+  next.pNext = head.pNext;
+  head.pNext = &next;
+}
+
+bool has_extension(const std::vector<VkExtensionProperties>& extensions, const char* name) {
+  return std::any_of(extensions.begin(), extensions.end(), [&](const VkExtensionProperties& e) {
+    return std::strcmp(e.extensionName, name) == 0;
+  });
+}
+
+DeviceKind kind_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceKind::kDiscrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceKind::kIntegrated;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceKind::kSoftware;
+    default: return DeviceKind::kVirtual;
+  }
+}
+
+// Mesa's software drivers report 0.0.1 as their version; the one that matters stands in driver_info:
+// "Mesa 22.3.6 (LLVM 15.0.6)".
+std::array<uint32_t, 3> version_of(const Capabilities& c) {
+  uint32_t a = 0, b = 0, d = 0;
+  if (std::sscanf(c.driver_info.c_str(), "Mesa %u.%u.%u", &a, &b, &d) >= 2) return {a, b, d};
+  if (c.driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY) {  // 10.8.8.6 bits
+    return {c.packed_driver_version >> 22, (c.packed_driver_version >> 14) & 0xff,
+            (c.packed_driver_version >> 6) & 0xff};
+  }
+  return {VK_VERSION_MAJOR(c.packed_driver_version), VK_VERSION_MINOR(c.packed_driver_version),
+          VK_VERSION_PATCH(c.packed_driver_version)};
+}
+
+void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  if (budget_known) chain(memory, budget);
+  vkGetPhysicalDeviceMemoryProperties2(device, &memory);
+  const auto& properties = memory.memoryProperties;
+  for (uint32_t i = 0; i < properties.memoryHeapCount; ++i) {
+    MemoryHeap heap{};
+    heap.size = properties.memoryHeaps[i].size;
+    heap.budget = budget_known && budget.heapBudget[i] > 0 ? budget.heapBudget[i] : heap.size;
+    heap.device_local = properties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+    c.heaps.push_back(heap);
+  }
+  constexpr VkMemoryPropertyFlags kHostFlags =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  uint64_t largest_local = 0;
+  for (const MemoryHeap& heap : c.heaps) {
+    if (heap.device_local) largest_local = std::max(largest_local, heap.size);
+  }
+  for (uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
+    const VkMemoryType& type = properties.memoryTypes[i];
+    if ((type.propertyFlags & kHostFlags) != kHostFlags) continue;
+    MemoryHeap& heap = c.heaps[type.heapIndex];
+    heap.host_visible = true;
+    // A window of 256 MiB onto a large card does not count: weights would not fit through it.
+    if ((type.propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) && heap.size >= largest_local / 2) {
+      c.host_visible_device_memory = true;
+    }
+  }
+}
+
+void read_matrix_types([[maybe_unused]] VkPhysicalDevice device, [[maybe_unused]] Capabilities& c) {
+#ifdef VK_KHR_cooperative_matrix
+  if (!vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
+  uint32_t count = 0;
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, nullptr);
+  std::vector<VkCooperativeMatrixPropertiesKHR> list(
+      count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR});
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, list.data());
+  for (const auto& p : list) {
+    c.matrix_types.push_back({p.MSize, p.NSize, p.KSize, static_cast<uint32_t>(p.AType),
+                              static_cast<uint32_t>(p.BType), static_cast<uint32_t>(p.CType),
+                              static_cast<uint32_t>(p.ResultType), p.scope == VK_SCOPE_SUBGROUP_KHR});
+  }
+  auto offers = [&](uint32_t size) {
+    return std::any_of(c.matrix_types.begin(), c.matrix_types.end(), [&](const MatrixType& t) {
+      return t.subgroup_scope && t.m == size && t.n == size && t.k == size && t.a == 0 && t.b == 0 &&
+             t.c == 1 && t.result == 1;
+    });
+  };
+  if (offers(16)) c.features |= kMatrix16x16x16F16;
+  if (offers(8)) c.features |= kMatrix8x8x8F16;
+#endif
+}
+
+}  // namespace
+
+const std::vector<FeatureName>& feature_names() {
+  static const std::vector<FeatureName> names = {
+      {kFloat16, "16-bit arithmetic", "no-fp16"},
+      {kStorage16, "16-bit storage", "no-16bit-storage"},
+      {kStorage8, "8-bit storage", "no-8bit-storage"},
+      {kSubgroupArithmetic, "subgroup arithmetic", "no-subgroup"},
+      {kSubgroupShuffle, "subgroup shuffle", "no-shuffle"},
+      {kBufferAddress, "buffer addresses", "no-address"},
+      {kCooperativeMatrix, "cooperative matrices", "no-coopmat"},
+      {kMatrix16x16x16F16, "16x16x16 f16 matrices", nullptr},
+      {kMatrix8x8x8F16, "8x8x8 f16 matrices", nullptr},
+      {kSubgroupSizeControl, "subgroup size control", "no-subgroup-size"},
+      {kGpu, "hardware devices", nullptr},
+      {kCpu, "software drivers", nullptr},
+      {kFastAddress, "software drivers with fast buffer addresses", nullptr},
+      {kUniformLoads, "software drivers with scalar uniform loads", nullptr},
+  };
+  return names;
+}
+
+std::string describe_features(FeatureSet features) {
+  std::string text;
+  for (const FeatureName& name : feature_names()) {
+    if (features & name.feature) text += (text.empty() ? "" : ", ") + std::string(name.name);
+  }
+  return text;
+}
+
+const char* name_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kDiscrete: return "discrete GPU";
+    case DeviceKind::kIntegrated: return "integrated GPU";
+    case DeviceKind::kVirtual: return "virtual GPU";
+    case DeviceKind::kSoftware: return "software";
+  }
+  return "?";
+}
+
+Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version) {
+  Capabilities c;
+  uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
+  extensions.resize(count);
+
+  VkPhysicalDeviceProperties basic;
+  vkGetPhysicalDeviceProperties(device, &basic);
+  c.api_version = std::min(basic.apiVersion, instance_version);
+  auto offers = [&](uint32_t core_since, const char* extension) {
+    return (core_since != 0 && c.api_version >= core_since) || has_extension(extensions, extension);
+  };
+
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  VkPhysicalDeviceMaintenance3Properties maintenance{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+  chain(properties, subgroup);
+  chain(properties, maintenance);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) chain(properties, driver);
+  const bool size_control =
+      offers(VK_API_VERSION_1_3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  if (size_control) chain(properties, sizes);
+  vkGetPhysicalDeviceProperties2(device, &properties);
+
+  const VkPhysicalDeviceProperties& p = properties.properties;
+  const VkPhysicalDeviceLimits& limits = p.limits;
+  c.name = p.deviceName;
+  c.driver_name = driver.driverName;
+  c.driver_info = driver.driverInfo;
+  c.driver_id = driver.driverID;
+  c.packed_driver_version = p.driverVersion;
+  c.driver_version = version_of(c);
+  c.vendor_id = p.vendorID;
+  c.device_id = p.deviceID;
+  std::copy(std::begin(p.pipelineCacheUUID), std::end(p.pipelineCacheUUID),
+            c.pipeline_cache_uuid.begin());
+  c.kind = kind_of(p.deviceType);
+
+  c.max_storage_range = limits.maxStorageBufferRange;
+  c.max_allocation = maintenance.maxMemoryAllocationSize;
+  c.max_push_constants = limits.maxPushConstantsSize;
+  c.max_shared_memory = limits.maxComputeSharedMemorySize;
+  c.max_invocations = limits.maxComputeWorkGroupInvocations;
+  c.max_local_size = limits.maxComputeWorkGroupSize[0];
+  std::copy(std::begin(limits.maxComputeWorkGroupCount), std::end(limits.maxComputeWorkGroupCount),
+            c.max_groups.begin());
+  c.max_storage_buffers = std::min(limits.maxPerStageDescriptorStorageBuffers,
+                                   limits.maxDescriptorSetStorageBuffers);
+  c.storage_alignment = std::max<uint64_t>(limits.minStorageBufferOffsetAlignment, 16);
+  c.timestamp_period = limits.timestampPeriod;
+  c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = subgroup.subgroupSize;
+
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  VkPhysicalDevice16BitStorageFeatures storage16{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  VkPhysicalDevice8BitStorageFeatures storage8{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
+  VkPhysicalDeviceShaderFloat16Int8Features float16{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  VkPhysicalDeviceBufferDeviceAddressFeatures address{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  VkPhysicalDeviceSubgroupSizeControlFeatures size_features{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  chain(features, storage16);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(features, storage8);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(features, float16);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME)) chain(features, address);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME)) chain(features, timeline);
+  if (size_control) chain(features, size_features);
+#ifdef VK_KHR_cooperative_matrix
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  VkPhysicalDeviceVulkanMemoryModelFeatures model{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+  const bool matrices = has_extension(extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) &&
+                        c.api_version >= VK_API_VERSION_1_3;
+  if (matrices) {
+    chain(features, matrix);
+    chain(features, model);
+  }
+#endif
+  vkGetPhysicalDeviceFeatures2(device, &features);
+
+  auto add = [&](bool present, Feature feature) {
+    if (present) c.features |= feature;
+  };
+  add(float16.shaderFloat16, kFloat16);
+  add(storage16.storageBuffer16BitAccess, kStorage16);
+  add(storage8.storageBuffer8BitAccess, kStorage8);
+  add(address.bufferDeviceAddress, kBufferAddress);
+  const bool in_compute = subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  add(in_compute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT),
+      kSubgroupArithmetic);
+  add(in_compute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT),
+      kSubgroupShuffle);
+  if (size_control && size_features.subgroupSizeControl && size_features.computeFullSubgroups &&
+      (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
+    c.features |= kSubgroupSizeControl;
+    c.min_subgroup_size = sizes.minSubgroupSize;
+    c.max_subgroup_size = sizes.maxSubgroupSize;
+  }
+  c.timeline_semaphores = timeline.timelineSemaphore;
+#ifdef VK_KHR_cooperative_matrix
+  if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel &&
+      (c.features & kFloat16) && (c.features & kStorage16)) {
+    c.features |= kCooperativeMatrix;
+    read_matrix_types(device, c);
+  }
+#endif
+  c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu;
+
+  uint32_t families = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);
+  std::vector<VkQueueFamilyProperties> family_list(families);
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &families, family_list.data());
+  for (const VkQueueFamilyProperties& family : family_list) {
+    if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) {
+      c.timestamp_bits = std::max(c.timestamp_bits, family.timestampValidBits);
+    }
+  }
+  if (c.timestamp_bits == 0) c.timestamp_period = 0;
+
+  read_heaps(device, has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME), c);
+  return c;
+}
+
+namespace {
+
+struct Mask {
+  const char* word;  // "no-fp16", or "shared" for shared=N
+  const char* help;
+  std::function<void(Capabilities&, uint64_t)> apply;
+};
+
+template <typename T>
+void lower(T& limit, uint64_t to) {
+  limit = static_cast<T>(std::min<uint64_t>(limit, to));
+}
+
+// Words with a number: "shared=16384", "storage=1M".
+const std::vector<Mask>& numbered_masks() {
+  static const std::vector<Mask> masks = {
+      {"shared", "bytes of shared memory per workgroup",
+       [](Capabilities& c, uint64_t n) { lower(c.max_shared_memory, n); }},
+      {"invocations", "invocations per workgroup",
+       [](Capabilities& c, uint64_t n) { lower(c.max_invocations, n); lower(c.max_local_size, n); }},
+      {"storage", "bytes one storage buffer binding may cover",
+       [](Capabilities& c, uint64_t n) { lower(c.max_storage_range, n); }},
+      {"buffers", "storage buffers per shader",
+       [](Capabilities& c, uint64_t n) { lower(c.max_storage_buffers, n); }},
+      {"groups", "workgroups per axis",
+       [](Capabilities& c, uint64_t n) { for (auto& g : c.max_groups) lower(g, n); }},
+      {"memory", "bytes of device memory",
+       [](Capabilities& c, uint64_t n) { for (auto& h : c.heaps) { lower(h.size, n); lower(h.budget, n); } }},
+  };
+  return masks;
+}
+
+// Vulkan's required minimum, as phones of Khronos' "Android Baseline 2021" profile offer it.
+constexpr const char* kAndroid2021 =
+    "no-fp16,no-16bit-storage,no-8bit-storage,no-subgroup,no-shuffle,no-address,no-coopmat,"
+    "no-subgroup-size,shared=16384,invocations=128,storage=128M,buffers=4,groups=65535";
+
+std::optional<uint64_t> parse_size(std::string_view text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view unit(end, text.data() + text.size() - end);
+  if (unit == "K") return value << 10;
+  if (unit == "M") return value << 20;
+  if (unit == "G") return value << 30;
+  if (!unit.empty()) return std::nullopt;
+  return value;
+}
+
+bool apply_one(Capabilities& c, std::string_view word) {
+  if (word == "android-2021") {
+    apply_limits(c, kAndroid2021);
+    return true;
+  }
+  for (const FeatureName& name : feature_names()) {
+    if (!name.mask || word != name.mask) continue;
+    c.features &= ~name.feature;
+    if (name.feature == kCooperativeMatrix || name.feature == kFloat16 || name.feature == kStorage16) {
+      c.features &= ~(kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16);
+    }
+    if (name.feature == kSubgroupArithmetic) c.features &= ~kSubgroupShuffle;
+    if (name.feature == kBufferAddress) c.features &= ~(kFastAddress | kUniformLoads);
+    return true;
+  }
+  size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return false;
+  for (const Mask& mask : numbered_masks()) {
+    if (word.substr(0, equals) != mask.word) continue;
+    std::optional<uint64_t> number = parse_size(word.substr(equals + 1));
+    if (!number || *number == 0) return false;
+    mask.apply(c, *number);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> known_limits() {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const FeatureName& name : feature_names()) {
+    if (name.mask) list.push_back({name.mask, std::string("without ") + name.name});
+  }
+  for (const Mask& mask : numbered_masks()) list.push_back({std::string(mask.word) + "=N[K|M|G]", mask.help});
+  list.push_back({"android-2021", "the least of Android phones since 2021"});
+  return list;
+}
+
+void apply_limits(Capabilities& capabilities, std::string_view limits) {
+  while (!limits.empty()) {
+    size_t comma = std::min(limits.find(','), limits.size());
+    std::string_view word = limits.substr(0, comma);
+    limits.remove_prefix(std::min(comma + 1, limits.size()));
+    if (word.empty()) continue;
+    if (!apply_one(capabilities, word)) {
+      std::string known;
+      for (const auto& [name, help] : known_limits()) known += (known.empty() ? "" : ", ") + name;
+      throw DeviceError(DeviceError::Kind::kUnavailable, "--limits",
+                        fmt::format("'{}' is not a limit", word), "known are: " + known);
+    }
+    capabilities.applied_limits.emplace_back(word);
+  }
+}
+
+}  // namespace mulciber

@@ -1,0 +1,428 @@
+#include "runtime/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/pipeline.h"
+#include "runtime/profiler.h"
+
+namespace mulciber {
+
+// One instance per device, so that devices are independent and nothing of ours is global.
+struct InstanceHandle {
+  VkInstance instance = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
+  uint32_t version = VK_API_VERSION_1_1;
+  std::mutex mutex;
+  std::vector<std::string> messages;
+
+  ~InstanceHandle() {
+    if (messenger) vkDestroyDebugUtilsMessengerEXT(instance, messenger, nullptr);
+    if (instance) vkDestroyInstance(instance, nullptr);
+  }
+};
+
+namespace {
+
+using Kind = DeviceError::Kind;
+
+constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
+constexpr uint64_t kHangNanoseconds = 60'000'000'000;
+
+const char* name_of(VkResult result) {
+  switch (result) {
+    case VK_ERROR_OUT_OF_HOST_MEMORY: return "out of host memory";
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "out of device memory";
+    case VK_ERROR_DEVICE_LOST: return "device lost";
+    case VK_ERROR_INITIALIZATION_FAILED: return "initialization failed";
+    case VK_ERROR_LAYER_NOT_PRESENT: return "layer not present";
+    case VK_ERROR_EXTENSION_NOT_PRESENT: return "extension not present";
+    case VK_ERROR_FEATURE_NOT_PRESENT: return "feature not present";
+    case VK_ERROR_INCOMPATIBLE_DRIVER: return "incompatible driver";
+    case VK_ERROR_TOO_MANY_OBJECTS: return "too many objects";
+    case VK_TIMEOUT: return "timeout";
+    default: return "unknown error";
+  }
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                               VkDebugUtilsMessageTypeFlagsEXT,
+                                               const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                               void* user) {
+  auto* handle = static_cast<InstanceHandle*>(user);
+  std::lock_guard lock(handle->mutex);
+  handle->messages.push_back(data->pMessage ? data->pMessage : "");
+  return VK_FALSE;
+}
+
+std::shared_ptr<InstanceHandle> create_instance(bool validate) {
+  static const VkResult loaded = volkInitialize();
+  if (loaded != VK_SUCCESS) {
+    throw DeviceError(Kind::kUnavailable, "Vulkan", "no Vulkan loader (libvulkan.so.1) on this machine",
+                      "install libvulkan1 and a driver; mesa-vulkan-drivers has one that runs on the CPU");
+  }
+  auto handle = std::make_shared<InstanceHandle>();
+  handle->version = std::min<uint32_t>(volkGetInstanceVersion(), VK_HEADER_VERSION_COMPLETE);
+  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.pApplicationName = "mulciber";
+  application.pEngineName = "mulciber";
+  application.apiVersion = handle->version;
+  VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  info.pApplicationInfo = &application;
+
+  VkValidationFeatureEnableEXT enabled[] = {
+      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  VkValidationFeaturesEXT features{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = enabled;
+  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  if (validate) {
+    info.pNext = &features;
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &kValidationLayer;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = extensions;
+  }
+  VkResult result = vkCreateInstance(&info, nullptr, &handle->instance);
+  if (result == VK_ERROR_LAYER_NOT_PRESENT) {
+    throw DeviceError(Kind::kUnavailable, "--validate", "the Khronos validation layer is not installed",
+                      "install vulkan-validationlayers");
+  }
+  if (result != VK_SUCCESS) {
+    throw DeviceError(Kind::kUnavailable, "Vulkan",
+                      fmt::format("no driver could be loaded ({})", name_of(result)),
+                      "install a driver (mesa-vulkan-drivers has one that runs on the CPU), or look at "
+                      "VK_DRIVER_FILES");
+  }
+  volkLoadInstanceOnly(handle->instance);
+  if (validate) {
+    VkDebugUtilsMessengerCreateInfoEXT messenger{
+        VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
+    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                                VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
+    messenger.pfnUserCallback = collect_message;
+    messenger.pUserData = handle.get();
+    vkCreateDebugUtilsMessengerEXT(handle->instance, &messenger, nullptr, &handle->messenger);
+  }
+  return handle;
+}
+
+struct Found {
+  VkPhysicalDevice physical;
+  Capabilities capabilities;
+};
+
+// Best first: hardware before software; among equals the one with more memory, then the driver's order.
+std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSettings& settings) {
+  uint32_t count = 0;
+  vkEnumeratePhysicalDevices(instance.instance, &count, nullptr);
+  std::vector<VkPhysicalDevice> handles(count);
+  vkEnumeratePhysicalDevices(instance.instance, &count, handles.data());
+  handles.resize(count);
+  std::vector<Found> found;
+  for (VkPhysicalDevice physical : handles) {
+    VkPhysicalDeviceProperties properties;
+    vkGetPhysicalDeviceProperties(physical, &properties);
+    if (properties.apiVersion < VK_API_VERSION_1_1) continue;
+    Found device{physical, read_capabilities(physical, instance.version)};
+    apply_quirks(device.capabilities);
+    apply_limits(device.capabilities, environment("MULCIBER_LIMITS"));
+    apply_limits(device.capabilities, settings.limits);
+    found.push_back(std::move(device));
+  }
+  auto local_memory = [](const Capabilities& c) {
+    uint64_t most = 0;
+    for (const MemoryHeap& heap : c.heaps) {
+      if (heap.device_local) most = std::max(most, heap.size);
+    }
+    return most;
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const Found& a, const Found& b) {
+    if (a.capabilities.kind != b.capabilities.kind) {
+      return a.capabilities.kind < b.capabilities.kind;  // the enum stands best first
+    }
+    return local_memory(a.capabilities) > local_memory(b.capabilities);
+  });
+  if (found.empty()) {
+    throw DeviceError(Kind::kUnavailable, "Vulkan", "no device with Vulkan 1.1 or newer",
+                      "install a driver; mesa-vulkan-drivers has one that runs on the CPU");
+  }
+  return found;
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+const Found& choose(const std::vector<Found>& found, const std::string& wanted) {
+  if (wanted.empty()) return found.front();
+  if (wanted.find_first_not_of("0123456789") == std::string::npos && wanted.size() < 4) {
+    size_t index = std::stoul(wanted);
+    if (index < found.size()) return found[index];
+  } else {
+    for (const Found& device : found) {
+      if (lower_case(device.capabilities.name).find(lower_case(wanted)) != std::string::npos) return device;
+    }
+  }
+  std::string names;
+  for (size_t i = 0; i < found.size(); ++i) {
+    names += fmt::format("{}{}: {}", i ? ", " : "", i, found[i].capabilities.name);
+  }
+  throw DeviceError(Kind::kUnavailable, "--device", fmt::format("no device '{}'", wanted),
+                    "there are " + names);
+}
+
+DeviceSettings with_environment(DeviceSettings settings) {
+  if (environment("MULCIBER_VALIDATE") == "1") settings.validate = true;
+  if (settings.device.empty()) settings.device = environment("MULCIBER_DEVICE");
+  return settings;
+}
+
+}  // namespace
+
+std::vector<Capabilities> Device::enumerate(const DeviceSettings& settings) {
+  auto instance = create_instance(false);
+  std::vector<Capabilities> list;
+  for (Found& device : find_devices(*instance, settings)) list.push_back(std::move(device.capabilities));
+  return list;
+}
+
+std::unique_ptr<Device> Device::open(const DeviceSettings& given) {
+  std::unique_ptr<Device> device(new Device);
+  device->settings_ = with_environment(given);
+  device->instance_ = create_instance(device->settings_.validate);
+  std::vector<Found> found = find_devices(*device->instance_, device->settings_);
+  const Found& chosen = choose(found, device->settings_.device);
+  device->capabilities_ = chosen.capabilities;
+  device->create(chosen.physical);
+  return device;
+}
+
+void Device::create(VkPhysicalDevice physical) {
+  physical_ = physical;
+  const Capabilities& c = capabilities_;
+
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  auto family = std::find_if(families.begin(), families.end(), [](const VkQueueFamilyProperties& f) {
+    return f.queueFlags & VK_QUEUE_COMPUTE_BIT;
+  });
+  if (family == families.end()) {
+    throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue", "choose another with --device");
+  }
+  queue_family_ = static_cast<uint32_t>(family - families.begin());
+
+  // Exactly what the capabilities offer is enabled, so that a mask of --limits is real.
+  std::vector<const char*> extensions;
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  auto enable = [&](bool wanted, auto& structure, uint32_t core_since, const char* extension) {
+    if (!wanted) return;
+    structure.pNext = features.pNext;
+    features.pNext = &structure;
+    if (core_since == 0 || c.api_version < core_since) extensions.push_back(extension);
+  };
+  VkPhysicalDevice16BitStorageFeatures storage16{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  storage16.storageBuffer16BitAccess = VK_TRUE;
+  if (c.has(kStorage16)) {
+    storage16.pNext = features.pNext;
+    features.pNext = &storage16;
+  }
+  VkPhysicalDevice8BitStorageFeatures storage8{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
+  storage8.storageBuffer8BitAccess = VK_TRUE;
+  enable(c.has(kStorage8), storage8, VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+  VkPhysicalDeviceShaderFloat16Int8Features float16{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  float16.shaderFloat16 = VK_TRUE;
+  enable(c.has(kFloat16), float16, VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+  VkPhysicalDeviceBufferDeviceAddressFeatures address{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
+  address.bufferDeviceAddress = VK_TRUE;
+  enable(c.has(kBufferAddress), address, VK_API_VERSION_1_2,
+         VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
+  enable(c.has(kSubgroupSizeControl), sizes, VK_API_VERSION_1_3,
+         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+#ifdef VK_KHR_cooperative_matrix
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  matrix.cooperativeMatrix = VK_TRUE;
+  enable(c.has(kCooperativeMatrix), matrix, 0, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  VkPhysicalDeviceVulkanMemoryModelFeatures model{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+  model.vulkanMemoryModel = VK_TRUE;
+  enable(c.has(kCooperativeMatrix), model, VK_API_VERSION_1_2,
+         VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
+#endif
+
+  float priority = 1;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = queue_family_;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.pNext = &features;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check(vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
+  volkLoadDeviceTable(&vk_, device_);
+  // A device below 1.3 offers these under their extension's names only.
+  if (!vk_.vkGetBufferDeviceAddress) vk_.vkGetBufferDeviceAddress = vk_.vkGetBufferDeviceAddressKHR;
+  vk_.vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
+
+  VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.queueFamilyIndex = queue_family_;
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &command_pool_), "vkCreateCommandPool");
+
+  memory_ = std::make_unique<Allocator>(*this);
+  pipelines_ = std::make_unique<PipelineCache>(*this);
+  if (settings_.profile) profiler_ = std::make_unique<Profiler>();
+}
+
+Device::~Device() {
+  if (!device_) return;
+  vk_.vkDeviceWaitIdle(device_);
+  profiler_.reset();
+  pipelines_.reset();
+  memory_.reset();
+  for (const Pending& pending : pending_) vk_.vkDestroyFence(device_, pending.fence, nullptr);
+  for (VkFence fence : free_fences_) vk_.vkDestroyFence(device_, fence, nullptr);
+  if (command_pool_) vk_.vkDestroyCommandPool(device_, command_pool_, nullptr);
+  vk_.vkDestroyDevice(device_, nullptr);
+}
+
+void Device::require_alive() const {
+  if (lost_) {
+    throw DeviceError(Kind::kLost, capabilities_.name, "the device was lost earlier",
+                      "open it anew; if it happens again, update the driver or use --device with another");
+  }
+}
+
+void Device::check(VkResult result, const char* what) {
+  if (result >= 0) return;
+  if (result == VK_ERROR_DEVICE_LOST) {
+    lost_ = true;
+    throw DeviceError(Kind::kLost, capabilities_.name, fmt::format("the device was lost in {}", what),
+                      "open it anew; if it happens again, update the driver or use --device with another");
+  }
+  bool memory = result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+  throw DeviceError(memory ? Kind::kOutOfMemory : Kind::kFailed, capabilities_.name,
+                    fmt::format("{} failed: {} ({})", what, name_of(result), static_cast<int>(result)),
+                    memory ? "use a smaller model or batch, or a device with more memory" : "");
+}
+
+Ticket Device::submit(std::span<const VkCommandBuffer> commands) {
+  require_alive();
+  std::lock_guard lock(submit_mutex_);
+  VkFence fence = VK_NULL_HANDLE;
+  if (!free_fences_.empty()) {
+    fence = free_fences_.back();
+    free_fences_.pop_back();
+  } else {
+    VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    check(vk_.vkCreateFence(device_, &info, nullptr, &fence), "vkCreateFence");
+  }
+  VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  submission.commandBufferCount = static_cast<uint32_t>(commands.size());
+  submission.pCommandBuffers = commands.data();
+  VkResult result = vk_.vkQueueSubmit(queue_, 1, &submission, fence);
+  if (result != VK_SUCCESS) {
+    free_fences_.push_back(fence);
+    check(result, "vkQueueSubmit");
+  }
+  ++counters_.submissions;
+  pending_.push_back({++last_ticket_, fence});
+  return last_ticket_;
+}
+
+void Device::wait(Ticket ticket) {
+  require_alive();
+  std::lock_guard lock(submit_mutex_);
+  while (done_ticket_ < ticket && !pending_.empty()) {
+    Pending& front = pending_.front();
+    ++counters_.host_waits;
+    VkResult result = vk_.vkWaitForFences(device_, 1, &front.fence, VK_TRUE, kHangNanoseconds);
+    if (result == VK_TIMEOUT) {
+      lost_ = true;
+      throw DeviceError(Kind::kLost, capabilities_.name, "did not finish a submission within 60 s",
+                        "the driver may hang; try another with --device, or a smaller model");
+    }
+    check(result, "vkWaitForFences");
+    check(vk_.vkResetFences(device_, 1, &front.fence), "vkResetFences");
+    done_ticket_ = front.ticket;
+    free_fences_.push_back(front.fence);
+    pending_.pop_front();
+  }
+}
+
+bool Device::finished(Ticket ticket) {
+  require_alive();
+  std::lock_guard lock(submit_mutex_);
+  for (const Pending& pending : pending_) {
+    if (pending.ticket > ticket) break;
+    VkResult result = vk_.vkGetFenceStatus(device_, pending.fence);
+    if (result == VK_NOT_READY) return false;
+    check(result, "vkGetFenceStatus");
+  }
+  return true;
+}
+
+void Device::wait_idle() { wait(last_ticket_); }
+
+Pace Device::pace() const {
+  // Before anything was measured: a phone's share of a plain kernel, a software driver's on two cores.
+  const bool software = capabilities_.kind == DeviceKind::kSoftware;
+  const double flops = std::max(flops_per_s_.load(), software ? 2e9 : 20e9);
+  const double bytes = std::max(bytes_per_s_.load(), software ? 1e9 : 5e9);
+  return {flops, bytes, software ? 50e-6 : 5e-6};
+}
+
+void Device::observe(uint64_t flops, uint64_t bytes, double seconds) {
+  if (seconds < 50e-6) return;  // too short to tell work from overhead
+  // The best seen, for a later program may hold slower kernels: the time allowed leaves room for that.
+  flops_per_s_ = std::max(flops_per_s_.load(), static_cast<double>(flops) / seconds);
+  bytes_per_s_ = std::max(bytes_per_s_.load(), static_cast<double>(bytes) / seconds);
+}
+
+std::vector<std::string> Device::validation_messages() const {
+  std::lock_guard lock(instance_->mutex);
+  return instance_->messages;
+}
+
+VkCommandBuffer Device::allocate_command_buffer() {
+  std::lock_guard lock(submit_mutex_);
+  VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  info.commandPool = command_pool_;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  check(vk_.vkAllocateCommandBuffers(device_, &info, &commands), "vkAllocateCommandBuffers");
+  return commands;
+}
+
+void Device::free_command_buffers(std::span<const VkCommandBuffer> commands) {
+  if (commands.empty()) return;
+  std::lock_guard lock(submit_mutex_);
+  vk_.vkFreeCommandBuffers(device_, command_pool_, static_cast<uint32_t>(commands.size()),
+                           commands.data());
+}
+
+}  // namespace mulciber

@@ -1,0 +1,343 @@
+#include "runtime/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "runtime/device.h"
+
+namespace mulciber {
+namespace {
+
+constexpr uint64_t kBlockBytes = 64ull << 20;
+constexpr uint64_t kAlignment = 256;             // the largest offset alignment Vulkan allows
+constexpr uint64_t kStagingBytes = 8ull << 20;   // per half of the ring
+
+uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+// Memory type flags, best first, for a use.
+std::vector<VkMemoryPropertyFlags> preferences(MemoryUse use, const Capabilities& c) {
+  constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  constexpr VkMemoryPropertyFlags kHost =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  if (use == MemoryUse::kHost) return {kHost | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kHost};
+  if (c.host_visible_device_memory) return {kLocal | kHost, kLocal, 0};
+  return {kLocal, 0};
+}
+
+}  // namespace
+
+struct MemoryBlock {
+  Allocator* owner = nullptr;
+  MemoryUse use = MemoryUse::kDevice;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  uint64_t size = 0;
+  uint64_t address = 0;
+  std::byte* mapped = nullptr;
+  std::map<uint64_t, uint64_t> free;  // offset -> bytes
+};
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : block_(std::exchange(other.block_, nullptr)), view_(std::exchange(other.view_, {})) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(block_, other.block_);
+  std::swap(view_, other.view_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (block_) block_->owner->release(block_, view_.offset, round_up(view_.size, kAlignment));
+}
+
+Tensor Buffer::tensor(Shape shape, DataType type) const {
+  Tensor tensor;
+  tensor.shape = shape;
+  tensor.type = type;
+  tensor.view = view_;
+  if (tensor.bytes() > view_.size) {
+    throw ShapeError("buffer", fmt::format("{} {} needs {} bytes, the buffer has {}", name_of(type),
+                                           shape.to_string(), tensor.bytes(), view_.size), "");
+  }
+  return tensor;
+}
+
+Allocator::Allocator(Device& device) : device_(device) {}
+
+Allocator::~Allocator() {
+  for (const auto& block : blocks_) {
+    device_.vk().vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
+    device_.vk().vkFreeMemory(device_.handle(), block->memory, nullptr);
+  }
+}
+
+uint64_t Allocator::available() const {
+  uint64_t budget = 0;
+  for (const MemoryHeap& heap : device_.capabilities().heaps) {
+    if (heap.device_local) budget = std::max(budget, std::min(heap.budget, heap.size));
+  }
+  std::lock_guard lock(mutex_);
+  return budget > used_ ? budget - used_ : 0;
+}
+
+std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse use) {
+  const VolkDeviceTable& vk = device_.vk();
+  const Capabilities& c = device_.capabilities();
+  if (c.max_allocation != 0 && size > c.max_allocation) {
+    throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
+                      fmt::format("one allocation of {} bytes was asked for, the device allows {}", size,
+                                  c.max_allocation), "use a smaller model or batch");
+  }
+  auto block = std::make_unique<MemoryBlock>();
+  block->owner = this;
+  block->use = use;
+  block->size = size;
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = size;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+  if (c.has(kBufferAddress)) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  device_.check(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &block->buffer), "vkCreateBuffer");
+
+  VkMemoryRequirements needs;
+  vk.vkGetBufferMemoryRequirements(device_.handle(), block->buffer, &needs);
+  VkPhysicalDeviceMemoryProperties memory;
+  vkGetPhysicalDeviceMemoryProperties(device_.physical(), &memory);
+  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  allocate.pNext = c.has(kBufferAddress) ? &flags : nullptr;
+  allocate.allocationSize = needs.size;
+  VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  for (VkMemoryPropertyFlags wanted : preferences(use, c)) {
+    for (uint32_t i = 0; i < memory.memoryTypeCount && result != VK_SUCCESS; ++i) {
+      VkMemoryPropertyFlags has = memory.memoryTypes[i].propertyFlags;
+      if (!(needs.memoryTypeBits & (1u << i)) || (has & wanted) != wanted) continue;
+      allocate.memoryTypeIndex = i;
+      result = vk.vkAllocateMemory(device_.handle(), &allocate, nullptr, &block->memory);
+      if (result == VK_SUCCESS && (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) &&
+          (has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) {
+        void* mapped = nullptr;
+        if (vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped) == VK_SUCCESS) {
+          block->mapped = static_cast<std::byte*>(mapped);
+        }
+      }
+    }
+    if (result == VK_SUCCESS) break;
+  }
+  if (result != VK_SUCCESS) {
+    vk.vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
+    if (result == VK_ERROR_DEVICE_LOST) device_.check(result, "vkAllocateMemory");
+    throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
+                      fmt::format("could not allocate {:.1f} MiB of {} memory; {:.1f} MiB are in use",
+                                  static_cast<double>(size) / 1048576,
+                                  use == MemoryUse::kDevice ? "device" : "host-visible",
+                                  static_cast<double>(used_) / 1048576),
+                      "use a smaller model or batch, or a device with more memory");
+  }
+  device_.check(vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory, 0),
+                "vkBindBufferMemory");
+  if (c.has(kBufferAddress)) {
+    VkBufferDeviceAddressInfo address{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
+    address.buffer = block->buffer;
+    block->address = vk.vkGetBufferDeviceAddress(device_.handle(), &address);
+  }
+  block->free[0] = size;
+  reserved_ += size;
+  return block;
+}
+
+Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
+  device_.require_alive();
+  const uint64_t rounded = round_up(std::max<uint64_t>(size, 1), kAlignment);
+  std::lock_guard lock(mutex_);
+  MemoryBlock* block = nullptr;
+  std::map<uint64_t, uint64_t>::iterator gap;
+  for (const auto& candidate : blocks_) {
+    if (candidate->use != use || block) continue;
+    for (auto it = candidate->free.begin(); it != candidate->free.end(); ++it) {
+      if (it->second < rounded) continue;
+      block = candidate.get();
+      gap = it;
+      break;
+    }
+  }
+  if (!block) {
+    // Small programs (a test, a filter in somebody's frame) should not take 64 MiB for a few kilobytes.
+    uint64_t block_bytes = used_ < kBlockBytes / 8 ? kBlockBytes / 8 : kBlockBytes;
+    blocks_.push_back(create_block(std::max(rounded, block_bytes), use));
+    block = blocks_.back().get();
+    gap = block->free.begin();
+  }
+  auto [offset, bytes] = *gap;
+  block->free.erase(gap);
+  if (bytes > rounded) block->free[offset + rounded] = bytes - rounded;
+  used_ += rounded;
+  peak_ = std::max(peak_, used_);
+  ++device_.counters().allocations;
+
+  Buffer buffer;
+  buffer.block_ = block;
+  buffer.view_ = {block->buffer, offset, size, block->address ? block->address + offset : 0,
+                  block->mapped ? block->mapped + offset : nullptr};
+  return buffer;
+}
+
+void Allocator::release(MemoryBlock* block, uint64_t offset, uint64_t size) {
+  std::lock_guard lock(mutex_);
+  size = std::max(size, kAlignment);
+  used_ -= size;
+  auto next = block->free.upper_bound(offset);
+  if (next != block->free.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == offset) {
+      offset = previous->first;
+      size += previous->second;
+      block->free.erase(previous);
+    }
+  }
+  if (next != block->free.end() && offset + size == next->first) {
+    size += next->second;
+    block->free.erase(next);
+  }
+  block->free[offset] = size;
+  // An empty block goes back to the driver, but for one that keeps alternating use cheap.
+  if (size != block->size) return;
+  auto empty = [&](const auto& b) { return b->use == block->use && b->free.size() == 1 &&
+                                           b->free.begin()->second == b->size; };
+  if (std::count_if(blocks_.begin(), blocks_.end(), empty) < 2) return;
+  device_.vk().vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
+  device_.vk().vkFreeMemory(device_.handle(), block->memory, nullptr);
+  reserved_ -= block->size;
+  blocks_.erase(std::find_if(blocks_.begin(), blocks_.end(),
+                             [&](const auto& b) { return b.get() == block; }));
+}
+
+namespace {
+
+// Runs transfer commands once and waits.
+class Transfer {
+ public:
+  explicit Transfer(Device& device) : device_(device), commands_(device.allocate_command_buffer()) {}
+  ~Transfer() { device_.free_command_buffers({&commands_, 1}); }
+
+  Ticket copy(const BufferView& from, const BufferView& to, uint64_t bytes, bool to_host) {
+    const VolkDeviceTable& vk = device_.vk();
+    VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    device_.check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
+    VkMemoryBarrier before{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+    before.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_READ_BIT;
+    before.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    vk.vkCmdPipelineBarrier(commands_,
+                            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                            VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &before, 0, nullptr, 0, nullptr);
+    VkBufferCopy region{from.offset, to.offset, bytes};
+    vk.vkCmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
+    VkMemoryBarrier after{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+    after.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+    after.dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT
+                                  : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                            to_host ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                            0, 1, &after, 0, nullptr, 0, nullptr);
+    device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
+    return device_.submit({&commands_, 1});
+  }
+
+ private:
+  Device& device_;
+  VkCommandBuffer commands_;
+};
+
+}  // namespace
+
+// Two halves: while the device copies out of one, the host fills the other.
+struct Uploader::Ring {
+  struct Half {
+    Buffer staging;
+    std::unique_ptr<Transfer> transfer;
+    Ticket ticket = 0;
+  };
+  Half halves[2];
+  int next = 0;
+};
+
+Uploader::Uploader(Device& device) : device_(device) {}
+Uploader::~Uploader() {
+  try {
+    finish();
+  } catch (const DeviceError&) {
+    // The device is lost; whoever uses it next gets the sticky error.
+  }
+}
+
+void Uploader::copy(const BufferView& to, std::span<const std::byte> bytes) {
+  if (bytes.size() > to.size) {
+    throw ShapeError("upload", fmt::format("{} bytes do not fit a range of {}", bytes.size(), to.size), "");
+  }
+  if (bytes.empty()) return;
+  device_.require_alive();
+  if (to.mapped) {
+    std::memcpy(to.mapped, bytes.data(), bytes.size());
+    return;
+  }
+  if (!ring_) ring_ = std::make_unique<Ring>();
+  for (uint64_t done = 0; done < bytes.size();) {
+    Ring::Half& half = ring_->halves[ring_->next];
+    ring_->next ^= 1;
+    if (half.transfer) device_.wait(half.ticket);
+    if (!half.staging) half.staging = device_.memory().allocate(kStagingBytes, MemoryUse::kHost);
+    half.transfer = std::make_unique<Transfer>(device_);
+    uint64_t count = std::min<uint64_t>(kStagingBytes, bytes.size() - done);
+    std::memcpy(half.staging.view().mapped, bytes.data() + done, count);
+    BufferView part = to;
+    part.offset += done;
+    half.ticket = half.transfer->copy(half.staging.view(), part, count, false);
+    done += count;
+  }
+}
+
+void Uploader::finish() {
+  if (!ring_) return;
+  for (Ring::Half& half : ring_->halves) {
+    if (half.transfer) device_.wait(half.ticket);
+    half.transfer.reset();
+  }
+}
+
+std::vector<std::byte> download(Device& device, const BufferView& from) {
+  device.require_alive();
+  std::vector<std::byte> bytes(from.size);
+  if (from.mapped) {
+    std::memcpy(bytes.data(), from.mapped, bytes.size());
+    return bytes;
+  }
+  Buffer staging = device.memory().allocate(from.size, MemoryUse::kHost);
+  Transfer transfer(device);
+  device.wait(transfer.copy(from, staging.view(), from.size, true));
+  std::memcpy(bytes.data(), staging.view().mapped, bytes.size());
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> download_as(Device& device, const BufferView& from) {
+  std::vector<std::byte> bytes = download(device, from);
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+template std::vector<float> download_as<float>(Device&, const BufferView&);
+template std::vector<uint32_t> download_as<uint32_t>(Device&, const BufferView&);
+
+void upload(Device& device, const BufferView& to, std::span<const std::byte> bytes) {
+  Uploader uploader(device);
+  uploader.copy(to, bytes);
+  uploader.finish();
+}
+
+}  // namespace mulciber

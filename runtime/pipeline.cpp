@@ -1,0 +1,274 @@
+#include "runtime/pipeline.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "runtime/device.h"
+#include "shaders/include/interface.h"
+
+namespace mulciber {
+namespace {
+
+// Ahead of the driver's own header, so that a truncated, foreign or damaged file is never handed to it.
+struct FileHeader {
+  char magic[8] = {'M', 'U', 'L', 'C', 'P', 'I', 'P', '1'};
+  uint32_t vendor = 0, device = 0, driver_version = 0, reserved = 0;
+  uint8_t uuid[VK_UUID_SIZE] = {};
+  uint64_t bytes = 0;
+  uint64_t checksum = 0;
+};
+
+// FNV-1a, 64 bits.
+uint64_t checksum(std::span<const std::byte> bytes) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3ull;
+  return hash;
+}
+
+FileHeader header_for(const Capabilities& c, std::span<const std::byte> bytes) {
+  FileHeader header;
+  header.vendor = c.vendor_id;
+  header.device = c.device_id;
+  header.driver_version = c.packed_driver_version;
+  std::copy(c.pipeline_cache_uuid.begin(), c.pipeline_cache_uuid.end(), header.uuid);
+  header.bytes = bytes.size();
+  header.checksum = checksum(bytes);
+  return header;
+}
+
+std::string hex(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (uint8_t b : bytes) text += fmt::format("{:02x}", b);
+  return text;
+}
+
+}  // namespace
+
+std::filesystem::path cache_folder(const std::string& wanted) {
+  namespace fs = std::filesystem;
+  auto from_environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value ? fs::path(value) : fs::path();
+  };
+  fs::path folder = wanted;
+  if (folder.empty()) folder = from_environment("MULCIBER_CACHE");
+  if (folder.empty()) {
+    if (fs::path xdg = from_environment("XDG_CACHE_HOME"); !xdg.empty()) folder = xdg / "mulciber";
+  }
+  if (folder.empty()) {
+    if (fs::path home = from_environment("HOME"); !home.empty()) folder = home / ".cache" / "mulciber";
+  }
+  if (folder.empty()) return {};
+  std::error_code error;
+  fs::create_directories(folder, error);
+  return error ? fs::path() : folder;
+}
+
+PipelineCache::PipelineCache(Device& device) : device_(device) {
+  const Capabilities& c = device.capabilities();
+  if (std::filesystem::path folder = cache_folder(device.settings().cache_folder); !folder.empty()) {
+    file_ = folder / fmt::format("pipelines-{:08x}-{:08x}-{}.bin", c.vendor_id, c.device_id,
+                                 hex(c.pipeline_cache_uuid));
+  }
+  std::vector<std::byte> bytes = read_file();
+  VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  info.initialDataSize = bytes.size();
+  info.pInitialData = bytes.data();
+  if (device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache_) != VK_SUCCESS) {
+    // The driver did not like what it once wrote: start empty.
+    info.initialDataSize = 0;
+    device.check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache_),
+                 "vkCreatePipelineCache");
+  }
+}
+
+PipelineCache::~PipelineCache() {
+  save();
+  const VolkDeviceTable& vk = device_.vk();
+  for (const auto& [key, pipeline] : pipelines_) {
+    vk.vkDestroyPipeline(device_.handle(), pipeline.pipeline, nullptr);
+  }
+  for (const auto& [kernel, layouts] : layouts_) {
+    vk.vkDestroyPipelineLayout(device_.handle(), layouts.pipeline, nullptr);
+    if (layouts.set) vk.vkDestroyDescriptorSetLayout(device_.handle(), layouts.set, nullptr);
+  }
+  if (cache_) vk.vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
+}
+
+std::vector<std::byte> PipelineCache::read_file() const {
+  if (file_.empty()) return {};
+  std::error_code error;
+  uint64_t size = std::filesystem::file_size(file_, error);
+  constexpr uint64_t kLargest = 256ull << 20;  // a sane bound on what is read at start
+  if (error || size <= sizeof(FileHeader) || size > kLargest) return {};
+  std::ifstream in(file_, std::ios::binary);
+  FileHeader header;
+  in.read(reinterpret_cast<char*>(&header), sizeof(header));
+  std::vector<std::byte> bytes(size - sizeof(header));
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!in) return {};
+  FileHeader expected = header_for(device_.capabilities(), bytes);
+  if (std::memcmp(&header, &expected, sizeof(header)) != 0) return {};
+  return bytes;
+}
+
+void PipelineCache::save() {
+  std::lock_guard lock(mutex_);
+  if (file_.empty() || !changed_) return;
+  size_t size = 0;
+  const VolkDeviceTable& vk = device_.vk();
+  if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, nullptr) != VK_SUCCESS) return;
+  std::vector<std::byte> bytes(size);
+  if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, bytes.data()) != VK_SUCCESS) return;
+  bytes.resize(size);
+  changed_ = false;
+
+  FileHeader header = header_for(device_.capabilities(), bytes);
+  std::filesystem::path temporary = file_;
+  temporary += fmt::format(".{}", ::getpid());
+  std::error_code error;
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(reinterpret_cast<const char*>(&header), sizeof(header));
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) {
+      out.close();
+      std::filesystem::remove(temporary, error);
+      return;
+    }
+  }
+  std::filesystem::rename(temporary, file_, error);
+  if (error) std::filesystem::remove(temporary, error);
+}
+
+PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
+  std::lock_guard lock(mutex_);
+  if (auto known = layouts_.find(&kernel); known != layouts_.end()) return known->second;
+  const VolkDeviceTable& vk = device_.vk();
+  const Reflection& reflection = kernel.reflection;
+  Layouts layouts;
+  if (!reflection.buffer_address && reflection.buffer_count > 0) {
+    std::vector<VkDescriptorSetLayoutBinding> bindings(reflection.buffer_count);
+    for (uint32_t i = 0; i < bindings.size(); ++i) {
+      bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+    }
+    VkDescriptorSetLayoutCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+    info.bindingCount = static_cast<uint32_t>(bindings.size());
+    info.pBindings = bindings.data();
+    device_.check(vk.vkCreateDescriptorSetLayout(device_.handle(), &info, nullptr, &layouts.set),
+                  "vkCreateDescriptorSetLayout");
+  }
+  VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, reflection.push_constant_bytes};
+  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.setLayoutCount = layouts.set ? 1 : 0;
+  info.pSetLayouts = &layouts.set;
+  info.pushConstantRangeCount = range.size > 0 ? 1 : 0;
+  info.pPushConstantRanges = &range;
+  device_.check(vk.vkCreatePipelineLayout(device_.handle(), &info, nullptr, &layouts.pipeline),
+                "vkCreatePipelineLayout");
+  layouts_[&kernel] = layouts;
+  return layouts;
+}
+
+Pipeline PipelineCache::create(const PipelineKey& key) {
+  const Kernel& kernel = *key.kernel;
+  const Capabilities& c = device_.capabilities();
+  const VolkDeviceTable& vk = device_.vk();
+  Layouts layouts = layouts_for(kernel);
+
+  std::vector<uint32_t> values = {local_size(kernel, c), c.subgroup_size};
+  std::vector<VkSpecializationMapEntry> entries = {
+      {CONSTANT_LOCAL_SIZE, 0, 4}, {CONSTANT_SUBGROUP_SIZE, 4, 4}};
+  auto add = [&](uint32_t id, uint32_t value) {
+    entries.push_back({id, static_cast<uint32_t>(values.size() * 4), 4});
+    values.push_back(value);
+  };
+  for (uint32_t i = 1; i < kernel.constant_count; ++i) add(CONSTANT_ROW + i - 1, kernel.constants[i]);
+  for (const auto& [id, value] : key.constants) add(id, value);
+  VkSpecializationInfo specialization{static_cast<uint32_t>(entries.size()), entries.data(),
+                                      values.size() * 4, values.data()};
+
+  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = kernel.spirv.size() * 4;
+  module_info.pCode = kernel.spirv.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  device_.check(vk.vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module),
+                "vkCreateShaderModule");
+
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  required.requiredSubgroupSize = c.subgroup_size;
+  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &specialization;
+  info.layout = layouts.pipeline;
+  if (c.has(kSubgroupSizeControl) && values[0] % c.subgroup_size == 0) {
+    info.stage.pNext = &required;
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  }
+  Pipeline result{VK_NULL_HANDLE, layouts.pipeline, layouts.set};
+  VkResult status =
+      vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, &result.pipeline);
+  vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
+  if (status == VK_ERROR_DEVICE_LOST) device_.check(status, "vkCreateComputePipelines");
+  if (status != VK_SUCCESS) {
+    throw KernelError(kernel.id,
+                      fmt::format("{} could not make the pipeline ({})", c.driver_name,
+                                  static_cast<int>(status)),
+                      "update the driver, or leave the feature out with --limits");
+  }
+  ++device_.counters().pipelines;
+  return result;
+}
+
+void PipelineCache::prepare(std::span<const PipelineKey> keys) {
+  std::vector<PipelineKey> missing;
+  {
+    std::lock_guard lock(mutex_);
+    for (const PipelineKey& key : keys) {
+      if (!pipelines_.count(key)) missing.push_back(key);
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  if (missing.empty()) return;
+
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  auto work = [&] {
+    for (size_t i; (i = next++) < missing.size();) {
+      try {
+        Pipeline made = create(missing[i]);
+        std::lock_guard lock(mutex_);
+        pipelines_.emplace(missing[i], made);
+        changed_ = true;
+      } catch (...) {
+        std::lock_guard lock(mutex_);
+        failure = std::current_exception();
+      }
+    }
+  };
+  size_t threads = std::min<size_t>(missing.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> pool;
+  for (size_t i = 1; i < threads; ++i) pool.emplace_back(work);
+  work();
+  for (std::thread& thread : pool) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+const Pipeline& PipelineCache::get(const PipelineKey& key) {
+  prepare({&key, 1});
+  std::lock_guard lock(mutex_);
+  return pipelines_.at(key);
+}
+
+}  // namespace mulciber

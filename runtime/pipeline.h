@@ -1,0 +1,69 @@
+// Compute pipelines: made when first needed, several at a time, kept in a cache on disk.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace mulciber {
+
+class Device;
+
+/// A pipeline is a kernel with values for the op's constants.
+struct PipelineKey {
+  const Kernel* kernel;
+  std::vector<std::pair<uint32_t, uint32_t>> constants;  // id, value; sorted
+  auto operator<=>(const PipelineKey&) const = default;
+};
+
+struct Pipeline {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where buffers come as addresses
+};
+
+class PipelineCache {
+ public:
+  explicit PipelineCache(Device& device);
+  ~PipelineCache();
+
+  /// Makes those of `keys` that do not exist yet, in parallel. Throws KernelError naming the row when the
+  /// driver refuses one.
+  void prepare(std::span<const PipelineKey> keys);
+  /// The pipeline of a prepared key (made now when it was not).
+  const Pipeline& get(const PipelineKey& key);
+
+  /// Where the cache stands on disk; empty when there is no folder to write to.
+  const std::filesystem::path& file() const { return file_; }
+  /// Writes the driver's cache to disk: to a file beside it first, then renamed, so that processes at the
+  /// same time and a crash leave a whole file. Failure is silent: the cache only saves time.
+  void save();
+
+ private:
+  struct Layouts {
+    VkDescriptorSetLayout set = VK_NULL_HANDLE;
+    VkPipelineLayout pipeline = VK_NULL_HANDLE;
+  };
+  Layouts layouts_for(const Kernel& kernel);
+  Pipeline create(const PipelineKey& key);
+  std::vector<std::byte> read_file() const;
+
+  Device& device_;
+  std::filesystem::path file_;
+  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  std::mutex mutex_;
+  std::map<PipelineKey, Pipeline> pipelines_;
+  std::map<const Kernel*, Layouts> layouts_;
+  bool changed_ = false;
+};
+
+/// The folder for caches: `wanted`, or MULCIBER_CACHE, or XDG_CACHE_HOME/mulciber, or ~/.cache/mulciber;
+/// empty when none can be made.
+std::filesystem::path cache_folder(const std::string& wanted);
+
+}  // namespace mulciber

@@ -1,0 +1,54 @@
+// Driver workarounds and preferences, as data: a driver, a range of versions, what changes, why, and the
+// case or measurement that shows it. Nothing else in the runtime looks at a driver's id.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/capabilities.h"
+
+namespace mulciber {
+namespace {
+
+using Version = std::array<uint32_t, 3>;
+constexpr Version kNewest = {0xffffffffu, 0xffffffffu, 0xffffffffu};
+
+struct Quirk {
+  VkDriverId driver;
+  Version from, to;         // inclusive
+  FeatureSet grant;         // traits added (those of these the device can have)
+  FeatureSet take;          // features taken away
+  const char* denied_row;   // a row of kernels.def, or null
+  const char* reason;
+  const char* shown_by;     // the case or measurement that shows it
+};
+
+const Quirk kQuirks[] = {
+    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, kNewest, kFastAddress, kNothing, nullptr,
+     "the compiler emits plain loads for buffer addresses, and a bounds check per load for descriptors",
+     "bench --kernel 'matmul_*' on Mesa 25.0: 63-72 GFLOP/s by address, 43 by descriptor; on 22.3 it is "
+     "the other way round, 9 against 39"},
+    {VK_DRIVER_ID_MESA_LLVMPIPE, {26, 0, 0}, kNewest, kUniformLoads, kNothing, nullptr,
+     "uniform loads by address become one scalar load and a broadcast",
+     "bench --kernel 'matmul_*' on Mesa 26.1: 102 GFLOP/s by uniform loads, 62 by shuffle; on 25.0 they "
+     "become gathers, 10-28"},
+};
+
+bool within(const Version& version, const Quirk& quirk) {
+  return version >= quirk.from && version <= quirk.to;
+}
+
+}  // namespace
+
+void apply_quirks(Capabilities& c) {
+  for (const Quirk& quirk : kQuirks) {
+    if (quirk.driver != c.driver_id || !within(c.driver_version, quirk)) continue;
+    FeatureSet grant = quirk.grant;
+    if (!c.has(kBufferAddress)) grant &= ~(kFastAddress | kUniformLoads);
+    c.features = (c.features | grant) & ~quirk.take;
+    if (quirk.denied_row) {
+      c.denied_rows.push_back(quirk.denied_row);
+      c.denied_reasons.push_back(quirk.reason);
+    }
+  }
+}
+
+}  // namespace mulciber

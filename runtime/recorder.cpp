@@ -1,0 +1,312 @@
+#include "runtime/recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/pipeline.h"
+#include "runtime/profiler.h"
+
+namespace mulciber {
+namespace {
+
+PipelineKey key_of(const Node& node) {
+  PipelineKey key{node.kernel, {}};
+  for (const SpecializationConstant& c : node.constants) key.constants.push_back({c.id, c.value});
+  std::sort(key.constants.begin(), key.constants.end());
+  return key;
+}
+
+void compute_barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFlags from,
+                     VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = from_access;
+  barrier.dstAccessMask = to_access;
+  vk.vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+bool HazardTracker::conflicts(const std::vector<ResolvedUse>& uses) const {
+  for (const ResolvedUse& use : uses) {
+    for (const Range& range : ranges_) {
+      if (range.buffer != use.view.buffer || range.end <= use.view.offset ||
+          use.view.offset + use.view.size <= range.begin) {
+        continue;
+      }
+      if (range.write || use.access != Access::kRead) return true;
+    }
+  }
+  return false;
+}
+
+void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
+  for (const ResolvedUse& use : uses) {
+    ranges_.push_back({use.view.buffer, use.view.offset, use.view.offset + use.view.size,
+                       use.access != Access::kRead});
+  }
+}
+
+Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
+    : device_(device), nodes_(std::move(nodes)), longest_part_ms_(device.settings().submission_ms) {
+  std::vector<PipelineKey> keys;
+  for (const ResolvedNode& node : nodes_) keys.push_back(key_of(*node.node));
+  device_.pipelines().prepare(keys);
+  for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
+  make_descriptors();
+  plan_parts();
+  record_parts();
+}
+
+Recording::~Recording() {
+  try {
+    device_.wait(last_ticket_);
+  } catch (const DeviceError&) {
+    // A lost device has nothing in flight.
+  }
+  std::vector<VkCommandBuffer> buffers;
+  for (const Part& part : parts_) buffers.push_back(part.commands);
+  device_.free_command_buffers(buffers);
+  const VolkDeviceTable& vk = device_.vk();
+  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
+  if (descriptor_pool_) vk.vkDestroyDescriptorPool(device_.handle(), descriptor_pool_, nullptr);
+}
+
+void Recording::make_descriptors() {
+  const VolkDeviceTable& vk = device_.vk();
+  uint32_t set_count = 0, descriptor_count = 0;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!pipelines_[i]->set_layout) continue;
+    ++set_count;
+    descriptor_count += static_cast<uint32_t>(nodes_[i].buffers.size());
+  }
+  sets_.assign(nodes_.size(), VK_NULL_HANDLE);
+  if (set_count == 0) return;
+  VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptor_count};
+  VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  info.maxSets = set_count;
+  info.poolSizeCount = 1;
+  info.pPoolSizes = &size;
+  device_.check(vk.vkCreateDescriptorPool(device_.handle(), &info, nullptr, &descriptor_pool_),
+                "vkCreateDescriptorPool");
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!pipelines_[i]->set_layout) continue;
+    VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+    allocate.descriptorPool = descriptor_pool_;
+    allocate.descriptorSetCount = 1;
+    allocate.pSetLayouts = &pipelines_[i]->set_layout;
+    device_.check(vk.vkAllocateDescriptorSets(device_.handle(), &allocate, &sets_[i]),
+                  "vkAllocateDescriptorSets");
+    std::vector<VkDescriptorBufferInfo> infos;
+    for (const ResolvedUse& use : nodes_[i].buffers) {
+      if (use.view.offset % device_.capabilities().storage_alignment != 0) {
+        throw ShapeError(nodes_[i].node->label,
+                         fmt::format("binds offset {}, the device wants multiples of {}", use.view.offset,
+                                     device_.capabilities().storage_alignment), "");
+      }
+      // 16-bit tensors of odd length are read as 32-bit words; allocations are padded to 256 bytes.
+      infos.push_back({use.view.buffer, use.view.offset, (use.view.size + 3) / 4 * 4});
+    }
+    std::vector<VkWriteDescriptorSet> writes(infos.size(), {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET});
+    for (uint32_t b = 0; b < writes.size(); ++b) {
+      writes[b].dstSet = sets_[i];
+      writes[b].dstBinding = b;
+      writes[b].descriptorCount = 1;
+      writes[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      writes[b].pBufferInfo = &infos[b];
+    }
+    vk.vkUpdateDescriptorSets(device_.handle(), static_cast<uint32_t>(writes.size()), writes.data(), 0,
+                              nullptr);
+    device_.counters().descriptor_writes += writes.size();
+  }
+}
+
+double Recording::estimate_ms(const Node& node) const {
+  const Pace pace = device_.pace();
+  return 1000 * (static_cast<double>(node.work.flops) / pace.flops_per_s +
+                 static_cast<double>(node.work.bytes) / pace.bytes_per_s + pace.dispatch_s);
+}
+
+// A part ends where its layer ends, or where the next node would make it too long for one submission.
+void Recording::plan_parts() {
+  parts_.clear();
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    double ms = estimate_ms(*nodes_[i].node);
+    bool starts = parts_.empty() || nodes_[i].node->layer != nodes_[i - 1].node->layer ||
+                  parts_.back().estimated_ms + ms > longest_part_ms_;
+    if (starts) parts_.push_back({i, i, VK_NULL_HANDLE, 0});
+    parts_.back().last = i + 1;
+    parts_.back().estimated_ms += ms;
+  }
+}
+
+void Recording::record_parts() {
+  const VolkDeviceTable& vk = device_.vk();
+  const bool timestamps = device_.capabilities().timestamp_period > 0;
+  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
+  queries_ = VK_NULL_HANDLE;
+  const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
+  if (timestamps && !nodes_.empty()) {
+    VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    info.queryCount = node_queries + static_cast<uint32_t>(2 * parts_.size());
+    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, nullptr, &queries_), "vkCreateQueryPool");
+  }
+  barriers_ = 0;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    Part& part = parts_[p];
+    part.commands = device_.allocate_command_buffer();
+    VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // several steps may be in flight
+    device_.check(vk.vkBeginCommandBuffer(part.commands, &begin), "vkBeginCommandBuffer");
+    const uint32_t part_query = node_queries + static_cast<uint32_t>(2 * p);
+    if (queries_) {
+      if (node_queries) {
+        vk.vkCmdResetQueryPool(part.commands, queries_, static_cast<uint32_t>(2 * part.first),
+                               static_cast<uint32_t>(2 * (part.last - part.first)));
+      }
+      vk.vkCmdResetQueryPool(part.commands, queries_, part_query, 2);
+      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_, part_query);
+    }
+    record_nodes(part.commands, part.first, part.last, node_queries > 0 && queries_);
+    if (queries_) {
+      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, part_query + 1);
+    }
+    if (p + 1 == parts_.size()) {
+      compute_barrier(vk, part.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                      VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    }
+    device_.check(vk.vkEndCommandBuffer(part.commands), "vkEndCommandBuffer");
+    ++device_.counters().command_buffers;
+  }
+}
+
+void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last, bool timed) {
+  const VolkDeviceTable& vk = device_.vk();
+  constexpr VkAccessFlags kShader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  auto wait = [&](VkPipelineStageFlags extra_stage, VkAccessFlags extra_access) {
+    compute_barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | extra_stage,
+                    VK_ACCESS_SHADER_WRITE_BIT | extra_access, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, kShader);
+    ++barriers_;
+  };
+  // What ran before in the queue is unknown here: the other parts, the last replay, an upload.
+  wait(VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
+  HazardTracker hazards;
+  VkPipeline bound = VK_NULL_HANDLE;
+  for (size_t i = first; i < last; ++i) {
+    const Node& node = *nodes_[i].node;
+    if (hazards.conflicts(nodes_[i].buffers)) {
+      wait(0, 0);
+      hazards.clear();
+    }
+    hazards.note(nodes_[i].buffers);
+    const Pipeline& pipeline = *pipelines_[i];
+    if (pipeline.pipeline != bound) {
+      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
+      bound = pipeline.pipeline;
+    }
+    std::vector<std::byte> push;
+    if (sets_[i]) {
+      vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &sets_[i],
+                                 0, nullptr);
+    } else {
+      for (const ResolvedUse& use : nodes_[i].buffers) {
+        const std::byte* address = reinterpret_cast<const std::byte*>(&use.view.address);
+        push.insert(push.end(), address, address + 8);
+      }
+    }
+    push.insert(push.end(), node.params.begin(), node.params.end());
+    if (!push.empty()) {
+      vk.vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            static_cast<uint32_t>(push.size()), push.data());
+    }
+    if (timed) {
+      vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
+                             static_cast<uint32_t>(2 * i));
+    }
+    vk.vkCmdDispatch(commands, node.groups[0], node.groups[1], node.groups[2]);
+    if (timed) {
+      vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
+                             static_cast<uint32_t>(2 * i + 1));
+    }
+  }
+}
+
+void Recording::record_all(VkCommandBuffer commands) { record_nodes(commands, 0, nodes_.size(), false); }
+
+Ticket Recording::submit(size_t* submissions) {
+  if (times_pending_ && device_.finished(last_ticket_)) collect_times();
+  const double budget = device_.settings().submission_ms;
+  std::vector<VkCommandBuffer> batch;
+  double batch_ms = 0;
+  *submissions = 0;
+  auto flush = [&] {
+    if (batch.empty()) return;
+    last_ticket_ = device_.submit(batch);
+    ++*submissions;
+    batch.clear();
+    batch_ms = 0;
+  };
+  for (const Part& part : parts_) {
+    if (batch_ms + part.estimated_ms > budget) flush();
+    batch.push_back(part.commands);
+    batch_ms += part.estimated_ms;
+  }
+  flush();
+  times_pending_ = true;
+  return last_ticket_;
+}
+
+void Recording::collect_times() {
+  if (!times_pending_ || !queries_ || !device_.finished(last_ticket_)) return;
+  times_pending_ = false;
+  const VolkDeviceTable& vk = device_.vk();
+  const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
+  std::vector<uint64_t> ticks(node_queries + 2 * parts_.size());
+  if (vk.vkGetQueryPoolResults(device_.handle(), queries_, 0, static_cast<uint32_t>(ticks.size()),
+                               ticks.size() * 8, ticks.data(), 8, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
+    return;
+  }
+  const Capabilities& c = device_.capabilities();
+  const uint64_t mask = c.timestamp_bits >= 64 ? ~0ull : (1ull << c.timestamp_bits) - 1;
+  for (uint64_t& tick : ticks) tick &= mask;
+  if (device_.profiler()) {
+    std::vector<Node> nodes;
+    for (const ResolvedNode& node : nodes_) nodes.push_back(*node.node);
+    device_.profiler()->add(nodes, 0, {ticks.begin(), ticks.begin() + node_queries}, c.timestamp_period);
+  }
+  bool too_long = false;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    uint64_t elapsed = (ticks[node_queries + 2 * p + 1] - ticks[node_queries + 2 * p]) & mask;
+    double ms = static_cast<double>(elapsed) * c.timestamp_period * 1e-6;
+    Part& part = parts_[p];
+    Work work;
+    for (size_t i = part.first; i < part.last; ++i) {
+      work.bytes += nodes_[i].node->work.bytes;
+      work.flops += nodes_[i].node->work.flops;
+    }
+    // The first replay of a part may hold the driver's compilation; the faster of two is the truth.
+    part.estimated_ms = part.measured ? std::min(part.estimated_ms, ms) : ms;
+    if (part.measured) {
+      device_.observe(work.flops, work.bytes, part.estimated_ms * 1e-3);
+      if (part.estimated_ms > device_.settings().submission_ms && part.last - part.first > 1) too_long = true;
+    }
+    part.measured = true;
+  }
+  if (too_long) {
+    std::vector<VkCommandBuffer> buffers;
+    for (const Part& part : parts_) buffers.push_back(part.commands);
+    longest_part_ms_ /= 2;
+    plan_parts();
+    record_parts();
+    device_.free_command_buffers(buffers);
+  }
+}
+
+double Recording::estimated_ms() const {
+  double total = 0;
+  for (const Part& part : parts_) total += part.estimated_ms;
+  return total;
+}
+
+}  // namespace mulciber

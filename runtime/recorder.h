@@ -1,0 +1,86 @@
+// Command buffers of a program: barriers from byte ranges, one buffer per layer, replayed in submissions
+// bounded by time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/program.h"
+
+namespace mulciber {
+
+struct ResolvedUse {
+  BufferView view;
+  Access access;
+};
+
+/// A node whose tensors have their final places.
+struct ResolvedNode {
+  const Node* node = nullptr;
+  std::vector<ResolvedUse> buffers;
+};
+
+/// Byte ranges touched since the last barrier. Says when the next node must wait for them.
+class HazardTracker {
+ public:
+  /// True when `uses` reads what was written, or writes what was read or written, since the last clear().
+  bool conflicts(const std::vector<ResolvedUse>& uses) const;
+  void note(const std::vector<ResolvedUse>& uses);
+  void clear() { ranges_.clear(); }
+
+ private:
+  struct Range {
+    VkBuffer buffer;
+    uint64_t begin, end;
+    bool write;
+  };
+  std::vector<Range> ranges_;
+};
+
+class Recording {
+ public:
+  /// Makes pipelines and descriptor sets, and records every layer.
+  Recording(Device& device, std::vector<ResolvedNode> nodes);
+  ~Recording();
+  Recording(const Recording&) = delete;
+
+  /// Replays everything, in as few submissions as stay below DeviceSettings::submission_ms each by
+  /// estimate. `submissions`: how many were made.
+  Ticket submit(size_t* submissions);
+  /// Records the nodes into a host's command buffer.
+  void record_all(VkCommandBuffer commands);
+  /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and go to
+  /// the device's profiler. A layer found to take longer than a submission may is recorded anew in pieces.
+  void collect_times();
+
+  size_t command_buffer_count() const { return parts_.size(); }
+  double estimated_ms() const;
+  size_t barrier_count() const { return barriers_; }
+
+ private:
+  struct Part {  // one command buffer: nodes [first, last)
+    size_t first, last;
+    VkCommandBuffer commands;
+    double estimated_ms;
+    bool measured = false;
+  };
+  void make_descriptors();
+  void plan_parts();
+  void record_parts();
+  void record_nodes(VkCommandBuffer commands, size_t first, size_t last, bool timed);
+  double estimate_ms(const Node& node) const;
+
+  Device& device_;
+  std::vector<ResolvedNode> nodes_;
+  std::vector<const struct Pipeline*> pipelines_;
+  std::vector<VkDescriptorSet> sets_;
+  VkDescriptorPool descriptor_pool_ = VK_NULL_HANDLE;
+  VkQueryPool queries_ = VK_NULL_HANDLE;  // 2 per node when profiling, then 2 per part
+  std::vector<Part> parts_;
+  size_t barriers_ = 0;
+  Ticket last_ticket_ = 0;
+  bool times_pending_ = false;
+  double longest_part_ms_ = 0;  // bound for plan_parts(); shrinks when a part turns out slower
+};
+
+}  // namespace mulciber
