@@ -81,7 +81,8 @@ void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
   }
 }
 
-void read_matrix_types([[maybe_unused]] VkPhysicalDevice device, [[maybe_unused]] Capabilities& c) {
+[[maybe_unused]] void read_matrix_types([[maybe_unused]] VkPhysicalDevice device,
+                                        [[maybe_unused]] Capabilities& c) {
 #ifdef VK_KHR_cooperative_matrix
   if (!vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
   uint32_t count = 0;

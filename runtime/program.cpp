@@ -193,11 +193,13 @@ void Program::run() {
 }
 void Program::record(VkCommandBuffer commands) { impl_->recording->record_all(commands); }
 BufferView Program::view(const Tensor& tensor) const { return impl_->resolve(tensor); }
+BufferView Program::arena() const { return impl_->arena.view(); }
 const std::string& Program::name() const { return impl_->name; }
 const std::vector<Node>& Program::nodes() const { return impl_->nodes; }
 const MemoryPlan& Program::plan() const { return impl_->plan; }
 size_t Program::layer_count() const { return impl_->recording->command_buffer_count(); }
 size_t Program::last_submission_count() const { return impl_->last_submissions; }
+double Program::last_ms() const { return impl_->recording->last_ms(); }
 double Program::estimated_ms() const { return impl_->recording->estimated_ms(); }
 
 Work Program::work() const {

@@ -141,6 +141,8 @@ class Program {
 
   /// Where an arena tensor stands (kept ones hold their value after a run).
   BufferView view(const Tensor& tensor) const;
+  /// The whole arena (empty for a program without activations).
+  BufferView arena() const;
   const std::string& name() const;
   const std::vector<Node>& nodes() const;
   const MemoryPlan& plan() const;
@@ -151,6 +153,8 @@ class Program {
   size_t last_submission_count() const;
   /// Estimated milliseconds of one replay: measured by earlier replays where there are any.
   double estimated_ms() const;
+  /// Device milliseconds of the last replay by timestamps, after run(); 0 where the device has none.
+  double last_ms() const;
 
  private:
   friend class ProgramBuilder;

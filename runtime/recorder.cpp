@@ -276,9 +276,11 @@ void Recording::collect_times() {
     device_.profiler()->add(nodes, 0, {ticks.begin(), ticks.begin() + node_queries}, c.timestamp_period);
   }
   bool too_long = false;
+  last_ms_ = 0;
   for (size_t p = 0; p < parts_.size(); ++p) {
     uint64_t elapsed = (ticks[node_queries + 2 * p + 1] - ticks[node_queries + 2 * p]) & mask;
     double ms = static_cast<double>(elapsed) * c.timestamp_period * 1e-6;
+    last_ms_ += ms;
     Part& part = parts_[p];
     Work work;
     for (size_t i = part.first; i < part.last; ++i) {

@@ -55,6 +55,7 @@ class Recording {
 
   size_t command_buffer_count() const { return parts_.size(); }
   double estimated_ms() const;
+  double last_ms() const { return last_ms_; }
   size_t barrier_count() const { return barriers_; }
 
  private:
@@ -80,6 +81,7 @@ class Recording {
   size_t barriers_ = 0;
   Ticket last_ticket_ = 0;
   bool times_pending_ = false;
+  double last_ms_ = 0;
   double longest_part_ms_ = 0;  // bound for plan_parts(); shrinks when a part turns out slower
 };
 

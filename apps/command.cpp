@@ -1,0 +1,71 @@
+#include "apps/command.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+
+#include "runtime/profiler.h"
+
+namespace mulciber::apps {
+namespace {
+
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void on_interrupt(int) {
+  // A second SIGINT ends the program at once, as people expect of a stuck one.
+  if (g_interrupted) std::_Exit(kInterrupted);
+  g_interrupted = 1;
+}
+
+}  // namespace
+
+bool interrupted() {
+  static const bool installed = [] {
+    std::signal(SIGINT, on_interrupt);
+    return true;
+  }();
+  (void)installed;
+  return g_interrupted != 0;
+}
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  command.add_option("--device", options.settings.device, "device by index or by part of its name (see `mulciber devices`)");
+  command.add_option("--limits", options.settings.limits,
+                     "take capabilities away, e.g. no-fp16,shared=16384,storage=1M,android-2021");
+  command.add_flag("--validate", options.settings.validate, "run under the Khronos validation layer, with synchronization validation");
+  command.add_option("--profile", options.profile_file, "write device times per node to FILE, for Perfetto; a table goes to standard error")
+      ->type_name("FILE");
+  command.add_flag("--json", options.json, "machine-readable output");
+  command.add_flag("-v,--verbose", options.verbose, "say what is used, and the memory predicted and taken");
+}
+
+std::unique_ptr<Device> open_device(const CommonOptions& options) {
+  interrupted();  // installs the handler
+  DeviceSettings settings = options.settings;
+  settings.profile = !options.profile_file.empty();
+  std::unique_ptr<Device> device = Device::open(settings);
+  if (options.verbose) {
+    const Capabilities& c = device->capabilities();
+    fmt::print(stderr, "device: {} ({}, {})\n", c.name, c.driver_name, c.driver_info);
+  }
+  return device;
+}
+
+int finish(Device& device, const CommonOptions& options, int code) {
+  if (Profiler* profiler = device.profiler()) {
+    fmt::print(stderr, "{}", profiler->table(0, 0));
+    std::ofstream out(options.profile_file, std::ios::binary);
+    out << profiler->trace_json(device.capabilities().name);
+    if (!out.flush()) {
+      throw ModelError(options.profile_file, "could not write the profile", "choose a folder that can be written to");
+    }
+  }
+  auto messages = device.validation_messages();
+  for (const std::string& message : messages) fmt::print(stderr, "validation: {}\n", message);
+  if (!messages.empty() && code == kSuccess) return kDeviceFailed;
+  return code;
+}
+
+}  // namespace mulciber::apps

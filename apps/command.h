@@ -1,0 +1,51 @@
+// What every subcommand of `mulciber` shares: options, exit codes, output.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "runtime/device.h"
+
+namespace mulciber::apps {
+
+/// Exit codes, as --help documents them.
+enum ExitCode : int {
+  kSuccess = 0,
+  kOverTolerance = 1,    // a comparison failed
+  kBadInput = 2,         // options, files or text that cannot be used
+  kNothingCompared = 3,  // verify found nothing it could compare
+  kDeviceFailed = 4,     // no device, out of device memory, device lost
+  kInterrupted = 130,    // SIGINT
+};
+
+/// --device, --limits, --validate, --profile, --json and --verbose of a subcommand.
+struct CommonOptions {
+  DeviceSettings settings;
+  std::string profile_file;
+  bool json = false;
+  bool verbose = false;
+};
+
+/// Adds the common options to a subcommand.
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+/// Opens the device; with --verbose says which on standard error.
+std::unique_ptr<Device> open_device(const CommonOptions& options);
+
+/// After the work: writes the profile when one was asked for (a trace to the file, a table to standard
+/// error) and reports validation messages on standard error. Returns `code`, or kDeviceFailed when
+/// --validate found something.
+int finish(Device& device, const CommonOptions& options, int code);
+
+/// Set by SIGINT; long work looks at it and ends cleanly.
+bool interrupted();
+
+/// Each adds one subcommand; its callback stores the exit code in `code`.
+void add_devices(CLI::App& app, int& code);
+void add_bench(CLI::App& app, int& code);
+void add_verify(CLI::App& app, int& code);
+void add_inspect(CLI::App& app, int& code);
+void add_translate(CLI::App& app, int& code);
+
+}  // namespace mulciber::apps

@@ -1,0 +1,114 @@
+// `mulciber devices`: what is here, what it can do, which kernel rows it will use.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "runtime/kernel.h"
+
+namespace mulciber::apps {
+namespace {
+
+std::string version_text(uint32_t version) {
+  return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+                     VK_API_VERSION_PATCH(version));
+}
+
+std::string bytes_text(uint64_t bytes) {
+  if (bytes >= 1ull << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1ull << 30));
+  if (bytes >= 1ull << 20) return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / (1ull << 20));
+  return fmt::format("{} KiB", bytes >> 10);
+}
+
+// The devices that a row is made for say whether selection may take it; shape is settled per problem.
+std::string row_status(const Kernel& kernel, const Capabilities& device) {
+  std::string reason = why_not_runnable(kernel, device);
+  if (!reason.empty()) return reason;
+  if (!device.has(kernel.made_for)) {
+    return "runs here, but is made for " + describe_features(kernel.made_for & ~device.features);
+  }
+  return "";
+}
+
+nlohmann::json to_json(const Capabilities& c, bool rows) {
+  nlohmann::json heaps = nlohmann::json::array();
+  for (const MemoryHeap& heap : c.heaps) {
+    heaps.push_back({{"size", heap.size}, {"budget", heap.budget}, {"device_local", heap.device_local},
+                     {"host_visible", heap.host_visible}});
+  }
+  nlohmann::json features = nlohmann::json::array();
+  for (const FeatureName& name : feature_names()) {
+    if (c.features & name.feature) features.push_back(name.name);
+  }
+  nlohmann::json matrices = nlohmann::json::array();
+  for (const MatrixType& t : c.matrix_types) {
+    matrices.push_back({{"m", t.m}, {"n", t.n}, {"k", t.k}, {"a", t.a}, {"b", t.b}, {"c", t.c}, {"result", t.result}});
+  }
+  nlohmann::json result = {
+      {"name", c.name}, {"kind", name_of(c.kind)}, {"driver", c.driver_name}, {"driver_info", c.driver_info},
+      {"driver_id", static_cast<int>(c.driver_id)}, {"driver_version", c.driver_version},
+      {"vulkan", version_text(c.api_version)}, {"vendor_id", c.vendor_id}, {"device_id", c.device_id},
+      {"features", features}, {"subgroup_size", c.subgroup_size}, {"shared_memory", c.max_shared_memory},
+      {"invocations", c.max_invocations}, {"storage_range", c.max_storage_range},
+      {"storage_buffers", c.max_storage_buffers}, {"heaps", heaps}, {"matrix_types", matrices},
+      {"limits_applied", c.applied_limits}};
+  if (!rows) return result;
+  for (const Kernel& kernel : kernels()) {
+    std::string reason = row_status(kernel, c);
+    result["kernels"].push_back({{"id", kernel.id}, {"op", name_of(kernel.op)}, {"usable", reason.empty()},
+                                 {"reason", reason}, {"shape", describe_shape_facts(kernel.shape)}});
+  }
+  return result;
+}
+
+void print(size_t index, const Capabilities& c, bool rows) {
+  uint64_t memory = 0;
+  for (const MemoryHeap& heap : c.heaps) {
+    if (heap.device_local) memory = std::max(memory, heap.size);
+  }
+  fmt::print("{}: {}\n", index, c.name);
+  fmt::print("   {}, {} {}, Vulkan {}, {} of memory\n", name_of(c.kind), c.driver_name, c.driver_info,
+             version_text(c.api_version), bytes_text(memory));
+  fmt::print("   subgroup {}, {} invocations, {} shared, {} per binding, {} buffers\n", c.subgroup_size,
+             c.max_invocations, bytes_text(c.max_shared_memory), bytes_text(c.max_storage_range),
+             c.max_storage_buffers);
+  fmt::print("   {}\n", describe_features(c.features));
+  if (!c.applied_limits.empty()) fmt::print("   limits: {}\n", fmt::join(c.applied_limits, ", "));
+  if (!rows) return;
+  for (const MatrixType& t : c.matrix_types) {
+    fmt::print("   matrix type {}x{}x{} (components {} {} -> {})\n", t.m, t.n, t.k, t.a, t.b, t.result);
+  }
+  fmt::print("   kernels, best first within each op:\n");
+  for (const Kernel& kernel : kernels()) {
+    std::string reason = row_status(kernel, c);
+    std::string shape = kernel.shape ? " (" + describe_shape_facts(kernel.shape) + ")" : "";
+    fmt::print("     {} {}{}{}\n", reason.empty() ? "+" : "-", kernel.id, shape, reason.empty() ? "" : ": " + reason);
+  }
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, int& code) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* command = app.add_subcommand("devices", "What Vulkan devices are here, best first, and what they can do");
+  command->add_option("--limits", options->settings.limits, "show the devices as under these limits");
+  command->add_flag("--json", options->json, "machine-readable output");
+  command->add_flag("-v,--verbose", options->verbose, "also every kernel row, and why a row is not used");
+  std::string known;
+  for (const auto& [word, help] : known_limits()) known += fmt::format("\n  {:<22}{}", word, help);
+  command->footer("Limits:" + known + "\n\nExample: mulciber devices -v --limits android-2021");
+  command->callback([options, &code] {
+    std::vector<Capabilities> devices = Device::enumerate(options->settings);
+    if (options->json) {
+      nlohmann::json list = nlohmann::json::array();
+      for (const Capabilities& c : devices) list.push_back(to_json(c, options->verbose));
+      fmt::print("{}\n", list.dump(2));
+    } else {
+      for (size_t i = 0; i < devices.size(); ++i) print(i, devices[i], options->verbose);
+    }
+    code = kSuccess;
+  });
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,41 @@
+// The command: parses, then calls one file per subcommand.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "apps/command.h"
+#include "mulciber/error.h"
+
+int main(int argc, char** argv) {
+  using namespace mulciber;
+  using namespace mulciber::apps;
+  CLI::App app{"Transformers on any Vulkan device.", "mulciber"};
+  app.set_version_flag("--version", MULCIBER_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+  app.footer("Exit codes: 0 success, 1 a comparison failed, 2 bad input, 3 nothing to compare, 4 device failure, 130 interrupted.");
+
+  int code = kSuccess;
+  add_devices(app, code);
+
+  try {
+    app.parse(argc, argv);
+    return code;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kBadInput;
+  } catch (const DeviceError& error) {
+    fmt::print(stderr, "mulciber: {}\n", error.what());
+    return kDeviceFailed;
+  } catch (const Error& error) {
+    fmt::print(stderr, "mulciber: {}\n", error.what());
+    return kBadInput;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "mulciber: out of memory\n");
+    return kDeviceFailed;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "mulciber: {}\n", error.what());
+    return kBadInput;
+  }
+}
