@@ -1,0 +1,86 @@
+// Attention maps for people: a self-contained interactive page, a figure, and JSON.
+// Host only; docs/attention-maps.md explains what the maps show and the JSON schema.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mulciber {
+
+/// The attention probabilities of one sentence (pair), for every layer and head.
+struct AttentionMaps {
+  /// Pieces as shown to a person; a leading U+2581 (lower one eighth block) marks the start of a
+  /// word. Token i of `target_tokens` is what decoder step i produced.
+  std::vector<std::string> source_tokens, target_tokens;
+  std::string source_text, target_text, model, device;
+
+  struct Kind {
+    /// "encoder" (source attends to source), "decoder" (target to target, causal) or "cross"
+    /// (target to source).
+    std::string name;
+    std::size_t layers = 0, heads = 0, queries = 0, keys = 0;
+    /// [layer][head][query][key], probabilities in 0..1. NaN and infinity mean "missing".
+    std::vector<float> weights;
+  };
+  std::vector<Kind> kinds;
+
+  /// What decoder step i read: the start token, then the target shifted by one. Labels the keys
+  /// of the "decoder" kind; when empty, `target_tokens` does.
+  std::vector<std::string> decoder_input_tokens;
+};
+
+enum class AttentionFormat { kHtml, kJson, kSvg };
+
+struct SvgOptions {
+  /// Empty: "cross" where there is one, else the last kind.
+  std::string kind;
+  /// One row of panels per layer. Empty: the last layer.
+  std::vector<std::size_t> layers;
+  /// One column of panels per head. Empty: one column, the mean over heads.
+  std::vector<std::size_t> heads;
+};
+
+/// Checks that sizes agree with each other and with the tokens.
+/// Throws ShapeError, naming the kind, when they do not, when a kind comes twice or is unknown, and
+/// when there is nothing to show.
+void check_attention(const AttentionMaps& maps);
+
+/// One JSON document; several sentences are entries of "sentences". Valid UTF-8 whatever the tokens
+/// hold (bad bytes become U+FFFD); weights with 5 significant digits, missing ones null.
+///   {"schema": "mulciber.attention", "version": 1, "sentences": [{
+///     "model": TEXT, "device": TEXT,
+///     "source": {"text": TEXT, "tokens": [TEXT, ...]},
+///     "target": {"text": TEXT, "tokens": [TEXT, ...], "decoder_input": [TEXT, ...]},
+///     "attention": [{"kind": "encoder" | "decoder" | "cross",
+///       "layers": N, "heads": N, "queries": N, "keys": N,
+///       "weights": [layer][head][query][key]}]}]}
+/// Throws as check_attention does.
+std::string to_json(const AttentionMaps& maps);
+std::string to_json(const std::vector<AttentionMaps>& sentences);
+
+/// One HTML page that needs no other file and no network; several sentences get a picker.
+/// Throws as check_attention does.
+std::string to_html(const AttentionMaps& maps);
+std::string to_html(const std::vector<AttentionMaps>& sentences);
+
+/// A heat map with token labels and a legend, as a standalone SVG 1.1 file.
+/// Throws as check_attention does, and ShapeError for a kind, layer or head that is not there.
+std::string to_svg(const AttentionMaps& maps, const SvgOptions& options = {});
+
+/// The format that the extension of `path` names, in upper or lower case.
+/// Throws Error naming the formats there are; call it before the work, so that a wrong name costs
+/// nothing.
+AttentionFormat attention_format(const std::filesystem::path& path);
+
+/// Writes the maps in the format that the extension of `path` names, and returns the files written:
+/// `path`, or, for an SVG of several sentences, one numbered file each (map-1.svg, map-2.svg, ...).
+/// A file appears complete or not at all, and replaces an older one only when complete.
+/// Throws as attention_format and to_json do, and Error with path and reason when a file cannot be
+/// written.
+std::vector<std::filesystem::path> write_attention(const std::filesystem::path& path,
+                                                   const std::vector<AttentionMaps>& sentences,
+                                                   const SvgOptions& svg = {});
+
+}  // namespace mulciber

@@ -1,0 +1,385 @@
+// The static figure: heat maps with token labels, one panel per layer and head.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <numbers>
+#include <optional>
+#include <string_view>
+
+#include "apps/attention_page.h"
+#include "apps/attention_text.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+// Evenly spaced in OKLab lightness from 0.985 to 0.27 while the hue turns from green to indigo, so
+// that the order of weights survives grey printing and colour blindness. The page has the same.
+constexpr std::array<std::string_view, 9> kColours = {"#f6fcf8", "#b6ead7", "#7cd2c7",
+                                                      "#3db7be", "#0199b2", "#0d789f",
+                                                      "#05598e", "#153a77", "#1a1c5a"};
+constexpr std::string_view kMaskedColour = "#eceef1";
+constexpr std::string_view kMissingColour = "#c9b8b0";
+constexpr std::string_view kInk = "#1b1f24";
+constexpr std::string_view kQuietInk = "#5a6470";
+constexpr std::string_view kFonts = "Helvetica, Arial, DejaVu Sans, Noto Sans, sans-serif";
+
+constexpr int kLabelColumns = 16;
+// Width of a terminal column in ems: generous for Helvetica, right for DejaVu Sans.
+constexpr double kColumnEms = 0.62;
+
+std::string colour_of(double share) {
+  const double at = std::clamp(share, 0.0, 1.0) * (kColours.size() - 1);
+  const auto low = std::min(static_cast<std::size_t>(at), kColours.size() - 2);
+  const double part = at - static_cast<double>(low);
+  std::string out = "#";
+  for (const std::size_t digit : {1, 3, 5}) {
+    const auto channel = [&](std::string_view colour) {
+      return static_cast<double>(std::stoi(std::string(colour.substr(digit, 2)), nullptr, 16));
+    };
+    const double mixed = channel(kColours[low]) * (1 - part) + channel(kColours[low + 1]) * part;
+    out += fmt::format("{:02x}", std::lround(mixed));
+  }
+  return out;
+}
+
+double text_width(std::string_view text, double size) {
+  return display_columns(text) * kColumnEms * size;
+}
+
+// The smallest round number that is not below `largest`: the end of the colour scale.
+double scale_end(double largest) {
+  for (const double end : {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8})
+    if (largest <= end) return end;
+  return 1.0;
+}
+
+// Row-major (queries, keys); a weight that is missing in any of the heads is empty.
+using Map = std::vector<std::optional<float>>;
+
+Map mean_map(const AttentionMaps::Kind& kind, std::size_t layer,
+             const std::vector<std::size_t>& heads) {
+  const std::size_t size = kind.queries * kind.keys;
+  Map map(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    double sum = 0;
+    for (const std::size_t head : heads)
+      sum += kind.weights[(layer * kind.heads + head) * size + i];
+    if (std::isfinite(sum)) map[i] = static_cast<float>(sum / static_cast<double>(heads.size()));
+  }
+  return map;
+}
+
+struct Panel {
+  std::string caption;
+  Map map;
+};
+
+class Figure {
+ public:
+  Figure(const AttentionMaps& maps, const AttentionMaps::Kind& kind, const SvgOptions& options)
+      : maps_(maps), kind_(kind) {
+    choose_panels(options);
+    choose_labels();
+    lay_out();
+  }
+
+  std::string draw() {
+    add("<?xml version='1.0' encoding='UTF-8'?>\n"
+        "<svg xmlns='http://www.w3.org/2000/svg' width='{0:.0f}' height='{1:.0f}' "
+        "viewBox='0 0 {0:.0f} {1:.0f}' role='img' font-family='{2}' fill='{3}'>\n",
+        width_, height_, kFonts, kInk);
+    add("<title>{}</title>\n<desc>{}</desc>\n", xml_escape(title_), xml_escape(description_));
+    add("<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n");
+    draw_headings();
+    for (std::size_t i = 0; i < panels_.size(); ++i) draw_panel(i);
+    draw_legend();
+    svg_ += "</svg>\n";
+    return std::move(svg_);
+  }
+
+ private:
+  template <typename... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  void choose_panels(const SvgOptions& options) {
+    const std::string where = fmt::format("attention figure, kind \"{}\"", kind_.name);
+    std::vector<std::size_t> layers = options.layers;
+    if (layers.empty()) layers = {kind_.layers - 1};
+    for (const std::size_t layer : layers)
+      if (layer >= kind_.layers)
+        throw ShapeError(where, fmt::format("there is no layer {}", layer),
+                         fmt::format("layers go from 0 to {}", kind_.layers - 1));
+    for (const std::size_t head : options.heads)
+      if (head >= kind_.heads)
+        throw ShapeError(where, fmt::format("there is no head {}", head),
+                         fmt::format("heads go from 0 to {}", kind_.heads - 1));
+
+    std::vector<std::size_t> all_heads(kind_.heads);
+    for (std::size_t head = 0; head < kind_.heads; ++head) all_heads[head] = head;
+    for (const std::size_t layer : layers) {
+      if (options.heads.empty()) {
+        const std::string heads =
+            kind_.heads == 1 ? "its only head" : fmt::format("mean of {} heads", kind_.heads);
+        panels_.push_back({fmt::format("layer {} of {}, {}", layer + 1, kind_.layers, heads),
+                           mean_map(kind_, layer, all_heads)});
+      }
+      for (const std::size_t head : options.heads)
+        panels_.push_back({fmt::format("layer {}, head {}", layer + 1, head + 1),
+                           mean_map(kind_, layer, {head})});
+    }
+    columns_ = std::max<std::size_t>(options.heads.size(), 1);
+
+    double largest = 0;
+    for (const Panel& panel : panels_) {
+      for (const std::optional<float>& weight : panel.map) {
+        if (weight) largest = std::max(largest, static_cast<double>(*weight));
+        has_missing_ = has_missing_ || !weight;
+      }
+    }
+    scale_end_ = scale_end(largest);
+
+    const std::string name = kind_.name == "encoder"   ? "Encoder self-attention"
+                             : kind_.name == "decoder" ? "Decoder self-attention"
+                                                       : "Cross-attention";
+    title_ = panels_.size() == 1 ? name + ", " + panels_.front().caption : name;
+    description_ =
+        fmt::format("Source: {}. Target: {}. Rows attend to columns; each row adds up to 1.",
+                    maps_.source_text, maps_.target_text);
+  }
+
+  void choose_labels() {
+    const bool decoder_reads = kind_.name == "decoder" && !maps_.decoder_input_tokens.empty();
+    rows_ = kind_.name == "encoder" ? &maps_.source_tokens : &maps_.target_tokens;
+    keys_ = decoder_reads             ? &maps_.decoder_input_tokens
+            : kind_.name == "decoder" ? &maps_.target_tokens
+                                      : &maps_.source_tokens;
+    row_title_ = kind_.name == "encoder" ? "source, attending" : "target, produced";
+    key_title_ = kind_.name == "encoder"   ? "source, attended to"
+                 : kind_.name == "decoder" ? "target, read so far"
+                                           : "source, attended to";
+  }
+
+  void lay_out() {
+    const bool single = panels_.size() == 1;
+    const double tokens = static_cast<double>(std::max(kind_.queries, kind_.keys));
+    cell_ = std::floor(single ? std::clamp(620 / tokens, 12.0, 46.0)
+                              : std::clamp(240 / tokens, 8.0, 26.0));
+    font_ = std::clamp(cell_ * 0.78, 6.5, 13.0);
+
+    double row_width = 0, key_width = 0;
+    for (const std::string& token : *rows_)
+      row_width = std::max(row_width, text_width(piece_label(token, kLabelColumns), font_));
+    for (const std::string& token : *keys_)
+      key_width = std::max(key_width, text_width(piece_label(token, kLabelColumns), font_));
+    // Key labels lie flat where they fit, slope where cells are wide, and stand where they are not.
+    angle_ = key_width <= cell_ - 6 ? 0 : cell_ >= 20 ? 45 : 90;
+    const double radians = angle_ * std::numbers::pi / 180;
+    const double key_height = key_width * std::sin(radians) + font_;
+    const double overhang =
+        angle_ == 45 ? std::max(0.0, key_width * std::cos(radians) - cell_ / 2) : 0;
+
+    panel_width_ = cell_ * static_cast<double>(kind_.keys);
+    panel_height_ = cell_ * static_cast<double>(kind_.queries);
+    const auto across = static_cast<double>(columns_);
+    const double down = static_cast<double>(panels_.size() / columns_);
+    left_ = kMargin + 20 + row_width + kAxisGap;
+    top_ = kMargin + 44 + 20 + key_height + kAxisGap;
+    const double panels_right = left_ + across * panel_width_ + (across - 1) * kPanelGap;
+    legend_left_ = panels_right + std::max(24.0, overhang + 8 - (angle_ == 45 ? cell_ : 0));
+    width_ =
+        std::max({legend_left_ + 80, panels_right + overhang + kMargin,
+                  2 * kMargin + text_width(title_, 16), 2 * kMargin + text_width(subtitle(), 11)});
+    height_ = top_ + down * panel_height_ + (down - 1) * (kPanelGap + kCaption) +
+              (single ? 0 : kCaption) + kMargin;
+    const double swatches = (masked() ? 22 : 0) + (has_missing_ ? 22 : 0);
+    height_ = std::max({height_, top_ + legend_height() + swatches + kMargin,
+                        top_ + text_width(row_title_, 11) + 20 + kMargin});
+  }
+
+  bool masked() const { return kind_.name == "decoder" && kind_.keys > 1; }
+  double legend_height() const { return std::clamp(panel_height_, 60.0, 200.0); }
+
+  std::string subtitle() const {
+    if (maps_.model.empty() || maps_.device.empty()) return maps_.model + maps_.device;
+    return maps_.model + " \xC2\xB7 " + maps_.device;
+  }
+
+  void draw_headings() {
+    add("<text x='{}' y='{}' font-size='16' font-weight='bold'>{}</text>\n", kMargin, kMargin + 14,
+        xml_escape(title_));
+    add("<text x='{}' y='{}' font-size='11' fill='{}'>{}</text>\n", kMargin, kMargin + 32,
+        kQuietInk, xml_escape(subtitle()));
+    add("<text x='{:.1f}' y='{}' font-size='11' fill='{}'>{} &#8594;</text>\n", left_, kMargin + 56,
+        kQuietInk, key_title_);
+    add("<text transform='translate({} {:.1f}) rotate(-90)' text-anchor='end' font-size='11' "
+        "fill='{}'>&#8592; {}</text>\n",
+        kMargin + 10, top_, kQuietInk, row_title_);
+  }
+
+  void draw_panel(std::size_t index) {
+    const std::size_t row = index / columns_, column = index % columns_;
+    const double x = left_ + static_cast<double>(column) * (panel_width_ + kPanelGap);
+    const double y = top_ + static_cast<double>(row) * (panel_height_ + kPanelGap + kCaption);
+    if (column == 0) draw_row_labels(x, y);
+    if (row == 0) draw_key_labels(x, y);
+    draw_cells(panels_[index].map, x, y);
+    if (panels_.size() > 1)
+      add("<text x='{:.1f}' y='{:.1f}' font-size='11' fill='{}'>{}</text>\n", x,
+          y + panel_height_ + 14, kQuietInk, xml_escape(panels_[index].caption));
+  }
+
+  void draw_row_labels(double x, double y) {
+    add("<g font-size='{:.1f}' text-anchor='end'>\n", font_);
+    for (std::size_t i = 0; i < rows_->size(); ++i)
+      add("<text x='{:.1f}' y='{:.1f}'>{}</text>\n", x - kAxisGap,
+          y + (static_cast<double>(i) + 0.5) * cell_ + font_ * 0.35,
+          xml_escape(piece_label((*rows_)[i], kLabelColumns)));
+    svg_ += "</g>\n";
+    for_each_word(*rows_, [&](double first, double last) {
+      add("<path d='M{0:.1f} {1:.1f}V{2:.1f}' stroke='{3}' stroke-width='1.5'/>\n",
+          x - kAxisGap / 2, y + first * cell_ + 3, y + last * cell_ - 3, kQuietInk);
+    });
+  }
+
+  void draw_key_labels(double x, double y) {
+    add("<g font-size='{:.1f}' text-anchor='{}'>\n", font_, angle_ == 0 ? "middle" : "start");
+    for (std::size_t i = 0; i < keys_->size(); ++i) {
+      const double centre = x + (static_cast<double>(i) + 0.5) * cell_;
+      const std::string label = xml_escape(piece_label((*keys_)[i], kLabelColumns));
+      if (angle_ == 0) {
+        add("<text x='{:.1f}' y='{:.1f}'>{}</text>\n", centre, y - kAxisGap, label);
+      } else {
+        add("<text transform='translate({:.1f} {:.1f}) rotate(-{})'>{}</text>\n",
+            centre + font_ * 0.35, y - kAxisGap, angle_, label);
+      }
+    }
+    svg_ += "</g>\n";
+    for_each_word(*keys_, [&](double first, double last) {
+      add("<path d='M{0:.1f} {1:.1f}H{2:.1f}' stroke='{3}' stroke-width='1.5'/>\n",
+          x + first * cell_ + 3, y - kAxisGap / 2, x + last * cell_ - 3, kQuietInk);
+    });
+  }
+
+  // Calls `visit(first, end)` for each word of two or more pieces.
+  template <typename Visit>
+  static void for_each_word(const std::vector<std::string>& tokens, const Visit& visit) {
+    for (std::size_t first = 0; first < tokens.size(); ++first) {
+      if (!begins_word(tokens[first])) continue;
+      std::size_t end = first + 1;
+      while (end < tokens.size() && continues_word(tokens[end])) ++end;
+      if (end - first > 1) visit(static_cast<double>(first), static_cast<double>(end));
+      first = end - 1;
+    }
+  }
+
+  void draw_cells(const Map& map, double x, double y) {
+    // The ground is the colour of zero, so that cells of no weight need no rectangle of their own.
+    const std::string ground = colour_of(0);
+    add("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}'/>\n"
+        "<g shape-rendering='crispEdges'>\n",
+        x, y, panel_width_, panel_height_, ground);
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      const std::string fill = cell_colour(map, i);
+      if (fill == ground) continue;
+      add("<rect x='{0:.1f}' y='{1:.1f}' width='{2}' height='{2}' fill='{3}'/>\n",
+          x + static_cast<double>(i % kind_.keys) * cell_,
+          y + static_cast<double>(i / kind_.keys) * cell_, cell_, fill);
+    }
+    svg_ += "</g>\n";
+    if (cell_ >= 32) draw_numbers(map, x, y);
+    add("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='none' stroke='{}' "
+        "stroke-opacity='0.35'/>\n",
+        x, y, panel_width_, panel_height_, kQuietInk);
+  }
+
+  std::string cell_colour(const Map& map, std::size_t i) const {
+    if (!map[i]) return std::string(kMissingColour);
+    if (masked() && *map[i] == 0 && i % kind_.keys > i / kind_.keys)
+      return std::string(kMaskedColour);
+    return colour_of(*map[i] / scale_end_);
+  }
+
+  void draw_numbers(const Map& map, double x, double y) {
+    add("<g font-size='{:.1f}' text-anchor='middle'>\n", cell_ * 0.26);
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      if (map[i] && *map[i] < 0.005f) continue;
+      const std::string number = map[i] ? fmt::format("{:.2f}", *map[i]) : "\xC3\x97";  // U+00D7
+      // From here up the scale white has more contrast than the ink.
+      const bool dark = map[i] && *map[i] / scale_end_ > 0.57;
+      add("<text x='{:.1f}' y='{:.1f}' fill='{}'>{}</text>\n",
+          x + (static_cast<double>(i % kind_.keys) + 0.5) * cell_,
+          y + (static_cast<double>(i / kind_.keys) + 0.5) * cell_ + cell_ * 0.09,
+          dark ? "#ffffff" : kInk, number);
+    }
+    svg_ += "</g>\n";
+  }
+
+  void draw_legend() {
+    const double x = legend_left_, y = top_, height = legend_height();
+    svg_ += "<defs><linearGradient id='scale' x1='0' y1='1' x2='0' y2='0'>";
+    for (std::size_t i = 0; i < kColours.size(); ++i)
+      add("<stop offset='{}' stop-color='{}'/>", static_cast<double>(i) / (kColours.size() - 1),
+          kColours[i]);
+    svg_ += "</linearGradient></defs>\n";
+    add("<rect x='{:.1f}' y='{:.1f}' width='12' height='{:.1f}' fill='url(#scale)' "
+        "stroke='{}' stroke-opacity='0.35'/>\n"
+        "<g font-size='11' fill='{}'>\n",
+        x, y, height, kQuietInk, kQuietInk);
+    for (const double share : {0.0, 0.5, 1.0})
+      add("<text x='{:.1f}' y='{:.1f}'>{:.4g}</text>\n", x + 18,
+          y + (1 - share) * height +
+              (share == 1   ? 9
+               : share == 0 ? 0
+                            : 4),
+          share * scale_end_);
+    double below = y + height + 10;
+    const auto swatch = [&](std::string_view fill, std::string_view label) {
+      add("<rect x='{:.1f}' y='{:.1f}' width='12' height='12' fill='{}'/>"
+          "<text x='{:.1f}' y='{:.1f}'>{}</text>\n",
+          x, below, fill, x + 18, below + 10, label);
+      below += 22;
+    };
+    if (masked()) swatch(kMaskedColour, "masked");
+    if (has_missing_) swatch(kMissingColour, "missing");
+    svg_ += "</g>\n";
+  }
+
+  static constexpr double kMargin = 18, kAxisGap = 9, kPanelGap = 12, kCaption = 18;
+
+  const AttentionMaps& maps_;
+  const AttentionMaps::Kind& kind_;
+  const std::vector<std::string>* rows_ = nullptr;
+  const std::vector<std::string>* keys_ = nullptr;
+  std::vector<Panel> panels_;
+  std::size_t columns_ = 1;
+  std::string title_, description_, row_title_, key_title_, svg_;
+  bool has_missing_ = false;
+  double scale_end_ = 1, cell_ = 0, font_ = 0, left_ = 0, top_ = 0, legend_left_ = 0, width_ = 0,
+         height_ = 0, panel_width_ = 0, panel_height_ = 0;
+  int angle_ = 0;
+};
+
+}  // namespace
+
+std::string to_svg(const AttentionMaps& maps, const SvgOptions& options) {
+  check_attention(maps);
+  const auto named = [&](const std::string& name) -> const AttentionMaps::Kind* {
+    for (const AttentionMaps::Kind& kind : maps.kinds)
+      if (kind.name == name) return &kind;
+    return nullptr;
+  };
+  const AttentionMaps::Kind* kind = named(options.kind.empty() ? "cross" : options.kind);
+  if (kind == nullptr && options.kind.empty()) kind = &maps.kinds.back();
+  if (kind == nullptr)
+    throw ShapeError("attention figure", fmt::format("there is no kind \"{}\"", options.kind),
+                     "ask for encoder, decoder or cross, as far as the model has them");
+  return Figure(maps, *kind, options).draw();
+}
+
+}  // namespace mulciber
