@@ -50,19 +50,30 @@ std::optional<std::int32_t> narrow(std::optional<std::int64_t> value) {
 
 }  // namespace
 
-ConfigReader::ConfigReader(const Json& object, std::string where)
-    : object_(object), where_(std::move(where)) {
+ConfigReader::ConfigReader(const Json& object, std::string where, std::string remedy)
+    : object_(object), where_(std::move(where)), remedy_(std::move(remedy)) {
   if (!object.is_object()) throw ModelError(where_, "is not a JSON object", "download it again");
 }
 
 void ConfigReader::fail(const std::string& key, const std::string& problem) const {
-  throw ModelError(where_, "'" + key + "' " + problem,
-                   "the configuration does not describe a model that can be run");
+  throw ModelError(where_, "'" + key + "' " + problem, remedy_);
 }
 
 const Json* ConfigReader::find(const char* key) const {
   const auto it = object_.find(key);
   return it == object_.end() || it->is_null() ? nullptr : &*it;
+}
+
+ConfigReader ConfigReader::object(const char* key) const {
+  const Json& found = value(key);
+  if (!found.is_object()) fail(key, "is " + text_of(found) + "; an object is expected");
+  return {found, where_, remedy_};
+}
+
+const Json& ConfigReader::list(const char* key) const {
+  const Json& found = value(key);
+  if (!found.is_array()) fail(key, "is " + text_of(found) + "; a list is expected");
+  return found;
 }
 
 bool ConfigReader::has(const char* key) const {

@@ -26,11 +26,20 @@ enum class EarlyStopping {
 /// object.
 class ConfigReader {
  public:
-  /// where: the file, for messages.
-  ConfigReader(const Json& object, std::string where);
+  /// where: the file, for messages; remedy: what to do about an error in it.
+  ConfigReader(const Json& object, std::string where,
+               std::string remedy = "the configuration does not describe a model that can be run");
 
   const std::string& where() const { return where_; }
+  const std::string& remedy() const { return remedy_; }
   bool has(const char* key) const;
+  /// The value of `key`, which must be there.
+  const Json& value(const char* key) const;
+  /// nullptr when absent.
+  const Json* find(const char* key) const;
+  /// A nested object. The reader must not outlive this one's JSON.
+  ConfigReader object(const char* key) const;
+  const Json& list(const char* key) const;
 
   /// Bounds are inclusive.
   std::int64_t integer(const char* key, std::int64_t least, std::int64_t most) const;
@@ -54,12 +63,10 @@ class ConfigReader {
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
 
  private:
-  const Json& value(const char* key) const;
-  const Json* find(const char* key) const;
   std::int32_t id(const char* key, const Json& value, std::int64_t vocab_size) const;
 
   const Json& object_;
-  std::string where_;
+  std::string where_, remedy_;
 };
 
 /// How a model is decoded unless the caller says otherwise.

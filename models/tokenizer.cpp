@@ -2,6 +2,7 @@
 
 #include "models/config.h"
 #include "models/json.h"
+#include "models/tokenizer_json.h"
 #include "models/tokenizer_marian.h"
 #include "models/tokenizer_sentencepiece.h"
 #include "mulciber/error.h"
@@ -59,6 +60,7 @@ TokenizerPair load_tokenizer_pair(const fs::path& folder, std::string_view model
   };
   if (model_type == "marian" && is_there(folder / "source.spm"))
     return load_marian_tokenizers(folder);
+  if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(folder));
   for (const char* name : {"tokenizer.model", "spiece.model"})
     if (is_there(folder / name)) return both(load_sentencepiece(folder, name, model_type));
   throw ModelError(folder.string(),

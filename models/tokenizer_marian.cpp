@@ -40,34 +40,15 @@ std::string remove_language_codes(std::string_view text) {
 
 MarianTokenizer::MarianTokenizer(SentencePieceSpec spec, const std::string& spec_where,
                                  const Json& vocabulary, const std::string& where)
-    : model_(std::move(spec), spec_where) {
-  const auto fail = [&](const std::string& problem) {
-    throw ModelError(where, problem, "the file is damaged or of another kind: download it again");
-  };
-  if (!vocabulary.is_object() || vocabulary.empty())
-    fail("is not an object of pieces and their ids");
-  pieces_.resize(vocabulary.size());
-  std::vector<bool> taken(vocabulary.size());
-  for (const auto& [piece, number] : vocabulary.items()) {
-    if (!number.is_number_unsigned() || number.get<std::uint64_t>() >= pieces_.size())
-      fail("gives piece '" + printable(piece) + "' the id " + printable(number.dump()) + "; " +
-           std::to_string(pieces_.size()) + " pieces have ids from 0 to " +
-           std::to_string(pieces_.size() - 1));
-    const auto id = number.get<std::size_t>();
-    if (taken[id]) fail("gives the id " + std::to_string(id) + " twice");
-    taken[id] = true;
-    pieces_[id] = piece;
-  }
-  ids_.reserve(pieces_.size());
-  for (std::size_t id = 0; id < pieces_.size(); ++id)
-    ids_.emplace(pieces_[id], static_cast<std::int32_t>(id));
+    : model_(std::move(spec), spec_where), vocabulary_(Vocabulary::from_json(vocabulary, where)) {
   special_.unk = id(kUnknown);
   special_.eos = id("</s>");
   special_.pad = id("<pad>");
-  if (!special_.unk || !special_.eos) fail("lacks <unk> or </s>");
+  if (!special_.unk || !special_.eos)
+    throw ModelError(where, "lacks <unk> or </s>", "check that this is a Marian vocabulary");
   std::vector<std::pair<std::string_view, std::int32_t>> specials;
   for (const auto& special : {special_.unk, special_.eos, special_.pad})
-    if (special) specials.emplace_back(pieces_[*special], *special);
+    if (special) specials.emplace_back(vocabulary_.piece(*special), *special);
   specials_ = PieceTrie(std::move(specials));
 }
 
@@ -77,12 +58,11 @@ std::string MarianTokenizer::kind() const {
 
 std::string_view MarianTokenizer::piece(std::int32_t id) const {
   if (id < 0 || id >= vocab_size()) throw unknown_token_id(id, vocab_size());
-  return pieces_[id];
+  return vocabulary_.piece(id);
 }
 
 std::optional<std::int32_t> MarianTokenizer::id(std::string_view piece) const {
-  const auto it = ids_.find(piece);
-  return it == ids_.end() ? std::nullopt : std::optional(it->second);
+  return vocabulary_.find(piece);
 }
 
 bool MarianTokenizer::is_special(std::int32_t id) const {
@@ -113,9 +93,9 @@ std::vector<Token> MarianTokenizer::tokenize(std::string_view text,
       text, options.parse_special ? &specials_ : nullptr,
       [&](std::string_view part) { tokenize_plain(part, tokens); },
       [&](std::int32_t id) {
-        tokens.push_back({id, pieces_[id]});
+        tokens.push_back({id, vocabulary_.piece(id)});
       });
-  if (options.add_special) tokens.push_back({*special_.eos, pieces_[*special_.eos]});
+  if (options.add_special) tokens.push_back({*special_.eos, vocabulary_.piece(*special_.eos)});
   return tokens;
 }
 

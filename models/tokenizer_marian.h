@@ -3,12 +3,12 @@
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "models/json.h"
 #include "models/tokenizer.h"
 #include "models/tokenizer_sentencepiece.h"
+#include "models/tokenizer_vocabulary.h"
 
 namespace mulciber {
 
@@ -19,12 +19,12 @@ namespace mulciber {
 /// Face's MarianTokenizer does.
 class MarianTokenizer : public Tokenizer {
  public:
-  /// vocabulary: piece to id, the ids 0 to n - 1 once each. Throws ModelError naming `where`.
+  /// vocabulary: an object of pieces and their ids. Throws ModelError naming `where`.
   MarianTokenizer(SentencePieceSpec spec, const std::string& spec_where, const Json& vocabulary,
                   const std::string& where);
 
   std::string kind() const override;
-  std::int32_t vocab_size() const override { return static_cast<std::int32_t>(pieces_.size()); }
+  std::int32_t vocab_size() const override { return vocabulary_.size(); }
   std::string_view piece(std::int32_t id) const override;
   std::optional<std::int32_t> id(std::string_view piece) const override;
   /// </s> and <pad>; an unknown word stays visible in decoded text.
@@ -36,8 +36,7 @@ class MarianTokenizer : public Tokenizer {
   void tokenize_plain(std::string_view text, std::vector<Token>& tokens) const;
 
   SentencePieceModel model_;
-  std::vector<std::string> pieces_;                         // by id
-  std::unordered_map<std::string_view, std::int32_t> ids_;  // views into pieces_
+  Vocabulary vocabulary_;
   PieceTrie specials_;
 };
 

@@ -17,7 +17,7 @@ PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> entr
     const Range range = pending.front();
     pending.pop_front();
     std::size_t i = range.begin;
-    if (i < range.end && entries[i].first.size() == range.depth)
+    while (i < range.end && entries[i].first.size() == range.depth)
       nodes_[range.node].value = entries[i++].second;
     nodes_[range.node].first_child = static_cast<std::int32_t>(nodes_.size());
     while (i < range.end) {

@@ -16,7 +16,8 @@ class PieceTrie {
   static constexpr std::int32_t kNone = -1;
 
   PieceTrie() = default;
-  /// Keys must be distinct and not empty; values not negative. The keys are not kept.
+  /// Keys must not be empty, values not negative. Of equal keys the highest value stays. The keys
+  /// are not kept.
   explicit PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> entries);
 
   /// The child of `node` for `byte`, or kNone.

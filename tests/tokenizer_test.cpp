@@ -71,3 +71,33 @@ TEST_CASE("SentencePiece files of the fixtures give the recorded ids") {
     }
   }
 }
+
+TEST_CASE("every tokenizer.json of the fixtures tokenizes as recorded") {
+  const fs::path fixtures = fixtures_dir();
+  if (fixtures.empty()) MULCIBER_SKIP("no fixtures folder (set MULCIBER_FIXTURES)");
+  int models = 0;
+  for (const auto& entry : fs::directory_iterator(fixtures / "models")) {
+    const fs::path& folder = entry.path();
+    if (!fs::exists(folder / "tokenizer.json") || !fs::exists(folder / "tokenizer_cases.json"))
+      continue;
+    ++models;
+    const auto tokenizer = load_tokenizer(folder, "");
+    const Json cases = read_json(folder / "tokenizer_cases.json");
+    for (const Json& c : cases.at("cases")) {
+      const auto text = c.at("text").get<std::string>();
+      INFO(folder << ": " << text);
+      const Ids plain = c.at("ids_no_special").get<Ids>();
+      CHECK(tokenizer->encode(text) == c.at("ids").get<Ids>());
+      CHECK(tokenizer->encode(text, {.add_special = false}) == plain);
+      CHECK(tokenizer->tokens(text) == c.at("tokens_no_special").get<std::vector<std::string>>());
+      CHECK(tokenizer->decode(plain, false) == c.at("decoded_no_special").get<std::string>());
+    }
+    const Json& pair = cases.at("pair");
+    INFO(folder);
+    const Encoding encoding =
+        tokenizer->encode_pair(pair.at("a").get<std::string>(), pair.at("b").get<std::string>());
+    CHECK(encoding.ids == pair.at("ids").get<Ids>());
+    CHECK(encoding.type_ids == pair.at("type_ids").get<Ids>());
+  }
+  CHECK(models >= 13);
+}
