@@ -334,6 +334,10 @@ bool apply_one(Capabilities& c, std::string_view word) {
     apply_limits(c, kAndroid2021);
     return true;
   }
+  if (word == "no-host-visible") {
+    c.host_visible_device_memory = false;
+    return true;
+  }
   for (const FeatureName& name : feature_names()) {
     if (!name.mask || word != name.mask) continue;
     c.features &= ~name.feature;
@@ -364,6 +368,7 @@ std::vector<std::pair<std::string, std::string>> known_limits() {
     if (name.mask) list.push_back({name.mask, std::string("without ") + name.name});
   }
   for (const Mask& mask : numbered_masks()) list.push_back({std::string(mask.word) + "=N[K|M|G]", mask.help});
+  list.push_back({"no-host-visible", "device memory that the host cannot see: uploads go through staging"});
   list.push_back({"android-2021", "the least of Android phones since 2021"});
   return list;
 }

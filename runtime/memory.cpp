@@ -119,7 +119,8 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
       if (!(needs.memoryTypeBits & (1u << i)) || (has & wanted) != wanted) continue;
       allocate.memoryTypeIndex = i;
       result = vk.vkAllocateMemory(device_.handle(), &allocate, nullptr, &block->memory);
-      if (result == VK_SUCCESS && (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) &&
+      const bool wants_host = use == MemoryUse::kHost || c.host_visible_device_memory;
+      if (result == VK_SUCCESS && wants_host && (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) &&
           (has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) {
         void* mapped = nullptr;
         if (vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped) == VK_SUCCESS) {

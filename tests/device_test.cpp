@@ -1,0 +1,193 @@
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "runtime/ops/elementwise.h"
+#include "runtime/pipeline.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Fills a cache file by making one pipeline.
+void use_a_pipeline(Device& device) {
+  ProgramBuilder builder(device, "one");
+  Tensor x = builder.activation(Shape{16});
+  builder.keep_from_start(x);
+  builder.keep(add(builder, x, x));
+  builder.build().run();
+}
+
+}  // namespace
+
+TEST_CASE("A device is chosen by index, by name, or as the best") {
+  std::vector<Capabilities> all = Device::enumerate({});
+  REQUIRE_FALSE(all.empty());
+  for (size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].kind <= all[i].kind);  // software last
+  CHECK(Device::open({})->capabilities().name == all[0].name);
+  DeviceSettings settings;
+  settings.device = std::to_string(all.size() - 1);
+  CHECK(Device::open(settings)->capabilities().name == all.back().name);
+  settings.device = all[0].name.substr(1, 5);
+  CHECK(Device::open(settings)->capabilities().name == all[0].name);
+  settings.device = "no such device";
+  CHECK_THROWS_WITH(Device::open(settings), Contains(all[0].name) && Contains("no such device"));
+  settings.device = "99";
+  CHECK_THROWS_AS(Device::open(settings), DeviceError);
+}
+
+TEST_CASE("Limits take capabilities away") {
+  Capabilities c = Device::enumerate({})[0];
+  c.features |= kFloat16 | kStorage16 | kCooperativeMatrix | kMatrix16x16x16F16 | kSubgroupArithmetic;
+  c.max_storage_range = 1 << 30;
+  c.max_shared_memory = 65536;
+  apply_limits(c, "no-fp16,storage=1M,shared=32K");
+  CHECK_FALSE(c.has(kFloat16));
+  CHECK_FALSE(c.has(kCooperativeMatrix));  // it needs 16-bit arithmetic
+  CHECK_FALSE(c.has(kMatrix16x16x16F16));
+  CHECK(c.has(kSubgroupArithmetic));
+  CHECK(c.max_storage_range == 1 << 20);
+  CHECK(c.max_shared_memory == 32768);
+  apply_limits(c, "storage=2M");
+  CHECK(c.max_storage_range == 1 << 20);  // limits only ever lower
+  apply_limits(c, "android-2021");
+  CHECK(c.features == (c.features & (kGpu | kCpu)));
+  CHECK(c.max_storage_buffers == 4);
+  CHECK(c.max_invocations == 128);
+  CHECK_THROWS_WITH(apply_limits(c, "no-such"), Contains("no-such") && Contains("no-fp16"));
+  CHECK_THROWS_AS(apply_limits(c, "shared=many"), DeviceError);
+  CHECK_THROWS_AS(apply_limits(c, "shared=0"), DeviceError);
+  CHECK_THROWS_AS(apply_limits(c, "shared=12X"), DeviceError);
+}
+
+TEST_CASE("Quirks apply by driver and version") {
+  Capabilities c;
+  c.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
+  c.features = kCpu | kBufferAddress;
+  auto with_version = [&](std::array<uint32_t, 3> version) {
+    Capabilities changed = c;
+    changed.driver_version = version;
+    apply_quirks(changed);
+    return changed.features;
+  };
+  CHECK_FALSE(with_version({22, 3, 6}) & kFastAddress);
+  CHECK(with_version({25, 0, 7}) & kFastAddress);
+  CHECK_FALSE(with_version({25, 0, 7}) & kUniformLoads);
+  CHECK(with_version({26, 1, 0}) & kUniformLoads);
+  c.features = kCpu;  // --limits no-address
+  CHECK_FALSE(with_version({26, 1, 0}) & (kFastAddress | kUniformLoads));
+}
+
+TEST_CASE("A lost device stays lost and says so") {
+  auto device = Device::open({});
+  CHECK_THROWS_AS(device->check(VK_ERROR_DEVICE_LOST, "vkQueueSubmit"), DeviceError);
+  auto lost = [](const DeviceError& error) { return error.kind() == DeviceError::Kind::kLost; };
+  CHECK_THROWS_MATCHES(device->memory().allocate(16, MemoryUse::kDevice), DeviceError,
+                       Catch::Matchers::Predicate<DeviceError>(lost));
+  CHECK_THROWS_MATCHES(device->submit({}), DeviceError, Catch::Matchers::Predicate<DeviceError>(lost));
+  CHECK_THROWS_MATCHES(device->wait(1), DeviceError, Catch::Matchers::Predicate<DeviceError>(lost));
+}
+
+TEST_CASE("Bytes survive the way to the device and back") {
+  for (const char* limits : {"", "no-host-visible"}) {
+    DeviceSettings settings;
+    settings.limits = limits;
+    auto device = Device::open(settings);
+    for (size_t size : {1u, 3u, 4096u, 9u << 20, (24u << 20) + 5}) {  // above the staging ring too
+      std::vector<std::byte> sent(size);
+      for (size_t i = 0; i < size; ++i) sent[i] = static_cast<std::byte>(i * 2654435761u >> 24);
+      Buffer buffer = device->memory().allocate(size, MemoryUse::kDevice);
+      if (*limits) CHECK(buffer.view().mapped == nullptr);
+      upload(*device, buffer.view(), sent);
+      CHECK(download(*device, buffer.view()) == sent);
+    }
+  }
+}
+
+TEST_CASE("Memory is taken in large blocks and handed back") {
+  auto device = Device::open({});
+  Allocator& memory = device->memory();
+  const uint64_t before = memory.used();
+  {
+    std::vector<Buffer> buffers;
+    for (int i = 0; i < 1000; ++i) buffers.push_back(memory.allocate(1000 + i, MemoryUse::kDevice));
+    CHECK(memory.reserved() <= 64ull << 20);
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const Buffer& b : buffers) {
+      CHECK(b.view().offset % 256 == 0);
+      ranges.push_back({b.view().offset, b.view().offset + b.view().size});
+    }
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 1; i < ranges.size(); ++i) CHECK(ranges[i - 1].second <= ranges[i].first);
+    for (size_t i = 0; i < buffers.size(); i += 2) buffers[i] = Buffer();
+    Buffer large = memory.allocate(80ull << 20, MemoryUse::kDevice);
+    CHECK(large.size() == 80ull << 20);
+  }
+  CHECK(memory.used() == before);
+  CHECK(memory.peak() >= 80ull << 20);
+}
+
+TEST_CASE("More memory than a device has is refused with the numbers") {
+  auto device = Device::open({});
+  CHECK_THROWS_AS(device->memory().allocate(1ull << 50, MemoryUse::kDevice), DeviceError);
+}
+
+TEST_CASE("The pipeline cache on disk survives damage") {
+  tests::TemporaryFolder folder;
+  DeviceSettings settings;
+  settings.cache_folder = folder.path().string();
+  fs::path file;
+  {
+    auto device = Device::open(settings);
+    use_a_pipeline(*device);
+    file = device->pipelines().file();
+  }
+  REQUIRE(fs::exists(file));
+  std::string whole;
+  {
+    std::ifstream in(file, std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::vector<std::string> damaged = {"", "x", whole.substr(0, whole.size() / 2), whole + "tail",
+                                      std::string(whole.size(), '\xff')};
+  std::string foreign = whole;
+  foreign[8] ^= 1;  // another vendor
+  damaged.push_back(foreign);
+  for (const std::string& content : damaged) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
+    auto device = Device::open(settings);
+    use_a_pipeline(*device);
+  }
+  CHECK(fs::file_size(file) == whole.size());  // repaired
+}
+
+TEST_CASE("Processes may write the pipeline cache at one time") {
+  tests::TemporaryFolder folder;
+  DeviceSettings settings;
+  settings.cache_folder = folder.path().string();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      auto device = Device::open(settings);
+      use_a_pipeline(*device);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path())) files += entry.is_regular_file();
+  CHECK(files == 1);  // no temporary file is left
+}
+
+TEST_CASE("A home that cannot be written to costs only the cache") {
+  DeviceSettings settings;
+  settings.cache_folder = "/proc/no-such-folder";
+  auto device = Device::open(settings);
+  CHECK(device->pipelines().file().empty());
+  use_a_pipeline(*device);
+}

@@ -1,0 +1,161 @@
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/profiler.h"
+#include "runtime/recorder.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+
+using namespace mulciber;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::vector<float>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+// x + x, then + x again, ...: a value of 1 becomes 1 + steps.
+struct Chain {
+  Buffer input;
+  Tensor output;
+  std::unique_ptr<Program> program;
+
+  Chain(Device& device, int layers, int adds_per_layer, uint64_t length = 1000) {
+    input = device.memory().allocate(length * 4, MemoryUse::kDevice);
+    std::vector<float> ones(length, 1.0f);
+    upload(device, input.view(), bytes_of(ones));
+    ProgramBuilder builder(device, "chain");
+    Tensor x = input.tensor(Shape{length}, DataType::kF32);
+    output = x;
+    for (int l = 0; l < layers; ++l) {
+      auto scope = builder.layer("layers." + std::to_string(l));
+      for (int i = 0; i < adds_per_layer; ++i) output = add(builder, output, x);
+    }
+    builder.keep(output);
+    program = std::make_unique<Program>(builder.build());
+  }
+
+  float result(Device& device) {
+    std::vector<float> values = download_as<float>(device, program->view(output));
+    for (float v : values) CHECK(v == values[0]);
+    return values[0];
+  }
+};
+
+struct Counts {
+  uint64_t allocations, command_buffers, descriptor_writes, pipelines;
+  explicit Counts(const Counters& c)
+      : allocations(c.allocations), command_buffers(c.command_buffers),
+        descriptor_writes(c.descriptor_writes), pipelines(c.pipelines) {}
+  bool operator==(const Counts&) const = default;
+};
+
+}  // namespace
+
+TEST_CASE("A program computes the same in every replay and records nothing anew") {
+  Device& device = tests::shared_device();
+  Chain chain(device, 4, 5);
+  CHECK(chain.program->layer_count() == 4);
+  chain.program->run();
+  CHECK(chain.result(device) == 21);
+  chain.program->run();
+
+  Counts before(device.counters());
+  uint64_t waits = device.counters().host_waits, submissions = device.counters().submissions;
+  for (int i = 0; i < 10; ++i) chain.program->submit();
+  device.wait(chain.program->submit());
+  CHECK(Counts(device.counters()) == before);
+  CHECK(device.counters().submissions - submissions <= 11 * chain.program->layer_count());
+  CHECK(device.counters().host_waits - waits <= 11 * chain.program->layer_count());
+  CHECK(chain.result(device) == 21);
+}
+
+TEST_CASE("Activations of a program share an arena by lifetime") {
+  Device& device = tests::shared_device();
+  Chain chain(device, 1, 20);
+  CHECK(chain.program->plan().arena_bytes == 2 * 4096);
+  CHECK(chain.program->plan().unplanned_bytes == 20 * 4096);
+}
+
+TEST_CASE("Submissions are bounded by time and results do not depend on it") {
+  auto submissions_at = [](double submission_ms) {
+    DeviceSettings settings;
+    settings.submission_ms = submission_ms;
+    auto device = Device::open(settings);
+    Chain chain(*device, 3, 4);
+    chain.program->run();
+    CHECK(chain.result(*device) == 13);
+    return chain.program->last_submission_count();
+  };
+  CHECK(submissions_at(1e-6) == 12);  // every node by itself
+  CHECK(submissions_at(1e6) == 1);
+}
+
+TEST_CASE("A program records into a host's command buffer") {
+  Device& device = tests::shared_device();
+  Chain chain(device, 2, 3);
+  VkCommandBuffer commands = device.allocate_command_buffer();
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  device.check(device.vk().vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
+  chain.program->record(commands);
+  device.check(device.vk().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+  device.wait(device.submit({&commands, 1}));
+  CHECK(chain.result(device) == 7);
+  device.free_command_buffers({&commands, 1});
+}
+
+TEST_CASE("Hazards follow from byte ranges") {
+  auto range = [](uint64_t offset, uint64_t size, Access access) {
+    BufferView view;
+    view.buffer = reinterpret_cast<VkBuffer>(uintptr_t{16});
+    view.offset = offset;
+    view.size = size;
+    return ResolvedUse{view, access};
+  };
+  HazardTracker tracker;
+  tracker.note({range(0, 256, Access::kRead), range(256, 256, Access::kWrite)});
+  CHECK_FALSE(tracker.conflicts({range(0, 256, Access::kRead)}));    // read after read
+  CHECK(tracker.conflicts({range(0, 16, Access::kWrite)}));          // write after read
+  CHECK(tracker.conflicts({range(500, 100, Access::kRead)}));        // read after write
+  CHECK(tracker.conflicts({range(256, 1, Access::kReadWrite)}));     // write after write
+  CHECK_FALSE(tracker.conflicts({range(512, 256, Access::kWrite)})); // beside it
+  tracker.clear();
+  CHECK_FALSE(tracker.conflicts({range(256, 256, Access::kRead)}));
+}
+
+TEST_CASE("A wrong shape is refused with the layer's name") {
+  Device& device = tests::shared_device();
+  ProgramBuilder builder(device, "broken");
+  auto scope = builder.layer("encoder");
+  auto inner = builder.scope("fc1");
+  Tensor x = builder.activation(Shape{4, 8}), w = builder.activation(Shape{5, 9});
+  CHECK_THROWS_WITH(matmul(builder, x, w), Catch::Matchers::Contains("encoder.fc1"));
+  CHECK_THROWS_AS(matmul(builder, x, w), ShapeError);
+}
+
+TEST_CASE("The profiler times every node and writes a trace") {
+  DeviceSettings settings;
+  settings.profile = true;
+  auto device = Device::open(settings);
+  Chain chain(*device, 2, 3);
+  chain.program->run();
+  if (device->capabilities().timestamp_period == 0) {
+    WARN("skipped: this device has no timestamps");
+    return;
+  }
+  REQUIRE(device->profiler()->events().size() == 6);
+  auto trace = nlohmann::json::parse(device->profiler()->trace_json("test"));
+  size_t dispatches = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    ++dispatches;
+    CHECK(event["dur"].get<double>() >= 0);
+    CHECK(event["name"].get<std::string>().starts_with("layers."));
+  }
+  CHECK(dispatches == 6);
+  CHECK(device->profiler()->totals().size() == 1);
+  CHECK(device->profiler()->totals()[0].dispatches == 6);
+  CHECK_THAT(device->profiler()->table(1e9, 1e9), Catch::Matchers::Contains("ratio"));
+}

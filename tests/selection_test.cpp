@@ -1,0 +1,106 @@
+// Selection over made-up devices: no Vulkan call.
+#include <map>
+#include <set>
+
+#include "mulciber/error.h"
+#include "runtime/kernel.h"
+#include "tests/catch.h"
+
+using namespace mulciber;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// A phone that offers what Vulkan 1.1 requires and nothing else.
+Capabilities least_device() {
+  Capabilities c;
+  c.name = "least";
+  c.features = kGpu;
+  c.max_storage_range = 128 << 20;
+  c.max_push_constants = 128;
+  c.max_shared_memory = 16384;
+  c.max_invocations = c.max_local_size = 128;
+  c.max_groups = {65535, 65535, 65535};
+  c.max_storage_buffers = 4;
+  c.storage_alignment = 256;
+  c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 16;
+  return c;
+}
+
+Capabilities large_gpu() {
+  Capabilities c = least_device();
+  c.name = "large";
+  c.features = kGpu | kFloat16 | kStorage16 | kStorage8 | kSubgroupArithmetic | kSubgroupShuffle |
+               kBufferAddress | kCooperativeMatrix | kMatrix16x16x16F16 | kSubgroupSizeControl;
+  c.max_push_constants = 256;
+  c.max_shared_memory = 49152;
+  c.max_invocations = c.max_local_size = 1024;
+  c.max_storage_buffers = 1000;
+  c.subgroup_size = 32;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("Every op and storage type has a row that runs on the least device, for any shape") {
+  std::map<std::pair<Op, std::pair<DataType, DataType>>, bool> served;
+  for (const Kernel& row : kernels()) {
+    bool& found = served[{row.op, {row.types.activation, row.types.weight}}];
+    found = found || (row.shape == kAnyShape && row.made_for == kAnyDevice &&
+                      why_not_runnable(row, least_device()).empty());
+  }
+  for (const auto& [key, found] : served) {
+    INFO(name_of(key.first) << " " << name_of(key.second.first) << " " << name_of(key.second.second));
+    CHECK(found);
+  }
+}
+
+TEST_CASE("Row ids are unique and every source compiles") {
+  std::set<std::string> ids;
+  for (const Kernel& row : kernels()) {
+    CHECK(ids.insert(row.id).second);
+    CHECK(row.tolerance >= 0);
+    CHECK(find_kernel(row.id) == &row);
+  }
+  CHECK(find_kernel("no_such_row") == nullptr);
+}
+
+TEST_CASE("A refused row says what is missing") {
+  for (const Kernel& row : kernels()) {
+    if (row.spirv.empty()) {
+      CHECK_THAT(why_not_runnable(row, large_gpu()), Contains("not in this build"));
+    } else if (FeatureSet missing = row.needs & ~least_device().features) {
+      CHECK_THAT(why_not_runnable(row, least_device()), Contains(describe_features(missing)));
+    }
+  }
+  Capabilities denied = large_gpu();
+  const Kernel& row = kernels().back();
+  denied.denied_rows.push_back(row.id);
+  denied.denied_reasons.push_back("wrong results");
+  CHECK_THAT(why_not_runnable(row, denied), Contains("wrong results"));
+}
+
+TEST_CASE("Selection takes the first row that serves and explains the ones before it") {
+  for (const Capabilities& device : {least_device(), large_gpu()}) {
+    for (const Kernel& row : kernels()) {
+      Problem problem{row.op, row.types, row.shape};
+      Selection selection = select_kernel(device, problem);
+      REQUIRE(selection.kernel != nullptr);
+      CHECK(why_not(*selection.kernel, device, problem).empty());
+      CHECK(selection.kernel <= &row + kernels().size());
+      for (const Refusal& refusal : selection.passed_over) {
+        CHECK(refusal.kernel < selection.kernel);
+        CHECK_FALSE(refusal.reason.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("A problem that no row serves is an error with every refusal") {
+  Capabilities nothing = least_device();
+  nothing.max_shared_memory = 0;
+  nothing.max_invocations = 0;
+  Problem problem{Op::kMatmul, {DataType::kF32, DataType::kF32}, kAnyShape};
+  CHECK_THROWS_AS(require_kernel(nothing, problem), KernelError);
+  CHECK_THROWS_WITH(require_kernel(nothing, problem), Contains("invocations"));
+}
