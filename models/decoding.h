@@ -49,8 +49,8 @@ std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
 
 struct StepLoop {
   uint32_t most_steps = 0;
-  /// Submissions ahead of the host's look at `progress`; a search may run up to that many steps too
-  /// many.
+  /// Steps in flight at most: how late the host may look at `progress`. A search may run one step
+  /// less than that too many.
   uint32_t in_flight = 2;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_first_submitted;  // the first steps are on their way
@@ -60,6 +60,10 @@ struct StepLoopResult {
   uint32_t steps = 0;  // submitted
   bool cancelled = false;
 };
+/// How many steps should be in flight on a device: one where a step too many costs more than the
+/// gap between two submissions, which is so on software drivers and while nodes are timed.
+uint32_t steps_in_flight(Device& device);
+
 /// Replays `step` until progress[1], the number of unfinished items, is 0. progress: (2) u32 in
 /// host memory. Returns with nothing in flight.
 StepLoopResult run_steps(Device& device, Program& step, const BufferView& progress,

@@ -433,9 +433,15 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   upload(device_, programs.control.view(), std::as_bytes(std::span(control)));
 
   const auto start = Clock::now();
-  const Ticket encoded = programs.encode->submit();
+  Ticket encoded = 0;
+  if (device_.profiler()) {
+    programs.encode->run();  // its times are read when it is waited for
+  } else {
+    encoded = programs.encode->submit();
+  }
   const StepLoopResult loop = run_steps(device_, *programs.step, programs.progress.view(),
                                         {.most_steps = request.settings.max_new_tokens,
+                                         .in_flight = steps_in_flight(device_),
                                          .cancel = request.cancel,
                                          .on_first_submitted =
                                              [&] {
