@@ -219,13 +219,11 @@ std::string to_json(const std::vector<AttentionMaps>& sentences) {
   const char* between_sentences = "\n";
   for (const AttentionMaps& maps : sentences) {
     out += between_sentences;
-    out += '{';
-    out += json_members(maps) + R"(,"attention":[)";
+    out += "{" + json_members(maps) + R"(,"attention":[)";
     const char* between_kinds = "\n";
     for (const AttentionMaps::Kind& kind : maps.kinds) {
       out += between_kinds;
-      out += '{';
-      out += kind_members(kind) + R"(,"weights":)";
+      out += "{" + kind_members(kind) + R"(,"weights":)";
       append_weights(out, kind);
       out += "}";
       between_kinds = ",\n";
@@ -245,13 +243,11 @@ std::string to_html(const std::vector<AttentionMaps>& sentences) {
   std::string data = "[";
   for (const AttentionMaps& maps : sentences) {
     if (data.size() > 1) data += ",\n";
-    data += '{';
-    data += json_members(maps) + R"(,"attention":[)";
+    data += "{" + json_members(maps) + R"(,"attention":[)";
     const char* between_kinds = "";
     for (const AttentionMaps::Kind& kind : maps.kinds) {
       data += between_kinds;
-      data += '{';
-      data += kind_members(kind) + R"(,"packed":")" + pack_weights(kind.weights) + "\"}";
+      data += "{" + kind_members(kind) + R"(,"packed":")" + pack_weights(kind.weights) + "\"}";
       between_kinds = ",\n";
     }
     data += "]}";

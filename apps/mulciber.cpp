@@ -19,7 +19,6 @@ int main(int argc, char** argv) {
 
   int code = kSuccess;
   add_devices(app, code);
-  add_verify(app, code);
 
   try {
     app.parse(argc, argv);

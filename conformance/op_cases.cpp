@@ -6,16 +6,26 @@ namespace mulciber::conformance {
 const OpCases& matmul_cases();
 const OpCases& attention_cases();
 const OpCases& attention_map_cases();
+const OpCases& softmax_cases();
+const OpCases& layer_norm_cases();
+const OpCases& embedding_cases();
 const OpCases& append_cache_cases();
 const OpCases& elementwise_cases();
+const OpCases& top_k_cases();
+const OpCases& beam_step_cases();
 
 std::span<const OpCases* const> all_op_cases() {
   static const OpCases* const kAll[] = {
       &matmul_cases(),
       &attention_cases(),
       &attention_map_cases(),
+      &softmax_cases(),
+      &layer_norm_cases(),
+      &embedding_cases(),
       &append_cache_cases(),
       &elementwise_cases(),
+      &top_k_cases(),
+      &beam_step_cases(),
   };
   return kAll;
 }

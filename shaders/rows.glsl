@@ -13,6 +13,18 @@
 // Units per invocation and loop iteration: an iteration costs more than its work on software drivers.
 layout(constant_id = CONSTANT_ROW) const uint UNROLL = 1;
 
+#ifdef ACTIVATION_F16
+// SwiftShader makes NaN of infinities.
+uint pack_halves(vec2 value) {
+  uint bits = packHalf2x16(value);
+#ifdef STORES_INFINITY
+  if (isinf(value.x)) bits = (bits & 0xffff0000u) | (value.x < 0 ? 0xfc00u : 0x7c00u);
+  if (isinf(value.y)) bits = (bits & 0xffffu) | (value.y < 0 ? 0xfc000000u : 0x7c000000u);
+#endif
+  return bits;
+}
+#endif
+
 #ifdef VECTOR
 #define UNIT vec4
 #define UNIT_BOOL bvec4
@@ -20,7 +32,7 @@ layout(constant_id = CONSTANT_ROW) const uint UNROLL = 1;
 #ifdef ACTIVATION_F16
 #define STORED uvec2
 vec4 unpack(uvec2 word) { return vec4(unpackHalf2x16(word.x), unpackHalf2x16(word.y)); }
-uvec2 pack(vec4 value) { return uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw)); }
+uvec2 pack(vec4 value) { return uvec2(pack_halves(value.xy), pack_halves(value.zw)); }
 #else
 #define STORED vec4
 vec4 unpack(vec4 value) { return value; }
@@ -35,7 +47,7 @@ float largest(vec4 value) { return max(max(value.x, value.y), max(value.z, value
 #define UNIT_SHARED
 #define STORED uint
 vec2 unpack(uint word) { return unpackHalf2x16(word); }
-uint pack(vec2 value) { return packHalf2x16(value); }
+uint pack(vec2 value) { return pack_halves(value); }
 float total(vec2 value) { return value.x + value.y; }
 float largest(vec2 value) { return max(value.x, value.y); }
 #else

@@ -12,6 +12,7 @@ layout(constant_id = SOFTMAX_CAUSAL) const uint CAUSAL_PERIOD = 0;
 
 PARAMS(SoftmaxParams)
 
+#define STORES_INFINITY
 #include "reduce.glsl"
 #include "rows.glsl"
 
@@ -57,7 +58,9 @@ void main() {
     float denominator = workgroup_add(total(sum));
 
     if (LOGARITHM == 1) {
-      float shift = maximum + (denominator == 0 ? 0.0 : log(denominator));
+      // log(1) is not always exactly 0, and one column must give 0.
+      bool plain = denominator == 0 || denominator == 1;
+      float shift = maximum + (plain ? 0.0 : log(denominator));
       FOR_EACH_UNIT(i, span.count, {
         UNIT value = UNIT(NEVER);
         if (i < units) value = load(span, i, visible) - shift;

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "conformance/op_case.h"
+#include "mulciber/error.h"
+#include "runtime/ops/embedding.h"
+
+namespace mulciber::conformance {
+
+namespace {
+
+constexpr uint32_t kTokensOffset = 5;
+constexpr uint32_t kFirstPositionOffset = 2;
+
+struct Variant {
+  uint64_t positions = 0;        // rows of the position table; 0: none
+  int64_t first_position = -1;   // -1: not in control
+  double scale = 1;
+  bool ids_past_the_table = false;
+};
+
+class EmbeddingCases : public OpCases {
+ public:
+  Op op() const override { return Op::kEmbedding; }
+  std::string shape_format() const override { return "rows,length,vocabulary,columns"; }
+
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{4, 1, 8000, 512}, {16, 64, 32000, 512}, {1, 512, 32000, 768}};
+  }
+
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+    if (shape.size() != 4 || std::ranges::count(shape, uint64_t{0}) > 0) {
+      throw ShapeError("embedding", "a shape is four positive numbers",
+                       "give rows,length,vocabulary,columns such as 16,64,32000,512");
+    }
+    return variant(shape[0], shape[1], shape[2], shape[3], types, random,
+                   {.positions = shape[1], .scale = std::sqrt(double(shape[3]))});
+  }
+
+  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+    std::vector<OpCase> cases;
+    auto add = [&](uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
+                   Variant options = {}) {
+      cases.push_back(variant(rows, length, vocabulary, columns, types, random, options));
+    };
+    for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 64, 65, 96, 129, 512}) {
+      add(1, 1, 1, columns);
+      add(2, 3, 11, columns);
+      add(3, 5, 11, columns, {.positions = 9, .scale = 8});
+    }
+    add(1, 7, 5, 16, {.ids_past_the_table = true});
+    add(1, 7, 5, 15, {.ids_past_the_table = true});
+    for (int64_t first : {0, 1, 30, 1000000}) {
+      add(4, 1, 50, 24, {.positions = 32, .first_position = first});
+      add(2, 7, 50, 13, {.positions = 32, .first_position = first, .scale = 3.5});
+    }
+    // Tables and results above 1 MiB: several nodes where the storage range is that small.
+    add(3, 40, 1500, 260, {.scale = 16});
+    add(2, 20, 3001, 135, {.positions = 30});
+    add(1, 20, 40, 512, {.positions = 700, .first_position = 500});
+    add(10, 130, 20, 301, {.positions = 1100});
+    return cases;
+  }
+
+ private:
+  static OpCase variant(uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
+                        KernelTypes types, std::mt19937& random, Variant options) {
+    OpCase c;
+    c.types = types;
+    c.name = fmt::format("r{}_l{}_v{}_c{}", rows, length, vocabulary, columns);
+    if (options.positions > 0) c.name += fmt::format(".positions_{}", options.positions);
+    if (options.first_position >= 0) c.name += fmt::format(".first_{}", options.first_position);
+    if (options.scale != 1) c.name += ".scaled";
+    if (options.ids_past_the_table) c.name += ".clamped";
+
+    std::vector<uint32_t> words(kTokensOffset, 0xffffffff);
+    if (options.first_position >= 0) {
+      words[kFirstPositionOffset] = static_cast<uint32_t>(options.first_position);
+    }
+    std::uniform_int_distribution<uint32_t> id(0, static_cast<uint32_t>(vocabulary - 1));
+    for (uint64_t i = 0; i < rows * length; ++i) words.push_back(id(random));
+    words[kTokensOffset] = static_cast<uint32_t>(vocabulary - 1);
+    if (options.ids_past_the_table) {
+      words[kTokensOffset + 1] = static_cast<uint32_t>(vocabulary);
+      words[kTokensOffset + 2] = 0xffffffff;
+    }
+    c.inputs = {random_tensor({vocabulary, columns}, types.weight, random), u32_tensor(words)};
+    if (options.positions > 0) {
+      c.inputs.push_back(random_tensor({options.positions, columns}, DataType::kF32, random));
+    }
+    c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      EmbeddingOptions given;
+      given.control = inputs[1];
+      given.tokens_offset = kTokensOffset;
+      given.rows = static_cast<uint32_t>(rows);
+      given.length = static_cast<uint32_t>(length);
+      given.scale = static_cast<float>(options.scale);
+      if (options.positions > 0) given.positions = inputs[2];
+      if (options.first_position >= 0) given.first_position_offset = kFirstPositionOffset;
+      given.result = types.activation;
+      return std::vector<Tensor>{embedding(builder, inputs[0], given)};
+    };
+    c.reference = [=](std::span<const HostTensor> inputs) {
+      HostTensor y{{rows, length, columns}, types.activation, {}};
+      for (uint64_t token = 0; token < rows * length; ++token) {
+        uint64_t row = std::min(static_cast<uint64_t>(inputs[1].values[kTokensOffset + token]),
+                                vocabulary - 1);
+        uint64_t position = std::max<int64_t>(options.first_position, 0) + token % length;
+        for (uint64_t i = 0; i < columns; ++i) {
+          double value = inputs[0].values[row * columns + i] * static_cast<float>(options.scale);
+          if (options.positions > 0) {
+            value += inputs[2].values[std::min(position, options.positions - 1) * columns + i];
+          }
+          y.values.push_back(value);
+        }
+      }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+};
+
+}  // namespace
+
+const OpCases& embedding_cases() {
+  static const EmbeddingCases cases;
+  return cases;
+}
+
+}  // namespace mulciber::conformance

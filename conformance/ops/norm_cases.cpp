@@ -1,0 +1,274 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "conformance/op_case.h"
+#include "mulciber/error.h"
+#include "runtime/ops/norm.h"
+
+namespace mulciber::conformance {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void require_rows_and_columns(const char* op, std::span<const uint64_t> shape) {
+  if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
+    throw ShapeError(op, "a shape is two positive numbers", "give rows,columns such as 768,768");
+  }
+}
+
+struct NormVariant {
+  bool residual = false;
+  double offset = 0;      // common to all of x
+  double deviation = 1;   // of x
+  double epsilon = 1e-5;
+};
+
+class LayerNormCases : public OpCases {
+ public:
+  Op op() const override { return Op::kLayerNorm; }
+  std::string shape_format() const override { return "rows,columns"; }
+
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{768, 768}, {64, 512}, {4, 512}, {256, 1024}, {4096, 768}};
+  }
+
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+    require_rows_and_columns("layer norm", shape);
+    return variant({shape[0], shape[1]}, types, random, {});
+  }
+
+  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+    std::vector<OpCase> cases;
+    auto add = [&](Shape shape, NormVariant options = {}) {
+      cases.push_back(variant(shape, types, random, options));
+    };
+    for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
+                             500, 512, 768, 1021, 1024, 2052}) {
+      add({3, columns});
+      add({2, columns}, {.residual = true});
+    }
+    add({97, 96});
+    add({64, 768}, {.residual = true});
+    add({3, 5, 40}, {.residual = true});
+    add({300, 1028});  // above 1 MiB in f32: several nodes where the storage range is that small
+    add({301, 1029}, {.residual = true});
+    add({5, 67}, {.epsilon = 1e-12});
+    add({5, 128}, {.deviation = 1e-4});
+    add({5, 768}, {.deviation = 100});
+    if (types.activation == DataType::kF32) {
+      add({7, 768}, {.offset = 1e4});
+      add({7, 515}, {.offset = -1e4});
+      add({4, 64}, {.deviation = 1e15});
+    }
+    add({6, 100}, {.deviation = 0});            // every deviation is 0: the bias alone
+    add({6, 101}, {.offset = 3, .deviation = 0});
+    return cases;
+  }
+
+ private:
+  static OpCase variant(Shape shape, KernelTypes types, std::mt19937& random, NormVariant options) {
+    OpCase c;
+    c.types = types;
+    c.name = fmt::format("r{}_c{}", shape.rows(), shape.columns());
+    if (shape.rank() > 2) c.name += ".rank3";
+    if (options.residual) c.name += ".residual";
+    if (options.offset != 0) c.name += fmt::format(".offset_{:g}", options.offset);
+    if (options.deviation != 1) c.name += fmt::format(".deviation_{:g}", options.deviation);
+    if (options.epsilon != 1e-5) c.name += fmt::format(".epsilon_{:g}", options.epsilon);
+
+    HostTensor x = random_tensor(shape, types.activation, random, options.deviation);
+    for (double& value : x.values) value = round_to(types.activation, value + options.offset);
+    HostTensor gain_bias = random_tensor({2, shape.columns()}, DataType::kF32, random);
+    c.inputs = {x, gain_bias};
+    if (options.residual) c.inputs.push_back(random_tensor(shape, types.activation, random));
+
+    c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      std::optional<Tensor> residual;
+      if (options.residual) residual = inputs[2];
+      return std::vector<Tensor>{
+          layer_norm(builder, inputs[0], inputs[1], static_cast<float>(options.epsilon), residual)};
+    };
+    c.reference = [options](std::span<const HostTensor> inputs) {
+      uint64_t columns = inputs[0].shape.columns();
+      const std::vector<double>& weights = inputs[1].values;
+      double epsilon = static_cast<float>(options.epsilon);
+      HostTensor y = inputs[0];
+      if (options.residual) {
+        for (size_t i = 0; i < y.values.size(); ++i) y.values[i] += inputs[2].values[i];
+      }
+      for (uint64_t row = 0; row < y.shape.rows(); ++row) {
+        double* values = y.values.data() + row * columns;
+        double mean = 0, squares = 0;
+        for (uint64_t i = 0; i < columns; ++i) mean += values[i] / double(columns);
+        for (uint64_t i = 0; i < columns; ++i) squares += (values[i] - mean) * (values[i] - mean);
+        double scale = 1 / std::sqrt(squares / double(columns) + epsilon);
+        for (uint64_t i = 0; i < columns; ++i) {
+          values[i] = (values[i] - mean) * scale * weights[i] + weights[columns + i];
+        }
+      }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+};
+
+struct SoftmaxVariant {
+  bool logarithm = false;
+  double scale = 1;
+  std::vector<uint32_t> counts;  // empty: no control
+  uint32_t rows_per_count = 1;
+  uint32_t causal_period = 0;
+  double offset = 0;         // common to all of x
+  bool poison_unseen = false;   // NaN and infinities where no row may look
+  bool infinite_row = false;    // the first row is -inf throughout, the second but for one
+};
+
+class SoftmaxCases : public OpCases {
+ public:
+  Op op() const override { return Op::kSoftmax; }
+  std::string shape_format() const override { return "rows,columns"; }
+
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{768, 768}, {96, 64}, {4096, 512}, {4, 32000}};
+  }
+
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+    require_rows_and_columns("softmax", shape);
+    return variant({shape[0], shape[1]}, types, random, {});
+  }
+
+  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+    std::vector<OpCase> cases;
+    auto add = [&](Shape shape, SoftmaxVariant options = {}) {
+      cases.push_back(variant(shape, types, random, options));
+    };
+    for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
+                             512, 768, 1021, 2052}) {
+      add({3, columns});
+      add({2, columns}, {.logarithm = true});
+    }
+    add({97, 96}, {.scale = 0.125});
+    add({5, 40}, {.scale = -2});
+    add({300, 1028});  // above 1 MiB in f32: several nodes where the storage range is that small
+    add({301, 1029}, {.counts = std::vector<uint32_t>(43, 700), .rows_per_count = 7});
+    add({9, 70}, {.offset = 1000});
+    add({9, 70}, {.logarithm = true, .offset = -1000});
+    add({8, 36}, {.infinite_row = true});
+    add({8, 37}, {.infinite_row = true});
+    for (uint64_t columns : {64, 37}) {
+      for (bool logarithm : {false, true}) {
+        // Counts: none, one, around the edges of a unit, all, more than there are.
+        add({8, columns}, {.logarithm = logarithm,
+                           .counts = {0, 1, 2, 3, 5, 36, 37, 1000},
+                           .poison_unseen = true});
+        add({12, columns}, {.logarithm = logarithm,
+                            .counts = {0, 9, 30},
+                            .rows_per_count = 4,
+                            .poison_unseen = true});
+        add({2, 3, 20, columns}, {.logarithm = logarithm, .causal_period = 20});
+        add({2, 3, 20, columns}, {.logarithm = logarithm,
+                                  .scale = 0.5,
+                                  .counts = {0, 11},
+                                  .rows_per_count = 60,
+                                  .causal_period = 20,
+                                  .poison_unseen = true});
+      }
+    }
+    return cases;
+  }
+
+ private:
+  static uint64_t visible_columns(const SoftmaxVariant& options, uint64_t columns, uint64_t row) {
+    uint64_t visible = columns;
+    if (!options.counts.empty()) {
+      visible = std::min<uint64_t>(visible, options.counts[row / options.rows_per_count]);
+    }
+    if (options.causal_period > 0) visible = std::min(visible, row % options.causal_period + 1);
+    return visible;
+  }
+
+  static OpCase variant(Shape shape, KernelTypes types, std::mt19937& random,
+                        SoftmaxVariant options) {
+    OpCase c;
+    c.types = types;
+    uint64_t columns = shape.columns();
+    c.name = fmt::format("r{}_c{}", shape.rows(), columns);
+    if (options.logarithm) c.name += ".log";
+    if (options.scale != 1) c.name += fmt::format(".scale_{:g}", options.scale);
+    if (!options.counts.empty()) c.name += fmt::format(".counts_per_{}", options.rows_per_count);
+    if (options.causal_period > 0) c.name += ".causal";
+    if (options.offset != 0) c.name += fmt::format(".offset_{:g}", options.offset);
+    if (options.infinite_row) c.name += ".infinite";
+
+    HostTensor x = random_tensor(shape, types.activation, random, 3);
+    for (double& value : x.values) value = round_to(types.activation, value + options.offset);
+    if (options.infinite_row) {
+      for (uint64_t i = 0; i < 2 * columns; ++i) x.values[i] = -kInfinity;
+      x.values[columns + columns / 2] = 1;
+    }
+    if (options.poison_unseen) {
+      const double poison[] = {std::nan(""), kInfinity, -kInfinity, 60000};
+      for (uint64_t row = 0; row < shape.rows(); ++row) {
+        for (uint64_t i = visible_columns(options, columns, row); i < columns; ++i) {
+          x.values[row * columns + i] = poison[i % 4];
+        }
+      }
+    }
+    c.inputs = {x};
+    constexpr uint32_t kCountsOffset = 3;
+    if (!options.counts.empty()) {
+      std::vector<uint32_t> words(kCountsOffset, 0xffffffff);
+      words.insert(words.end(), options.counts.begin(), options.counts.end());
+      c.inputs.push_back(u32_tensor(words));
+    }
+    c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      SoftmaxOptions given;
+      given.logarithm = options.logarithm;
+      given.scale = static_cast<float>(options.scale);
+      if (!options.counts.empty()) {
+        given.control = inputs[1];
+        given.counts_offset = kCountsOffset;
+      }
+      given.rows_per_count = options.rows_per_count;
+      given.causal_period = options.causal_period;
+      return std::vector<Tensor>{softmax(builder, inputs[0], given)};
+    };
+    c.reference = [options, columns](std::span<const HostTensor> inputs) {
+      HostTensor y = inputs[0];
+      for (uint64_t row = 0; row < y.shape.rows(); ++row) {
+        double* values = y.values.data() + row * columns;
+        uint64_t visible = visible_columns(options, columns, row);
+        double maximum = -kInfinity, sum = 0;
+        for (uint64_t i = 0; i < visible; ++i) maximum = std::max(maximum, values[i] * options.scale);
+        bool any = maximum > -kInfinity;
+        for (uint64_t i = 0; i < visible && any; ++i) {
+          sum += std::exp(values[i] * options.scale - maximum);
+        }
+        for (uint64_t i = 0; i < columns; ++i) {
+          double logarithm =
+              i < visible && any ? values[i] * options.scale - maximum - std::log(sum) : -kInfinity;
+          values[i] = options.logarithm ? logarithm : std::exp(logarithm);
+        }
+      }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+};
+
+}  // namespace
+
+const OpCases& layer_norm_cases() {
+  static const LayerNormCases cases;
+  return cases;
+}
+
+const OpCases& softmax_cases() {
+  static const SoftmaxCases cases;
+  return cases;
+}
+
+}  // namespace mulciber::conformance
