@@ -219,11 +219,13 @@ std::string to_json(const std::vector<AttentionMaps>& sentences) {
   const char* between_sentences = "\n";
   for (const AttentionMaps& maps : sentences) {
     out += between_sentences;
-    out += "{" + json_members(maps) + R"(,"attention":[)";
+    out += '{';
+    out += json_members(maps) + R"(,"attention":[)";
     const char* between_kinds = "\n";
     for (const AttentionMaps::Kind& kind : maps.kinds) {
       out += between_kinds;
-      out += "{" + kind_members(kind) + R"(,"weights":)";
+      out += '{';
+      out += kind_members(kind) + R"(,"weights":)";
       append_weights(out, kind);
       out += "}";
       between_kinds = ",\n";
@@ -243,11 +245,13 @@ std::string to_html(const std::vector<AttentionMaps>& sentences) {
   std::string data = "[";
   for (const AttentionMaps& maps : sentences) {
     if (data.size() > 1) data += ",\n";
-    data += "{" + json_members(maps) + R"(,"attention":[)";
+    data += '{';
+    data += json_members(maps) + R"(,"attention":[)";
     const char* between_kinds = "";
     for (const AttentionMaps::Kind& kind : maps.kinds) {
       data += between_kinds;
-      data += "{" + kind_members(kind) + R"(,"packed":")" + pack_weights(kind.weights) + "\"}";
+      data += '{';
+      data += kind_members(kind) + R"(,"packed":")" + pack_weights(kind.weights) + "\"}";
       between_kinds = ",\n";
     }
     data += "]}";

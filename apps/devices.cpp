@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <set>
 
 #include "apps/command.h"
+#include "conformance/op_case.h"
 #include "runtime/kernel.h"
 
 namespace mulciber::apps {
@@ -87,6 +91,36 @@ void print(size_t index, const Capabilities& c, bool rows) {
   }
 }
 
+// For each op and storage type, the row that selection takes at the shapes `mulciber bench` measures.
+void print_choices(Device& device) {
+  fmt::print("   what serves which shape:\n");
+  std::mt19937 random(1);
+  for (const conformance::OpCases* cases : conformance::all_op_cases()) {
+    std::set<std::pair<DataType, DataType>> types;
+    for (const Kernel& kernel : kernels()) {
+      if (kernel.op == cases->op()) types.insert({kernel.types.activation, kernel.types.weight});
+    }
+    for (const auto& [activation, weight] : types) {
+      std::map<std::string, std::vector<std::string>> shapes_by_row;
+      for (const auto& shape : cases->bench_shapes()) {
+        conformance::OpCase op_case = cases->make(shape, {activation, weight}, random);
+        ProgramBuilder builder(device, "choice");
+        std::vector<Tensor> inputs;
+        for (const auto& input : op_case.inputs) inputs.push_back(builder.activation(input.shape, input.type));
+        op_case.build(builder, inputs);
+        for (const Node& node : builder.nodes()) {
+          shapes_by_row[node.kernel->id].push_back(fmt::format("{}", fmt::join(shape, ",")));
+          break;
+        }
+      }
+      for (const auto& [row, shapes] : shapes_by_row) {
+        fmt::print("     {} ({}) {}, {}: {} for {}\n", name_of(cases->op()), cases->shape_format(),
+                   name_of(activation), name_of(weight), row, fmt::join(shapes, " "));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app, int& code) {
@@ -95,19 +129,31 @@ void add_devices(CLI::App& app, int& code) {
   command->add_option("--limits", options->settings.limits, "show the devices as under these limits");
   command->add_flag("--json", options->json, "machine-readable output");
   command->add_flag("-v,--verbose", options->verbose, "also every kernel row, and why a row is not used");
+  auto table = std::make_shared<bool>(false);
+  command->add_flag("--kernels", *table, "print the table of kernel rows as Markdown (docs/kernels.md)");
   std::string known;
   for (const auto& [word, help] : known_limits()) known += fmt::format("\n  {:<22}{}", word, help);
   command->footer("Limits:" + known + "\n\nExample: mulciber devices -v --limits android-2021");
-  command->callback([options, &code] {
+  command->callback([options, table, &code] {
+    code = kSuccess;
+    if (*table) {
+      fmt::print("{}", kernel_table_markdown());
+      return;
+    }
     std::vector<Capabilities> devices = Device::enumerate(options->settings);
     if (options->json) {
       nlohmann::json list = nlohmann::json::array();
       for (const Capabilities& c : devices) list.push_back(to_json(c, options->verbose));
       fmt::print("{}\n", list.dump(2));
     } else {
-      for (size_t i = 0; i < devices.size(); ++i) print(i, devices[i], options->verbose);
+      for (size_t i = 0; i < devices.size(); ++i) {
+        print(i, devices[i], options->verbose);
+        if (!options->verbose) continue;
+        DeviceSettings settings = options->settings;
+        settings.device = std::to_string(i);
+        print_choices(*Device::open(settings));
+      }
     }
-    code = kSuccess;
   });
 }
 

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
 
   int code = kSuccess;
   add_devices(app, code);
+  add_verify(app, code);
 
   try {
     app.parse(argc, argv);

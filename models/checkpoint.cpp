@@ -28,12 +28,28 @@ bool is_plain_name(const std::string& name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
 }
 
+/// Says what a file of another well-known kind is, instead of how it fails to be a safetensors
+/// file.
+void refuse_other_kinds(const fs::path& path) {
+  const MappedFile file(path);
+  const std::string_view start(reinterpret_cast<const char*>(file.bytes().data()),
+                               std::min<std::size_t>(file.bytes().size(), 4));
+  if (start == "GGUF")
+    throw ModelError(path.string(), "is a GGUF file, which this build cannot read yet",
+                     "use the model's Hugging Face folder with its .safetensors files");
+  // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
+  if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
+    throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
+                     "look for a revision with model.safetensors");
+}
+
 }  // namespace
 
 Checkpoint::Checkpoint(const fs::path& path) : path_(path), folder_(path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
     folder_ = path.parent_path();
+    refuse_other_kinds(path);
     files_.push_back(std::make_unique<SafetensorsFile>(path));
   } else {
     if (is_there(path / "config.json")) config_ = read_object(path / "config.json");

@@ -146,7 +146,7 @@ EarlyStopping ConfigReader::early_stopping(const char* key) const {
   const Json* found = find(key);
   if (found == nullptr) return EarlyStopping::kHeuristic;
   if (found->is_boolean())
-    return found->get<bool>() ? EarlyStopping::kYes : EarlyStopping::kHeuristic;
+    return found->get<bool>() ? EarlyStopping::kEarly : EarlyStopping::kHeuristic;
   if (*found == "never") return EarlyStopping::kNever;
   fail(key, "is " + text_of(*found) + "; true, false or \"never\" is expected");
 }

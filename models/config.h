@@ -9,17 +9,9 @@
 #include "models/checkpoint.h"
 #include "models/json.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/search.h"
 
 namespace mulciber {
-
-/// When beam search stops, given as many finished hypotheses as beams.
-/// Source: `early_stopping` of Hugging Face's GenerationConfig.
-enum class EarlyStopping {
-  kHeuristic,  // false: when no running beam, scored at its present length, beats the worst
-               // finished one
-  kYes,        // true: at once
-  kNever,      // "never": when no running beam could at any length
-};
 
 /// Reads one JSON object key by key. A key that is missing or null counts as absent; one of the
 /// wrong type or out of range throws ModelError naming file and key. Keeps a reference to the
@@ -79,6 +71,9 @@ struct GenerationConfig {
   std::int32_t min_length = 0;
   std::int32_t num_beams = 1;
   double length_penalty = 1.0;
+  /// When a search with as many finished hypotheses as beams stops: false is kHeuristic (no running
+  /// beam, scored at its present length, beats the worst of them), true kEarly (at once), "never"
+  /// kNever (no running beam could beat it at any length).
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
   /// Scores are normalized again after forbidden tokens were taken out.
   bool renormalize_logits = false;

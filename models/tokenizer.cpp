@@ -1,5 +1,7 @@
 #include "models/tokenizer.h"
 
+#include <algorithm>
+
 #include "models/config.h"
 #include "models/json.h"
 #include "models/tokenizer_json.h"
@@ -20,17 +22,23 @@ bool is_there(const fs::path& path) {
 /// tokens around a text.
 std::shared_ptr<const Tokenizer> load_sentencepiece(const fs::path& folder, const char* name,
                                                     std::string_view model_type) {
+  const fs::path path = folder / name;
+  SentencePieceSpec spec = read_sentencepiece(path);
+  const auto has = [&](const std::string& text) {
+    return std::any_of(spec.pieces.begin(), spec.pieces.end(), [&](const Piece& piece) {
+      return piece.type == PieceType::kControl && piece.text == text;
+    });
+  };
   const bool t5 = model_type.find("t5") != model_type.npos;
-  SentencePieceTokenizer::Affixes affixes = {.bos = !t5, .eos = t5};
-  if (const fs::path path = folder / "tokenizer_config.json"; is_there(path)) {
-    const Json json = read_json(path);
-    const ConfigReader config(json, path.string());
+  SentencePieceTokenizer::Affixes affixes = {.bos = !t5 && has(spec.bos_piece),
+                                             .eos = t5 && has(spec.eos_piece)};
+  if (const fs::path config_path = folder / "tokenizer_config.json"; is_there(config_path)) {
+    const Json json = read_json(config_path);
+    const ConfigReader config(json, config_path.string());
     affixes.bos = config.boolean_or("add_bos_token", affixes.bos);
     affixes.eos = config.boolean_or("add_eos_token", affixes.eos);
   }
-  const fs::path path = folder / name;
-  return std::make_shared<const SentencePieceTokenizer>(read_sentencepiece(path), path.string(),
-                                                        affixes);
+  return std::make_shared<const SentencePieceTokenizer>(std::move(spec), path.string(), affixes);
 }
 
 }  // namespace

@@ -89,6 +89,9 @@ std::span<const Kernel> kernels();
 /// The row of that id, or null.
 const Kernel* find_kernel(std::string_view id);
 
+/// The table as Markdown: docs/kernels.md, which a test compares with it.
+std::string kernel_table_markdown();
+
 /// Invocations per workgroup of a row on a device.
 uint32_t local_size(const Kernel& kernel, const Capabilities& device);
 

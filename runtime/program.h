@@ -111,6 +111,9 @@ class ProgramBuilder {
   /// Appends a node under the current path. Checks bindings and parameters against the shader.
   void add(Node node);
 
+  /// What was added so far.
+  const std::vector<Node>& nodes() const { return nodes_; }
+
   Program build();
 
  private:

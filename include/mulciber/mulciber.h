@@ -1,5 +1,6 @@
-// Translation with encoder-decoder Transformers on any Vulkan device: the library's public interface.
-// It needs no Vulkan headers. Errors are the types of mulciber/error.h; nothing is printed.
+// Translation with encoder-decoder Transformers on any Vulkan device: the library's public
+// interface. It needs no Vulkan headers. Errors are the types of mulciber/error.h; nothing is
+// printed.
 #pragma once
 
 #include <atomic>
@@ -26,13 +27,13 @@ struct DeviceOptions {
 };
 
 struct DeviceDescription {
-  uint32_t index = 0;  // what DeviceOptions::device takes
   std::string name, driver;
   bool software = false;
   uint64_t memory_bytes = 0;  // device-local memory this process may use now
 };
 
-/// Every Vulkan device of this machine, best first.
+/// Every Vulkan device of this machine, best first; the place in the list is the index that
+/// DeviceOptions::device takes.
 /// Throws DeviceError when there is no Vulkan loader or no driver.
 std::vector<DeviceDescription> list_devices(const DeviceOptions& options = {});
 /// Throws DeviceError when no device matches, naming those that are there.
@@ -75,13 +76,15 @@ struct TranslateOptions {
 struct AttentionMaps {
   uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
   uint32_t source_length = 0;  // source tokens, end of sentence included
-  uint32_t target_length = 0;  // tokens of the best hypothesis; row t is the step that chose token t
+  uint32_t target_length =
+      0;  // tokens of the best hypothesis; row t is the step that chose token t
   std::vector<float> encoder;  // (encoder layers, heads, source, source)
-  std::vector<float> decoder;  // (decoder layers, heads, target, target); column 0 is the start token
-  std::vector<float> cross;    // (decoder layers, heads, target, source)
+  std::vector<float>
+      decoder;               // (decoder layers, heads, target, target); column 0 is the start token
+  std::vector<float> cross;  // (decoder layers, heads, target, source)
 };
 
-struct Hypothesis {
+struct Alternative {
   std::string text;
   /// Sum of log probabilities over the number of tokens to the power of the length penalty.
   float score = 0;
@@ -96,7 +99,7 @@ struct Translation {
   std::vector<std::string> tokens;
   std::vector<uint32_t> source_ids;  // end of sentence included
   std::vector<std::string> source_tokens;
-  std::vector<Hypothesis> alternatives;  // the n_best hypotheses, best first
+  std::vector<Alternative> alternatives;  // the n_best hypotheses, best first
   std::optional<AttentionMaps> attention;
   /// False when translate() was cancelled before this text was done; the rest is empty then.
   bool complete = false;

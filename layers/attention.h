@@ -1,0 +1,69 @@
+// Multi-head attention: of a sequence to itself, to its own past through a cache, to another
+// sequence.
+#pragma once
+
+#include <optional>
+
+#include "layers/linear.h"
+#include "layers/trace.h"
+#include "runtime/ops/attention.h"
+
+namespace mulciber {
+
+struct HeadSizes {
+  uint32_t heads = 1;
+  uint32_t key_size = 0;    // of a query and a key, d_k
+  uint32_t value_size = 0;  // of a value, d_v; may differ from d_k
+
+  uint32_t key_columns() const { return heads * key_size; }
+  uint32_t value_columns() const { return heads * value_size; }
+  /// Columns of keys and values side by side: a row of a cache or of an encoded memory.
+  uint32_t memory_columns() const { return key_columns() + value_columns(); }
+};
+
+/// What the queries of a layer may see, and what happens to its result.
+struct AttentionView {
+  std::optional<AttentionControl> control;  // none: all keys
+  bool causal = false;
+  uint32_t rows_per_kv = 1;      // rows of queries that share a row of keys
+  std::optional<Tensor> add_to;  // the result is added here (pre-norm residual stream)
+  Trace* trace = nullptr;
+};
+
+/// Keys and values of all earlier steps.
+struct KeyValueCache {
+  Tensor tensor;          // (rows, capacity, heads * (d_k + d_v)), outlives the program
+  Tensor control;         // u32
+  uint32_t position = 0;  // word of control: where this step's keys go
+};
+
+/// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
+struct SelfAttention {
+  HeadSizes sizes;
+  Linear qkv;  // (heads * (2 d_k + d_v), D): queries, keys and values in one product
+  Linear out;  // (D, heads * d_v)
+
+  /// Whole sequences. x, result: (rows, length, D). Throws ShapeError naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const AttentionView& view) const;
+  /// The next token of each row: its keys and values join the cache, its query sees the cache.
+  /// view.control counts the keys, this step's included. x, result: (rows, 1, D).
+  Tensor step(ProgramBuilder& builder, const Tensor& x, const KeyValueCache& cache,
+              const AttentionView& view) const;
+};
+
+struct CrossAttention {
+  HeadSizes sizes;
+  Linear query;      // (heads * d_k, D)
+  Linear key_value;  // (heads * (d_k + d_v), D of the memory): keys and values in one product
+  Linear out;        // (D, heads * d_v)
+
+  /// Keys and values of the memory, once per memory. memory: (rows, length, D);
+  /// into: (rows, length, heads * (d_k + d_v)), which may outlive the program.
+  void project(ProgramBuilder& builder, const Tensor& memory, const Tensor& into) const;
+  Tensor project(ProgramBuilder& builder, const Tensor& memory) const;
+  /// x, result: (rows, length, D); memory: what project() gave, (rows / rows_per_kv, ...).
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const Tensor& memory,
+                    const AttentionView& view) const;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,38 @@
+#include "layers/embedding.h"
+
+#include <cmath>
+
+namespace mulciber {
+
+Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& input) const {
+  Tensor x = embedding(builder, table,
+                       {.control = input.control,
+                        .tokens_offset = input.tokens,
+                        .rows = input.rows,
+                        .length = input.length,
+                        .scale = scale,
+                        .positions = positions,
+                        .first_position_offset = input.first_position,
+                        .result = input.type});
+  if (norm) {
+    const auto scope = builder.scope("embedding_norm");
+    x = (*norm)(builder, x);
+  }
+  return x;
+}
+
+std::vector<float> sinusoidal_positions(uint32_t positions, uint32_t width) {
+  std::vector<float> table(uint64_t{positions} * width);
+  const uint32_t sines = (width + 1) / 2;
+  for (uint32_t position = 0; position < positions; ++position) {
+    float* row = table.data() + uint64_t{position} * width;
+    for (uint32_t i = 0; i < width; ++i) {
+      const uint32_t pair = i < sines ? i : i - sines;
+      const double angle = position / std::pow(10000.0, 2.0 * pair / width);
+      row[i] = static_cast<float>(i < sines ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
+}  // namespace mulciber

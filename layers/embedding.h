@@ -1,0 +1,37 @@
+// Token and position embedding.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "layers/norm.h"
+#include "runtime/ops/embedding.h"
+
+namespace mulciber {
+
+/// Where a program's token ids stand.
+struct TokenInput {
+  Tensor control;       // u32
+  uint32_t tokens = 0;  // word of the first id; (rows, length) ids follow
+  uint32_t rows = 1, length = 1;
+  int32_t first_position = -1;     // word of the position of token 0 of every row; -1: 0
+  DataType type = DataType::kF32;  // of the activations
+};
+
+/// x = table[id] * scale [+ positions[position]] [, normalized].
+struct TokenEmbedding {
+  Tensor table;                     // (vocabulary, D)
+  std::optional<Tensor> positions;  // (max positions, D) f32, sinusoidal or learned
+  float scale = 1;
+  std::optional<LayerNorm> norm;
+
+  /// Result: (rows, length, D). Throws ShapeError naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const TokenInput& input) const;
+};
+
+/// Sinusoidal positions, (positions, width) row-major, computed in double precision. Component i of
+/// the first ceil(width / 2) is sin(p / 10000^(2i / width)), the others are the cosines of the same
+/// angles: Marian's order of what Vaswani et al. 2017 (arXiv:1706.03762, section 3.5) interleave.
+std::vector<float> sinusoidal_positions(uint32_t positions, uint32_t width);
+
+}  // namespace mulciber

@@ -1,0 +1,17 @@
+#include "layers/feed_forward.h"
+
+namespace mulciber {
+
+Tensor FeedForward::operator()(ProgramBuilder& builder, const Tensor& x,
+                               const std::optional<Tensor>& add_to) const {
+  const Tensor hidden = [&] {
+    const auto scope = builder.scope("fc1");
+    return up(builder, x, activation);  // (..., F)
+  }();
+  const auto scope = builder.scope("fc2");
+  if (!add_to) return down(builder, hidden);
+  down.add_to(builder, hidden, *add_to);
+  return *add_to;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,22 @@
+// The position-wise feed-forward network.
+#pragma once
+
+#include <optional>
+
+#include "layers/linear.h"
+
+namespace mulciber {
+
+/// y = activation(x W1^T + b1) W2^T + b2.
+/// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.3.
+struct FeedForward {
+  Linear up;    // (F, D)
+  Linear down;  // (D, F)
+  Activation activation = Activation::kRelu;
+
+  /// x, result: (..., D). With `add_to` the result is added there (pre-norm residual stream).
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x,
+                    const std::optional<Tensor>& add_to = std::nullopt) const;
+};
+
+}  // namespace mulciber

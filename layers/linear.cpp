@@ -1,0 +1,17 @@
+#include "layers/linear.h"
+
+namespace mulciber {
+
+Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation) const {
+  return matmul(builder, x, weight, {.bias = bias, .activation = activation});
+}
+
+void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
+  matmul(builder, x, weight, {.bias = bias, .accumulate_into = y});
+}
+
+void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
+  matmul(builder, x, weight, {.bias = bias, .into = y});
+}
+
+}  // namespace mulciber

@@ -1,0 +1,24 @@
+// An affine map of the last dimension.
+#pragma once
+
+#include <optional>
+
+#include "runtime/ops/matmul.h"
+
+namespace mulciber {
+
+/// y = x W^T + b.
+struct Linear {
+  Tensor weight;               // (N, K)
+  std::optional<Tensor> bias;  // (N) f32
+
+  /// x: (..., K); result: (..., N) of x's type. Throws ShapeError naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x,
+                    Activation activation = Activation::kNone) const;
+  /// y += x W^T + b, in place. y: (..., N).
+  void add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const;
+  /// Writes into `y`, (..., N), which may outlive the program.
+  void write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,180 @@
+#include "layers/transformer.h"
+
+#include <fmt/format.h>
+
+#include "runtime/ops/elementwise.h"
+
+namespace mulciber {
+namespace {
+
+/// One sublayer with its residual connection and norm. `sublayer(x, add_to)` returns its result, or
+/// adds it to `add_to`.
+template <typename Sublayer>
+Tensor residual(ProgramBuilder& builder, const Tensor& x, const LayerNorm& norm,
+                NormPlacement placement, const char* name, Sublayer&& sublayer) {
+  const auto normalize = [&](const Tensor& y, const std::optional<Tensor>& added) {
+    const auto scope = builder.scope(fmt::format("{}_norm", name));
+    return norm(builder, y, added);
+  };
+  if (placement == NormPlacement::kAfter) {
+    const Tensor y = [&] {
+      const auto scope = builder.scope(name);
+      return sublayer(x, std::nullopt);
+    }();
+    return normalize(y, x);
+  }
+  const Tensor y = normalize(x, std::nullopt);
+  const auto scope = builder.scope(name);
+  sublayer(y, x);
+  return x;
+}
+
+AttentionView with_residual(AttentionView view, const std::optional<Tensor>& add_to) {
+  view.add_to = add_to;
+  return view;
+}
+
+/// Keeps x as the output of the current scope. Pre-norm layers go on to change x in place, so
+/// theirs is a copy.
+void keep_state(ProgramBuilder& builder, Trace* trace, const Tensor& x, bool changes_later) {
+  if (!trace || !trace->hidden_states) return;
+  trace->keep(builder, "output", changes_later ? convert(builder, x, x.type) : x);
+}
+
+std::string layer_name(size_t index) {
+  return fmt::format("layers.{}", index);
+}
+
+int32_t per_layer(int32_t offset, size_t layer, uint32_t heads) {
+  return offset < 0 ? -1 : offset + static_cast<int32_t>(layer * heads);
+}
+
+template <typename Layer>
+bool in_place(const std::vector<Layer>& layers) {
+  return !layers.empty() && layers.front().norms == NormPlacement::kBefore;
+}
+
+template <typename Stack>
+Tensor embed(ProgramBuilder& builder, const Stack& stack, const TokenInput& tokens, Trace* trace) {
+  const auto scope = builder.layer("embedding");
+  const Tensor x = stack.embedding(builder, tokens);
+  keep_state(builder, trace, x, in_place(stack.layers));
+  return x;
+}
+
+template <typename Stack>
+Tensor finish(ProgramBuilder& builder, const Stack& stack, const Tensor& x) {
+  if (!stack.final_norm) return x;
+  const auto scope = builder.scope("final_norm");
+  return (*stack.final_norm)(builder, x);
+}
+
+AttentionView cross_view(const DecoderLayer& layer, size_t index, const StackControl& control,
+                         uint32_t rows_per_memory, Trace* trace) {
+  return {.control = AttentionControl{.tensor = control.tensor,
+                                      .key_counts = control.lengths,
+                                      .head_mask = per_layer(control.cross_masks, index,
+                                                             layer.cross_attention.sizes.heads)},
+          .rows_per_kv = rows_per_memory,
+          .trace = trace};
+}
+
+}  // namespace
+
+Tensor EncoderLayer::operator()(ProgramBuilder& builder, const Tensor& x,
+                                const AttentionView& self) const {
+  const Tensor attended = residual(builder, x, self_attention_norm, norms, "self_attn",
+                                   [&](const Tensor& y, const std::optional<Tensor>& add_to) {
+                                     return self_attention(builder, y, with_residual(self, add_to));
+                                   });
+  return residual(builder, attended, feed_forward_norm, norms, "ffn",
+                  [&](const Tensor& y, const std::optional<Tensor>& add_to) {
+                    return feed_forward(builder, y, add_to);
+                  });
+}
+
+Tensor DecoderLayer::operator()(ProgramBuilder& builder, const Tensor& x,
+                                const Inputs& inputs) const {
+  const Tensor attended =
+      residual(builder, x, self_attention_norm, norms, "self_attn",
+               [&](const Tensor& y, const std::optional<Tensor>& add_to) {
+                 const AttentionView view = with_residual(inputs.self, add_to);
+                 return inputs.cache ? self_attention.step(builder, y, *inputs.cache, view)
+                                     : self_attention(builder, y, view);
+               });
+  const Tensor crossed = residual(builder, attended, cross_attention_norm, norms, "cross_attn",
+                                  [&](const Tensor& y, const std::optional<Tensor>& add_to) {
+                                    return cross_attention(builder, y, inputs.memory,
+                                                           with_residual(inputs.cross, add_to));
+                                  });
+  return residual(builder, crossed, feed_forward_norm, norms, "ffn",
+                  [&](const Tensor& y, const std::optional<Tensor>& add_to) {
+                    return feed_forward(builder, y, add_to);
+                  });
+}
+
+Tensor Encoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
+                           const StackControl& control, Trace* trace) const {
+  Tensor x = embed(builder, *this, tokens, trace);  // (rows, length, D)
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto scope = builder.layer(layer_name(i));
+    const AttentionView self = {
+        .control = AttentionControl{.tensor = control.tensor,
+                                    .key_counts = control.lengths,
+                                    .head_mask = per_layer(control.self_masks, i,
+                                                           layers[i].self_attention.sizes.heads)},
+        .trace = trace};
+    x = layers[i](builder, x, self);
+    keep_state(builder, trace, x, in_place(layers) && i + 1 < layers.size());
+  }
+  return finish(builder, *this, x);
+}
+
+Tensor Decoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
+                           std::span<const Tensor> memories, const StackControl& control,
+                           Trace* trace) const {
+  Tensor x = embed(builder, *this, tokens, trace);  // (rows, length, D)
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto scope = builder.layer(layer_name(i));
+    const AttentionView self = {
+        .control = AttentionControl{.tensor = control.tensor,
+                                    .head_mask = per_layer(control.self_masks, i,
+                                                           layers[i].self_attention.sizes.heads)},
+        .causal = true,
+        .trace = trace};
+    x = layers[i](builder, x,
+                  {.self = self,
+                   .cross = cross_view(layers[i], i, control, 1, trace),
+                   .memory = memories[i]});
+    keep_state(builder, trace, x, in_place(layers) && i + 1 < layers.size());
+  }
+  return finish(builder, *this, x);
+}
+
+Tensor Decoder::step(ProgramBuilder& builder, const TokenInput& tokens,
+                     std::span<const Tensor> memories, const StackControl& control,
+                     const Step& step) const {
+  Tensor x = embed(builder, *this, tokens, nullptr);  // (rows, 1, D)
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto scope = builder.layer(layer_name(i));
+    const AttentionView self = {
+        // The keys of this step are in the cache when it is read: one more than the tokens before.
+        .control = AttentionControl{
+            .tensor = control.tensor,
+            .key_counts = step.position,
+            .key_count_stride = 0,
+            .key_count_extra = 1,
+            .ancestry = step.ancestry,
+            .head_mask = per_layer(control.self_masks, i, layers[i].self_attention.sizes.heads)}};
+    x = layers[i](builder, x,
+                  {.self = self,
+                   .cache = KeyValueCache{.tensor = step.caches[i],
+                                          .control = control.tensor,
+                                          .position = static_cast<uint32_t>(step.position)},
+                   .cross = cross_view(layers[i], i, control, step.rows_per_memory, nullptr),
+                   .memory = memories[i]});
+  }
+  return finish(builder, *this, x);
+}
+
+}  // namespace mulciber

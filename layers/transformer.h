@@ -1,0 +1,93 @@
+// Encoder and decoder blocks, and stacks of them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "layers/attention.h"
+#include "layers/embedding.h"
+#include "layers/feed_forward.h"
+#include "layers/norm.h"
+
+namespace mulciber {
+
+enum class NormPlacement {
+  kAfter,   // norm(x + sublayer(x)): Vaswani et al. 2017, arXiv:1706.03762
+  kBefore,  // x + sublayer(norm(x)): Xiong et al. 2020, arXiv:2002.04745
+};
+
+/// Self-attention, then feed-forward.
+struct EncoderLayer {
+  SelfAttention self_attention;
+  LayerNorm self_attention_norm;
+  FeedForward feed_forward;
+  LayerNorm feed_forward_norm;
+  NormPlacement norms = NormPlacement::kAfter;
+
+  /// x, result: (rows, length, D); pre-norm layers change x in place. Throws ShapeError naming the
+  /// layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const AttentionView& self) const;
+};
+
+/// Self-attention, attention to the encoder's output, then feed-forward.
+struct DecoderLayer {
+  SelfAttention self_attention;
+  LayerNorm self_attention_norm;
+  CrossAttention cross_attention;
+  LayerNorm cross_attention_norm;
+  FeedForward feed_forward;
+  LayerNorm feed_forward_norm;
+  NormPlacement norms = NormPlacement::kAfter;
+
+  struct Inputs {
+    AttentionView self;
+    std::optional<KeyValueCache> cache;  // with it: one step; without: whole sequences
+    AttentionView cross;
+    Tensor memory;  // what cross_attention.project() gave
+  };
+  /// As EncoderLayer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const Inputs& inputs) const;
+};
+
+/// Words of a control tensor that a stack reads; -1: absent.
+struct StackControl {
+  Tensor tensor;             // u32
+  int32_t lengths = -1;      // (rows): source tokens of each sentence
+  int32_t self_masks = -1;   // (layers, heads) floats
+  int32_t cross_masks = -1;  // (layers, heads) floats
+};
+
+struct Encoder {
+  TokenEmbedding embedding;
+  std::vector<EncoderLayer> layers;
+  std::optional<LayerNorm> final_norm;
+
+  /// Result: (rows, length, D). Every layer gets a command buffer of its own, "layers.N".
+  Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens, const StackControl& control,
+                    Trace* trace = nullptr) const;
+};
+
+struct Decoder {
+  TokenEmbedding embedding;
+  std::vector<DecoderLayer> layers;
+  std::optional<LayerNorm> final_norm;
+
+  /// Whole sequences, each token seeing those before it. memories: per layer, what its
+  /// cross_attention.project() gave. control.lengths: of the memory. Result: (rows, length, D).
+  Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens,
+                    std::span<const Tensor> memories, const StackControl& control,
+                    Trace* trace = nullptr) const;
+
+  /// State of a step: where it stands in control, and each layer's cache.
+  struct Step {
+    int32_t position = 0;   // word: tokens before this one
+    int32_t ancestry = -1;  // word: (rows, capacity), as AttentionControl has it; -1: none
+    uint32_t rows_per_memory = 1;
+    std::span<const Tensor> caches;  // per layer: (rows, capacity, heads * (d_k + d_v))
+  };
+  /// The next token of every row. Result: (rows, 1, D).
+  Tensor step(ProgramBuilder& builder, const TokenInput& tokens, std::span<const Tensor> memories,
+              const StackControl& control, const Step& step) const;
+};
+
+}  // namespace mulciber

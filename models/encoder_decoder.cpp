@@ -1,0 +1,540 @@
+#include "models/encoder_decoder.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "models/weights.h"
+#include "mulciber/error.h"
+#include "runtime/ops/elementwise.h"
+
+namespace mulciber {
+namespace {
+
+// Lengths are rounded up, so that few programs serve all texts.
+constexpr uint32_t kLengthStep = 8;
+constexpr uint32_t kCapacityStep = 16;
+constexpr uint32_t kBannedStep = 8;
+// Of an id that must not be chosen: e to its power is 0 beside any other logit, and sums stay
+// finite.
+constexpr float kBannedLogit = -1e30f;
+// Programs kept for shapes seen before. Each holds its caches and its arena.
+constexpr size_t kSearchesKept = 6;
+constexpr size_t kPassesKept = 4;
+
+uint32_t round_up(uint32_t value, uint32_t step) {
+  return (value + step - 1) / step * step;
+}
+
+/// 1, 2, 3, 4, 6, 8, 12, 16, 24, ...: at most a third of a batch is padding.
+uint32_t round_up_batch(uint32_t items) {
+  const uint32_t power = std::bit_ceil(items);
+  const uint32_t between = power / 4 * 3;
+  return items <= between ? between : power;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Where everything that both programs of a search, or a whole pass, read from control begins, in
+/// words.
+struct ControlLayout {
+  uint32_t source = 0;                                             // (batch, source length) ids
+  uint32_t lengths = 0;                                            // (batch)
+  uint32_t encoder_masks = 0, decoder_masks = 0, cross_masks = 0;  // (layers, heads) floats
+  uint32_t end = 0;
+};
+
+ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
+                           uint32_t source_length) {
+  const uint32_t encoder_masks =
+      static_cast<uint32_t>(network.encoder.layers.size()) * network.encoder_heads();
+  const uint32_t decoder_masks =
+      static_cast<uint32_t>(network.decoder.layers.size()) * network.decoder_heads();
+  ControlLayout layout;
+  layout.lengths = layout.source + batch * source_length;
+  layout.encoder_masks = layout.lengths + batch;
+  layout.decoder_masks = layout.encoder_masks + encoder_masks;
+  layout.cross_masks = layout.decoder_masks + decoder_masks;
+  layout.end = layout.cross_masks + decoder_masks;
+  return layout;
+}
+
+void write_factors(std::span<uint32_t> to, std::span<const float> factors, const char* name) {
+  if (!factors.empty() && factors.size() != to.size()) {
+    throw ModelError(fmt::format("{} head mask", name),
+                     fmt::format("has {} factors, the model has {} heads in all its layers",
+                                 factors.size(), to.size()),
+                     "");
+  }
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i] = std::bit_cast<uint32_t>(factors.empty() ? 1.0f : factors[i]);
+}
+
+void write_control(std::span<uint32_t> control, const ControlLayout& layout,
+                   const HeadFactors& factors) {
+  const auto part = [&](uint32_t first, uint32_t end) {
+    return control.subspan(first, end - first);
+  };
+  write_factors(part(layout.encoder_masks, layout.decoder_masks), factors.encoder, "encoder");
+  write_factors(part(layout.decoder_masks, layout.cross_masks), factors.decoder, "decoder");
+  write_factors(part(layout.cross_masks, layout.end), factors.cross, "cross");
+}
+
+StackControl encoder_control(const Tensor& control, const ControlLayout& layout) {
+  return {.tensor = control,
+          .lengths = static_cast<int32_t>(layout.lengths),
+          .self_masks = static_cast<int32_t>(layout.encoder_masks)};
+}
+
+StackControl decoder_control(const Tensor& control, const ControlLayout& layout) {
+  return {.tensor = control,
+          .lengths = static_cast<int32_t>(layout.lengths),
+          .self_masks = static_cast<int32_t>(layout.decoder_masks),
+          .cross_masks = static_cast<int32_t>(layout.cross_masks)};
+}
+
+/// The vocabulary product, in f32 whatever the activations are: what is chosen hangs on small
+/// differences.
+Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x) {
+  const Tensor wide = x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
+  return output(builder, wide);  // (..., vocabulary)
+}
+
+/// The leading corner of `values`, an array of extents `from`, with extents `to`.
+std::vector<double> crop(std::span<const float> values, std::span<const uint64_t> from,
+                         std::span<const uint64_t> to) {
+  if (from.empty()) return {values[0]};
+  uint64_t stride = 1;
+  for (uint64_t extent : from.subspan(1)) stride *= extent;
+  std::vector<double> result;
+  for (uint64_t i = 0; i < to[0]; ++i) {
+    if (from.size() == 1) {
+      result.push_back(values[i]);
+      continue;
+    }
+    const std::vector<double> part =
+        crop(values.subspan(i * stride, stride), from.subspan(1), to.subspan(1));
+    result.insert(result.end(), part.begin(), part.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+/// The two programs of a search, and what stands between them and between steps.
+struct EncoderDecoder::Search {
+  SearchShape shape;
+  ControlLayout layout;
+  BeamStateLayout beam;
+  Buffer control, progress;
+  /// Where scores are normalized over the ids that the rules leave: the network's output bias, with
+  /// kBannedLogit at banned ids. Masking afterwards would leave their share in the sum.
+  Buffer output_bias;
+  std::vector<float> output_bias_values;
+  std::vector<Buffer> memories;  // per decoder layer: (batch, source, heads * (d_k + d_v))
+  std::vector<Buffer> caches;  // per decoder layer: (batch * beams, capacity, heads * (d_k + d_v))
+  std::optional<Program> encode, step;
+
+  Search(Device& device, const EncoderDecoderNetwork& network, const SearchShape& wanted);
+  void write_output_bias(Device& device, std::span<const uint32_t> banned);
+
+ private:
+  Program build_encode(Device& device, const EncoderDecoderNetwork& network,
+                       const Tensor& control_tensor, std::span<const Tensor> memory_tensors) const;
+  Program build_step(Device& device, const EncoderDecoderNetwork& network,
+                     const Tensor& control_tensor, std::span<const Tensor> memory_tensors,
+                     std::span<const Tensor> cache_tensors) const;
+};
+
+EncoderDecoder::Search::Search(Device& device, const EncoderDecoderNetwork& network,
+                               const SearchShape& wanted)
+    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
+  beam =
+      plan_beam_state(layout.end, shape.batch, shape.beams, shape.capacity, shape.banned_capacity);
+  const uint64_t words = uint64_t{layout.end} + beam.words;
+  control = device.memory().allocate(words * sizeof(uint32_t), MemoryUse::kDevice);
+  progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUse::kHost);
+  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
+  if (shape.masked_output) {
+    const uint64_t bytes = uint64_t{network.target_vocabulary} * sizeof(float);
+    output_bias = device.memory().allocate(bytes, MemoryUse::kDevice);
+    output_bias_values.assign(network.target_vocabulary, 0.0f);
+    if (network.output.bias) {
+      BufferView bias = network.output.bias->view;
+      bias.size = bytes;
+      output_bias_values = download_as<float>(device, bias);
+    }
+  }
+
+  std::vector<Tensor> memory_tensors, cache_tensors;
+  const auto add = [&](std::vector<Buffer>& buffers, std::vector<Tensor>& tensors, Shape extents) {
+    buffers.push_back(device.memory().allocate(extents.elements() * size_of(network.activations),
+                                               MemoryUse::kDevice));
+    tensors.push_back(buffers.back().tensor(extents, network.activations));
+  };
+  for (const DecoderLayer& layer : network.decoder.layers) {
+    add(memories, memory_tensors,
+        {shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()});
+    add(caches, cache_tensors,
+        {uint64_t{shape.batch} * shape.beams, shape.capacity,
+         layer.self_attention.sizes.memory_columns()});
+  }
+  encode = build_encode(device, network, control_tensor, memory_tensors);
+  step = build_step(device, network, control_tensor, memory_tensors, cache_tensors);
+}
+
+void EncoderDecoder::Search::write_output_bias(Device& device, std::span<const uint32_t> banned) {
+  if (!shape.masked_output) return;
+  std::vector<float> values = output_bias_values;
+  for (uint32_t id : banned) values[id] = kBannedLogit;
+  BufferView to = output_bias.view();
+  to.size = values.size() * sizeof(float);
+  upload(device, to, std::as_bytes(std::span(values)));
+}
+
+Program EncoderDecoder::Search::build_encode(Device& device, const EncoderDecoderNetwork& network,
+                                             const Tensor& control_tensor,
+                                             std::span<const Tensor> memory_tensors) const {
+  ProgramBuilder builder(device, "encode");
+  const TokenInput tokens = {.control = control_tensor,
+                             .tokens = layout.source,
+                             .rows = shape.batch,
+                             .length = shape.source_length,
+                             .type = network.activations};
+  const Tensor encoded = [&] {
+    const auto scope = builder.scope("encoder");
+    return network.encoder(builder, tokens, encoder_control(control_tensor, layout));
+  }();
+  const auto scope = builder.layer("memory");
+  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
+    const auto name = builder.scope(fmt::format("layers.{}", i));
+    network.decoder.layers[i].cross_attention.project(builder, encoded, memory_tensors[i]);
+  }
+  return builder.build();
+}
+
+Program EncoderDecoder::Search::build_step(Device& device, const EncoderDecoderNetwork& network,
+                                           const Tensor& control_tensor,
+                                           std::span<const Tensor> memory_tensors,
+                                           std::span<const Tensor> cache_tensors) const {
+  const uint32_t rows = shape.batch * shape.beams;
+  ProgramBuilder builder(device, "decode step");
+  const auto scope = builder.scope("decoder");
+  const TokenInput tokens = {.control = control_tensor,
+                             .tokens = beam.tokens,
+                             .rows = rows,
+                             .length = 1,
+                             .first_position = static_cast<int32_t>(beam.position),
+                             .type = network.activations};
+  const Decoder::Step state = {
+      .position = static_cast<int32_t>(beam.position),
+      .ancestry = shape.beams > 1 ? static_cast<int32_t>(beam.ancestry) : -1,
+      .rows_per_memory = shape.beams,
+      .caches = cache_tensors};
+  const Tensor x = network.decoder.step(builder, tokens, memory_tensors,
+                                        decoder_control(control_tensor, layout), state);
+
+  const auto choice = builder.layer("choice");
+  Linear output = network.output;
+  if (shape.masked_output)
+    output.bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
+  const Tensor logits = logits_of(builder, output, x).reshaped({rows, network.target_vocabulary});
+  const Tensor candidates =
+      top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
+            control_tensor, beam.rules());
+  beam_step(builder, candidates, control_tensor, beam, progress.tensor({2}, DataType::kU32));
+  return builder.build();
+}
+
+/// A whole pass: encoder and decoder in one program, everything asked for kept.
+struct EncoderDecoder::Pass {
+  PassShape shape;
+  ControlLayout layout;
+  uint32_t target = 0, words = 0;  // word of the target ids; words in all
+  Buffer control;
+  Trace trace;
+  std::optional<Program> program;
+
+  Pass(Device& device, const EncoderDecoderNetwork& network, const PassShape& wanted);
+};
+
+EncoderDecoder::Pass::Pass(Device& device, const EncoderDecoderNetwork& network,
+                           const PassShape& wanted)
+    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
+  target = layout.end;
+  words = target + shape.batch * shape.target_length;
+  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
+  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
+  trace.hidden_states = shape.hidden_states;
+  trace.attentions = shape.attentions;
+
+  ProgramBuilder builder(device, "forward");
+  TokenInput tokens = {.control = control_tensor,
+                       .tokens = layout.source,
+                       .rows = shape.batch,
+                       .length = shape.source_length,
+                       .type = network.activations};
+  const Tensor encoded = [&] {
+    const auto scope = builder.scope("encoder");
+    const Tensor x =
+        network.encoder(builder, tokens, encoder_control(control_tensor, layout), &trace);
+    trace.keep(builder, "last_hidden_state", x);
+    return x;
+  }();
+
+  const auto scope = builder.scope("decoder");
+  std::vector<Tensor> memories;
+  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
+    const auto name = builder.scope(fmt::format("memory.{}", i));
+    memories.push_back(network.decoder.layers[i].cross_attention.project(builder, encoded));
+  }
+  tokens.tokens = target;
+  tokens.length = shape.target_length;
+  const Tensor x =
+      network.decoder(builder, tokens, memories, decoder_control(control_tensor, layout), &trace);
+  if (shape.logits) {
+    const auto name = builder.layer("output");
+    trace.keep(builder, "logits", logits_of(builder, network.output, x));
+  }
+  program = builder.build();
+}
+
+EncoderDecoder::EncoderDecoder(Device& device, EncoderDecoderNetwork network, uint64_t memory_limit)
+    : device_(device), network_(std::move(network)), memory_limit_(memory_limit) {}
+
+EncoderDecoder::~EncoderDecoder() = default;
+
+EncoderDecoder::SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
+                                                         const GenerationSettings& settings) const {
+  const uint32_t banned = static_cast<uint32_t>(settings.banned.size());
+  return {.batch = round_up_batch(items),
+          .source_length = std::min(round_up(source_length, kLengthStep), network_.max_positions),
+          .beams = settings.beams,
+          .capacity = round_up(settings.max_new_tokens + 1, kCapacityStep),
+          .banned_capacity = round_up(std::max(banned, 1u), kBannedStep),
+          .masked_output = settings.renormalize && banned > 0};
+}
+
+uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
+  const uint64_t element = size_of(network_.activations);
+  const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
+  const uint64_t rows = uint64_t{shape.batch} * shape.beams;
+  uint64_t bytes = 0;
+  uint64_t widest_heads = 0;
+  for (const DecoderLayer& layer : network_.decoder.layers) {
+    const HeadSizes& self = layer.self_attention.sizes;
+    bytes += tokens * layer.cross_attention.sizes.memory_columns() * element;
+    bytes += rows * shape.capacity * self.memory_columns() * element;
+    widest_heads = std::max<uint64_t>(widest_heads, self.key_columns() + self.memory_columns());
+  }
+  // Activations alive at one time: the residual stream and a sublayer's result, and between them
+  // either the heads with their context or the hidden layer of the feed-forward network.
+  const uint64_t live = 2 * uint64_t{network_.width} +
+                        std::max<uint64_t>(widest_heads + network_.width, network_.widest_hidden);
+  bytes += (tokens + rows) * live * element;
+  bytes += rows * network_.target_vocabulary * sizeof(float);
+  const ControlLayout control = plan_control(network_, shape.batch, shape.source_length);
+  bytes += (control.end + rows * (3 * shape.capacity + 8)) * sizeof(uint32_t);
+  return bytes;
+}
+
+/// Bytes of the largest tensor that kernels bind whole.
+uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
+  const uint64_t element = size_of(network_.activations);
+  const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
+  const uint64_t rows = uint64_t{shape.batch} * shape.beams;
+  const HeadSizes& self = network_.decoder.layers.front().self_attention.sizes;
+  const HeadSizes& cross = network_.decoder.layers.front().cross_attention.sizes;
+  const ControlLayout control = plan_control(network_, shape.batch, shape.source_length);
+  return std::max(
+      {tokens * std::max(self.key_columns() + self.memory_columns(), network_.widest_hidden) *
+           element,
+       tokens * cross.memory_columns() * element,
+       rows * shape.capacity * self.memory_columns() * element,
+       rows * network_.target_vocabulary * sizeof(float),
+       (control.end + rows * (3 * shape.capacity + 8)) * sizeof(uint32_t)});
+}
+
+uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
+  const uint64_t range = device_.capabilities().max_storage_range;
+  const uint64_t available = device_.memory().available();
+  const uint64_t memory = memory_limit_ > 0 ? std::min(memory_limit_, available) : available;
+  constexpr uint32_t kMost = 1024;
+  uint32_t best = 1;
+  // Half of the memory: the programs of another shape may still be there.
+  for (uint32_t items = 1; items <= kMost; ++items) {
+    const SearchShape shape = search_shape(items, source_length, settings);
+    if (widest_binding(shape) > range || search_bytes(shape) > memory / 2) break;
+    best = items;
+  }
+  return best;
+}
+
+EncoderDecoder::Search& EncoderDecoder::search(const SearchShape& shape) {
+  const auto found = std::find_if(searches_.begin(), searches_.end(),
+                                  [&](const auto& entry) { return entry->shape == shape; });
+  if (found != searches_.end()) {
+    searches_.splice(searches_.begin(), searches_, found);
+    return *searches_.front();
+  }
+  const uint64_t bytes = search_bytes(shape);
+  while (!searches_.empty() &&
+         (searches_.size() >= kSearchesKept || bytes > device_.memory().available()))
+    searches_.pop_back();
+  require_memory(device_, bytes, memory_limit_,
+                 fmt::format("a batch of {} x {} tokens with {} beams", shape.batch,
+                             shape.source_length, shape.beams));
+  searches_.push_front(std::make_unique<Search>(device_, network_, shape));
+  return *searches_.front();
+}
+
+EncoderDecoder::Pass& EncoderDecoder::pass(const PassShape& shape) {
+  const auto found = std::find_if(passes_.begin(), passes_.end(),
+                                  [&](const auto& entry) { return entry->shape == shape; });
+  if (found != passes_.end()) {
+    passes_.splice(passes_.begin(), passes_, found);
+    return *passes_.front();
+  }
+  if (passes_.size() >= kPassesKept) passes_.pop_back();
+  passes_.push_front(std::make_unique<Pass>(device_, network_, shape));
+  return *passes_.front();
+}
+
+GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint32_t pad) {
+  using Clock = std::chrono::steady_clock;
+  const uint32_t items = static_cast<uint32_t>(request.sources.size());
+  size_t longest = 0;
+  for (const std::vector<uint32_t>& source : request.sources)
+    longest = std::max(longest, source.size());
+  const SearchShape shape = search_shape(items, static_cast<uint32_t>(longest), request.settings);
+
+  GenerationResult result;
+  result.predicted_bytes = search_bytes(shape);
+  const auto prepared = Clock::now();
+  Search& programs = search(shape);
+  result.prepare_seconds = seconds_since(prepared);
+
+  std::vector<uint32_t> control(programs.layout.end);
+  for (uint32_t row = 0; row < shape.batch; ++row) {
+    uint32_t* ids = &control[programs.layout.source + row * shape.source_length];
+    std::fill_n(ids, shape.source_length, pad);
+    if (row < items) std::copy(request.sources[row].begin(), request.sources[row].end(), ids);
+    control[programs.layout.lengths + row] =
+        row < items ? static_cast<uint32_t>(request.sources[row].size()) : 0;
+  }
+  write_control(control, programs.layout, request.head_factors);
+  const std::vector<uint32_t> state = initial_state(programs.beam, request.settings, items);
+  control.insert(control.end(), state.begin(), state.end());
+  programs.write_output_bias(device_, request.settings.banned);
+  upload(device_, programs.control.view(), std::as_bytes(std::span(control)));
+
+  const auto start = Clock::now();
+  Ticket encoded = 0;
+  if (device_.profiler()) {
+    programs.encode->run();  // its times are read when it is waited for
+  } else {
+    encoded = programs.encode->submit();
+  }
+  const StepLoopResult loop = run_steps(device_, *programs.step, programs.progress.view(),
+                                        {.most_steps = request.settings.max_new_tokens,
+                                         .in_flight = steps_in_flight(device_),
+                                         .cancel = request.cancel,
+                                         .on_first_submitted =
+                                             [&] {
+                                               device_.wait(encoded);
+                                               result.encode_seconds = seconds_since(start);
+                                             },
+                                         .on_first_step = request.on_first_token});
+  result.decode_seconds = seconds_since(start) - result.encode_seconds;
+  result.steps = loop.steps;
+  result.cancelled = loop.cancelled;
+  if (loop.cancelled) return result;
+
+  control = download_as<uint32_t>(device_, programs.control.view());
+  const std::span<const uint32_t> words = std::span(control).subspan(programs.layout.end);
+  for (uint32_t item = 0; item < items; ++item) {
+    std::vector<Hypothesis> found = finished_hypotheses(programs.beam, words, item);
+    if (found.size() > request.settings.n_best) found.resize(request.settings.n_best);
+    result.items.push_back(std::move(found));
+  }
+  return result;
+}
+
+ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
+  const uint32_t rows = request.source.rows;
+  const auto padded = [&](uint32_t length) {
+    return std::min(round_up(length, kLengthStep), network_.max_positions);
+  };
+  const PassShape shape = {.batch = rows,
+                           .source_length = padded(request.source.length),
+                           .target_length = padded(request.target.length),
+                           .logits = request.logits,
+                           .hidden_states = request.hidden_states,
+                           .attentions = request.attentions};
+  Pass& program = pass(shape);
+
+  std::vector<uint32_t> control(program.words, 0);
+  const auto write_rows = [&](const PaddedIds& from, uint32_t to, uint32_t length) {
+    for (uint32_t row = 0; row < rows; ++row)
+      std::copy_n(from.ids.begin() + row * from.length, from.length,
+                  control.begin() + to + row * length);
+  };
+  write_rows(request.source, program.layout.source, shape.source_length);
+  write_rows(request.target, program.target, shape.target_length);
+  std::copy(request.source.lengths.begin(), request.source.lengths.end(),
+            control.begin() + program.layout.lengths);
+  write_control(control, program.layout, request.head_factors);
+  upload(device_, program.control.view(), std::as_bytes(std::span(control)));
+  program.program->run();
+
+  ForwardResult result;
+  /// Appends a kept tensor, cut to `extents`, to the array of that name.
+  const auto read = [&](const std::string& output, const std::string& kept,
+                        std::vector<uint64_t> extents, bool stacked) {
+    const Tensor& tensor = program.trace.at(kept);
+    std::vector<uint64_t> from;
+    for (size_t i = 0; i < tensor.shape.rank(); ++i)
+      from.push_back(tensor.shape[static_cast<int>(i)]);
+    const std::vector<float> values = download_as<float>(device_, program.program->view(tensor));
+    const std::vector<double> part = crop(values, from, extents);
+    NamedArray& array = result[output];
+    array.values.insert(array.values.end(), part.begin(), part.end());
+    if (stacked) {
+      const uint64_t layers = array.shape.empty() ? 1 : array.shape[0] + 1;
+      extents.insert(extents.begin(), layers);
+    }
+    array.shape = extents;
+  };
+  const uint64_t batch = rows, source = request.source.length, target = request.target.length;
+  const uint64_t width = network_.width;
+  const auto read_stack = [&](const char* stack, size_t layers, uint64_t length, uint64_t heads) {
+    if (request.hidden_states) {
+      const std::string name = fmt::format("{}_hidden_states", stack);
+      read(name, fmt::format("{}.embedding.output", stack), {batch, length, width}, true);
+      for (size_t i = 0; i < layers; ++i)
+        read(name, fmt::format("{}.layers.{}.output", stack, i), {batch, length, width}, true);
+    }
+    if (!request.attentions) return;
+    for (size_t i = 0; i < layers; ++i)
+      read(fmt::format("{}_attentions", stack),
+           fmt::format("{}.layers.{}.self_attn.probabilities", stack, i),
+           {batch, heads, length, length}, true);
+  };
+  read("encoder_last_hidden_state", "encoder.last_hidden_state", {batch, source, width}, false);
+  read_stack("encoder", network_.encoder.layers.size(), source, network_.encoder_heads());
+  read_stack("decoder", network_.decoder.layers.size(), target, network_.decoder_heads());
+  if (request.attentions) {
+    for (size_t i = 0; i < network_.decoder.layers.size(); ++i)
+      read("cross_attentions", fmt::format("decoder.layers.{}.cross_attn.probabilities", i),
+           {batch, network_.decoder_heads(), target, source}, true);
+  }
+  if (request.logits)
+    read("logits", "decoder.output.logits", {batch, target, network_.target_vocabulary}, false);
+  return result;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,252 @@
+#include "models/translator.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "models/batching.h"
+#include "models/registry.h"
+#include "models/tokenizer.h"
+
+namespace mulciber {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Adds the time of a scope to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += seconds_since(start_); }
+
+ private:
+  double& seconds_;
+  Clock::time_point start_ = Clock::now();
+};
+
+std::vector<uint32_t> unsigned_ids(std::span<const int32_t> ids) {
+  return {ids.begin(), ids.end()};
+}
+std::vector<int32_t> signed_ids(std::span<const uint32_t> ids) {
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
+  std::vector<std::string> result;
+  for (uint32_t id : ids) result.emplace_back(tokenizer.piece(static_cast<int32_t>(id)));
+  return result;
+}
+
+std::unique_ptr<SequenceToSequenceModel> open_translation_model(Device& device,
+                                                                const Checkpoint& checkpoint,
+                                                                const LoadOptions& options) {
+  std::unique_ptr<Model> model =
+      open_model(device, checkpoint,
+                 {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+                  .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                  .memory_limit = options.memory_limit});
+  auto* translating = dynamic_cast<SequenceToSequenceModel*>(model.get());
+  if (!translating)
+    throw ModelError(checkpoint.path().string(),
+                     fmt::format("is a {} model, which does not translate", model->family()),
+                     "give an encoder-decoder model");
+  model.release();
+  return std::unique_ptr<SequenceToSequenceModel>(translating);
+}
+
+GenerationSettings settings_of(const SequenceToSequenceModel& model,
+                               const TranslateOptions& options) {
+  GenerationSettings settings =
+      generation_settings(model.generation_config(), model.max_target_positions());
+  if (options.beams) settings.beams = *options.beams;
+  if (options.length_penalty) settings.length_penalty = *options.length_penalty;
+  if (options.early_stopping)
+    settings.early_stopping =
+        *options.early_stopping ? EarlyStopping::kEarly : EarlyStopping::kHeuristic;
+  if (options.max_new_tokens) settings.max_new_tokens = *options.max_new_tokens;
+  settings.n_best = options.n_best;
+  settings.banned.insert(settings.banned.end(), options.banned_tokens.begin(),
+                         options.banned_tokens.end());
+  check_settings(settings, model.vocabulary(), model.max_target_positions());
+  return settings;
+}
+
+}  // namespace
+
+struct Translator::Impl {
+  std::shared_ptr<Device> device;
+  std::unique_ptr<SequenceToSequenceModel> model;
+  TokenizerPair tokenizers;
+  TranslateStatistics statistics;
+
+  std::vector<std::vector<uint32_t>> tokenize(std::span<const std::string> texts,
+                                              std::vector<Translation>& results);
+  void finish(Translation& result, const std::vector<Hypothesis>& found);
+  AttentionMaps attention(const Translation& result, uint32_t start, const HeadMasks& masks);
+};
+
+/// Source ids of every text; those of a text without tokens are empty.
+std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const std::string> texts,
+                                                              std::vector<Translation>& results) {
+  const Stopwatch watch(statistics.tokenize_seconds);
+  std::vector<std::vector<uint32_t>> sources(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<int32_t> bare =
+        tokenizers.source->encode(texts[i], {.add_special = false, .parse_special = false});
+    if (bare.empty()) {
+      results[i].complete = true;
+      continue;
+    }
+    sources[i] = unsigned_ids(tokenizers.source->encode(texts[i], {.parse_special = false}));
+    if (sources[i].size() > model->max_source_tokens())
+      throw ModelError(fmt::format("text {} of {}", i + 1, texts.size()),
+                       fmt::format("has {} tokens, the model takes at most {}", sources[i].size(),
+                                   model->max_source_tokens()),
+                       "split it into sentences");
+    results[i].source_ids = sources[i];
+    results[i].source_tokens = pieces(*tokenizers.source, sources[i]);
+    statistics.source_tokens += sources[i].size();
+  }
+  return sources;
+}
+
+void Translator::Impl::finish(Translation& result, const std::vector<Hypothesis>& found) {
+  const Stopwatch watch(statistics.tokenize_seconds);
+  for (const Hypothesis& sequence : found)
+    result.alternatives.push_back({.text = tokenizers.target->decode(signed_ids(sequence.ids)),
+                                   .score = sequence.score,
+                                   .ids = sequence.ids,
+                                   .tokens = pieces(*tokenizers.target, sequence.ids)});
+  result.complete = true;
+  if (found.empty()) return;
+  const Alternative& best = result.alternatives.front();
+  result.text = best.text;
+  result.score = best.score;
+  result.ids = best.ids;
+  result.tokens = best.tokens;
+  statistics.target_tokens += best.ids.size();
+}
+
+AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t start,
+                                          const HeadMasks& masks) {
+  const Stopwatch watch(statistics.attention_seconds);
+  const SequenceToSequenceModel::Extents extents = model->extents();
+  AttentionMaps maps = {.encoder_layers = extents.encoder_layers,
+                        .encoder_heads = extents.encoder_heads,
+                        .decoder_layers = extents.decoder_layers,
+                        .decoder_heads = extents.decoder_heads,
+                        .source_length = static_cast<uint32_t>(result.source_ids.size()),
+                        .target_length = static_cast<uint32_t>(result.ids.size())};
+  if (result.ids.empty()) return maps;
+  // Step t was fed the start token and the tokens before t.
+  std::vector<uint32_t> fed = {start};
+  fed.insert(fed.end(), result.ids.begin(), result.ids.end() - 1);
+  SequenceAttention attention =
+      model->attention(result.source_ids, fed, {masks.encoder, masks.decoder, masks.cross});
+  maps.encoder = std::move(attention.encoder);
+  maps.decoder = std::move(attention.decoder);
+  maps.cross = std::move(attention.cross);
+  return maps;
+}
+
+Translator::Translator(std::shared_ptr<Device> device, const std::string& folder,
+                       const LoadOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  const Stopwatch watch(impl_->statistics.load_seconds);
+  if (!device)
+    throw DeviceError(DeviceError::Kind::kUnavailable, "Translator", "was given no device", "");
+  impl_->device = std::move(device);
+  const Checkpoint checkpoint(folder);
+  impl_->tokenizers = load_tokenizer_pair(checkpoint.folder(), checkpoint.model_type());
+  impl_->model = open_translation_model(*impl_->device, checkpoint, options);
+  impl_->statistics.weight_bytes = impl_->model->weight_bytes();
+}
+
+Translator::~Translator() = default;
+Translator::Translator(Translator&&) noexcept = default;
+Translator& Translator::operator=(Translator&&) noexcept = default;
+
+std::vector<Translation> Translator::translate(std::span<const std::string> texts,
+                                               const TranslateOptions& options) {
+  SequenceToSequenceModel& model = *impl_->model;
+  TranslateStatistics& statistics = impl_->statistics;
+  statistics = {.texts = texts.size(),
+                .load_seconds = statistics.load_seconds,
+                .weight_bytes = statistics.weight_bytes,
+                .predicted_device_bytes = statistics.weight_bytes};
+  const auto start = Clock::now();
+  const Stopwatch watch(statistics.total_seconds);
+
+  const GenerationSettings settings = settings_of(model, options);
+  std::vector<Translation> results(texts.size());
+  const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results);
+
+  std::vector<size_t> indices;  // of the texts that need the device
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].empty()) continue;
+    indices.push_back(i);
+    lengths.push_back(static_cast<uint32_t>(sources[i].size()));
+  }
+  size_t done = texts.size() - indices.size();
+  const BatchBounds bounds = {
+      .tokens = options.batch_tokens,
+      .sequences = options.batch_sentences,
+      .limit = [&](uint32_t length) { return model.batch_limit(length, settings); }};
+  for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+    if (options.cancel && options.cancel->load()) break;
+    std::vector<std::vector<uint32_t>> batch_sources;
+    for (size_t index : batch) batch_sources.push_back(sources[indices[index]]);
+
+    const HeadMasks& masks = options.head_masks;
+    const GenerationResult found =
+        model.generate({.sources = batch_sources,
+                        .settings = settings,
+                        .head_factors = {masks.encoder, masks.decoder, masks.cross},
+                        .cancel = options.cancel,
+                        .on_first_token = [&] {
+                          if (statistics.first_token_seconds == 0)
+                            statistics.first_token_seconds = seconds_since(start);
+                        }});
+    statistics.batches += 1;
+    statistics.decoder_steps += found.steps;
+    statistics.prepare_seconds += found.prepare_seconds;
+    statistics.encode_seconds += found.encode_seconds;
+    statistics.decode_seconds += found.decode_seconds;
+    statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,
+                                                 statistics.weight_bytes + found.predicted_bytes);
+    if (found.cancelled) break;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      Translation& result = results[indices[batch[i]]];
+      impl_->finish(result, found.items[i]);
+      if (options.attention) result.attention = impl_->attention(result, settings.start, masks);
+    }
+    done += batch.size();
+    if (options.progress) options.progress(done, texts.size());
+  }
+  statistics.peak_device_bytes = impl_->device->memory().peak();
+  return results;
+}
+
+Translation Translator::translate(const std::string& text, const TranslateOptions& options) {
+  return std::move(translate(std::span(&text, 1), options).front());
+}
+
+const TranslateStatistics& Translator::statistics() const {
+  return impl_->statistics;
+}
+
+uint32_t Translator::max_source_tokens() const {
+  return impl_->model->max_source_tokens();
+}
+
+const std::shared_ptr<Device>& Translator::device() const {
+  return impl_->device;
+}
+
+}  // namespace mulciber

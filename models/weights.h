@@ -1,0 +1,80 @@
+// From the tensors of a checkpoint to the weights of a model on the device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/checkpoint.h"
+#include "runtime/device.h"
+#include "runtime/tensor.h"
+
+namespace mulciber {
+
+enum class WeightRole {
+  kMatrix,  // keeps the precision of the file: f16, or f32 (bf16 is widened)
+  kVector,  // norms and biases: f32
+};
+
+/// Storage of matrices on the device.
+enum class MatrixStorage { kAsInFile, kF16 };
+
+/// One tensor of the file. Its elements are those of `shape`, whatever leading 1s the file adds.
+struct WeightSource {
+  std::vector<std::string> names;  // what files call it; the first one present is read
+  Shape shape;
+};
+
+/// One weight of a model: its sources, one after the other, rows below rows.
+struct WeightSpec {
+  std::string name;
+  WeightRole role;
+  Shape shape;
+  std::vector<WeightSource> sources;
+};
+
+/// Every weight of a model, once: what the loader checks, predicts and uploads.
+using WeightTable = std::vector<WeightSpec>;
+
+/// Bytes the weights take on the device, each rounded up as the allocator does.
+/// Throws ModelError naming a tensor that is missing or whose shape is not the configuration's.
+uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
+                      const std::string& family, MatrixStorage storage);
+
+/// The weights of a model in device memory. Nothing of them stays on the host.
+class Weights {
+ public:
+  /// Reads the mapped files piece by piece through a bounded staging ring.
+  /// family: for messages ("marian"). Throws as weight_bytes(), and DeviceError.
+  Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
+          const std::string& family, MatrixStorage storage);
+
+  /// Adds a weight that is computed and not read.
+  void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);
+
+  /// Throws ShapeError when the table has no weight of that name.
+  const Tensor& operator[](const std::string& name) const;
+  bool has(const std::string& name) const { return tensors_.count(name) > 0; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<Buffer> buffers_;
+  std::map<std::string, Tensor> tensors_;
+  uint64_t bytes_ = 0;
+};
+
+/// Throws DeviceError kOutOfMemory when `bytes` (of `what`, for the message) are above `limit`, or
+/// above what the device has available where limit is 0.
+void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::string& what);
+
+/// One value of a checkpoint tensor's type, widened. Types: F64, F32, F16, BF16 and integers.
+/// Throws ModelError for other types.
+std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count);
+
+/// Half precision, nearest even; values out of range become infinite.
+uint16_t float_to_half(float value);
+float half_to_float(uint16_t bits);
+
+}  // namespace mulciber
