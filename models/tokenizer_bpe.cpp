@@ -28,7 +28,8 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
     const std::string& prefix = options_.continuing_prefix;
     const std::string tail =
         !prefix.empty() && right.starts_with(prefix) ? right.substr(prefix.size()) : right;
-    merges_[key(find(left), find(right))] = {static_cast<std::int32_t>(rank), find(left + tail)};
+    const std::uint64_t pair = key(find(left), find(right));
+    merges_[pair] = {static_cast<std::int32_t>(rank), find(left + tail)};
   }
 }
 

@@ -77,14 +77,14 @@ std::string strip(std::string text, bool left, bool right) {
 std::string bert_clean(std::string_view text) {
   std::string out;
   for_each_character(text, [&](std::int32_t c, std::string_view bytes) {
-    if (c == '\t' || c == '\n' || c == '\r' || is_white_space(c)) {
-      out += ' ';
-      return;
-    }
     const auto category = utf8proc_category(c);
     const bool control = category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
                          category == UTF8PROC_CATEGORY_CO || category == UTF8PROC_CATEGORY_CS;
-    if (c != 0 && c != 0xFFFD && !control) out += bytes;
+    if (c == '\t' || c == '\n' || c == '\r' || (!control && is_white_space(c))) {
+      out += ' ';
+    } else if (c != 0xFFFD && !control) {
+      out += bytes;
+    }
   });
   return out;
 }

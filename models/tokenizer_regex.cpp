@@ -70,8 +70,7 @@ std::vector<TextRange> Regex::find_all(std::string_view text) const {
                        "the tokenizer's pattern is not fit for this text");
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data.get());
     const std::size_t begin = range[0], end = range[1];
-    // \K inside a lookaround can put the start outside the rest of the text or behind the end; such
-    // a match counts as empty.
+    // Empty matches split nothing; stepping over a character keeps them from matching forever.
     if (begin >= at && end > begin) {
       matches.emplace_back(begin, end);
       at = end;
