@@ -17,7 +17,7 @@
 
 #include "mulciber/error.h"
 
-namespace mulciber {
+namespace mulciber::apps {
 
 extern const char* const kAttentionPage;  // attention_page_template.cpp
 
@@ -35,7 +35,7 @@ std::string json_texts(const std::vector<std::string>& texts) {
 }
 
 // Everything of a sentence but the weights, as members without the braces.
-std::string json_members(const AttentionMaps& maps) {
+std::string json_members(const SentenceMaps& maps) {
   return fmt::format(R"("model":{},"device":{},"source":{{"text":{},"tokens":{}}},)"
                      R"("target":{{"text":{},"tokens":{},"decoder_input":{}}})",
                      json_text(maps.model), json_text(maps.device), json_text(maps.source_text),
@@ -43,13 +43,13 @@ std::string json_members(const AttentionMaps& maps) {
                      json_texts(maps.target_tokens), json_texts(maps.decoder_input_tokens));
 }
 
-std::string kind_members(const AttentionMaps::Kind& kind) {
+std::string kind_members(const SentenceMaps::Kind& kind) {
   return fmt::format(R"("kind":{},"layers":{},"heads":{},"queries":{},"keys":{})",
                      json_text(kind.name), kind.layers, kind.heads, kind.queries, kind.keys);
 }
 
 // Nested arrays [layer][head][query][key].
-void append_weights(std::string& out, const AttentionMaps::Kind& kind) {
+void append_weights(std::string& out, const SentenceMaps::Kind& kind) {
   const std::size_t extents[] = {kind.heads * kind.queries * kind.keys, kind.queries * kind.keys,
                                  kind.keys};
   out += '[';
@@ -123,9 +123,9 @@ void check_size(const std::string& where, const char* what, std::size_t have, st
   throw ShapeError(where, fmt::format("{} {}, but there are {} {}", have, what, want, of), "");
 }
 
-void check_sentences(const std::vector<AttentionMaps>& sentences) {
+void check_sentences(const std::vector<SentenceMaps>& sentences) {
   if (sentences.empty()) throw ShapeError("attention maps", "there is no sentence to show", "");
-  for (const AttentionMaps& maps : sentences) check_attention(maps);
+  for (const SentenceMaps& maps : sentences) check_attention(maps);
 }
 
 [[noreturn]] void fail_to_write(const std::filesystem::path& path, int reason) {
@@ -173,11 +173,11 @@ void write_whole(const std::filesystem::path& path, const std::string& content) 
 
 }  // namespace
 
-void check_attention(const AttentionMaps& maps) {
+void check_attention(const SentenceMaps& maps) {
   if (maps.kinds.empty())
     throw ShapeError("attention maps", "the model recorded no attention weights", "");
   std::set<std::string> seen;
-  for (const AttentionMaps::Kind& kind : maps.kinds) {
+  for (const SentenceMaps::Kind& kind : maps.kinds) {
     const std::string where = fmt::format("attention maps, kind \"{}\"", kind.name);
     if (kind.name != "encoder" && kind.name != "decoder" && kind.name != "cross")
       throw ShapeError(where, "is none of encoder, decoder and cross", "");
@@ -209,20 +209,20 @@ void check_attention(const AttentionMaps& maps) {
   }
 }
 
-std::string to_json(const AttentionMaps& maps) {
-  return to_json(std::vector<AttentionMaps>{maps});
+std::string to_json(const SentenceMaps& maps) {
+  return to_json(std::vector<SentenceMaps>{maps});
 }
 
-std::string to_json(const std::vector<AttentionMaps>& sentences) {
+std::string to_json(const std::vector<SentenceMaps>& sentences) {
   check_sentences(sentences);
   std::string out = R"({"schema":"mulciber.attention","version":1,"sentences":[)";
   const char* between_sentences = "\n";
-  for (const AttentionMaps& maps : sentences) {
+  for (const SentenceMaps& maps : sentences) {
     out += between_sentences;
     out += '{';
     out += json_members(maps) + R"(,"attention":[)";
     const char* between_kinds = "\n";
-    for (const AttentionMaps::Kind& kind : maps.kinds) {
+    for (const SentenceMaps::Kind& kind : maps.kinds) {
       out += between_kinds;
       out += '{';
       out += kind_members(kind) + R"(,"weights":)";
@@ -236,19 +236,19 @@ std::string to_json(const std::vector<AttentionMaps>& sentences) {
   return out + "]}\n";
 }
 
-std::string to_html(const AttentionMaps& maps) {
-  return to_html(std::vector<AttentionMaps>{maps});
+std::string to_html(const SentenceMaps& maps) {
+  return to_html(std::vector<SentenceMaps>{maps});
 }
 
-std::string to_html(const std::vector<AttentionMaps>& sentences) {
+std::string to_html(const std::vector<SentenceMaps>& sentences) {
   check_sentences(sentences);
   std::string data = "[";
-  for (const AttentionMaps& maps : sentences) {
+  for (const SentenceMaps& maps : sentences) {
     if (data.size() > 1) data += ",\n";
     data += '{';
     data += json_members(maps) + R"(,"attention":[)";
     const char* between_kinds = "";
-    for (const AttentionMaps::Kind& kind : maps.kinds) {
+    for (const SentenceMaps::Kind& kind : maps.kinds) {
       data += between_kinds;
       data += '{';
       data += kind_members(kind) + R"(,"packed":")" + pack_weights(kind.weights) + "\"}";
@@ -279,7 +279,7 @@ AttentionFormat attention_format(const std::filesystem::path& path) {
 }
 
 std::vector<std::filesystem::path> write_attention(const std::filesystem::path& path,
-                                                   const std::vector<AttentionMaps>& sentences,
+                                                   const std::vector<SentenceMaps>& sentences,
                                                    const SvgOptions& svg) {
   const AttentionFormat format = attention_format(path);
   check_sentences(sentences);
@@ -306,4 +306,4 @@ std::vector<std::filesystem::path> write_attention(const std::filesystem::path& 
   return written;
 }
 
-}  // namespace mulciber
+}  // namespace mulciber::apps

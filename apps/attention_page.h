@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-namespace mulciber {
+namespace mulciber::apps {
 
 /// The attention probabilities of one sentence (pair), for every layer and head.
-struct AttentionMaps {
+struct SentenceMaps {
   /// Pieces as shown to a person; a leading U+2581 (lower one eighth block) marks the start of a
   /// word. Token i of `target_tokens` is what decoder step i produced.
   std::vector<std::string> source_tokens, target_tokens;
@@ -45,7 +45,7 @@ struct SvgOptions {
 /// Checks that sizes agree with each other and with the tokens.
 /// Throws ShapeError, naming the kind, when they do not, when a kind comes twice or is unknown, and
 /// when there is nothing to show.
-void check_attention(const AttentionMaps& maps);
+void check_attention(const SentenceMaps& maps);
 
 /// One JSON document; several sentences are entries of "sentences". Valid UTF-8 whatever the tokens
 /// hold (bad bytes become U+FFFD); weights with 5 significant digits, missing ones null.
@@ -57,17 +57,17 @@ void check_attention(const AttentionMaps& maps);
 ///       "layers": N, "heads": N, "queries": N, "keys": N,
 ///       "weights": [layer][head][query][key]}]}]}
 /// Throws as check_attention does.
-std::string to_json(const AttentionMaps& maps);
-std::string to_json(const std::vector<AttentionMaps>& sentences);
+std::string to_json(const SentenceMaps& maps);
+std::string to_json(const std::vector<SentenceMaps>& sentences);
 
 /// One HTML page that needs no other file and no network; several sentences get a picker.
 /// Throws as check_attention does.
-std::string to_html(const AttentionMaps& maps);
-std::string to_html(const std::vector<AttentionMaps>& sentences);
+std::string to_html(const SentenceMaps& maps);
+std::string to_html(const std::vector<SentenceMaps>& sentences);
 
 /// A heat map with token labels and a legend, as a standalone SVG 1.1 file.
 /// Throws as check_attention does, and ShapeError for a kind, layer or head that is not there.
-std::string to_svg(const AttentionMaps& maps, const SvgOptions& options = {});
+std::string to_svg(const SentenceMaps& maps, const SvgOptions& options = {});
 
 /// The format that the extension of `path` names, in upper or lower case.
 /// Throws Error naming the formats there are; call it before the work, so that a wrong name costs
@@ -80,7 +80,7 @@ AttentionFormat attention_format(const std::filesystem::path& path);
 /// Throws as attention_format and to_json do, and Error with path and reason when a file cannot be
 /// written.
 std::vector<std::filesystem::path> write_attention(const std::filesystem::path& path,
-                                                   const std::vector<AttentionMaps>& sentences,
+                                                   const std::vector<SentenceMaps>& sentences,
                                                    const SvgOptions& svg = {});
 
-}  // namespace mulciber
+}  // namespace mulciber::apps

@@ -1,6 +1,6 @@
 // The attention page: HTML, style and script in one, with a mark where to_html puts the maps. It is
 // all one string; edit it as the HTML file that it is.
-namespace mulciber {
+namespace mulciber::apps {
 
 extern const char* const kAttentionPage;
 
@@ -715,4 +715,4 @@ select(readAddress());
 </html>
 )page";
 
-}  // namespace mulciber
+}  // namespace mulciber::apps

@@ -13,7 +13,7 @@
 #include "apps/attention_text.h"
 #include "mulciber/error.h"
 
-namespace mulciber {
+namespace mulciber::apps {
 namespace {
 
 // Evenly spaced in OKLab lightness from 0.985 to 0.27 while the hue turns from green to indigo, so
@@ -60,7 +60,7 @@ double scale_end(double largest) {
 // Row-major (queries, keys); a weight that is missing in any of the heads is empty.
 using Map = std::vector<std::optional<float>>;
 
-Map mean_map(const AttentionMaps::Kind& kind, std::size_t layer,
+Map mean_map(const SentenceMaps::Kind& kind, std::size_t layer,
              const std::vector<std::size_t>& heads) {
   const std::size_t size = kind.queries * kind.keys;
   Map map(size);
@@ -80,7 +80,7 @@ struct Panel {
 
 class Figure {
  public:
-  Figure(const AttentionMaps& maps, const AttentionMaps::Kind& kind, const SvgOptions& options)
+  Figure(const SentenceMaps& maps, const SentenceMaps::Kind& kind, const SvgOptions& options)
       : maps_(maps), kind_(kind) {
     choose_panels(options);
     choose_labels();
@@ -352,8 +352,8 @@ class Figure {
 
   static constexpr double kMargin = 18, kAxisGap = 9, kPanelGap = 12, kCaption = 18;
 
-  const AttentionMaps& maps_;
-  const AttentionMaps::Kind& kind_;
+  const SentenceMaps& maps_;
+  const SentenceMaps::Kind& kind_;
   const std::vector<std::string>* rows_ = nullptr;
   const std::vector<std::string>* keys_ = nullptr;
   std::vector<Panel> panels_;
@@ -367,14 +367,14 @@ class Figure {
 
 }  // namespace
 
-std::string to_svg(const AttentionMaps& maps, const SvgOptions& options) {
+std::string to_svg(const SentenceMaps& maps, const SvgOptions& options) {
   check_attention(maps);
-  const auto named = [&](const std::string& name) -> const AttentionMaps::Kind* {
-    for (const AttentionMaps::Kind& kind : maps.kinds)
+  const auto named = [&](const std::string& name) -> const SentenceMaps::Kind* {
+    for (const SentenceMaps::Kind& kind : maps.kinds)
       if (kind.name == name) return &kind;
     return nullptr;
   };
-  const AttentionMaps::Kind* kind = named(options.kind.empty() ? "cross" : options.kind);
+  const SentenceMaps::Kind* kind = named(options.kind.empty() ? "cross" : options.kind);
   if (kind == nullptr && options.kind.empty()) kind = &maps.kinds.back();
   if (kind == nullptr)
     throw ShapeError("attention figure", fmt::format("there is no kind \"{}\"", options.kind),
@@ -382,4 +382,4 @@ std::string to_svg(const AttentionMaps& maps, const SvgOptions& options) {
   return Figure(maps, *kind, options).draw();
 }
 
-}  // namespace mulciber
+}  // namespace mulciber::apps

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <utf8proc.h>
 
-namespace mulciber {
+namespace mulciber::apps {
 namespace {
 
 constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581 lower one eighth block
@@ -140,4 +140,4 @@ std::string piece_label(std::string_view piece, int max_columns) {
   return label;
 }
 
-}  // namespace mulciber
+}  // namespace mulciber::apps

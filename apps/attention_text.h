@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace mulciber {
+namespace mulciber::apps {
 
 /// `text` as valid UTF-8 that every XML 1.0 parser accepts: bytes that are not UTF-8 become U+FFFD,
 /// control characters and noncharacters go.
@@ -28,4 +28,4 @@ bool continues_word(std::string_view piece);
 /// The width of `text` in terminal columns: 0 for combining marks, 2 for wide letters and emoji.
 int display_columns(std::string_view text);
 
-}  // namespace mulciber
+}  // namespace mulciber::apps

@@ -19,7 +19,9 @@ int main(int argc, char** argv) {
 
   int code = kSuccess;
   add_devices(app, code);
+  add_translate(app, code);
   add_verify(app, code);
+  add_inspect(app, code);
 
   try {
     app.parse(argc, argv);

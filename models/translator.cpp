@@ -245,6 +245,17 @@ uint32_t Translator::max_source_tokens() const {
   return impl_->model->max_source_tokens();
 }
 
+ModelExtents Translator::extents() const {
+  const SequenceToSequenceModel::Extents extents = impl_->model->extents();
+  return {extents.encoder_layers, extents.encoder_heads, extents.decoder_layers,
+          extents.decoder_heads};
+}
+
+std::string Translator::start_token() const {
+  const uint32_t start = settings_of(*impl_->model, {}).start;
+  return std::string(impl_->tokenizers.target->piece(static_cast<int32_t>(start)));
+}
+
 const std::shared_ptr<Device>& Translator::device() const {
   return impl_->device;
 }

@@ -16,23 +16,23 @@
 #include "tests/support.h"
 
 namespace fs = std::filesystem;
-using mulciber::AttentionMaps;
+using mulciber::apps::SentenceMaps;
 using nlohmann::json;
 
 namespace {
 
 // A kind whose weights are all different, so that a transposed or shifted index shows.
-AttentionMaps::Kind kind_of(const std::string& name, std::size_t layers, std::size_t heads,
+SentenceMaps::Kind kind_of(const std::string& name, std::size_t layers, std::size_t heads,
                             std::size_t queries, std::size_t keys) {
-  AttentionMaps::Kind kind{name, layers, heads, queries, keys, {}};
+  SentenceMaps::Kind kind{name, layers, heads, queries, keys, {}};
   const std::size_t count = layers * heads * queries * keys;
   for (std::size_t i = 0; i < count; ++i)
     kind.weights.push_back(static_cast<float>(i + 1) / static_cast<float>(count));
   return kind;
 }
 
-AttentionMaps example() {
-  AttentionMaps maps;
+SentenceMaps example() {
+  SentenceMaps maps;
   maps.source_tokens = {"\u2581two", "\u2581dog", "s", ".", "</s>"};
   maps.target_tokens = {"\u2581zwei", "\u2581Hunde", "</s>"};
   maps.decoder_input_tokens = {"<pad>", "\u2581zwei", "\u2581Hunde"};
@@ -66,8 +66,8 @@ const std::vector<std::string> kHostile = {"</script><script>alert(1)</script>",
                                            "\u200b",
                                            "[/*maps*/]"};
 
-AttentionMaps hostile() {
-  AttentionMaps maps;
+SentenceMaps hostile() {
+  SentenceMaps maps;
   maps.source_tokens = kHostile;
   maps.target_tokens = {kHostile.rbegin(), kHostile.rend()};
   for (const std::string& token : kHostile) maps.source_text += token;
@@ -177,8 +177,8 @@ std::vector<unsigned> unpack(const std::string& packed) {
 }  // namespace
 
 TEST_CASE("attention JSON holds every token and weight") {
-  const AttentionMaps maps = example();
-  const json document = json::parse(mulciber::to_json({maps, maps}));
+  const SentenceMaps maps = example();
+  const json document = json::parse(mulciber::apps::to_json({maps, maps}));
   CHECK(document["schema"] == "mulciber.attention");
   CHECK(document["version"] == 1);
   REQUIRE(document["sentences"].size() == 2);
@@ -191,7 +191,7 @@ TEST_CASE("attention JSON holds every token and weight") {
   CHECK(sentence["target"]["decoder_input"] == maps.decoder_input_tokens);
   REQUIRE(sentence["attention"].size() == maps.kinds.size());
   for (std::size_t n = 0; n < maps.kinds.size(); ++n) {
-    const AttentionMaps::Kind& kind = maps.kinds[n];
+    const SentenceMaps::Kind& kind = maps.kinds[n];
     const json& written = sentence["attention"][n];
     CHECK(written["kind"] == kind.name);
     CHECK(written["keys"] == kind.keys);
@@ -214,11 +214,11 @@ TEST_CASE("attention JSON holds every token and weight") {
 }
 
 TEST_CASE("attention JSON writes missing weights as null and odd text as UTF-8") {
-  AttentionMaps maps = hostile();
+  SentenceMaps maps = hostile();
   maps.kinds[2].weights[0] = NAN;
   maps.kinds[2].weights[1] = INFINITY;
   maps.kinds[2].weights[2] = 1e-12f;
-  const json document = json::parse(mulciber::to_json(maps));
+  const json document = json::parse(mulciber::apps::to_json(maps));
   const json& row = document["sentences"][0]["attention"][2]["weights"][0][0][0];
   CHECK(row[0].is_null());
   CHECK(row[1].is_null());
@@ -234,7 +234,7 @@ TEST_CASE("attention JSON writes missing weights as null and odd text as UTF-8")
 }
 
 TEST_CASE("attention page survives every text and fetches nothing") {
-  const std::string plain = mulciber::to_html(example()), page = mulciber::to_html(hostile());
+  const std::string plain = mulciber::apps::to_html(example()), page = mulciber::apps::to_html(hostile());
   CHECK(count(page, "<script") == 2);
   CHECK(count(page, "</script") == 2);
   CHECK(count(page, "<!--") == count(plain, "<!--"));
@@ -247,15 +247,15 @@ TEST_CASE("attention page survives every text and fetches nothing") {
   REQUIRE(data.size() == 1);
   CHECK(data[0]["source"]["tokens"][0] == kHostile[0]);
   CHECK(data[0]["source"]["tokens"][8] == "\u2028");
-  CHECK(page_data(mulciber::to_html({example(), hostile()})).size() == 2);
+  CHECK(page_data(mulciber::apps::to_html({example(), hostile()})).size() == 2);
 }
 
 TEST_CASE("attention page holds weights to five decimals") {
-  AttentionMaps maps = example();
+  SentenceMaps maps = example();
   maps.kinds[0].weights[4] = NAN;
   maps.kinds[0].weights[5] = 0;
   maps.kinds[0].weights[6] = 1.0000001f;
-  const json data = page_data(mulciber::to_html(maps));
+  const json data = page_data(mulciber::apps::to_html(maps));
   for (std::size_t n = 0; n < maps.kinds.size(); ++n) {
     const std::vector<unsigned> fixed = unpack(data[0]["attention"][n]["packed"]);
     REQUIRE(fixed.size() == maps.kinds[n].weights.size());
@@ -273,24 +273,24 @@ TEST_CASE("attention figure is well-formed XML for every text") {
   REQUIRE_FALSE(xml_fault("<?xml?><a><b></a></b>").empty());
   REQUIRE_FALSE(xml_fault("<?xml?><a b='<'/>").empty());
   REQUIRE_FALSE(xml_fault("<?xml?><a>&nbsp;</a>").empty());
-  for (const AttentionMaps& maps : {example(), hostile()}) {
+  for (const SentenceMaps& maps : {example(), hostile()}) {
     for (const char* kind : {"encoder", "decoder", "cross"}) {
-      CHECK(xml_fault(mulciber::to_svg(maps, {kind, {}, {}})) == "");
-      CHECK(xml_fault(mulciber::to_svg(maps, {kind, {0}, {0, 0}})) == "");
+      CHECK(xml_fault(mulciber::apps::to_svg(maps, {kind, {}, {}})) == "");
+      CHECK(xml_fault(mulciber::apps::to_svg(maps, {kind, {0}, {0, 0}})) == "");
     }
   }
 }
 
 TEST_CASE("attention figure shows what was asked for") {
-  AttentionMaps maps = example();
-  AttentionMaps::Kind& cross = maps.kinds[2];
+  SentenceMaps maps = example();
+  SentenceMaps::Kind& cross = maps.kinds[2];
   cross.weights.assign(cross.weights.size(), 0.f);
   const std::size_t map = 3 * 5;
   cross.weights[(1 * 3 + 0) * map + 7] = 0.9f;  // last layer, query 1, key 2; the mean is 0.31
   cross.weights[(1 * 3 + 2) * map + 7] = 0.03f;
   cross.weights[0] = 0.77f;  // first layer, first head
 
-  const std::string mean = mulciber::to_svg(maps);
+  const std::string mean = mulciber::apps::to_svg(maps);
   CHECK(count(mean, "Cross-attention, layer 2 of 2, mean of 3 heads") == 2);
   CHECK(count(mean, ">0.31</text>") == 1);
   CHECK(count(mean, ">0.77</text>") == 0);
@@ -298,42 +298,42 @@ TEST_CASE("attention figure shows what was asked for") {
   CHECK(count(mean, ">&lt;/s&gt;</text>") == 2);
   CHECK(count(mean, "en-de \u00b7 test device") == 1);
 
-  const std::string head = mulciber::to_svg(maps, {"cross", {0}, {0}});
+  const std::string head = mulciber::apps::to_svg(maps, {"cross", {0}, {0}});
   CHECK(count(head, ">0.77</text>") == 1);
   CHECK(count(head, ">0.31</text>") == 0);
 
-  const std::string grid = mulciber::to_svg(maps, {"cross", {0, 1}, {0, 1, 2}});
+  const std::string grid = mulciber::apps::to_svg(maps, {"cross", {0, 1}, {0, 1, 2}});
   for (const char* caption : {"layer 1, head 1", "layer 1, head 3", "layer 2, head 2"})
     CHECK(count(grid, caption) == 1);
 
-  const std::string decoder = mulciber::to_svg(maps, {"decoder", {}, {}});
+  const std::string decoder = mulciber::apps::to_svg(maps, {"decoder", {}, {}});
   CHECK(count(decoder, ">&lt;pad&gt;</text>") == 1);
   maps.kinds.pop_back();
-  CHECK(count(mulciber::to_svg(maps), "Decoder self-attention") > 0);
+  CHECK(count(mulciber::apps::to_svg(maps), "Decoder self-attention") > 0);
 }
 
 TEST_CASE("attention figure marks missing weights") {
-  AttentionMaps maps = example();
-  CHECK(count(mulciber::to_svg(maps), ">missing<") == 0);
+  SentenceMaps maps = example();
+  CHECK(count(mulciber::apps::to_svg(maps), ">missing<") == 0);
   maps.kinds[2].weights.back() = NAN;  // one head only: the mean of that cell is missing too
-  CHECK(count(mulciber::to_svg(maps), ">missing<") == 1);
-  CHECK(count(mulciber::to_svg(maps, {"cross", {0}, {}}), ">missing<") == 0);
+  CHECK(count(mulciber::apps::to_svg(maps), ">missing<") == 1);
+  CHECK(count(mulciber::apps::to_svg(maps, {"cross", {0}, {}}), ">missing<") == 0);
   maps.kinds[2].weights.assign(maps.kinds[2].weights.size(), NAN);
-  CHECK(xml_fault(mulciber::to_svg(maps)) == "");
-  CHECK(count(mulciber::to_svg(maps), "nan") == 0);
+  CHECK(xml_fault(mulciber::apps::to_svg(maps)) == "");
+  CHECK(count(mulciber::apps::to_svg(maps), "nan") == 0);
 }
 
 TEST_CASE("attention maps that do not fit are refused") {
   using Catch::Matchers::ContainsSubstring;
-  const auto refusal = [](AttentionMaps maps) -> std::string {
+  const auto refusal = [](SentenceMaps maps) -> std::string {
     try {
-      mulciber::to_html(maps);
+      mulciber::apps::to_html(maps);
     } catch (const mulciber::ShapeError& error) {
       return error.what();
     }
     return "accepted";
   };
-  AttentionMaps maps = example();
+  SentenceMaps maps = example();
   maps.kinds[2].weights.pop_back();
   CHECK_THAT(refusal(maps), ContainsSubstring("\"cross\"") && ContainsSubstring("89 weights"));
   maps = example();
@@ -358,32 +358,32 @@ TEST_CASE("attention maps that do not fit are refused") {
   maps.kinds.clear();
   CHECK_THAT(refusal(maps), ContainsSubstring("no attention weights"));
 
-  CHECK_THROWS_AS(mulciber::to_json(std::vector<AttentionMaps>{}), mulciber::ShapeError);
-  CHECK_THROWS_AS(mulciber::to_json(maps), mulciber::ShapeError);
-  CHECK_THROWS_AS(mulciber::to_svg(maps), mulciber::ShapeError);
-  CHECK_THROWS_AS(mulciber::to_svg(example(), {"cross", {2}, {}}), mulciber::ShapeError);
-  CHECK_THROWS_AS(mulciber::to_svg(example(), {"cross", {}, {3}}), mulciber::ShapeError);
-  CHECK_THROWS_AS(mulciber::to_svg(example(), {"sideways", {}, {}}), mulciber::ShapeError);
+  CHECK_THROWS_AS(mulciber::apps::to_json(std::vector<SentenceMaps>{}), mulciber::ShapeError);
+  CHECK_THROWS_AS(mulciber::apps::to_json(maps), mulciber::ShapeError);
+  CHECK_THROWS_AS(mulciber::apps::to_svg(maps), mulciber::ShapeError);
+  CHECK_THROWS_AS(mulciber::apps::to_svg(example(), {"cross", {2}, {}}), mulciber::ShapeError);
+  CHECK_THROWS_AS(mulciber::apps::to_svg(example(), {"cross", {}, {3}}), mulciber::ShapeError);
+  CHECK_THROWS_AS(mulciber::apps::to_svg(example(), {"sideways", {}, {}}), mulciber::ShapeError);
 }
 
 TEST_CASE("attention maps are written in the format that the name asks for") {
   const mulciber::tests::TemporaryFolder folder;
-  const AttentionMaps maps = example();
+  const SentenceMaps maps = example();
   for (const char* name : {"a.html", "a.JSON", "a.svg", "a.htm"}) {
     const fs::path path = folder.path() / name;
-    CHECK(mulciber::write_attention(path, {maps}) == std::vector<fs::path>{path});
+    CHECK(mulciber::apps::write_attention(path, {maps}) == std::vector<fs::path>{path});
   }
-  CHECK(read(folder.path() / "a.html") == mulciber::to_html(maps));
-  CHECK(read(folder.path() / "a.JSON") == mulciber::to_json(maps));
-  CHECK(read(folder.path() / "a.svg") == mulciber::to_svg(maps));
+  CHECK(read(folder.path() / "a.html") == mulciber::apps::to_html(maps));
+  CHECK(read(folder.path() / "a.JSON") == mulciber::apps::to_json(maps));
+  CHECK(read(folder.path() / "a.svg") == mulciber::apps::to_svg(maps));
 
-  const auto written = mulciber::write_attention(folder.path() / "two.svg", {maps, hostile()});
+  const auto written = mulciber::apps::write_attention(folder.path() / "two.svg", {maps, hostile()});
   CHECK(written == std::vector<fs::path>{folder.path() / "two-1.svg", folder.path() / "two-2.svg"});
-  CHECK(read(written[1]) == mulciber::to_svg(hostile()));
+  CHECK(read(written[1]) == mulciber::apps::to_svg(hostile()));
 
   for (const char* name : {"map.png", "map", ".svg"}) {
     try {
-      mulciber::attention_format(name);
+      mulciber::apps::attention_format(name);
       FAIL("accepted " << name);
     } catch (const mulciber::Error& error) {
       CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(".html"));
@@ -398,7 +398,7 @@ TEST_CASE("attention files appear whole or not at all") {
   const auto entries = [&] {
     return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
   };
-  mulciber::write_attention(path, {example()});
+  mulciber::apps::write_attention(path, {example()});
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   const std::string before = read(path);
 
@@ -410,7 +410,7 @@ TEST_CASE("attention files appear whole or not at all") {
   setrlimit(RLIMIT_FSIZE, &small);
   std::string message = "accepted";
   try {
-    mulciber::write_attention(path, {hostile()});
+    mulciber::apps::write_attention(path, {hostile()});
   } catch (const mulciber::Error& error) {
     message = error.what();
   }
@@ -421,38 +421,38 @@ TEST_CASE("attention files appear whole or not at all") {
   CHECK(read(path) == before);
   CHECK(entries() == 1);
 
-  mulciber::write_attention(path, {hostile()});
-  CHECK(read(path) == mulciber::to_json(hostile()));
+  mulciber::apps::write_attention(path, {hostile()});
+  CHECK(read(path) == mulciber::apps::to_json(hostile()));
   CHECK(entries() == 1);
   CHECK((fs::status(path).permissions() & fs::perms::group_read) == fs::perms::none);
 
   fs::create_symlink(path, folder.path() / "link.json");
-  mulciber::write_attention(folder.path() / "link.json", {example()});
+  mulciber::apps::write_attention(folder.path() / "link.json", {example()});
   CHECK(fs::is_symlink(folder.path() / "link.json"));
   CHECK(read(path) == before);
 
   fs::create_directory(folder.path() / "folder.svg");
-  CHECK_THROWS_AS(mulciber::write_attention(folder.path() / "folder.svg", {example()}),
+  CHECK_THROWS_AS(mulciber::apps::write_attention(folder.path() / "folder.svg", {example()}),
                   mulciber::Error);
-  CHECK_THROWS_AS(mulciber::write_attention(folder.path() / "none" / "map.svg", {example()}),
+  CHECK_THROWS_AS(mulciber::apps::write_attention(folder.path() / "none" / "map.svg", {example()}),
                   mulciber::Error);
   CHECK(entries() == 3);
 }
 
 TEST_CASE("pieces become labels") {
-  CHECK(mulciber::piece_label("\u2581Haus", 16) == "Haus");
-  CHECK(mulciber::piece_label("s", 16) == "s");
-  CHECK(mulciber::piece_label("\u2581", 16) == "\u2423");
-  CHECK(mulciber::piece_label("a\u2581b c", 16) == "a\u2423b\u2423c");
-  CHECK(mulciber::piece_label("", 16) == "\u2423");
-  CHECK(mulciber::piece_label("\u200b", 16) == "U+200B");
-  CHECK(mulciber::piece_label("exactly8", 8) == "exactly8");
-  CHECK(mulciber::piece_label("one more!", 8) == "one\u2423mor\u2026");
-  CHECK(mulciber::piece_label("\u6f22\u5b57\u6f22\u5b57\u6f22", 8) == "\u6f22\u5b57\u6f22\u2026");
-  CHECK(mulciber::piece_label("\xff", 8) == "\ufffd");
-  CHECK(mulciber::continues_word("ing"));
-  CHECK_FALSE(mulciber::continues_word("\u2581ing"));
-  CHECK_FALSE(mulciber::continues_word("."));
-  CHECK_FALSE(mulciber::continues_word("</s>"));
-  CHECK(mulciber::xml_escape("<a & 'b'>\x01\"") == "&lt;a &amp; &#39;b&#39;&gt;&quot;");
+  CHECK(mulciber::apps::piece_label("\u2581Haus", 16) == "Haus");
+  CHECK(mulciber::apps::piece_label("s", 16) == "s");
+  CHECK(mulciber::apps::piece_label("\u2581", 16) == "\u2423");
+  CHECK(mulciber::apps::piece_label("a\u2581b c", 16) == "a\u2423b\u2423c");
+  CHECK(mulciber::apps::piece_label("", 16) == "\u2423");
+  CHECK(mulciber::apps::piece_label("\u200b", 16) == "U+200B");
+  CHECK(mulciber::apps::piece_label("exactly8", 8) == "exactly8");
+  CHECK(mulciber::apps::piece_label("one more!", 8) == "one\u2423mor\u2026");
+  CHECK(mulciber::apps::piece_label("\u6f22\u5b57\u6f22\u5b57\u6f22", 8) == "\u6f22\u5b57\u6f22\u2026");
+  CHECK(mulciber::apps::piece_label("\xff", 8) == "\ufffd");
+  CHECK(mulciber::apps::continues_word("ing"));
+  CHECK_FALSE(mulciber::apps::continues_word("\u2581ing"));
+  CHECK_FALSE(mulciber::apps::continues_word("."));
+  CHECK_FALSE(mulciber::apps::continues_word("</s>"));
+  CHECK(mulciber::apps::xml_escape("<a & 'b'>\x01\"") == "&lt;a &amp; &#39;b&#39;&gt;&quot;");
 }

@@ -120,6 +120,11 @@ struct TranslateStatistics {
   uint64_t peak_device_bytes = 0;       // handed out at most
 };
 
+/// Layers and heads of a model: what attention maps and head masks are made of.
+struct ModelExtents {
+  uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
+};
+
 /// A translation model: a Hugging Face folder (`model_type: marian`) on a device.
 class Translator {
  public:
@@ -142,6 +147,9 @@ class Translator {
   const TranslateStatistics& statistics() const;
   /// What the model takes at most: source tokens, end of sentence included.
   uint32_t max_source_tokens() const;
+  ModelExtents extents() const;
+  /// The piece that decoding starts from.
+  std::string start_token() const;
   const std::shared_ptr<Device>& device() const;
 
  private:

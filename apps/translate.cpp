@@ -1,0 +1,367 @@
+// `mulciber translate`: text in, translations out, with beam search, attention maps and statistics.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/attention_page.h"
+#include "apps/command.h"
+#include "apps/progress.h"
+#include "mulciber/mulciber.h"
+
+namespace mulciber::apps {
+namespace {
+
+struct Options {
+  CommonOptions common;
+  std::string model;
+  std::vector<std::string> text;
+  std::string file;
+  std::string output;
+  std::string attention;
+  std::vector<std::string> mask_heads;
+  uint32_t beams = 0;
+  uint32_t n_best = 1;
+  uint32_t max_tokens = 0;
+  uint32_t chunk = 512;
+  double length_penalty = NAN;
+  bool half_weights = false;
+  bool stats = false;
+};
+
+// Lines of an input, one at a time; the last may lack its line feed.
+class LineReader {
+ public:
+  explicit LineReader(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
+  bool next(std::string& line) {
+    if (!std::getline(in_, line)) {
+      if (in_.bad()) throw ModelError(name_, "could not be read", "");
+      return false;
+    }
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    return true;
+  }
+
+ private:
+  std::istream& in_;
+  std::string name_;
+};
+
+// Where results go: standard output, or a file that is written line by line, so that what was translated
+// before an error stands.
+class Output {
+ public:
+  explicit Output(const std::string& path) : path_(path) {
+    if (path.empty()) return;
+    file_ = std::fopen(path.c_str(), "wb");
+    if (!file_) throw ModelError(path, "cannot be written to", "choose a folder that can be written to");
+  }
+  ~Output() {
+    if (file_) std::fclose(file_);
+  }
+  void line(const std::string& text) {
+    std::FILE* out = file_ ? file_ : stdout;
+    if (std::fwrite(text.data(), 1, text.size(), out) != text.size() || std::fputc('\n', out) == EOF) fail();
+  }
+  void flush() {
+    if (std::fflush(file_ ? file_ : stdout) != 0) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    throw ModelError(path_.empty() ? "standard output" : path_, "could not be written to the end",
+                     "what was written before stands; is the disk full?");
+  }
+  std::string path_;
+  std::FILE* file_ = nullptr;
+};
+
+// "decoder.3.1" or "cross.0.2": kind, layer, head.
+void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& shape) {
+  char kind[16] = {};
+  unsigned layer = 0, head = 0;
+  int end = 0;
+  std::string problem = "is not KIND.LAYER.HEAD with KIND encoder, decoder or cross";
+  if (std::sscanf(word.c_str(), "%15[a-z].%u.%u%n", kind, &layer, &head, &end) == 3 &&
+      static_cast<size_t>(end) == word.size()) {
+    const bool encoder = std::string(kind) == "encoder";
+    std::vector<float>* mask = encoder ? &masks.encoder
+                               : std::string(kind) == "decoder" ? &masks.decoder
+                               : std::string(kind) == "cross"   ? &masks.cross
+                                                                : nullptr;
+    const uint32_t layers = encoder ? shape.encoder_layers : shape.decoder_layers;
+    const uint32_t heads = encoder ? shape.encoder_heads : shape.decoder_heads;
+    if (mask && layer < layers && head < heads) {
+      if (mask->empty()) mask->assign(size_t{layers} * heads, 1.0f);
+      (*mask)[size_t{layer} * heads + head] = 0;
+      return;
+    }
+    if (mask) problem = fmt::format("names a head that is not there: {} layers of {} heads", layers, heads);
+  }
+  throw ModelError("--mask-heads", fmt::format("'{}' {}", word, problem), "for example cross.1.0");
+}
+
+SentenceMaps to_maps(const std::string& source, const Translation& t, const std::string& model,
+                     const std::string& device, const std::string& start_token) {
+  SentenceMaps maps;
+  maps.source_text = source;
+  maps.target_text = t.text;
+  maps.model = model;
+  maps.device = device;
+  maps.source_tokens = t.source_tokens;
+  maps.target_tokens = t.tokens;
+  maps.decoder_input_tokens = {start_token};
+  for (size_t i = 0; i + 1 < t.tokens.size(); ++i) maps.decoder_input_tokens.push_back(t.tokens[i]);
+  const AttentionMaps& a = *t.attention;
+  maps.kinds = {
+      {"encoder", a.encoder_layers, a.encoder_heads, a.source_length, a.source_length, a.encoder},
+      {"decoder", a.decoder_layers, a.decoder_heads, a.target_length, a.target_length, a.decoder},
+      {"cross", a.decoder_layers, a.decoder_heads, a.target_length, a.source_length, a.cross}};
+  return maps;
+}
+
+nlohmann::json to_json(const std::string& source, const Translation& t) {
+  nlohmann::json hypotheses = nlohmann::json::array();
+  for (const Alternative& h : t.alternatives) {
+    hypotheses.push_back({{"text", h.text}, {"score", h.score}, {"ids", h.ids}, {"tokens", h.tokens}});
+  }
+  return {{"source", source}, {"text", t.text}, {"score", t.score}, {"source_ids", t.source_ids},
+          {"source_tokens", t.source_tokens}, {"ids", t.ids}, {"tokens", t.tokens}, {"hypotheses", hypotheses}};
+}
+
+// Sums over the chunks of a run.
+struct Totals {
+  TranslateStatistics sum;
+  void add(const TranslateStatistics& s) {
+    if (sum.texts == 0) sum = TranslateStatistics{s};
+    else {
+      sum.texts += s.texts;
+      sum.batches += s.batches;
+      sum.source_tokens += s.source_tokens;
+      sum.target_tokens += s.target_tokens;
+      sum.decoder_steps += s.decoder_steps;
+      sum.tokenize_seconds += s.tokenize_seconds;
+      sum.prepare_seconds += s.prepare_seconds;
+      sum.encode_seconds += s.encode_seconds;
+      sum.decode_seconds += s.decode_seconds;
+      sum.attention_seconds += s.attention_seconds;
+      sum.total_seconds += s.total_seconds;
+      sum.peak_device_bytes = std::max(sum.peak_device_bytes, s.peak_device_bytes);
+    }
+  }
+};
+
+double per_second(uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+
+void print_statistics(const TranslateStatistics& s, const Device& device) {
+  const DeviceDescription d = describe(device);
+  fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
+  fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
+  fmt::print(stderr, "time to 1st token {:.3f} s\n", s.first_token_seconds);
+  fmt::print(stderr, "encode            {:.1f} tokens/s ({} tokens, {:.3f} s)\n",
+             per_second(s.source_tokens, s.encode_seconds), s.source_tokens, s.encode_seconds);
+  fmt::print(stderr, "decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
+             per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps, s.decode_seconds);
+  fmt::print(stderr, "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, {:.3f} s)\n",
+             per_second(s.target_tokens, s.total_seconds),
+             per_second(s.texts, s.total_seconds), s.texts, s.batches, s.total_seconds);
+  fmt::print(stderr, "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+             static_cast<double>(s.peak_device_bytes) / 1048576, static_cast<double>(s.predicted_device_bytes) / 1048576,
+             static_cast<double>(s.weight_bytes) / 1048576);
+}
+
+nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device) {
+  return {{"device", describe(device).name}, {"load_seconds", s.load_seconds},
+          {"first_token_seconds", s.first_token_seconds}, {"sentences", s.texts}, {"batches", s.batches},
+          {"source_tokens", s.source_tokens}, {"target_tokens", s.target_tokens}, {"steps", s.decoder_steps},
+          {"tokenize_seconds", s.tokenize_seconds}, {"prepare_seconds", s.prepare_seconds},
+          {"encode_seconds", s.encode_seconds}, {"decode_seconds", s.decode_seconds},
+          {"attention_seconds", s.attention_seconds}, {"total_seconds", s.total_seconds},
+          {"weight_bytes", s.weight_bytes}, {"predicted_device_bytes", s.predicted_device_bytes},
+          {"peak_device_bytes", s.peak_device_bytes}};
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options)
+      : options_(options),
+        device_(open_device(options.common)),
+        translator_(device_, options.model, {.half_weights = options.half_weights}),
+        output_(options.output) {
+    if (options.beams > 0) settings_.beams = options.beams;
+    if (options.max_tokens > 0) settings_.max_new_tokens = options.max_tokens;
+    if (!std::isnan(options.length_penalty)) settings_.length_penalty = static_cast<float>(options.length_penalty);
+    settings_.n_best = options.n_best;
+    settings_.attention = !options.attention.empty();
+    settings_.cancel = &cancel_;
+    for (const std::string& word : options.mask_heads) mask_head(settings_.head_masks, word, translator_.extents());
+    if (options.common.verbose) {
+      const TranslateStatistics& s = translator_.statistics();
+      fmt::print(stderr, "weights: {:.1f} MiB on the device; predicted in all: {:.1f} MiB\n",
+                 static_cast<double>(s.weight_bytes) / 1048576, static_cast<double>(s.predicted_device_bytes) / 1048576);
+    }
+  }
+
+  int run() {
+    size_t expected = 0;
+    std::unique_ptr<std::istream> opened;
+    std::unique_ptr<LineReader> reader;
+    std::deque<std::string> given(options_.text.begin(), options_.text.end());
+    if (given.empty()) {
+      if (!options_.file.empty() && options_.file != "-") {
+        opened = std::make_unique<std::ifstream>(options_.file, std::ios::binary);
+        if (!*opened) throw ModelError(options_.file, "cannot be read", "give a text file with one sentence a line");
+        std::string line;
+        while (std::getline(*opened, line)) ++expected;
+        opened->clear();
+        opened->seekg(0);
+        reader = std::make_unique<LineReader>(*opened, options_.file);
+      } else {
+        reader = std::make_unique<LineReader>(std::cin, "standard input");
+      }
+    } else {
+      expected = given.size();
+    }
+    Progress progress("translate", expected);
+    // A person who types wants each line answered at once.
+    const size_t chunk = reader && !opened && isatty(STDIN_FILENO) ? 1 : options_.chunk;
+    for (bool more = true; more && !cancel_;) {
+      std::vector<std::string> lines;
+      std::string line;
+      while (lines.size() < chunk) {
+        if (reader) {
+          if (!reader->next(line)) break;
+          lines.push_back(line);
+        } else {
+          if (given.empty()) break;
+          lines.push_back(std::move(given.front()));
+          given.pop_front();
+        }
+      }
+      more = lines.size() == chunk;
+      if (!lines.empty()) translate(lines, progress);
+    }
+    progress.finish();
+    report();
+    return finish(*device_, options_.common, cancel_ ? kInterrupted : kSuccess);
+  }
+
+ private:
+  void translate(const std::vector<std::string>& lines, Progress& progress) {
+    const size_t before = done_;
+    settings_.progress = [&](size_t done, size_t) {
+      progress.update(before + done);
+      if (interrupted()) cancel_ = true;
+    };
+    // SIGINT is seen between steps too, not only between batches.
+    std::atomic<bool> watching{true};
+    std::thread watcher([&] {
+      while (watching) {
+        if (interrupted()) cancel_ = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+    std::vector<Translation> results;
+    try {
+      results = translator_.translate(lines, settings_);
+    } catch (...) {
+      watching = false;
+      watcher.join();
+      throw;
+    }
+    watching = false;
+    watcher.join();
+    totals_.add(translator_.statistics());
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].complete) break;  // interrupted: everything before it stands
+      print(lines[i], results[i]);
+    }
+    output_.flush();
+    done_ += lines.size();
+  }
+
+  void print(const std::string& source, const Translation& t) {
+    if (options_.common.json) {
+      output_.line(to_json(source, t).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else if (options_.n_best > 1 && !t.alternatives.empty()) {
+      for (const Alternative& h : t.alternatives) output_.line(fmt::format("{:.4f}\t{}", h.score, h.text));
+    } else {
+      output_.line(t.text);
+    }
+    if (t.attention) {
+      maps_.push_back(to_maps(source, t, options_.model, describe(*device_).name, translator_.start_token()));
+    }
+  }
+
+  void report() {
+    if (!options_.attention.empty() && !maps_.empty()) {
+      for (const auto& path : write_attention(options_.attention, maps_)) {
+        fmt::print(stderr, "wrote {}\n", path.string());
+      }
+    }
+    if (!options_.stats) return;
+    if (options_.common.json) {
+      output_.line(nlohmann::json{{"statistics", statistics_json(totals_.sum, *device_)}}.dump());
+      output_.flush();
+    } else {
+      print_statistics(totals_.sum, *device_);
+    }
+  }
+
+  const Options& options_;
+  std::shared_ptr<Device> device_;
+  Translator translator_;
+  Output output_;
+  TranslateOptions settings_;
+  Totals totals_;
+  std::vector<SentenceMaps> maps_;
+  std::atomic<bool> cancel_{false};
+  size_t done_ = 0;
+};
+
+}  // namespace
+
+void add_translate(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("translate", "Translate sentences with an encoder-decoder model");
+  command->add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")->required()->type_name("DIR");
+  command->add_option("TEXT", options->text, "sentences; without any, --file or standard input is read line by line");
+  command->add_option("-f,--file", options->file, "text file, one sentence a line (- is standard input)")->type_name("FILE");
+  command->add_option("-o,--output", options->output, "write translations here instead of standard output")->type_name("FILE");
+  command->add_option("-b,--beam", options->beams, "beams of the search; 1 is greedy (default: the model's own)")
+      ->check(CLI::Range(1, 32));
+  command->add_option("--nbest", options->n_best, "hypotheses per sentence, each with its score; at most the beams")
+      ->check(CLI::Range(1, 32));
+  command->add_option("--length-penalty", options->length_penalty, "exponent of the length that divides a score");
+  command->add_option("--max-tokens", options->max_tokens, "most tokens of a translation (default: the model's own)")
+      ->check(CLI::Range(1, 100000));
+  command->add_option("--attention", options->attention,
+                      "write the attention of every layer and head to FILE: .html, .svg or .json")->type_name("FILE");
+  command->add_option("--mask-heads", options->mask_heads, "switch heads off: KIND.LAYER.HEAD, KIND encoder, decoder or cross");
+  command->add_option("--chunk", options->chunk, "lines read and translated together; results appear chunk by chunk")
+      ->check(CLI::Range(1, 1000000));
+  command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
+  command->add_flag("--stats", options->stats, "tokens per second, time to first token, device and memory, on standard error");
+  add_common_options(*command, options->common);
+  command->footer(
+      "Results keep the order of the input. An empty line translates to an empty line. Bytes that are not\n"
+      "UTF-8 count as U+FFFD. A sentence longer than the model's positions is an error, never cut.\n\n"
+      "Example: mulciber translate -m assets/en-de --attention map.html \"A dog runs through the snow.\"");
+  command->callback([options, &code] {
+    if (!options->attention.empty()) attention_format(options->attention);
+    if (!options->text.empty() && !options->file.empty()) {
+      throw ModelError("translate", "both sentences and --file were given", "give one of them");
+    }
+    code = Run(*options).run();
+  });
+}
+
+}  // namespace mulciber::apps
