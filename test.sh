@@ -137,7 +137,7 @@ build() {
 }
 
 # Tests of the host side alone say nothing new under another mask or layer.
-device_tests=(-L unit -E '^(layering|error|cli)')
+device_tests=(-L unit -E '^(attention_page|config|inspect|layering|safetensors|tokenizer)')
 
 run_lavapipe() { on_driver lvp run_ctest lavapipe build; }
 run_swiftshader() { on_driver swiftshader run_ctest swiftshader build; }
