@@ -1,0 +1,171 @@
+// Settings of a search, its state, and which texts go together; no model needed.
+#include "models/decoding.h"
+
+#include <numeric>
+
+#include "models/batching.h"
+#include "models/weights.h"
+#include "shaders/beam.h"
+#include "tests/catch.h"
+#include "tests/model_error.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+GenerationConfig config() {
+  GenerationConfig config;
+  config.eos = {0};
+  config.pad = 9;
+  config.decoder_start = 9;
+  config.bad_words_ids = {{9}};
+  return config;
+}
+
+std::string refusal(const GenerationConfig& config) {
+  return model_error([&] { generation_settings(config, 64); }).value_or("");
+}
+
+std::string refusal(const GenerationSettings& settings) {
+  return model_error([&] { check_settings(settings, 10, 64); }).value_or("");
+}
+
+}  // namespace
+
+TEST_CASE("Settings come from the model's files") {
+  GenerationConfig from = config();
+  from.num_beams = 4;
+  from.max_length = 25;
+  from.forced_eos = 0;
+  from.length_penalty = 0.5;
+  GenerationSettings settings = generation_settings(from, 64);
+  CHECK(settings.beams == 4);
+  CHECK(settings.max_new_tokens == 24);
+  CHECK(settings.eos == 0u);
+  CHECK(settings.forced_eos == 0u);
+  CHECK(settings.start == 9);
+  CHECK(settings.banned == std::vector<uint32_t>{9});
+  CHECK(settings.length_penalty == 0.5f);
+
+  from.max_new_tokens = 7;
+  CHECK(generation_settings(from, 64).max_new_tokens == 7);
+  from.max_new_tokens = 500;
+  CHECK(generation_settings(from, 64).max_new_tokens == 64);
+  from.max_new_tokens.reset();
+  from.max_length.reset();
+  CHECK(generation_settings(from, 64).max_new_tokens == 64);
+}
+
+TEST_CASE("What a search cannot do is refused by the key that asks for it") {
+  GenerationConfig wrong = config();
+  wrong.bad_words_ids = {{3, 4}};
+  CHECK_THAT(refusal(wrong), ContainsSubstring("bad_words_ids"));
+  wrong = config();
+  wrong.eos = {0, 1};
+  CHECK_THAT(refusal(wrong), ContainsSubstring("eos_token_id"));
+  wrong = config();
+  wrong.forced_bos = 4;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("forced_bos_token_id"));
+  wrong = config();
+  wrong.do_sample = true;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("do_sample"));
+  wrong = config();
+  wrong.repetition_penalty = 1.2;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("repetition_penalty"));
+  wrong = config();
+  wrong.no_repeat_ngram_size = 3;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("no_repeat_ngram_size"));
+  wrong = config();
+  wrong.min_length = 3;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("min_length"));
+  CHECK(refusal(config()).empty());
+}
+
+TEST_CASE("Settings that contradict the model are refused") {
+  const GenerationSettings good = generation_settings(config(), 64);
+  CHECK(refusal(good).empty());
+  GenerationSettings wrong = good;
+  wrong.beams = 0;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("beams"));
+  wrong.beams = 33;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("between 1 and 32"));
+  wrong.beams = 11;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("10 ids"));
+  wrong = good;
+  wrong.n_best = 2;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("number of beams"));
+  wrong = good;
+  wrong.max_new_tokens = 65;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("64 positions"));
+  wrong = good;
+  wrong.banned = {10};
+  CHECK_THAT(refusal(wrong), ContainsSubstring("id 10"));
+  wrong = good;
+  wrong.length_penalty = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THAT(refusal(wrong), ContainsSubstring("length penalty"));
+}
+
+TEST_CASE("Padding items of a batch are done before they start") {
+  const BeamStateLayout layout = plan_beam_state(5, 3, 2, 16, 8);
+  const GenerationSettings settings = generation_settings(config(), 15);
+  const std::vector<uint32_t> words = initial_state(layout, settings, 2);
+  const auto at = [&](uint32_t word) { return words.at(word - layout.first_word); };
+  CHECK(at(layout.unfinished) == 2);
+  CHECK(at(layout.item_state + 1 * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 0);
+  CHECK(at(layout.item_state + 2 * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1);
+  CHECK(at(layout.settings + BEAM_LAST_POSITION) == settings.max_new_tokens);
+  CHECK(finished_hypotheses(layout, words, 0).empty());
+}
+
+TEST_CASE("A greedy row has one candidate, a beam two for every beam") {
+  CHECK(candidates_per_row(1, 100) == 1);
+  CHECK(candidates_per_row(4, 100) == 8);
+  CHECK(candidates_per_row(4, 5) == 5);
+}
+
+TEST_CASE("Batches hold every text once, like lengths together, within their bounds") {
+  const std::vector<uint32_t> lengths = {3, 40, 7, 7, 1, 90, 12, 3, 3, 3};
+  const BatchBounds bounds = {.tokens = 36, .sequences = 3, .limit = [](uint32_t length) {
+                                return length == 7 ? 2u : 100u;
+                              }};
+  const auto batches = plan_batches(lengths, bounds);
+  std::vector<int> seen(lengths.size(), 0);
+  uint32_t longest_so_far = 1000;
+  for (const std::vector<size_t>& batch : batches) {
+    uint32_t longest = 0;
+    for (size_t index : batch) {
+      ++seen.at(index);
+      longest = std::max(longest, lengths[index]);
+      CHECK(lengths[index] <= longest_so_far);
+    }
+    longest_so_far = lengths[batch.back()];
+    CHECK(batch.size() <= 3);
+    if (longest == 7) CHECK(batch.size() <= 2);
+    // A text too long for the bounds goes alone.
+    CHECK((batch.size() == 1 || batch.size() * longest <= 36));
+  }
+  CHECK(seen == std::vector<int>(lengths.size(), 1));
+  CHECK(plan_batches({}, bounds).empty());
+}
+
+TEST_CASE("Half precision rounds to nearest even and keeps special values") {
+  CHECK(float_to_half(1.0f) == 0x3c00);
+  CHECK(float_to_half(-2.0f) == 0xc000);
+  CHECK(float_to_half(65504.0f) == 0x7bff);
+  CHECK(float_to_half(65519.0f) == 0x7bff);
+  CHECK(float_to_half(65520.0f) == 0x7c00);
+  CHECK(float_to_half(1.0f + 0x1p-11f) == 0x3c00);      // a tie, to even
+  CHECK(float_to_half(1.0f + 3 * 0x1p-11f) == 0x3c02);  // a tie, to even
+  CHECK(float_to_half(0x1p-24f) == 0x0001);
+  CHECK(float_to_half(0x1p-25f) == 0x0000);
+  CHECK(float_to_half(std::numeric_limits<float>::infinity()) == 0x7c00);
+  CHECK((float_to_half(std::numeric_limits<float>::quiet_NaN()) & 0x7e00) == 0x7e00);
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = half_to_float(static_cast<uint16_t>(bits));
+    if (value != value) continue;
+    INFO("bits " << bits);
+    REQUIRE(float_to_half(value) == bits);
+  }
+}
