@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -114,7 +115,8 @@ SentenceMaps to_maps(const std::string& source, const Translation& t, const std:
   SentenceMaps maps;
   maps.source_text = source;
   maps.target_text = t.text;
-  maps.model = model;
+  const std::filesystem::path folder = std::filesystem::path(model).lexically_normal();
+  maps.model = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   maps.device = device;
   maps.source_tokens = t.source_tokens;
   maps.target_tokens = t.tokens;

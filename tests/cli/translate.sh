@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# `mulciber translate` as a person uses it: sentences, files, standard input, order, empty lines, formats of
+# output, and errors that cost nothing already made. MULCIBER and MULCIBER_SOURCE come from ctest.
+set -euo pipefail
+model=$MULCIBER_SOURCE/tests/data/marian
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+translate() { "$MULCIBER" translate -m "$model" --max-tokens 6 -b 2 "$@"; }
+# expect CODE WORDS COMMAND...: the exit code, and one line on standard error that holds the words.
+expect() {
+  local code=$1 words=$2 status=0
+  shift 2
+  "$@" >out 2>err </dev/null || status=$?
+  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(cat err))"
+  grep -q -- "$words" err || fail "no '$words' in: $(cat err)"
+  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
+}
+
+printf 'The red hammer.\n\nWhy did the smith melt?\nThe red hammer.' >lines
+translate -f lines >from_file
+translate <lines >from_stdin
+cmp from_file from_stdin || fail "file and standard input differ"
+[[ $(wc -l <from_file) == 4 ]] || fail "4 lines in, $(wc -l <from_file) out"
+[[ -z $(sed -n 2p from_file) ]] || fail "an empty line must stay empty"
+[[ $(sed -n 1p from_file) == "$(sed -n 4p from_file)" ]] || fail "one sentence, two translations"
+translate "The red hammer." "Why did the smith melt?" >from_arguments
+[[ $(sed -n 1p from_file) == "$(sed -n 1p from_arguments)" ]] || fail "batches change results"
+translate --chunk 1 -f lines | cmp - from_file || fail "the chunk size changes results"
+printf 'The red hammer.\r\n' | translate >crlf
+[[ $(cat crlf) == "$(sed -n 1p from_file)" ]] || fail "a carriage return changes the result"
+[[ -z $(translate "") ]] || fail "empty text"
+[[ -z $(translate </dev/null) ]] || fail "no input"
+printf 'a \xff\xfe b\n' | translate >/dev/null || fail "invalid UTF-8 must be read as U+FFFD"
+
+translate --nbest 2 "The red hammer." >best
+[[ $(grep -c $'\t' best) == 2 ]] || fail "two hypotheses with their scores"
+translate --json --stats "The red hammer." "" >json
+python3 - <<'PY' || fail "JSON"
+import json
+rows = [json.loads(line) for line in open("json")]
+assert rows[0]["source"] == "The red hammer." and rows[0]["ids"] and rows[0]["hypotheses"]
+assert rows[1]["text"] == ""
+assert rows[2]["statistics"]["target_tokens"] > 0 and rows[2]["statistics"]["first_token_seconds"] > 0
+PY
+translate --stats "The red hammer." 2>stats >/dev/null
+for words in "tokens/s" "1st token" device; do grep -q "$words" stats || fail "no '$words' in --stats"; done
+
+for kind in html svg json; do
+  translate --attention "map.$kind" "The red hammer." >/dev/null 2>&1
+  [[ -s map.$kind ]] || fail "no map.$kind"
+done
+translate --mask-heads cross.0.0 decoder.2.1 -- "The red hammer." >/dev/null || fail "--mask-heads"
+translate --profile trace.json "The red hammer." >/dev/null 2>table
+python3 -c 'import json; assert json.load(open("trace.json"))["traceEvents"]' || fail "the trace"
+grep -q "^total" table || fail "the table of kernels"
+
+expect 2 "interactive page" translate --attention map.gif "The red hammer."
+expect 2 "not there" translate --mask-heads cross.9.0 -- x
+expect 2 "KIND.LAYER.HEAD" translate --mask-heads cross -- x
+expect 2 "no-such" translate -f no-such
+expect 2 "cannot be written" translate -o no/such/folder/out x
+expect 2 "tokens" translate "$(printf 'hammer %.0s' {1..200})"
+expect 2 "no-such-model" "$MULCIBER" translate -m no-such-model x
+expect 4 "no-such-device" translate --device no-such-device x
+expect 4 "not a limit" translate --limits nonsense x
+expect 2 "" translate --nbest 3 x
+expect 4 "memory" translate --limits memory=64K x
+
+# A full disk, and a folder that became read-only, cost only what comes after.
+if [[ -c /dev/full ]]; then
+  expect 2 "could not be written" translate -o /dev/full "The red hammer."
+fi
+expect 2 "no/such" translate --attention no/such/map.html "The red hammer."
+[[ -s out ]] || fail "the translation was lost with its map"
+
+# SIGINT: what is done stands, in order, and the exit code says so.
+printf 'Why did the smith melt 42 crucibles?\n%.0s' {1..3000} >many
+status=0
+timeout --preserve-status -s INT 6 "$MULCIBER" translate -m "$model" --chunk 4 -f many >part 2>err || status=$?
+[[ $status == 130 || $status == 0 ]] || fail "SIGINT ended with $status: $(cat err)"
+if [[ -s part ]]; then
+  [[ $(sort -u part | wc -l) == 1 ]] || fail "an interrupted run printed something else"
+fi
+echo passed
