@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Transformers on any Vulkan device.", "mulciber"};
   app.set_version_flag("--version", MULCIBER_VERSION);
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
+  app.failure_message(CLI::FailureMessage::simple);
   app.footer("Exit codes: 0 success, 1 a comparison failed, 2 bad input, 3 nothing to compare, 4 device failure, 130 interrupted.");
 
   int code = kSuccess;
