@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What every subcommand has: --help with an example, the common options, and errors for wrong words.
+# And the device list, for people and for machines. MULCIBER comes from ctest.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+# expect CODE WORDS COMMAND...: the exit code, and at most two lines on standard error with the words.
+expect() {
+  local code=$1 words=$2 status=0
+  shift 2
+  "$@" >out 2>err </dev/null || status=$?
+  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(cat err))"
+  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
+  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
+}
+
+"$MULCIBER" --version | grep -qE '^[0-9]+\.[0-9]+\.[0-9]+$' || fail "--version"
+"$MULCIBER" --help >all
+for command in devices translate verify inspect bench; do
+  grep -q "^  $command " all || fail "$command is not in --help"
+  "$MULCIBER" "$command" --help >help || fail "$command --help"
+  grep -q Example help || fail "no example in $command --help"
+  [[ $command == inspect || $command == devices ]] && continue
+  for option in --device --limits --validate --profile; do
+    grep -q -- "$option" help || fail "no $option in $command --help"
+  done
+done
+expect 2 no-such-command "$MULCIBER" no-such-command
+expect 2 no-such-option "$MULCIBER" devices --no-such-option
+expect 2 ubcommand "$MULCIBER"
+
+"$MULCIBER" devices >list
+[[ -s list ]] || fail "no devices"
+"$MULCIBER" devices -v | grep -q matmul || fail "devices -v names no kernels"
+"$MULCIBER" devices --json | python3 -c 'import json, sys; assert json.load(sys.stdin)' ||
+  fail "devices --json"
+"$MULCIBER" devices --limits android-2021 -v >phone
+cmp -s phone <("$MULCIBER" devices -v) && fail "android-2021 takes nothing away"
+expect 4 no-such-limit "$MULCIBER" devices --limits no-such-limit
+expect 4 "no such device" "$MULCIBER" translate -m . --device "no such device" text
+export VK_DRIVER_FILES=$work/none.json VK_ICD_FILENAMES=$work/none.json
+expect 4 driver "$MULCIBER" devices

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# `mulciber verify` passes the reference models and notices what is off; `inspect` reads every
+# family. MULCIBER and MULCIBER_SOURCE come from ctest, MULCIBER_FIXTURES from whoever has the models.
+set -euo pipefail
+models=${MULCIBER_FIXTURES:-$MULCIBER_SOURCE/../shared/fixtures}/models
+if [[ ! -d $models ]]; then
+  echo "no reference models (set MULCIBER_FIXTURES)"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+# exits CODE COMMAND...
+exits() {
+  local code=$1 status=0
+  shift
+  "$@" >out 2>err </dev/null || status=$?
+  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
+}
+
+for name in marian marian_realistic; do
+  exits 0 "$MULCIBER" verify -m "$models/$name" "$models/$name/expected.safetensors"
+  grep -qE '^beam.*pass' out || fail "no beam search was compared"
+  grep -q ' 0 failed' out || fail "$(tail -n 1 out)"
+done
+marian=$models/marian
+exits 1 "$MULCIBER" verify -m "$marian" --tolerance 1e-12 "$marian/expected.safetensors"
+exits 0 "$MULCIBER" verify -m "$marian" --json "$marian/expected.safetensors"
+python3 -c 'import json; r = json.load(open("out")); assert r["passed"] > 10 and r["failed"] == 0' ||
+  fail "verify --json"
+
+mkdir nothing
+cp "$marian/expected.safetensors" nothing/
+echo '{"notes": {}, "cases": []}' >nothing/expected.json
+exits 3 "$MULCIBER" verify -m "$marian" nothing/expected.safetensors
+exits 2 "$MULCIBER" verify -m "$marian" no-such-file.safetensors
+
+for folder in "$models"/*/; do
+  exits 0 "$MULCIBER" inspect "$folder"
+  [[ -s out ]] || fail "inspect $folder says nothing"
+done
