@@ -8,7 +8,6 @@
 
 #include "models/weights.h"
 #include "mulciber/error.h"
-#include "runtime/ops/elementwise.h"
 
 namespace mulciber {
 namespace {
@@ -17,9 +16,6 @@ namespace {
 constexpr uint32_t kLengthStep = 8;
 constexpr uint32_t kCapacityStep = 16;
 constexpr uint32_t kBannedStep = 8;
-// Of an id that must not be chosen: e to its power is 0 beside any other logit, and sums stay
-// finite.
-constexpr float kBannedLogit = -1e30f;
 // Programs kept for shapes seen before. Each holds its caches and its arena.
 constexpr size_t kSearchesKept = 6;
 constexpr size_t kPassesKept = 4;
@@ -37,30 +33,6 @@ uint32_t round_up_batch(uint32_t items) {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Where everything that both programs of a search, or a whole pass, read from control begins, in
-/// words.
-struct ControlLayout {
-  uint32_t source = 0;                                             // (batch, source length) ids
-  uint32_t lengths = 0;                                            // (batch)
-  uint32_t encoder_masks = 0, decoder_masks = 0, cross_masks = 0;  // (layers, heads) floats
-  uint32_t end = 0;
-};
-
-ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
-                           uint32_t source_length) {
-  const uint32_t encoder_masks =
-      static_cast<uint32_t>(network.encoder.layers.size()) * network.encoder_heads();
-  const uint32_t decoder_masks =
-      static_cast<uint32_t>(network.decoder.layers.size()) * network.decoder_heads();
-  ControlLayout layout;
-  layout.lengths = layout.source + batch * source_length;
-  layout.encoder_masks = layout.lengths + batch;
-  layout.decoder_masks = layout.encoder_masks + encoder_masks;
-  layout.cross_masks = layout.decoder_masks + decoder_masks;
-  layout.end = layout.cross_masks + decoder_masks;
-  return layout;
 }
 
 void write_factors(std::span<uint32_t> to, std::span<const float> factors, const char* name) {
@@ -84,26 +56,6 @@ void write_control(std::span<uint32_t> control, const ControlLayout& layout,
   write_factors(part(layout.cross_masks, layout.end), factors.cross, "cross");
 }
 
-StackControl encoder_control(const Tensor& control, const ControlLayout& layout) {
-  return {.tensor = control,
-          .lengths = static_cast<int32_t>(layout.lengths),
-          .self_masks = static_cast<int32_t>(layout.encoder_masks)};
-}
-
-StackControl decoder_control(const Tensor& control, const ControlLayout& layout) {
-  return {.tensor = control,
-          .lengths = static_cast<int32_t>(layout.lengths),
-          .self_masks = static_cast<int32_t>(layout.decoder_masks),
-          .cross_masks = static_cast<int32_t>(layout.cross_masks)};
-}
-
-/// The vocabulary product, in f32 whatever the activations are: what is chosen hangs on small
-/// differences.
-Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x) {
-  const Tensor wide = x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
-  return output(builder, wide);  // (..., vocabulary)
-}
-
 /// The leading corner of `values`, an array of extents `from`, with extents `to`.
 std::vector<double> crop(std::span<const float> values, std::span<const uint64_t> from,
                          std::span<const uint64_t> to) {
@@ -125,191 +77,13 @@ std::vector<double> crop(std::span<const float> values, std::span<const uint64_t
 
 }  // namespace
 
-/// The two programs of a search, and what stands between them and between steps.
-struct EncoderDecoder::Search {
-  SearchShape shape;
-  ControlLayout layout;
-  BeamStateLayout beam;
-  Buffer control, progress;
-  /// Where scores are normalized over the ids that the rules leave: the network's output bias, with
-  /// kBannedLogit at banned ids. Masking afterwards would leave their share in the sum.
-  Buffer output_bias;
-  std::vector<float> output_bias_values;
-  std::vector<Buffer> memories;  // per decoder layer: (batch, source, heads * (d_k + d_v))
-  std::vector<Buffer> caches;  // per decoder layer: (batch * beams, capacity, heads * (d_k + d_v))
-  std::optional<Program> encode, step;
-
-  Search(Device& device, const EncoderDecoderNetwork& network, const SearchShape& wanted);
-  void write_output_bias(Device& device, std::span<const uint32_t> banned);
-
- private:
-  Program build_encode(Device& device, const EncoderDecoderNetwork& network,
-                       const Tensor& control_tensor, std::span<const Tensor> memory_tensors) const;
-  Program build_step(Device& device, const EncoderDecoderNetwork& network,
-                     const Tensor& control_tensor, std::span<const Tensor> memory_tensors,
-                     std::span<const Tensor> cache_tensors) const;
-};
-
-EncoderDecoder::Search::Search(Device& device, const EncoderDecoderNetwork& network,
-                               const SearchShape& wanted)
-    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
-  beam =
-      plan_beam_state(layout.end, shape.batch, shape.beams, shape.capacity, shape.banned_capacity);
-  const uint64_t words = uint64_t{layout.end} + beam.words;
-  control = device.memory().allocate(words * sizeof(uint32_t), MemoryUse::kDevice);
-  progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUse::kHost);
-  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
-  if (shape.masked_output) {
-    const uint64_t bytes = uint64_t{network.target_vocabulary} * sizeof(float);
-    output_bias = device.memory().allocate(bytes, MemoryUse::kDevice);
-    output_bias_values.assign(network.target_vocabulary, 0.0f);
-    if (network.output.bias) {
-      BufferView bias = network.output.bias->view;
-      bias.size = bytes;
-      output_bias_values = download_as<float>(device, bias);
-    }
-  }
-
-  std::vector<Tensor> memory_tensors, cache_tensors;
-  const auto add = [&](std::vector<Buffer>& buffers, std::vector<Tensor>& tensors, Shape extents) {
-    buffers.push_back(device.memory().allocate(extents.elements() * size_of(network.activations),
-                                               MemoryUse::kDevice));
-    tensors.push_back(buffers.back().tensor(extents, network.activations));
-  };
-  for (const DecoderLayer& layer : network.decoder.layers) {
-    add(memories, memory_tensors,
-        {shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()});
-    add(caches, cache_tensors,
-        {uint64_t{shape.batch} * shape.beams, shape.capacity,
-         layer.self_attention.sizes.memory_columns()});
-  }
-  encode = build_encode(device, network, control_tensor, memory_tensors);
-  step = build_step(device, network, control_tensor, memory_tensors, cache_tensors);
-}
-
-void EncoderDecoder::Search::write_output_bias(Device& device, std::span<const uint32_t> banned) {
-  if (!shape.masked_output) return;
-  std::vector<float> values = output_bias_values;
-  for (uint32_t id : banned) values[id] = kBannedLogit;
-  BufferView to = output_bias.view();
-  to.size = values.size() * sizeof(float);
-  upload(device, to, std::as_bytes(std::span(values)));
-}
-
-Program EncoderDecoder::Search::build_encode(Device& device, const EncoderDecoderNetwork& network,
-                                             const Tensor& control_tensor,
-                                             std::span<const Tensor> memory_tensors) const {
-  ProgramBuilder builder(device, "encode");
-  const TokenInput tokens = {.control = control_tensor,
-                             .tokens = layout.source,
-                             .rows = shape.batch,
-                             .length = shape.source_length,
-                             .type = network.activations};
-  const Tensor encoded = [&] {
-    const auto scope = builder.scope("encoder");
-    return network.encoder(builder, tokens, encoder_control(control_tensor, layout));
-  }();
-  const auto scope = builder.layer("memory");
-  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
-    const auto name = builder.scope(fmt::format("layers.{}", i));
-    network.decoder.layers[i].cross_attention.project(builder, encoded, memory_tensors[i]);
-  }
-  return builder.build();
-}
-
-Program EncoderDecoder::Search::build_step(Device& device, const EncoderDecoderNetwork& network,
-                                           const Tensor& control_tensor,
-                                           std::span<const Tensor> memory_tensors,
-                                           std::span<const Tensor> cache_tensors) const {
-  const uint32_t rows = shape.batch * shape.beams;
-  ProgramBuilder builder(device, "decode step");
-  const auto scope = builder.scope("decoder");
-  const TokenInput tokens = {.control = control_tensor,
-                             .tokens = beam.tokens,
-                             .rows = rows,
-                             .length = 1,
-                             .first_position = static_cast<int32_t>(beam.position),
-                             .type = network.activations};
-  const Decoder::Step state = {
-      .position = static_cast<int32_t>(beam.position),
-      .ancestry = shape.beams > 1 ? static_cast<int32_t>(beam.ancestry) : -1,
-      .rows_per_memory = shape.beams,
-      .caches = cache_tensors};
-  const Tensor x = network.decoder.step(builder, tokens, memory_tensors,
-                                        decoder_control(control_tensor, layout), state);
-
-  const auto choice = builder.layer("choice");
-  Linear output = network.output;
-  if (shape.masked_output)
-    output.bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
-  const Tensor logits = logits_of(builder, output, x).reshaped({rows, network.target_vocabulary});
-  const Tensor candidates =
-      top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
-            control_tensor, beam.rules());
-  beam_step(builder, candidates, control_tensor, beam, progress.tensor({2}, DataType::kU32));
-  return builder.build();
-}
-
-/// A whole pass: encoder and decoder in one program, everything asked for kept.
-struct EncoderDecoder::Pass {
-  PassShape shape;
-  ControlLayout layout;
-  uint32_t target = 0, words = 0;  // word of the target ids; words in all
-  Buffer control;
-  Trace trace;
-  std::optional<Program> program;
-
-  Pass(Device& device, const EncoderDecoderNetwork& network, const PassShape& wanted);
-};
-
-EncoderDecoder::Pass::Pass(Device& device, const EncoderDecoderNetwork& network,
-                           const PassShape& wanted)
-    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
-  target = layout.end;
-  words = target + shape.batch * shape.target_length;
-  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
-  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
-  trace.hidden_states = shape.hidden_states;
-  trace.attentions = shape.attentions;
-
-  ProgramBuilder builder(device, "forward");
-  TokenInput tokens = {.control = control_tensor,
-                       .tokens = layout.source,
-                       .rows = shape.batch,
-                       .length = shape.source_length,
-                       .type = network.activations};
-  const Tensor encoded = [&] {
-    const auto scope = builder.scope("encoder");
-    const Tensor x =
-        network.encoder(builder, tokens, encoder_control(control_tensor, layout), &trace);
-    trace.keep(builder, "last_hidden_state", x);
-    return x;
-  }();
-
-  const auto scope = builder.scope("decoder");
-  std::vector<Tensor> memories;
-  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
-    const auto name = builder.scope(fmt::format("memory.{}", i));
-    memories.push_back(network.decoder.layers[i].cross_attention.project(builder, encoded));
-  }
-  tokens.tokens = target;
-  tokens.length = shape.target_length;
-  const Tensor x =
-      network.decoder(builder, tokens, memories, decoder_control(control_tensor, layout), &trace);
-  if (shape.logits) {
-    const auto name = builder.layer("output");
-    trace.keep(builder, "logits", logits_of(builder, network.output, x));
-  }
-  program = builder.build();
-}
-
 EncoderDecoder::EncoderDecoder(Device& device, EncoderDecoderNetwork network, uint64_t memory_limit)
     : device_(device), network_(std::move(network)), memory_limit_(memory_limit) {}
 
 EncoderDecoder::~EncoderDecoder() = default;
 
-EncoderDecoder::SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
-                                                         const GenerationSettings& settings) const {
+SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
+                                         const GenerationSettings& settings) const {
   const uint32_t banned = static_cast<uint32_t>(settings.banned.size());
   return {.batch = round_up_batch(items),
           .source_length = std::min(round_up(source_length, kLengthStep), network_.max_positions),
@@ -374,7 +148,7 @@ uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSet
   return best;
 }
 
-EncoderDecoder::Search& EncoderDecoder::search(const SearchShape& shape) {
+SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
   const auto found = std::find_if(searches_.begin(), searches_.end(),
                                   [&](const auto& entry) { return entry->shape == shape; });
   if (found != searches_.end()) {
@@ -388,11 +162,11 @@ EncoderDecoder::Search& EncoderDecoder::search(const SearchShape& shape) {
   require_memory(device_, bytes, memory_limit_,
                  fmt::format("a batch of {} x {} tokens with {} beams", shape.batch,
                              shape.source_length, shape.beams));
-  searches_.push_front(std::make_unique<Search>(device_, network_, shape));
+  searches_.push_front(std::make_unique<SearchPrograms>(device_, network_, shape));
   return *searches_.front();
 }
 
-EncoderDecoder::Pass& EncoderDecoder::pass(const PassShape& shape) {
+PassProgram& EncoderDecoder::pass(const PassShape& shape) {
   const auto found = std::find_if(passes_.begin(), passes_.end(),
                                   [&](const auto& entry) { return entry->shape == shape; });
   if (found != passes_.end()) {
@@ -400,7 +174,7 @@ EncoderDecoder::Pass& EncoderDecoder::pass(const PassShape& shape) {
     return *passes_.front();
   }
   if (passes_.size() >= kPassesKept) passes_.pop_back();
-  passes_.push_front(std::make_unique<Pass>(device_, network_, shape));
+  passes_.push_front(std::make_unique<PassProgram>(device_, network_, shape));
   return *passes_.front();
 }
 
@@ -415,7 +189,7 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   GenerationResult result;
   result.predicted_bytes = search_bytes(shape);
   const auto prepared = Clock::now();
-  Search& programs = search(shape);
+  SearchPrograms& programs = search(shape);
   result.prepare_seconds = seconds_since(prepared);
 
   std::vector<uint32_t> control(programs.layout.end);
@@ -475,7 +249,7 @@ ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
                            .logits = request.logits,
                            .hidden_states = request.hidden_states,
                            .attentions = request.attentions};
-  Pass& program = pass(shape);
+  PassProgram& program = pass(shape);
 
   std::vector<uint32_t> control(program.words, 0);
   const auto write_rows = [&](const PaddedIds& from, uint32_t to, uint32_t length) {

@@ -1,5 +1,5 @@
-// Programs of an encoder-decoder network: encoding, the decoding step, and whole passes with
-// everything they compute kept for reading. Built once per shape, recorded once, replayed.
+// An encoder-decoder network at work: searches and whole passes, by programs that are built once per
+// shape, kept, and replayed.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "layers/transformer.h"
+#include "models/encoder_decoder_programs.h"
 #include "models/model.h"
-#include "runtime/program.h"
 
 namespace mulciber {
-
-struct EncoderDecoderNetwork {
-  Encoder encoder;
-  Decoder decoder;
-  Linear output;  // (vocabulary, D)
-  DataType activations = DataType::kF32;
-  uint32_t source_vocabulary = 0, target_vocabulary = 0;
-  uint32_t width = 0;          // D
-  uint32_t widest_hidden = 0;  // of the feed-forward networks
-  uint32_t max_positions = 0;
-
-  uint32_t encoder_heads() const { return encoder.layers.front().self_attention.sizes.heads; }
-  uint32_t decoder_heads() const { return decoder.layers.front().self_attention.sizes.heads; }
-};
 
 /// Sequences of unequal lengths, padded to a rectangle.
 struct PaddedIds {
@@ -65,34 +50,19 @@ class EncoderDecoder {
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings);
 
  private:
-  /// What the programs of a search are built for.
-  struct SearchShape {
-    uint32_t batch, source_length, beams, capacity, banned_capacity;
-    bool masked_output;  // the output's bias takes banned ids away, see output_bias
-    auto operator<=>(const SearchShape&) const = default;
-  };
-  /// What the program of a whole pass is built for.
-  struct PassShape {
-    uint32_t batch, source_length, target_length;
-    bool logits, hidden_states, attentions;
-    auto operator<=>(const PassShape&) const = default;
-  };
-  struct Search;
-  struct Pass;
-
   SearchShape search_shape(uint32_t items, uint32_t source_length,
                            const GenerationSettings& settings) const;
   uint64_t search_bytes(const SearchShape& shape) const;
   uint64_t widest_binding(const SearchShape& shape) const;
-  Search& search(const SearchShape& shape);
-  Pass& pass(const PassShape& shape);
+  SearchPrograms& search(const SearchShape& shape);
+  PassProgram& pass(const PassShape& shape);
 
   Device& device_;
   EncoderDecoderNetwork network_;
   uint64_t memory_limit_;
   // Most recently used first.
-  std::list<std::unique_ptr<Search>> searches_;
-  std::list<std::unique_ptr<Pass>> passes_;
+  std::list<std::unique_ptr<SearchPrograms>> searches_;
+  std::list<std::unique_ptr<PassProgram>> passes_;
 };
 
 }  // namespace mulciber
