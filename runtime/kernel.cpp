@@ -119,6 +119,7 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kOneQuery, "one query per row"},
       {kManyQueries, "8 queries or more"},
       {kNoAncestry, "no beam ancestry"},
+      {kFewBanned, "at most 64 banned ids"},
   };
   std::string text;
   for (const auto& [fact, name] : kNames) {

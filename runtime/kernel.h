@@ -47,6 +47,7 @@ enum ShapeFact : uint32_t {
   kNoAncestry = 1u << 14,        // attention: keys of a row stand in that row (no beam indirection)
   kDepthMultipleOf64 = 1u << 15,
   kColumnsAtLeast256 = 1u << 16,
+  kFewBanned = 1u << 17,         // top_k: room for at most 64 banned ids
 };
 using ShapeFacts = uint32_t;
 std::string describe_shape_facts(ShapeFacts facts);

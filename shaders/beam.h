@@ -71,11 +71,13 @@ SHADER_STRUCT(BeamStepParams) {
   uint item_state;
 } SHADER_STRUCT_END
 
-// The k best of each row of logits. Offsets: words of control. result_row: where the first row goes.
+// The k best of each row of logits. Offsets: words of control. first: word of logits at which row 0 begins.
+// result_row: where the first row goes.
 SHADER_STRUCT(TopKParams) {
   uint rows;
   uint vocabulary;
   uint k;
+  uint first;
   uint result_row;
   uint banned_offset;
   uint banned_capacity;

@@ -26,7 +26,10 @@ Source source_of(uint token) {
   source.here = id >= params.table_begin && id < params.table_end;
   source.position_row = 0;
   if (POSITIONS == 1) {
-    uint first = params.position_offset == EMBEDDING_NO_OFFSET ? 0 : AT(control, params.position_offset);
+    // Both sides of a choice may be loaded, so the address must be good either way.
+    bool given = params.position_offset != EMBEDDING_NO_OFFSET;
+    uint word = AT(control, given ? params.position_offset : 0);
+    uint first = given ? word : 0;
     uint position = min(min(first, params.positions) + number % params.row_length, params.positions - 1);
     source.position_row = position - params.position_begin;
     source.here = source.here && position >= params.position_begin && position < params.position_end;

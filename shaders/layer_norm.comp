@@ -11,7 +11,6 @@ layout(constant_id = NORM_RESIDUAL) const uint RESIDUAL = 0;
 
 PARAMS(LayerNormParams)
 
-#include "reduce.glsl"
 #include "rows.glsl"
 
 BUFFER(0, readonly, x, STORED)
@@ -57,24 +56,23 @@ float first_element(RowSpan span) {
 }
 
 void main() {
-  for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
-    RowSpan span = span_of(row);
-    float origin = first_element(span);
-    UNIT sum = UNIT(0);
-    FOR_EACH_UNIT(i, span.count, { sum += load_from(span, i, origin); })
-    float mean = workgroup_add(total(sum)) / float(params.columns);
+  uint row = gl_WorkGroupID.x;
+  RowSpan span = span_of(row);
+  float origin = first_element(span);
+  UNIT sum = UNIT(0);
+  FOR_EACH_UNIT(i, span.count, { sum += load_from(span, i, origin); })
+  float mean = row_add(total(sum)) / float(params.columns);
 
-    UNIT squares = UNIT(0);
-    FOR_EACH_UNIT(i, span.count, {
-      UNIT deviation = KEEP_INSIDE(span, i, load(span, i) - origin - mean);
-      squares += deviation * deviation;
-    })
-    float variance = workgroup_add(total(squares)) / float(params.columns);
-    float inverse = 1.0 / sqrt(variance + params.epsilon);
+  UNIT squares = UNIT(0);
+  FOR_EACH_UNIT(i, span.count, {
+    UNIT deviation = KEEP_INSIDE(span, i, load(span, i) - origin - mean);
+    squares += deviation * deviation;
+  })
+  float variance = row_add(total(squares)) / float(params.columns);
+  float inverse = 1.0 / sqrt(variance + params.epsilon);
 
-    FOR_EACH_UNIT(i, span.count, {
-      UNIT deviation = load(span, i) - origin - mean;
-      STORE_UNIT(y, span, i, deviation * inverse * weights(span, i, 0) + weights(span, i, 1))
-    })
-  }
+  FOR_EACH_UNIT(i, span.count, {
+    UNIT deviation = load(span, i) - origin - mean;
+    STORE_UNIT(y, span, i, deviation * inverse * weights(span, i, 0) + weights(span, i, 1))
+  })
 }

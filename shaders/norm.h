@@ -15,14 +15,12 @@
 #define SOFTMAX_CAUSAL (CONSTANT_OP + 2)     // causal_period, 0: none
 
 SHADER_STRUCT(LayerNormParams) {
-  uint rows;
   uint columns;
   float epsilon;
 } SHADER_STRUCT_END
 
 // first_row: number of row 0 of the buffer in the whole tensor. counts_offset: word of control.
 SHADER_STRUCT(SoftmaxParams) {
-  uint rows;
   uint columns;
   uint first_row;
   uint counts_offset;

@@ -7,21 +7,43 @@
 //   f32           one float
 //
 // The kernel declares params with rows and columns before. No 16-bit feature of the device is needed.
+//
+// LANES invocations share a row, of which this is number LANE; row_add and row_max reduce over them. With
+// ROW_PER_SUBGROUP every subgroup of the workgroup does the same row (on devices for which that is made
+// there is one), and the shader holds no barrier: software drivers run shaders with barriers much slower.
+// For the same reason main() has neither a loop over rows nor an early return: one workgroup per row.
 #ifndef MULCIBER_ROWS_GLSL
 #define MULCIBER_ROWS_GLSL
+
+#ifdef ROW_PER_SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define LANE gl_SubgroupInvocationID
+#define LANES gl_SubgroupSize
+float row_add(float value) { return subgroupAdd(value); }
+float row_max(float value) { return subgroupMax(value); }
+#else
+#include "reduce.glsl"
+#define LANE gl_LocalInvocationIndex
+#define LANES LOCAL_SIZE
+float row_add(float value) { return workgroup_add(value); }
+float row_max(float value) { return workgroup_max(value); }
+#endif
 
 // Units per invocation and loop iteration: an iteration costs more than its work on software drivers.
 layout(constant_id = CONSTANT_ROW) const uint UNROLL = 1;
 
 #ifdef ACTIVATION_F16
-// SwiftShader makes NaN of infinities.
 uint pack_halves(vec2 value) {
-  uint bits = packHalf2x16(value);
 #ifdef STORES_INFINITY
-  if (isinf(value.x)) bits = (bits & 0xffff0000u) | (value.x < 0 ? 0xfc00u : 0x7c00u);
-  if (isinf(value.y)) bits = (bits & 0xffffu) | (value.y < 0 ? 0xfc000000u : 0x7c000000u);
-#endif
+  // SwiftShader makes NaN of an infinity, and changes the other half too.
+  uint bits = packHalf2x16(mix(value, vec2(0), isinf(value)));
+  if (isinf(value.x)) bits |= value.x < 0 ? 0xfc00u : 0x7c00u;
+  if (isinf(value.y)) bits |= value.y < 0 ? 0xfc000000u : 0x7c000000u;
   return bits;
+#else
+  return packHalf2x16(value);
+#endif
 }
 #endif
 
@@ -98,16 +120,16 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
 #endif
 
 // Runs BODY for every unit I of COUNT that belongs to this invocation, neighbours side by side.
-#define FOR_EACH_UNIT(I, COUNT, BODY)                                                  \
-  {                                                                                    \
-    uint base_ = 0;                                                                    \
-    for (; base_ + UNROLL * LOCAL_SIZE <= (COUNT); base_ += UNROLL * LOCAL_SIZE) {     \
-      [[unroll]] for (uint part_ = 0; part_ < UNROLL; ++part_) {                       \
-        uint I = base_ + part_ * LOCAL_SIZE + gl_LocalInvocationIndex;                 \
-        BODY                                                                           \
-      }                                                                                \
-    }                                                                                  \
-    for (uint I = base_ + gl_LocalInvocationIndex; I < (COUNT); I += LOCAL_SIZE) BODY  \
+#define FOR_EACH_UNIT(I, COUNT, BODY)                                          \
+  {                                                                            \
+    uint base_ = 0;                                                            \
+    for (; base_ + UNROLL * LANES <= (COUNT); base_ += UNROLL * LANES) {       \
+      [[unroll]] for (uint part_ = 0; part_ < UNROLL; ++part_) {               \
+        uint I = base_ + part_ * LANES + LANE;                                 \
+        BODY                                                                   \
+      }                                                                        \
+    }                                                                          \
+    for (uint I = base_ + LANE; I < (COUNT); I += LANES) BODY                  \
   }
 
 // Stores elements of a unit. A word that neighbouring rows share is put together by atomics.

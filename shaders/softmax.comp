@@ -13,7 +13,6 @@ layout(constant_id = SOFTMAX_CAUSAL) const uint CAUSAL_PERIOD = 0;
 PARAMS(SoftmaxParams)
 
 #define STORES_INFINITY
-#include "reduce.glsl"
 #include "rows.glsl"
 
 BUFFER(0, readonly, x, STORED)
@@ -42,37 +41,36 @@ UNIT load(RowSpan span, uint i, uint visible) {
 }
 
 void main() {
-  for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
-    RowSpan span = span_of(row);
-    uint visible = visible_columns(row);
-    uint units = (span.lead + visible + UNIT_WIDTH - 1) / UNIT_WIDTH;
+  uint row = gl_WorkGroupID.x;
+  RowSpan span = span_of(row);
+  uint visible = visible_columns(row);
+  uint units = (span.lead + visible + UNIT_WIDTH - 1) / UNIT_WIDTH;
 
-    UNIT highest = UNIT(NEVER);
-    FOR_EACH_UNIT(i, units, { highest = max(highest, load(span, i, visible)); })
-    float maximum = workgroup_max(largest(highest));
-    // Nothing visible, or only -inf: every term is exp(-inf) and the sum 0.
-    if (maximum == NEVER) maximum = 0;
+  UNIT highest = UNIT(NEVER);
+  FOR_EACH_UNIT(i, units, { highest = max(highest, load(span, i, visible)); })
+  float maximum = row_max(largest(highest));
+  // Nothing visible, or only -inf: every term is exp(-inf) and the sum 0.
+  if (maximum == NEVER) maximum = 0;
 
-    UNIT sum = UNIT(0);
-    FOR_EACH_UNIT(i, units, { sum += exp(load(span, i, visible) - maximum); })
-    float denominator = workgroup_add(total(sum));
+  UNIT sum = UNIT(0);
+  FOR_EACH_UNIT(i, units, { sum += exp(load(span, i, visible) - maximum); })
+  float denominator = row_add(total(sum));
 
-    if (LOGARITHM == 1) {
-      // log(1) is not always exactly 0, and one column must give 0.
-      bool plain = denominator == 0 || denominator == 1;
-      float shift = maximum + (plain ? 0.0 : log(denominator));
-      FOR_EACH_UNIT(i, span.count, {
-        UNIT value = UNIT(NEVER);
-        if (i < units) value = load(span, i, visible) - shift;
-        STORE_UNIT(y, span, i, value)
-      })
-    } else {
-      float inverse = denominator == 0 ? 0.0 : 1.0 / denominator;
-      FOR_EACH_UNIT(i, span.count, {
-        UNIT value = UNIT(0);
-        if (i < units) value = exp(load(span, i, visible) - maximum) * inverse;
-        STORE_UNIT(y, span, i, value)
-      })
-    }
+  if (LOGARITHM == 1) {
+    // exp(0) and log(1) are not exact everywhere, and one column must give 0.
+    bool plain = denominator <= 1;
+    float shift = maximum + (plain ? 0.0 : log(denominator));
+    FOR_EACH_UNIT(i, span.count, {
+      UNIT value = UNIT(NEVER);
+      if (i < units) value = load(span, i, visible) - shift;
+      STORE_UNIT(y, span, i, value)
+    })
+  } else {
+    float inverse = denominator == 0 ? 0.0 : 1.0 / denominator;
+    FOR_EACH_UNIT(i, span.count, {
+      UNIT value = UNIT(0);
+      if (i < units) value = exp(load(span, i, visible) - maximum) * inverse;
+      STORE_UNIT(y, span, i, value)
+    })
   }
 }

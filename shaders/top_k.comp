@@ -41,7 +41,7 @@ Choice workgroup_best(Choice choice) {
 void main() {
   uint lane = gl_LocalInvocationID.x;
   for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
-    uint first = row * params.vocabulary;
+    uint first = params.first + row * params.vocabulary;
     uint out_row = (params.result_row + row) * params.k;
     uint forced = forced_id();
     if (forced != NO_ID) {

@@ -50,7 +50,7 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, x.type}, facts_of(x.shape)});
-  uint64_t rows = x.shape.rows(), step = rows_per_node(builder, x);
+  uint64_t rows = x.shape.rows(), step = rows_per_grid(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);
     Tensor part = x.row_slice(row, count);
@@ -62,12 +62,11 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
                     {gain_bias, Access::kRead},
                     {y.row_slice(row, count), Access::kWrite}};
     shader::LayerNormParams params{};
-    params.rows = static_cast<uint32_t>(count);
     params.columns = static_cast<uint32_t>(columns);
     params.epsilon = epsilon;
     node.set_params(params);
     node.constants = {{NORM_RESIDUAL, residual ? 1u : 0u}};
-    node.groups = {groups_for(builder, count), 1, 1};
+    node.groups = {static_cast<uint32_t>(count), 1, 1};
     node.work.bytes = part.bytes() * (residual ? 3 : 2) + gain_bias.bytes();
     node.work.flops = count * columns * (residual ? 8 : 7);
     builder.add(std::move(node));
@@ -92,7 +91,7 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kSoftmax, {x.type, x.type}, facts_of(x.shape)});
-  uint64_t step = rows_per_node(builder, x);
+  uint64_t step = rows_per_grid(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);
     Tensor part = x.row_slice(row, count);
@@ -103,7 +102,6 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
                     {options.control ? *options.control : part, Access::kRead},
                     {y.row_slice(row, count), Access::kWrite}};
     shader::SoftmaxParams params{};
-    params.rows = static_cast<uint32_t>(count);
     params.columns = static_cast<uint32_t>(columns);
     params.first_row = static_cast<uint32_t>(row);
     params.counts_offset = options.counts_offset;
@@ -113,7 +111,7 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
     node.constants = {{SOFTMAX_LOGARITHM, options.logarithm ? 1u : 0u},
                       {SOFTMAX_COUNTS, options.control ? 1u : 0u},
                       {SOFTMAX_CAUSAL, options.causal_period}};
-    node.groups = {groups_for(builder, count), 1, 1};
+    node.groups = {static_cast<uint32_t>(count), 1, 1};
     node.work.bytes = part.bytes() * 2;
     node.work.flops = count * columns * 5;
     builder.add(std::move(node));

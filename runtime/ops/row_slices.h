@@ -20,4 +20,11 @@ inline uint32_t groups_for(const ProgramBuilder& builder, uint64_t pieces) {
       std::clamp<uint64_t>(pieces, 1, builder.capabilities().max_groups[0]));
 }
 
+/// Most rows of `tensor` for a node with one workgroup per row. Slices of 128 rows are aligned anyway.
+inline uint64_t rows_per_grid(const ProgramBuilder& builder, const Tensor& tensor) {
+  uint64_t groups = builder.capabilities().max_groups[0];
+  uint64_t rows = rows_per_node(builder, tensor);
+  return rows <= groups ? rows : std::min(rows, groups / 128 * 128);
+}
+
 }  // namespace mulciber

@@ -47,13 +47,23 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
   Tensor result = builder.activation({rows, k, 2}, DataType::kU32);
   ShapeFacts facts = vocabulary % 4 == 0 ? kColumnsMultipleOf4 : kAnyShape;
   if (vocabulary >= 256) facts |= kColumnsAtLeast256;
+  if (rules.banned_capacity <= 64) facts |= kFewBanned;
   facts |= rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
   const Kernel& kernel =
       builder.select({Op::kTopK, {DataType::kF32, DataType::kF32}, facts});
-  uint64_t step = rows_per_node(builder, logits);
+  // Rows need not begin where descriptors may: a slice is bound from the aligned byte before its first row.
+  uint64_t row_bytes = vocabulary * 4, alignment = builder.capabilities().storage_alignment;
+  uint64_t range = builder.capabilities().max_storage_range, step = rows;
+  if (logits.bytes() > range) {
+    step = (range - std::min(range, alignment)) / row_bytes;
+    if (step == 0) step = builder.rows_per_binding(row_bytes);
+  }
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);
     Tensor part = logits.row_slice(row, count);
+    uint64_t before = alignment > 0 ? part.byte_offset % alignment : 0;
+    part.byte_offset -= before;
+    part.shape = {(before + count * row_bytes) / 4};
     Node node;
     node.kernel = &kernel;
     node.buffers = {{part, Access::kRead}, {control, Access::kRead}, {result, Access::kWrite}};
@@ -61,6 +71,7 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     params.rows = static_cast<uint32_t>(count);
     params.vocabulary = static_cast<uint32_t>(vocabulary);
     params.k = k;
+    params.first = static_cast<uint32_t>(before / 4);
     params.result_row = static_cast<uint32_t>(row);
     params.banned_offset = rules.banned_offset;
     params.banned_capacity = rules.banned_capacity;
@@ -68,8 +79,8 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     params.forced_offset = rules.forced_offset;
     node.set_params(params);
     node.groups = {groups_for(builder, count), 1, 1};
-    node.work.bytes = part.bytes() + count * k * 8;
-    node.work.flops = part.shape.elements() * 3;
+    node.work.bytes = count * row_bytes + count * k * 8;
+    node.work.flops = count * vocabulary * 3;
     builder.add(std::move(node));
   }
   return result;

@@ -1,0 +1,194 @@
+// The k best log probabilities of each row, one workgroup per row, with subgroup reductions.
+//
+// The row is cut into chunks, each looked through by one subgroup. The best of every chunk stands in shared
+// memory; a round takes the best of those, and looks again only through the chunk it came from.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#include "interface.h"
+#include "beam.h"
+#define BUFFER_COUNT 3
+#include "buffers.glsl"
+
+#define MOST_CHUNKS 1024
+
+// Ids per chunk, a power of two; more where the vocabulary needs more than MOST_CHUNKS of them.
+layout(constant_id = CONSTANT_ROW) const uint CHUNK = 256;
+// Loads per loop iteration: software drivers pay for iterations, and some stop a shader after 65,535.
+layout(constant_id = CONSTANT_ROW + 1) const uint UNROLL = 4;
+
+PARAMS(TopKParams)
+#ifdef VECTOR
+BUFFER(0, readonly, logits4, vec4)
+#endif
+BUFFER(0, readonly, logits, float)
+BUFFER(1, readonly, control, uint)
+BUFFER(2, writeonly, result, uint)
+
+#ifdef ROW_PER_SUBGROUP
+// The first subgroup of the workgroup does it all, without barriers, which software drivers run slowly. On
+// devices for which that is made there is no other.
+#define SUBGROUP 0
+#define SUBGROUPS 1
+#define LANE gl_SubgroupInvocationID
+#define LANES gl_SubgroupSize
+float row_add(float value) { return subgroupAdd(value); }
+float row_max(float value) { return subgroupMax(value); }
+#else
+#include "reduce.glsl"
+#define SUBGROUP gl_SubgroupID
+#define SUBGROUPS gl_NumSubgroups
+#define LANE gl_LocalInvocationIndex
+#define LANES LOCAL_SIZE
+float row_add(float value) { return workgroup_add(value); }
+float row_max(float value) { return workgroup_max(value); }
+#endif
+#include "top_k.glsl"
+
+shared float chunk_value[MOST_CHUNKS];
+shared uint chunk_id[MOST_CHUNKS];
+
+#ifdef VECTOR
+#define WIDTH 4
+#define UNIT vec4
+vec4 load(uint i) { return AT(logits4, i / 4); }
+vec4 sanitized_unit(vec4 value) {
+  return vec4(sanitized(value.x), sanitized(value.y), sanitized(value.z), sanitized(value.w));
+}
+#else
+#define WIDTH 1
+#define UNIT float
+float load(uint i) { return AT(logits, i); }
+float sanitized_unit(float value) { return sanitized(value); }
+#endif
+
+Choice subgroup_best(Choice own) {
+  float value = subgroupMax(own.value);
+  return Choice(value, subgroupMin(own.value == value ? own.id : NO_ID));
+}
+
+void consider_unit(inout Choice own, uint first, uint id, Choice last) {
+#ifdef VECTOR
+  vec4 values = load(first + id);
+  [[unroll]] for (uint i = 0; i < 4; ++i) {
+    float value = sanitized(values[i]);
+    if (value > own.value && follows(value, id + i, last)) own = Choice(value, id + i);
+  }
+#else
+  float value = sanitized(load(first + id));
+  if (value > own.value && follows(value, id, last)) own = Choice(value, id);
+#endif
+}
+
+// The best id in [begin, end) after `last`, whatever the rules say.
+Choice scan(uint first, uint begin, uint end, Choice last) {
+  Choice own = Choice(NEVER, NO_ID);
+  uint step = gl_SubgroupSize * WIDTH;
+  for (; begin + UNROLL * step <= end; begin += UNROLL * step) {
+    [[unroll]] for (uint part = 0; part < UNROLL; ++part) {
+      consider_unit(own, first, begin + part * step + gl_SubgroupInvocationID * WIDTH, last);
+    }
+  }
+  for (uint id = begin + gl_SubgroupInvocationID * WIDTH; id < end; id += step) {
+    consider_unit(own, first, id, last);
+  }
+  return subgroup_best(own);
+}
+
+// As scan, but only ids that the rules allow.
+Choice scan_allowed(uint first, uint begin, uint end, Choice last) {
+  Choice best = scan(first, begin, end, last);
+  while (best.id != NO_ID && is_banned(best.id)) best = scan(first, begin, end, best);
+  return best;
+}
+
+// The entry of a chunk in shared memory is written, and in the last stage read, by this lane only.
+bool owns(uint chunk_index) { return chunk_index % gl_SubgroupSize == gl_SubgroupInvocationID; }
+
+void main() {
+  const Choice kBeforeAll = Choice(uintBitsToFloat(0x7f800000u), 0);
+  uint chunk = CHUNK;
+  while (chunk * MOST_CHUNKS < params.vocabulary) chunk *= 2;
+  uint chunks = (params.vocabulary + chunk - 1) / chunk;
+#ifdef ROW_PER_SUBGROUP
+  if (gl_SubgroupID > 0) return;
+#endif
+
+  for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
+    uint first = params.first + row * params.vocabulary;
+    uint out_row = (params.result_row + row) * params.k;
+    uint forced = forced_id();
+    if (forced != NO_ID) {
+      for (uint rank = LANE; rank < params.k; rank += LANES) write_forced(out_row, rank, forced);
+      continue;
+    }
+
+    // Best of every chunk, and the maximum of all, rules or not.
+#ifndef ROW_PER_SUBGROUP
+    barrier();
+#endif
+    float highest = NEVER;
+    for (uint c = SUBGROUP; c < chunks; c += SUBGROUPS) {
+      uint begin = c * chunk, end = min(begin + chunk, params.vocabulary);
+      Choice best = scan(first, begin, end, kBeforeAll);
+      highest = max(highest, best.value);
+      if (best.id != NO_ID && is_banned(best.id)) best = scan_allowed(first, begin, end, best);
+      if (owns(c)) {
+        chunk_value[c] = best.value;
+        chunk_id[c] = best.id;
+      }
+    }
+    highest = row_max(highest);
+
+    // Sum of exponentials.
+    UNIT sums = UNIT(0), block = UNIT(0);
+    uint begin = 0, step = LANES * WIDTH, lane_begin = LANE * WIDTH;
+    for (; begin + UNROLL * step <= params.vocabulary; begin += UNROLL * step) {
+      [[unroll]] for (uint part = 0; part < UNROLL; ++part) {
+        block += exp(sanitized_unit(load(first + begin + part * step + lane_begin)) - highest);
+      }
+      // In two levels: a single running sum over a large vocabulary would round too often.
+      if ((begin / (UNROLL * step)) % 32 == 31) {
+        sums += block;
+        block = UNIT(0);
+      }
+    }
+    sums += block;
+    for (uint id = begin + lane_begin; id < params.vocabulary; id += step) {
+      sums += exp(sanitized_unit(load(first + id)) - highest);
+    }
+#ifdef VECTOR
+    float sum = (sums.x + sums.y) + (sums.z + sums.w);
+#else
+    float sum = sums;
+#endif
+    float log_sum = log(row_add(sum));
+#ifndef ROW_PER_SUBGROUP
+    barrier();  // chunk bests are there for the first subgroup, which goes on alone
+#endif
+
+    if (SUBGROUP == 0) {
+      uint rank = 0;
+      for (; rank < params.k; ++rank) {
+        Choice own = Choice(NEVER, NO_ID);
+        for (uint c = gl_SubgroupInvocationID; c < chunks; c += gl_SubgroupSize) {
+          if (chunk_value[c] > own.value) own = Choice(chunk_value[c], chunk_id[c]);
+        }
+        Choice best = subgroup_best(own);
+        if (best.id == NO_ID) break;
+        uint c = best.id / chunk;
+        Choice next = Choice(NEVER, NO_ID);
+        if (rank + 1 < params.k) {
+          next = scan_allowed(first, c * chunk, min(c * chunk + chunk, params.vocabulary), best);
+        }
+        if (owns(c)) {
+          write_choice(out_row, rank, best.value - highest - log_sum, best.id);
+          chunk_value[c] = next.value;
+          chunk_id[c] = next.id;
+        }
+      }
+      if (subgroupElect()) write_impossible(first, out_row, rank);
+    }
+  }
+}
