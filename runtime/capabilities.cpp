@@ -120,10 +120,12 @@ const std::vector<FeatureName>& feature_names() {
       {kMatrix16x16x16F16, "16x16x16 f16 matrices", nullptr},
       {kMatrix8x8x8F16, "8x8x8 f16 matrices", nullptr},
       {kSubgroupSizeControl, "subgroup size control", "no-subgroup-size"},
+      {kWideSubgroups, "subgroups of 32 or more", nullptr},
       {kGpu, "hardware devices", nullptr},
       {kCpu, "software drivers", nullptr},
       {kFastAddress, "software drivers with fast buffer addresses", nullptr},
       {kUniformLoads, "software drivers with scalar uniform loads", nullptr},
+      {kNoUnrolling, "software drivers that unroll no loops", nullptr},
   };
   return names;
 }
@@ -255,6 +257,7 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
     c.min_subgroup_size = sizes.minSubgroupSize;
     c.max_subgroup_size = sizes.maxSubgroupSize;
   }
+  add(c.subgroup_size >= 32, kWideSubgroups);
   c.timeline_semaphores = timeline.timelineSemaphore;
 #ifdef VK_KHR_cooperative_matrix
   if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel &&

@@ -25,11 +25,13 @@ enum Feature : uint32_t {
   kMatrix16x16x16F16 = 1u << 7,    // ... 16x16x16, f16 operands, f32 accumulator, subgroup scope
   kMatrix8x8x8F16 = 1u << 8,       // ... 8x8x8, likewise
   kSubgroupSizeControl = 1u << 9,  // a required subgroup size and full subgroups
+  kWideSubgroups = 1u << 10,       // subgroups of 32 or more
   // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from running.
   kGpu = 1u << 16,                 // hardware: coalesced loads, shared memory pays
   kCpu = 1u << 17,                 // a software driver: lanes are SIMD lanes, barriers are costly
   kFastAddress = 1u << 18,         // software driver on which buffer addresses beat descriptors
   kUniformLoads = 1u << 19,        // software driver that turns uniform loads into scalar broadcasts
+  kNoUnrolling = 1u << 20,         // software driver that unrolls no loop and keeps arrays in memory
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;

@@ -104,6 +104,8 @@ std::string describe_shape_facts(ShapeFacts facts) {
   static const std::pair<ShapeFact, const char*> kNames[] = {
       {kRowsAtMost8, "at most 8 rows"},
       {kRowsAbove8, "more than 8 rows"},
+      {kOneRow, "one row"},
+      {kRowsAbove64, "more than 64 rows"},
       {kRowsMultipleOf16, "rows in multiples of 16"},
       {kDepthMultipleOf4, "depth a multiple of 4"},
       {kDepthMultipleOf8, "depth a multiple of 8"},

@@ -48,6 +48,8 @@ enum ShapeFact : uint32_t {
   kDepthMultipleOf64 = 1u << 15,
   kColumnsAtLeast256 = 1u << 16,
   kFewBanned = 1u << 17,         // top_k: room for at most 64 banned ids
+  kRowsAbove64 = 1u << 18,       // matmul: M > 64
+  kOneRow = 1u << 19,            // matmul: M == 1
 };
 using ShapeFacts = uint32_t;
 std::string describe_shape_facts(ShapeFacts facts);

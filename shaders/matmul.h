@@ -19,6 +19,6 @@ SHADER_STRUCT_END
 #define MATMUL_ACTIVATION CONSTANT_OP        // a value of mulciber::Activation
 #define MATMUL_BIAS (CONSTANT_OP + 1)        // 1: add buffer 2
 #define MATMUL_ACCUMULATE (CONSTANT_OP + 2)  // 1: add what y holds
-#define MATMUL_ROWS (CONSTANT_OP + 3)        // M, where it is 8 or less
+#define MATMUL_ROWS (CONSTANT_OP + 3)        // rows of y per workgroup, in kernels that leave it open
 
 #endif

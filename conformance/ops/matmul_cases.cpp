@@ -58,6 +58,9 @@ class MatmulCases : public OpCases {
     add({2, 3, 7}, 20, 24);
     add({20}, 1030, 320);  // above 1 MiB in f32: several nodes where the storage range is that small
     add({300}, 70, 1028);
+    add({66}, 260, 40);  // several large tiles, with edges
+    add({130}, 271, 64, {.activation = Activation::kGelu, .bias = true});
+    add({20}, 300, 128, {.bias = true, .accumulate = true, .columns_before = 3});
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh}) {
       add({5}, 40, 36, {.activation = function, .bias = true});

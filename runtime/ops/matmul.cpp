@@ -12,6 +12,8 @@ namespace {
 
 ShapeFacts facts_of(uint64_t rows, uint64_t columns, uint64_t depth) {
   ShapeFacts facts = rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
+  if (rows == 1) facts |= kOneRow;
+  if (rows > 64) facts |= kRowsAbove64;
   if (rows % 16 == 0) facts |= kRowsMultipleOf16;
   if (columns % 4 == 0) facts |= kColumnsMultipleOf4;
   if (columns % 8 == 0) facts |= kColumnsMultipleOf8;
@@ -30,6 +32,22 @@ Shape with_columns(const Shape& shape, uint64_t columns) {
   for (size_t i = 0; i < shape.rank(); ++i) extents[i] = shape[static_cast<int>(i)];
   extents[shape.rank() - 1] = columns;
   return Shape(std::span<const uint64_t>(extents, shape.rank()));
+}
+
+// Tile height for a kernel that leaves it open. A tile costs about as much as its rows and four more (the
+// weights it loads); few heights, because each is a pipeline.
+uint64_t choose_tile_rows(uint64_t rows, uint64_t most) {
+  if (rows <= std::min<uint64_t>(8, most)) return rows;
+  uint64_t best = most, best_cost = UINT64_MAX;
+  for (uint64_t height : {4, 8, 12, 16, 24, 32}) {
+    if (height > most) break;
+    uint64_t cost = (rows + height - 1) / height * (height + 4);
+    if (cost <= best_cost) {
+      best = height;
+      best_cost = cost;
+    }
+  }
+  return best;
 }
 
 // All of a tensor where one descriptor can cover it.
@@ -81,11 +99,13 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
 
   const Kernel& kernel =
       builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth)});
-  // CONSTANTS(workgroup, rows and columns of y per workgroup, ...); columns per invocation where the
-  // workgroup is one subgroup, whose size the table cannot know.
   uint64_t tile_rows = kernel.constant(1);
+  // CONSTANTS are described in kernels.def.
+  const bool open_height = (kernel.constant(3) & 1) != 0;
+  const bool columns_per_invocation = (kernel.constant(3) & 2) != 0;
+  if (open_height) tile_rows = choose_tile_rows(rows, tile_rows);
   uint64_t tile_columns = kernel.constant(2);
-  if (kernel.constant(0) == 0) tile_columns *= local_size(kernel, builder.capabilities());
+  if (columns_per_invocation) tile_columns *= local_size(kernel, builder.capabilities());
 
   const Capabilities& device = builder.capabilities();
   uint64_t row_step = std::min({rows_per_node(builder, x), rows_per_node(builder, target),
@@ -118,7 +138,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       node.constants = {{MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
                         {MATMUL_BIAS, options.bias ? 1u : 0u},
                         {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u}};
-      if (rows <= 8) node.constants.push_back({MATMUL_ROWS, params.rows});
+      if (open_height) node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile_rows)});
       node.groups = {static_cast<uint32_t>((node_columns + tile_columns - 1) / tile_columns),
                      static_cast<uint32_t>((node_rows + tile_rows - 1) / tile_rows), 1};
       uint64_t results = node_rows * node_columns;

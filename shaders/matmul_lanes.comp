@@ -1,0 +1,109 @@
+// Lanes along N, ROWS x COLUMNS sums per lane in registers, no shared memory and no barrier: what
+// software drivers want. Each lane reads its own rows of W; a value of x must reach all lanes as one
+// broadcast scalar, and how depends on the driver: as a load at a uniform address, or, with SHUFFLE, as a
+// load per lane followed by shuffles from constant lanes. K is a multiple of 8.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef SHUFFLE
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
+#include "interface.h"
+#include "matmul.h"
+#include "types.glsl"
+#include "matmul_operands.glsl"
+
+layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane
+layout(constant_id = CONSTANT_ROW + 3) const uint WIDE = 0;     // 1: W in 16-byte loads, 0: in words
+layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
+
+const uint STEP = 8;  // along K, per iteration: enough to hide the loop, small enough for registers
+
+// Eight neighbours along K. As a struct, so that the driver computes one address for all of them.
+#ifdef ACTIVATION_F16
+struct Xs { uint words[4]; };
+#else
+struct Xs { float values[8]; };
+#endif
+BUFFER(0, readonly, x_step, Xs)
+#ifdef WEIGHT_F16
+struct Ws { uint words[4]; };
+BUFFER(1, readonly, w_wide, uvec4)
+#else
+struct Ws { float values[8]; };
+#endif
+BUFFER(1, readonly, w_step, Ws)
+
+void load_w(uint at, out float values[STEP]) {
+#ifdef WEIGHT_F16
+  uvec4 wide = WIDE != 0 ? AT(w_wide, at / 8) : uvec4(0);
+  [[unroll]] for (uint i = 0; i < 4; ++i) {
+    vec2 pair = unpackHalf2x16(WIDE != 0 ? wide[i] : AT(w_step, at / 8).words[i]);
+    values[2 * i] = pair.x;
+    values[2 * i + 1] = pair.y;
+  }
+#else
+  [[unroll]] for (uint i = 0; i < 2; ++i) {
+    vec4 wide = WIDE != 0 ? AT(w, at / 4 + i) : vec4(0);
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      values[4 * i + c] = WIDE != 0 ? wide[c] : AT(w_step, at / 8).values[4 * i + c];
+    }
+  }
+#endif
+}
+
+void main() {
+  uint lane = gl_LocalInvocationID.x;
+  uint row0 = gl_WorkGroupID.y * ROWS, column0 = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
+
+  // Beyond the edges the last row and column are computed again, and not stored.
+  uint w_at[COLUMNS];
+  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    w_at[j] = min(column0 + j * LOCAL_SIZE + lane, params.columns - 1) * params.depth;
+  }
+  float sums[ROWS][COLUMNS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+  }
+
+#ifdef SHUFFLE
+  // One load takes a quad of STEP / 4 lanes for each of several rows.
+  const uint lanes_per_row = STEP / 4, rows_per_load = SUBGROUP_SIZE / lanes_per_row;
+  const uint loads = (ROWS + rows_per_load - 1) / rows_per_load;
+  uint x_row[loads];
+  [[unroll]] for (uint i = 0; i < loads; ++i) {
+    x_row[i] = min(row0 + i * rows_per_load + lane / lanes_per_row, params.rows - 1);
+  }
+#else
+  uint x_at[ROWS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) x_at[i] = min(row0 + i, params.rows - 1) * params.depth;
+#endif
+
+  for (uint k = 0; k < params.depth; k += STEP) {
+    float ws[COLUMNS][STEP];
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) load_w(w_at[j] + k, ws[j]);
+#ifdef SHUFFLE
+    vec4 xs[loads];
+    [[unroll]] for (uint i = 0; i < loads; ++i) xs[i] = x_quad(x_row[i], k + lane % lanes_per_row * 4);
+#endif
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+      [[unroll]] for (uint u = 0; u < STEP; ++u) {
+#if defined(SHUFFLE)
+        float x_value = subgroupShuffle(xs[i / rows_per_load][u % 4],
+                                        i % rows_per_load * lanes_per_row + u / 4);
+#elif defined(ACTIVATION_F16)
+        float x_value = unpackHalf2x16(AT(x_step, (x_at[i] + k) / 8).words[u / 2])[u % 2];
+#else
+        float x_value = AT(x_step, (x_at[i] + k) / 8).values[u];
+#endif
+        [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] += x_value * ws[j][u];
+      }
+    }
+  }
+
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      uint row = row0 + i, column = column0 + j * LOCAL_SIZE + lane;
+      if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+// Few rows of x: lanes along K, each workgroup taking COLUMNS rows of W, read once for all ROWS rows of x.
+// With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared memory.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef SUBGROUP_ADD
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+#include "interface.h"
+#include "matmul.h"
+#include "types.glsl"
+#include "matmul_operands.glsl"
+
+layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;
+layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
+
+#ifndef SUBGROUP_ADD
+shared float partial[2080];  // at most 32 sums of 64 lanes, and a word of padding for each
+#endif
+
+// Neighbours along K that a lane loads at once: 16 bytes of f16 where K is a multiple of 8.
+#ifdef DEPTH_BY_8
+const uint QUADS = 2;
+#else
+const uint QUADS = 1;
+#endif
+
+#if defined(DEPTH_BY_8) && defined(WEIGHT_F16)
+BUFFER(1, readonly, w_wide, uvec4)
+#endif
+
+void load_w(uint row, uint k, out vec4 quads[QUADS]) {
+#if defined(DEPTH_BY_8) && defined(WEIGHT_F16)
+  uvec4 wide = AT(w_wide, (row * params.depth + k) / 8);
+  quads[0] = unpack_half4(wide.xy);
+  quads[1] = unpack_half4(wide.zw);
+#else
+  [[unroll]] for (uint q = 0; q < QUADS; ++q) quads[q] = w_quad(row, k + 4 * q);
+#endif
+}
+
+void main() {
+  uint lane = gl_LocalInvocationID.x;
+  uint row0 = gl_WorkGroupID.y * ROWS, column0 = gl_WorkGroupID.x * COLUMNS;
+
+  // Beyond the edges the last row and column are computed again, and not stored.
+  float sums[ROWS][COLUMNS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+  }
+  for (uint k = lane * QUADS * 4; k < params.depth; k += LOCAL_SIZE * QUADS * 4) {
+    vec4 xs[ROWS][QUADS];
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+      uint row = min(row0 + i, params.rows - 1);
+      [[unroll]] for (uint q = 0; q < QUADS; ++q) xs[i][q] = x_quad(row, k + 4 * q);
+    }
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      vec4 ws[QUADS];
+      load_w(min(column0 + j, params.columns - 1), k, ws);
+      [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+        [[unroll]] for (uint q = 0; q < QUADS; ++q) sums[i][j] += dot(xs[i][q], ws[q]);
+      }
+    }
+  }
+
+  // Sum i * COLUMNS + j is finished by the lane of that number, modulo the lanes there are.
+#ifdef SUBGROUP_ADD
+  const uint turns = (ROWS * COLUMNS + LOCAL_SIZE - 1) / LOCAL_SIZE;
+  float results[turns];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      float sum = subgroupAdd(sums[i][j]);
+      uint index = i * COLUMNS + j;
+      if (lane == index % LOCAL_SIZE) results[index / LOCAL_SIZE] = sum;
+    }
+  }
+  [[unroll]] for (uint turn = 0; turn < turns; ++turn) {
+    uint index = turn * LOCAL_SIZE + lane;
+    uint row = row0 + index / COLUMNS, column = column0 + index % COLUMNS;
+    if (index < ROWS * COLUMNS && row < params.rows && column < params.columns) {
+      store_result(row, column, results[turn]);
+    }
+  }
+#else
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      partial[(i * COLUMNS + j) * (LOCAL_SIZE + 1) + lane] = sums[i][j];
+    }
+  }
+  barrier();
+  for (uint index = lane; index < ROWS * COLUMNS; index += LOCAL_SIZE) {
+    float sum = 0;
+    for (uint other = 0; other < LOCAL_SIZE; ++other) sum += partial[index * (LOCAL_SIZE + 1) + other];
+    uint row = row0 + index / COLUMNS, column = column0 + index % COLUMNS;
+    if (row < params.rows && column < params.columns) store_result(row, column, sum);
+  }
+#endif
+}
