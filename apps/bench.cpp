@@ -1,0 +1,235 @@
+// `mulciber bench`: how fast each kernel row is, beside the least time the device could take.
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "apps/command.h"
+#include "conformance/op_case.h"
+#include "runtime/kernel.h"
+
+namespace mulciber::apps {
+namespace {
+
+using conformance::OpCase;
+using conformance::OpCases;
+using conformance::Timing;
+
+struct BenchOptions : CommonOptions {
+  std::string kernel = "*";
+  std::vector<uint64_t> shape;
+  double seconds = 0.3;
+};
+
+// What this device reaches, as measured in this run.
+struct Peaks {
+  double bytes_per_second = 0;
+  double flops_per_second = 0;
+};
+
+struct Result {
+  const Kernel* row;
+  std::vector<uint64_t> shape;
+  std::string shape_format;
+  Timing timing;
+  bool chosen = false;
+
+  double seconds() const { return timing.median_ms / 1000; }
+  double floor_seconds(const Peaks& peaks) const {
+    return std::max(static_cast<double>(timing.work.bytes) / peaks.bytes_per_second,
+                    static_cast<double>(timing.work.flops) / peaks.flops_per_second);
+  }
+};
+
+const OpCases& cases_of(Op op) {
+  for (const OpCases* cases : conformance::all_op_cases()) {
+    if (cases->op() == op) return *cases;
+  }
+  throw KernelError(name_of(op), "has no cases to measure", "");
+}
+
+// The row that selection takes for a case, or null when none serves it.
+const Kernel* chosen_row(Device& device, const OpCase& op_case, Op op) {
+  ProgramBuilder builder(device, "choice");
+  std::vector<Tensor> inputs;
+  for (const auto& input : op_case.inputs) inputs.push_back(builder.activation(input.shape, input.type));
+  try {
+    op_case.build(builder, inputs);
+  } catch (const KernelError&) {
+    return nullptr;
+  }
+  for (const Node& node : builder.nodes()) {
+    if (node.kernel->op == op) return node.kernel;
+  }
+  return nullptr;
+}
+
+Timing time_chosen(Device& device, Op op, std::vector<uint64_t> shape, KernelTypes types, double seconds) {
+  std::mt19937 random(7);
+  OpCase op_case = cases_of(op).make(shape, types, random);
+  const Kernel* row = chosen_row(device, op_case, op);
+  return row ? conformance::time_case(device, op_case, *row, seconds) : Timing{};
+}
+
+double rate(uint64_t amount, const Timing& timing) {
+  return timing.median_ms > 0 ? static_cast<double>(amount) / (timing.median_ms / 1000) : 0;
+}
+
+Peaks measure_peaks(Device& device, double seconds) {
+  Peaks peaks;
+  Timing sum = time_chosen(device, Op::kElementwise, {16u << 20}, {DataType::kF32, DataType::kF32}, seconds);
+  peaks.bytes_per_second = rate(sum.work.bytes, sum);
+  for (DataType weight : {DataType::kF32, DataType::kF16}) {
+    const uint64_t size = device.capabilities().has(kGpu) ? 4096 : 512;
+    Timing product = time_chosen(device, Op::kMatmul, {size, size, size}, {DataType::kF32, weight}, seconds);
+    peaks.flops_per_second = std::max(peaks.flops_per_second, rate(product.work.flops, product));
+  }
+  return peaks;
+}
+
+std::vector<const Kernel*> matching_rows(const std::string& glob, const Capabilities& device) {
+  std::vector<const Kernel*> rows;
+  for (const Kernel& row : kernels()) {
+    if (fnmatch(glob.c_str(), row.id, 0) != 0 && fnmatch(glob.c_str(), name_of(row.op), 0) != 0) continue;
+    if (why_not_runnable(row, device).empty()) rows.push_back(&row);
+  }
+  return rows;
+}
+
+void progress(size_t done, size_t total, const char* id) {
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}/{} {}", done, total, id);
+}
+
+std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& rows, const BenchOptions& options) {
+  std::vector<Result> results;
+  for (size_t i = 0; i < rows.size() && !interrupted(); ++i) {
+    progress(i, rows.size(), rows[i]->id);
+    const OpCases& cases = cases_of(rows[i]->op);
+    std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
+    if (!options.shape.empty()) shapes = {options.shape};
+    for (const auto& shape : shapes) {
+      if (interrupted()) break;
+      std::mt19937 random(7);
+      OpCase op_case = cases.make(shape, rows[i]->types, random);
+      try {
+        Result result{rows[i], shape, cases.shape_format(),
+                      conformance::time_case(device, op_case, *rows[i], options.seconds)};
+        result.chosen = chosen_row(device, op_case, rows[i]->op) == rows[i];
+        results.push_back(std::move(result));
+      } catch (const KernelError&) {
+        continue;  // the row cannot serve that shape
+      }
+    }
+  }
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
+  // Rows side by side, shape after shape.
+  std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) {
+    auto key = [](const Result& r) { return std::tuple(r.row->op, r.shape, r.row->types.activation, r.row->types.weight); };
+    return key(a) < key(b);
+  });
+  return results;
+}
+
+void print_table(const Device& device, const Peaks& peaks, const std::vector<Result>& results) {
+  const Capabilities& c = device.capabilities();
+  fmt::print("{} ({} {})\n", c.name, c.driver_name, c.driver_info);
+  fmt::print("peaks measured here: {:.1f} GB/s, {:.1f} GFLOP/s\n", peaks.bytes_per_second * 1e-9,
+             peaks.flops_per_second * 1e-9);
+  const Result* previous = nullptr;
+  for (const Result& r : results) {
+    if (!previous || previous->row->op != r.row->op || previous->shape != r.shape) {
+      fmt::print("\n{} {} = {}\n", name_of(r.row->op), r.shape_format, fmt::join(r.shape, ","));
+      fmt::print("  {:<34} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread", "GFLOP/s", "GB/s",
+                 "floor ms", "ratio");
+    }
+    fmt::print("{} {:<34} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n", r.chosen ? '*' : ' ', r.row->id,
+               r.timing.median_ms, 100 * r.timing.spread_ms / std::max(1e-9, r.timing.median_ms),
+               rate(r.timing.work.flops, r.timing) * 1e-9, rate(r.timing.work.bytes, r.timing) * 1e-9,
+               r.floor_seconds(peaks) * 1000, r.floor_seconds(peaks) / std::max(1e-12, r.seconds()));
+    previous = &r;
+  }
+  fmt::print("\n* is the row that selection takes for the shape and types.\n");
+}
+
+nlohmann::json to_json(const Device& device, const Peaks& peaks, const std::vector<Result>& results) {
+  const Capabilities& c = device.capabilities();
+  nlohmann::json list = nlohmann::json::array();
+  for (const Result& r : results) {
+    list.push_back({{"op", name_of(r.row->op)},
+                    {"row", r.row->id},
+                    {"shape", r.shape},
+                    {"activation", name_of(r.row->types.activation)},
+                    {"weight", name_of(r.row->types.weight)},
+                    {"median_ms", r.timing.median_ms},
+                    {"spread_ms", r.timing.spread_ms},
+                    {"dispatches", r.timing.dispatches},
+                    {"bytes", r.timing.work.bytes},
+                    {"flops", r.timing.work.flops},
+                    {"gflops", rate(r.timing.work.flops, r.timing) * 1e-9},
+                    {"gbytes_per_second", rate(r.timing.work.bytes, r.timing) * 1e-9},
+                    {"floor_ms", r.floor_seconds(peaks) * 1000},
+                    {"ratio", r.floor_seconds(peaks) / std::max(1e-12, r.seconds())},
+                    {"chosen", r.chosen}});
+  }
+  return {{"device", c.name},
+          {"driver", c.driver_name},
+          {"driver_info", c.driver_info},
+          {"peak_gbytes_per_second", peaks.bytes_per_second * 1e-9},
+          {"peak_gflops", peaks.flops_per_second * 1e-9},
+          {"results", list}};
+}
+
+int run_bench(const BenchOptions& options) {
+  std::unique_ptr<Device> device = open_device(options);
+  std::vector<const Kernel*> rows = matching_rows(options.kernel, device->capabilities());
+  if (rows.empty()) {
+    fmt::print(stderr, "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
+               options.kernel);
+    return finish(*device, options, kBadInput);
+  }
+  if (!options.shape.empty()) {
+    bool one_op = std::all_of(rows.begin(), rows.end(), [&](const Kernel* row) { return row->op == rows[0]->op; });
+    if (!one_op) {
+      fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n", options.kernel);
+      return finish(*device, options, kBadInput);
+    }
+  }
+  Peaks peaks = measure_peaks(*device, options.seconds);
+  std::vector<Result> results = measure(*device, rows, options);
+  for (const Result& r : results) {
+    peaks.flops_per_second = std::max(peaks.flops_per_second, rate(r.timing.work.flops, r.timing));
+  }
+  if (options.json) {
+    fmt::print("{}\n", to_json(*device, peaks, results).dump(2));
+  } else {
+    print_table(*device, peaks, results);
+  }
+  return finish(*device, options, interrupted() ? kInterrupted : kSuccess);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& code) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Achieved rate of each kernel row, beside its floor on this device");
+  command->add_option("--kernel", options->kernel, "rows or ops to measure: a glob over row ids and op names")
+      ->type_name("GLOB");
+  command->add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
+      ->delimiter(',')
+      ->type_name("N,N,...");
+  command->add_option("--seconds", options->seconds, "time to spend on each row and shape")->check(CLI::PositiveNumber);
+  add_common_options(*command, *options);
+  command->footer(
+      "Every row that runs here is measured on every shape of its op that it can serve: warmed up, then the\n"
+      "median of many replays. The floor is the larger of bytes (inputs read once, outputs written once) over\n"
+      "the bandwidth of adding two 64 MiB tensors, and operations over the best matrix product of this run.\n"
+      "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n\n"
+      "Example: mulciber bench --kernel 'matmul*' --shape 64,2048,768");
+  command->callback([options, &code] { code = run_bench(*options); });
+}
+
+}  // namespace mulciber::apps
