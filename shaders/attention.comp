@@ -9,6 +9,7 @@
 const uint kQueries = 4;
 const uint kKeys = 32;
 const uint kMaxSize = 256;
+const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the values, per invocation
 
 shared float q_tile[kQueries * kMaxSize];
 shared float scores[kQueries * kKeys];
@@ -33,14 +34,13 @@ void main() {
   }
 
   // Invocations share the value columns; each keeps its own copy of the running statistics.
-  const uint kColumns = 4;  // 256 columns over 64 invocations
-  float sums[kQueries * kColumns];
+  float sums[kQueries * COLUMNS];
   float maximum[kQueries];
   float total[kQueries];
   for (uint i = 0; i < kQueries; ++i) {
     maximum[i] = kMasked;
     total[i] = 0;
-    for (uint c = 0; c < kColumns; ++c) sums[i * kColumns + c] = 0;
+    for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = 0;
   }
   const uint last_query = min(first_query + kQueries, params.queries) - 1u;
   // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
@@ -59,7 +59,8 @@ void main() {
         uint base = key_base(kv_row, key) + k_column;
         uint q_base = i / kKeys * HEAD_SIZE;
         score = 0;
-        for (uint d = 0; d < HEAD_SIZE; ++d) score += q_tile[q_base + d] * kv_at(base + d);
+        // Unrolled, its loads take software drivers seconds to compile.
+        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_tile[q_base + d] * kv_at(base + d);
       }
       scores[i] = score;
     }
@@ -67,7 +68,7 @@ void main() {
     for (uint i = lane; i < kQueries * kKeys; i += LOCAL_SIZE) {
       uint row = i / kKeys;
       float block_maximum = kMasked;
-      for (uint j = 0; j < kKeys; ++j) block_maximum = max(block_maximum, scores[row * kKeys + j]);
+      [[dont_unroll]] for (uint j = 0; j < kKeys; ++j) block_maximum = max(block_maximum, scores[row * kKeys + j]);
       // The running maximum differs between invocations only in when they learn of it.
       float next = block_maximum;
       for (uint r = 0; r < kQueries; ++r) {
@@ -83,19 +84,19 @@ void main() {
       float correction = exp(maximum[i] - maxima[i]);
       maximum[i] = maxima[i];
       total[i] *= correction;
-      for (uint c = 0; c < kColumns; ++c) sums[i * kColumns + c] *= correction;
+      for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] *= correction;
       for (uint j = 0; j < count; ++j) total[i] += weights[i * kKeys + j];
     }
     for (uint j = 0; j < count; ++j) {
       uint base = key_base(kv_row, first_key + j) + v_column;
-      for (uint c = 0; c < kColumns; ++c) {
+      for (uint c = 0; c < COLUMNS; ++c) {
         uint column = c * LOCAL_SIZE + lane;
         if (column >= VALUE_SIZE) break;
         float value = kv_at(base + column);
         for (uint i = 0; i < kQueries; ++i) {
           // A weight of zero hides whatever stands in a masked place, NaN included.
           float weight = weights[i * kKeys + j];
-          if (weight != 0.0) sums[i * kColumns + c] += weight * value;
+          if (weight != 0.0) sums[i * COLUMNS + c] += weight * value;
         }
       }
     }
@@ -107,10 +108,10 @@ void main() {
     if (query >= params.queries) break;
     uint row = kv_row * params.queries + query;
     float inverse = total[i] > 0 ? factor / total[i] : 0.0;
-    for (uint c = 0; c < kColumns; ++c) {
+    for (uint c = 0; c < COLUMNS; ++c) {
       uint column = c * LOCAL_SIZE + lane;
       if (column >= VALUE_SIZE) break;
-      store_result((row * query_heads() + head) * VALUE_SIZE + column, sums[i * kColumns + c] * inverse);
+      store_result((row * query_heads() + head) * VALUE_SIZE + column, sums[i * COLUMNS + c] * inverse);
     }
   }
 }

@@ -31,7 +31,8 @@ void main() {
   for (uint key = lane; key < keys; key += LOCAL_SIZE) {
     uint base = key_base(kv_row, key) + k_column;
     float score = 0;
-    for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
+    // Unrolled, its loads take software drivers seconds to compile.
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
     score *= params.scale;
     AT(result, result_base + key) = score;
     float next = max(maximum, score);
