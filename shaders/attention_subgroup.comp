@@ -1,0 +1,165 @@
+// Attention for devices whose lanes are SIMD lanes: one subgroup per TILE_Q queries of a head, no shared
+// memory. Lanes stand along keys for the scores and along value columns for the sums; what one lane
+// holds reaches the others by shuffles.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "interface.h"
+#include "attention.h"
+#define READ_VECTORS
+#include "attention_common.glsl"
+
+layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 8;
+layout(constant_id = CONSTANT_ROW + 1) const uint LANE_KEYS = 2;  // keys per lane and block
+
+const uint BLOCK = LANE_KEYS * SUBGROUP_SIZE;
+const uint STEP = 8;  // of the head size, per step of the scores
+const uint COLUMNS = (VALUE_SIZE / 4 + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // in fours, per lane
+const uint Q_LANES = (TILE_Q + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;          // queries per lane
+
+// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all drivers.
+const uint kMaxSteps = 7;
+
+void main() {
+  const uint lane = gl_SubgroupInvocationID;
+  const uint first_query = gl_WorkGroupID.x * TILE_Q;
+  const uint head = gl_WorkGroupID.y;
+  const uint kv_row = gl_WorkGroupID.z;
+  const uint kv_head = head / params.group;
+  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
+  const uint v_from_k = params.v_first + kv_head * VALUE_SIZE - k_column;
+  const uint keys = key_count(kv_row);
+
+  // Lane l fetches a piece of query l for all; the last tile repeats the last query.
+  uint q_base[Q_LANES];
+  [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
+    uint query = min(first_query + min(i * SUBGROUP_SIZE + lane, TILE_Q - 1), params.queries - 1);
+    q_base[i] = (kv_row * params.queries + query) * params.q_columns + params.q_first + head * HEAD_SIZE;
+  }
+  // Columns past the end repeat the last ones and are not stored.
+  uint column[COLUMNS];
+  [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+    column[c] = min(c * SUBGROUP_SIZE + lane, VALUE_SIZE / 4 - 1) * 4;
+  }
+
+  uint visible[TILE_Q];
+  uint seen = 0;
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    visible[i] = visible_keys(min(first_query + i, params.queries - 1), keys);
+    seen = max(seen, visible[i]);
+  }
+
+  vec4 sums[TILE_Q * COLUMNS];
+  float maximum[TILE_Q];
+  float total[TILE_Q];  // of this lane's keys
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    maximum[i] = kMasked;
+    total[i] = 0;
+    [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = vec4(0);
+  }
+
+  // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they end at
+  // the top. So there is always a first block, whose keys are all masked when there are none.
+  uint first_key = 0;
+  do {
+    uint base[LANE_KEYS];
+    [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+      base[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, params.kv_len - 1)) + k_column;
+    }
+
+    // Scores of this lane's keys for every query.
+    float score[TILE_Q * LANE_KEYS];
+    [[unroll]] for (uint i = 0; i < TILE_Q * LANE_KEYS; ++i) score[i] = 0;
+    uint d = 0;
+    do {
+      vec4 query[Q_LANES * 2];
+      [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
+        query[2 * i] = q_at(q_base[i] + d);
+        query[2 * i + 1] = q_at(q_base[i] + d + 4);
+      }
+      vec4 key[LANE_KEYS * 2];
+      [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+        key[2 * j] = kv_at(base[j] + d);
+        key[2 * j + 1] = kv_at(base[j] + d + 4);
+      }
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+        [[unroll]] for (uint e = 0; e < STEP; ++e) {
+          float factor = subgroupShuffle(query[i / SUBGROUP_SIZE * 2 + e / 4][e % 4], i % SUBGROUP_SIZE);
+          [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+            score[i * LANE_KEYS + j] += factor * key[2 * j + e / 4][e % 4];
+          }
+        }
+      }
+      d += STEP;
+    } while (d < HEAD_SIZE);
+
+    // Online softmax: weights of this block against the maximum so far.
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+      float next = maximum[i];
+      bool allowed[LANE_KEYS];
+      float block_maximum = kMasked;
+      [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+        allowed[j] = first_key + j * SUBGROUP_SIZE + lane < visible[i];
+        float scaled = allowed[j] ? score[i * LANE_KEYS + j] * params.scale : kMasked;
+        score[i * LANE_KEYS + j] = scaled;
+        block_maximum = max(block_maximum, scaled);
+      }
+      [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+        if (1u << step < SUBGROUP_SIZE) {
+          block_maximum = max(block_maximum, subgroupShuffleXor(block_maximum, 1u << step));
+        }
+      }
+      next = max(next, block_maximum);
+      float correction = exp(maximum[i] - next);
+      maximum[i] = next;
+      total[i] *= correction;
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] *= correction;
+      [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+        float weight = allowed[j] ? exp(score[i * LANE_KEYS + j] - next) : 0.0;
+        score[i * LANE_KEYS + j] = weight;
+        total[i] += weight;
+      }
+    }
+
+    // Sums of this lane's value columns over the block's keys.
+    [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+      [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
+        uint v_base = subgroupShuffle(base[j], t) + v_from_k;
+        bool inside = first_key + j * SUBGROUP_SIZE + t < seen;
+        vec4 value[COLUMNS];
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+          value[c] = inside ? kv_at(v_base + column[c]) : vec4(0);
+        }
+        [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+          float weight = subgroupShuffle(score[i * LANE_KEYS + j], t);
+          [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+            // A key that only later queries see may hold NaN; a weight of zero hides it.
+            if (CAUSAL != 0) {
+              sums[i * COLUMNS + c] += weight != 0 ? weight * value[c] : vec4(0);
+            } else {
+              sums[i * COLUMNS + c] += weight * value[c];
+            }
+          }
+        }
+      }
+    }
+    first_key += BLOCK;
+  } while (first_key < seen);
+
+  const float factor = head_factor(head);
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    float all = total[i];
+    [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+      if (1u << step < SUBGROUP_SIZE) all += subgroupShuffleXor(all, 1u << step);
+    }
+    uint query = first_query + i;
+    float inverse = all > 0 ? factor / all : 0.0;
+    uint row = kv_row * params.queries + query;
+    [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+      if (query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
+        store_result((row * query_heads() + head) * VALUE_SIZE + column[c], sums[i * COLUMNS + c] * inverse);
+      }
+    }
+  }
+}
