@@ -1,5 +1,7 @@
 // Matrix units through VK_KHR_cooperative_matrix: f16 operands staged in shared memory, sums in f32. f32
-// activations are rounded to f16 on the way. Each subgroup owns a block of the workgroup's tile.
+// activations are rounded to f16 on the way. Each subgroup owns a block of the workgroup's tile. The row with
+// 8 x 8 matrices serves to check this file on lavapipe; its tile is small because that driver's compiler
+// takes a minute for a large one.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
