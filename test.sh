@@ -118,10 +118,12 @@ on_driver() {
   VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd "$@"
 }
 
+# build FOLDER TARGET CMAKE_ARGUMENT...
 build() {
-  local folder=$1 log=$logs/$1.log
-  shift
-  if ! { cmake -S . -B "$folder" -G Ninja "$@" && cmake --build "$folder" -j "$jobs"; } \
+  local folder=$1 target=$2 log=$logs/$1.log
+  shift 2
+  if ! { cmake -S . -B "$folder" -G Ninja "$@" &&
+    cmake --build "$folder" -j "$jobs" --target "$target"; } \
     >"$log" 2>&1 </dev/null; then
     grep -E 'error|Error|FAILED' -A 5 "$log" | head -n 60
     fail "build of $folder"
@@ -137,7 +139,7 @@ build() {
 }
 
 # Tests of the host side alone say nothing new under another mask or layer.
-device_tests=(-L unit -E '^(attention_page|config|inspect|layering|safetensors|tokenizer)')
+device_tests=(-L unit -E "^(attention_page|config|inspect|layering|safetensors|tokenizer)")
 
 run_lavapipe() { on_driver lvp run_ctest lavapipe build; }
 run_swiftshader() { on_driver swiftshader run_ctest swiftshader build; }
@@ -160,7 +162,7 @@ run_validation() {
   fi
 }
 run_sanitizers() {
-  build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON || return 0
+  build build-sanitize mulciber_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON || return 0
   LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
   UBSAN_OPTIONS=print_stacktrace=1 \
     on_driver lvp run_ctest sanitizers build-sanitize -L unit
@@ -233,7 +235,7 @@ else
   skip "tests that need the reference models: there is no ../shared/fixtures"
 fi
 build_failed=0
-part build build build -DCMAKE_BUILD_TYPE=Release -DMULCIBER_TESTS=ON || build_failed=1
+part build build build all -DCMAKE_BUILD_TYPE=Release -DMULCIBER_TESTS=ON || build_failed=1
 if ((!build_failed)); then
   for name in "${all_parts[@]}"; do
     function=${name,,}
