@@ -40,6 +40,9 @@ echo "built $mulciber in $((SECONDS - start)) s"
 step "3/5  Devices"
 devices=$("$mulciber" devices)
 echo "$devices"
+if ! grep -qE '(discrete|integrated|virtual) GPU' <<<"$devices"; then
+  echo "There is no GPU with a Vulkan driver here: a software driver, on the CPU, does the work."
+fi
 
 step "4/5  Translation, English to German"
 "$mulciber" translate -m "$model" --stats "${sentences[@]}"
