@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "apps/bench_model.h"
 #include "apps/command.h"
+#include "apps/peaks.h"
 #include "conformance/op_case.h"
 #include "runtime/kernel.h"
 
@@ -20,15 +22,10 @@ using conformance::OpCases;
 using conformance::Timing;
 
 struct BenchOptions : CommonOptions {
+  ModelBench model;
   std::string kernel = "*";
   std::vector<uint64_t> shape;
   double seconds = 0.3;
-};
-
-// What this device reaches, as measured in this run.
-struct Peaks {
-  double bytes_per_second = 0;
-  double flops_per_second = 0;
 };
 
 struct Result {
@@ -44,52 +41,6 @@ struct Result {
                     static_cast<double>(timing.work.flops) / peaks.flops_per_second);
   }
 };
-
-const OpCases& cases_of(Op op) {
-  for (const OpCases* cases : conformance::all_op_cases()) {
-    if (cases->op() == op) return *cases;
-  }
-  throw KernelError(name_of(op), "has no cases to measure", "");
-}
-
-// The row that selection takes for a case, or null when none serves it.
-const Kernel* chosen_row(Device& device, const OpCase& op_case, Op op) {
-  ProgramBuilder builder(device, "choice");
-  std::vector<Tensor> inputs;
-  for (const auto& input : op_case.inputs) inputs.push_back(builder.activation(input.shape, input.type));
-  try {
-    op_case.build(builder, inputs);
-  } catch (const KernelError&) {
-    return nullptr;
-  }
-  for (const Node& node : builder.nodes()) {
-    if (node.kernel->op == op) return node.kernel;
-  }
-  return nullptr;
-}
-
-Timing time_chosen(Device& device, Op op, std::vector<uint64_t> shape, KernelTypes types, double seconds) {
-  std::mt19937 random(7);
-  OpCase op_case = cases_of(op).make(shape, types, random);
-  const Kernel* row = chosen_row(device, op_case, op);
-  return row ? conformance::time_case(device, op_case, *row, seconds) : Timing{};
-}
-
-double rate(uint64_t amount, const Timing& timing) {
-  return timing.median_ms > 0 ? static_cast<double>(amount) / (timing.median_ms / 1000) : 0;
-}
-
-Peaks measure_peaks(Device& device, double seconds) {
-  Peaks peaks;
-  Timing sum = time_chosen(device, Op::kElementwise, {16u << 20}, {DataType::kF32, DataType::kF32}, seconds);
-  peaks.bytes_per_second = rate(sum.work.bytes, sum);
-  for (DataType weight : {DataType::kF32, DataType::kF16}) {
-    const uint64_t size = device.capabilities().has(kGpu) ? 4096 : 512;
-    Timing product = time_chosen(device, Op::kMatmul, {size, size, size}, {DataType::kF32, weight}, seconds);
-    peaks.flops_per_second = std::max(peaks.flops_per_second, rate(product.work.flops, product));
-  }
-  return peaks;
-}
 
 std::vector<const Kernel*> matching_rows(const std::string& glob, const Capabilities& device) {
   std::vector<const Kernel*> rows;
@@ -108,7 +59,7 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
   std::vector<Result> results;
   for (size_t i = 0; i < rows.size() && !interrupted(); ++i) {
     progress(i, rows.size(), rows[i]->id);
-    const OpCases& cases = cases_of(rows[i]->op);
+    const OpCases& cases = conformance::op_cases(rows[i]->op);
     std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
     if (!options.shape.empty()) shapes = {options.shape};
     for (const auto& shape : shapes) {
@@ -118,7 +69,7 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
       try {
         Result result{rows[i], shape, cases.shape_format(),
                       conformance::time_case(device, op_case, *rows[i], options.seconds)};
-        result.chosen = chosen_row(device, op_case, rows[i]->op) == rows[i];
+        result.chosen = conformance::chosen_row(device, op_case, rows[i]->op) == rows[i];
         results.push_back(std::move(result));
       } catch (const KernelError&) {
         continue;  // the row cannot serve that shape
@@ -198,7 +149,7 @@ int run_bench(const BenchOptions& options) {
       return finish(*device, options, kBadInput);
     }
   }
-  Peaks peaks = measure_peaks(*device, options.seconds);
+  Peaks peaks = measure_peaks(*device);
   std::vector<Result> results = measure(*device, rows, options);
   for (const Result& r : results) {
     peaks.flops_per_second = std::max(peaks.flops_per_second, rate(r.timing.work.flops, r.timing));
@@ -216,6 +167,13 @@ int run_bench(const BenchOptions& options) {
 void add_bench(CLI::App& app, int& code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Achieved rate of each kernel row, beside its floor on this device");
+  command->add_option("-m,--model", options->model.model, "measure a translation with this model instead of kernel rows")
+      ->type_name("DIR");
+  command->add_option("-f,--file", options->model.file, "with -m: sentences, one a line (default: eight of our own)")
+      ->type_name("FILE");
+  command->add_option("-b,--beam", options->model.beams, "with -m: beams (default: the model's own)")->check(CLI::Range(1, 32));
+  command->add_option("-r,--repeats", options->model.repeats, "with -m: translations to take the median of")
+      ->check(CLI::Range(1, 1000));
   command->add_option("--kernel", options->kernel, "rows or ops to measure: a glob over row ids and op names")
       ->type_name("GLOB");
   command->add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
@@ -229,7 +187,10 @@ void add_bench(CLI::App& app, int& code) {
       "the bandwidth of adding two 64 MiB tensors, and operations over the best matrix product of this run.\n"
       "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n\n"
       "Example: mulciber bench --kernel 'matmul*' --shape 64,2048,768");
-  command->callback([options, &code] { code = run_bench(*options); });
+  command->callback([options, &code] {
+    options->model.common = *options;
+    code = options->model.model.empty() ? run_bench(*options) : bench_model(options->model);
+  });
 }
 
 }  // namespace mulciber::apps

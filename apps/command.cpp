@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "apps/peaks.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {
@@ -55,9 +56,13 @@ std::unique_ptr<Device> open_device(const CommonOptions& options) {
 
 int finish(Device& device, const CommonOptions& options, int code) {
   if (Profiler* profiler = device.profiler()) {
-    fmt::print(stderr, "{}", profiler->table(0, 0));
+    const std::string trace = profiler->trace_json(device.capabilities().name);
+    const std::vector<ProfileEvent> events = profiler->events();
+    const Peaks peaks = measure_peaks(device);  // adds events of its own
+    profiler->restore(events);
+    fmt::print(stderr, "{}", profiler->table(peaks.bytes_per_second, peaks.flops_per_second));
     std::ofstream out(options.profile_file, std::ios::binary);
-    out << profiler->trace_json(device.capabilities().name);
+    out << trace;
     if (!out.flush()) {
       throw ModelError(options.profile_file, "could not write the profile", "choose a folder that can be written to");
     }

@@ -104,14 +104,8 @@ void print_choices(Device& device) {
       std::map<std::string, std::vector<std::string>> shapes_by_row;
       for (const auto& shape : cases->bench_shapes()) {
         conformance::OpCase op_case = cases->make(shape, {activation, weight}, random);
-        ProgramBuilder builder(device, "choice");
-        std::vector<Tensor> inputs;
-        for (const auto& input : op_case.inputs) inputs.push_back(builder.activation(input.shape, input.type));
-        op_case.build(builder, inputs);
-        for (const Node& node : builder.nodes()) {
-          shapes_by_row[node.kernel->id].push_back(fmt::format("{}", fmt::join(shape, ",")));
-          break;
-        }
+        const Kernel* row = conformance::chosen_row(device, op_case, cases->op());
+        shapes_by_row[row ? row->id : "none"].push_back(fmt::format("{}", fmt::join(shape, ",")));
       }
       for (const auto& [row, shapes] : shapes_by_row) {
         fmt::print("     {} ({}) {}, {}: {} for {}\n", name_of(cases->op()), cases->shape_format(),

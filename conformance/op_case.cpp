@@ -148,6 +148,29 @@ HostTensor u32_tensor(std::vector<uint32_t> words) {
 
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 
+const OpCases& op_cases(Op op) {
+  for (const OpCases* cases : all_op_cases()) {
+    if (cases->op() == op) return *cases;
+  }
+  throw KernelError(name_of(op), "has no cases", "");
+}
+
+const Kernel* chosen_row(Device& device, const OpCase& op_case, Op op) {
+  // Building without recording costs no memory and no pipeline: inputs stand in an arena never made.
+  ProgramBuilder builder(device, "choice");
+  std::vector<Tensor> inputs;
+  for (const HostTensor& input : op_case.inputs) inputs.push_back(builder.activation(input.shape, input.type));
+  try {
+    op_case.build(builder, inputs);
+  } catch (const KernelError&) {
+    return nullptr;
+  }
+  for (const Node& node : builder.nodes()) {
+    if (node.kernel->op == op) return node.kernel;
+  }
+  return nullptr;
+}
+
 CaseResult run_case(Device& device, const OpCase& op_case, const Kernel& row) {
   CaseResult result;
   if (row.types != op_case.types) {

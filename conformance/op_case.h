@@ -56,6 +56,11 @@ class OpCases {
 /// Every op's cases, in the order of Op.
 std::span<const OpCases* const> all_op_cases();
 
+/// The cases of one op. Throws KernelError when it has none.
+const OpCases& op_cases(Op op);
+/// The row that selection takes for a case of an op, or null when none serves it.
+const Kernel* chosen_row(Device& device, const OpCase& op_case, Op op);
+
 enum class Verdict { kPass, kFail, kNotSupported };
 struct CaseResult {
   Verdict verdict = Verdict::kFail;

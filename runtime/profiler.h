@@ -37,6 +37,8 @@ class Profiler {
   std::vector<KernelTotal> totals() const;
   double total_us() const;
   void clear() { events_.clear(); }
+  /// Puts back the events of an earlier moment.
+  void restore(std::vector<ProfileEvent> events) { events_ = std::move(events); }
 
   /// Time, achieved rates and dispatches per kernel. Floors from `peak_bytes` and `peak_flops` per second;
   /// 0: the columns of floor and ratio are left out.

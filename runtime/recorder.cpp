@@ -254,6 +254,11 @@ Ticket Recording::submit(size_t* submissions) {
   }
   flush();
   times_pending_ = true;
+  if (device_.profiler()) {
+    // The next replay would overwrite these timestamps.
+    device_.wait(last_ticket_);
+    collect_times();
+  }
   return last_ticket_;
 }
 
