@@ -51,7 +51,7 @@ if [[ -z ${VK_DRIVER_FILES:-} ]]; then
   done
 fi
 echo "ICD: ${VK_DRIVER_FILES:-whatever the loader finds}"
-ldconfig -p | grep -q 'libvulkan\.so\.1' || { echo "on_gpu: there is no Vulkan loader"; exit 1; }
+[[ $(ldconfig -p) == *libvulkan.so.1* ]] || { echo "on_gpu: there is no Vulkan loader"; exit 1; }
 
 results=${OUT:-docs/results}
 mkdir -p "$results"
@@ -81,18 +81,21 @@ bench_json() {
   shift
   step "bench-$name" save "$results/bench-$name.json" "$mulciber" bench "${device[@]}" --json "$@"
 }
-if ((!quick)); then bench_json kernels --kernel '*'; fi
 bench_json matmul-64x2048x768 --kernel 'matmul*' --shape 64,2048,768
-bench_json matmul-4096 --kernel 'matmul*' --shape 4096,4096,4096
+if ((!quick)); then
+  bench_json matmul-4096 --kernel 'matmul*' --shape 4096,4096,4096
+  bench_json kernels --kernel '*'
+fi
 
 if [[ -e $model/config.json ]]; then
   step translate "$mulciber" translate "${device[@]}" -m "$model" --stats \
     "A dog runs through the snow." "Two children are playing football in the park."
   translate_lines() {
-    for i in $(seq 1000); do echo "A group of $i people is standing in front of a building."; done |
+    for i in $(seq "$1"); do echo "A group of $i people is standing in front of a building."; done |
       "$mulciber" translate "${device[@]}" -m "$model" --beam 5 --stats
   }
-  step translate-1000 save "$results/translate-1000-output.txt" translate_lines
+  step translate-lines save "$results/translate-lines-output.txt" translate_lines \
+    "$((quick ? 20 : 1000))"
   step profile "$mulciber" translate "${device[@]}" -m "$model" \
     --profile "$results/translate-trace.json" "A dog runs through the snow."
 fi

@@ -23,7 +23,7 @@ write_icd() {
 usable() {
   local library
   library=$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$drivers/$1.json" 2>/dev/null)
-  [[ -n $library && -e $library ]] && ! ldd "$library" | grep -q 'not found'
+  [[ -n $library && -e $library && $(ldd "$library") != *"not found"* ]]
 }
 
 # extract PACKAGE FILE TARGET [APT_OPTION...]: takes one file out of a package, not installed.
