@@ -50,7 +50,6 @@ step "4/5  Translation, English to German"
 step "5/5  Attention"
 for picture in attention.html attention.svg; do
   "$mulciber" translate -m "$model" --attention "$here/$picture" "${sentences[2]}" >/dev/null
-  echo "wrote $here/$picture"
 done
 
 cat <<END
