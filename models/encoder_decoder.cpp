@@ -16,8 +16,10 @@ namespace {
 constexpr uint32_t kLengthStep = 8;
 constexpr uint32_t kCapacityStep = 16;
 constexpr uint32_t kBannedStep = 8;
-// Programs kept for shapes seen before. Each holds its caches and its arena.
+// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them too; the
+// one in use always stands.
 constexpr size_t kSearchesKept = 6;
+constexpr uint64_t kSearchBytesKept = 256ull << 20;
 constexpr size_t kPassesKept = 4;
 
 uint32_t round_up(uint32_t value, uint32_t step) {
@@ -148,6 +150,12 @@ uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSet
   return best;
 }
 
+uint64_t EncoderDecoder::kept_search_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& entry : searches_) bytes += search_bytes(entry->shape);
+  return bytes;
+}
+
 SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
   const auto found = std::find_if(searches_.begin(), searches_.end(),
                                   [&](const auto& entry) { return entry->shape == shape; });
@@ -157,7 +165,8 @@ SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
   }
   const uint64_t bytes = search_bytes(shape);
   while (!searches_.empty() &&
-         (searches_.size() >= kSearchesKept || bytes > device_.memory().available()))
+         (searches_.size() >= kSearchesKept || kept_search_bytes() + bytes > kSearchBytesKept ||
+          bytes > device_.memory().available()))
     searches_.pop_back();
   require_memory(device_, bytes, memory_limit_,
                  fmt::format("a batch of {} x {} tokens with {} beams", shape.batch,
@@ -187,9 +196,9 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   const SearchShape shape = search_shape(items, static_cast<uint32_t>(longest), request.settings);
 
   GenerationResult result;
-  result.predicted_bytes = search_bytes(shape);
   const auto prepared = Clock::now();
   SearchPrograms& programs = search(shape);
+  result.predicted_bytes = kept_search_bytes();
   result.prepare_seconds = seconds_since(prepared);
 
   std::vector<uint32_t> control(programs.layout.end);

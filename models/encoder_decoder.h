@@ -53,6 +53,8 @@ class EncoderDecoder {
   SearchShape search_shape(uint32_t items, uint32_t source_length,
                            const GenerationSettings& settings) const;
   uint64_t search_bytes(const SearchShape& shape) const;
+  /// Bytes of the searches kept, by prediction.
+  uint64_t kept_search_bytes() const;
   uint64_t widest_binding(const SearchShape& shape) const;
   SearchPrograms& search(const SearchShape& shape);
   PassProgram& pass(const PassShape& shape);
