@@ -1,0 +1,7 @@
+#include "tests/conformance_rows.h"
+
+TEST_CASE("Every row of norms, softmax, embedding, elementwise and search meets its reference") {
+  using mulciber::Op;
+  mulciber::tests::check_rows(
+      {Op::kSoftmax, Op::kLayerNorm, Op::kEmbedding, Op::kElementwise, Op::kTopK, Op::kBeamStep});
+}
