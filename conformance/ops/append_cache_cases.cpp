@@ -91,7 +91,8 @@ class AppendCacheCases : public OpCases {
     add({.rows = 2, .q_len = 2, .capacity = 6, .columns = 40, .position = 6});
     add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 40, .position = 0xfffffffe});
     add({.rows = 80, .q_len = 1, .capacity = 12, .columns = 256, .position = 11});
-    add({.rows = 3, .q_len = 1, .capacity = 600, .columns = 1024, .position = 599});  // several MiB
+    // Several MiB in all, and each row below 1 MiB, the least that a binding must hold.
+    add({.rows = 9, .q_len = 1, .capacity = 200, .columns = 1024, .position = 199});
     return cases;
   }
 };
