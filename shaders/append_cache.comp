@@ -1,4 +1,5 @@
-// Keys and values of a step into the cache, one 32-bit word of the cache per invocation.
+// Keys and values of a step into the cache: one 32-bit word of the cache per invocation, or four
+// columns with READ_VECTORS, which asks for widths and offsets in fours.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -8,6 +9,18 @@
 
 PARAMS(AppendCacheParams)
 BUFFER(2, readonly, control, uint)
+#ifdef READ_VECTORS
+#ifdef ACTIVATION_F16
+BUFFER(0, readonly, x, uvec2)
+#else
+BUFFER(0, readonly, x, vec4)
+#endif
+#ifdef WEIGHT_F16
+BUFFER(1, writeonly, cache, uvec2)
+#else
+BUFFER(1, writeonly, cache, vec4)
+#endif
+#else
 #ifdef ACTIVATION_F16
 BUFFER(0, readonly, x, uint)
 float x_at(uint element) {
@@ -23,6 +36,7 @@ BUFFER(1, restrict, cache, uint)
 #else
 BUFFER(1, writeonly, cache, float)
 #endif
+#endif
 
 void main() {
   const uint row = gl_WorkGroupID.z;
@@ -34,7 +48,15 @@ void main() {
   const uint to = (row * params.capacity + position) * params.columns;
   const uint index = gl_GlobalInvocationID.x;
 
-#ifdef WEIGHT_F16
+#ifdef READ_VECTORS
+  if (index >= params.columns >> 2) return;
+#if defined(WEIGHT_F16) && !defined(ACTIVATION_F16)
+  const vec4 value = AT(x, (from >> 2) + index);
+  AT(cache, (to >> 2) + index) = uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw));
+#else
+  AT(cache, (to >> 2) + index) = AT(x, (from >> 2) + index);
+#endif
+#elif defined(WEIGHT_F16)
   // Words of the cache that hold columns of this position; with an odd width the first and the last
   // may be shared with a neighbour, whose half stays as it is.
   const uint word = (to >> 1) + index;

@@ -32,7 +32,11 @@ void main() {
     uint base = key_base(kv_row, key) + k_column;
     float score = 0;
     // Unrolled, its loads take software drivers seconds to compile.
+#ifdef READ_VECTORS
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += dot(q_at(q_base + d), kv_at(base + d));
+#else
     [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
+#endif
     score *= params.scale;
     AT(result, result_base + key) = score;
     float next = max(maximum, score);

@@ -310,15 +310,20 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
                     name_of(options.control.type), options.control.shape.elements()),
         "give a u32 tensor that holds it");
   }
-  const Kernel& kernel = builder.select({Op::kAppendCache, {x.type, cache.type}});
+  const bool in_fours = cache.shape.columns() % 4 == 0 && x.shape.columns() % 4 == 0 &&
+                        options.first_column % 4 == 0;
+  const Kernel& kernel = builder.select(
+      {Op::kAppendCache, {x.type, cache.type}, in_fours ? kColumnsMultipleOf4 : kAnyShape});
 
   const uint64_t rows = x.shape[0], q_len = x.shape[1], columns = cache.shape.columns();
   const uint64_t capacity = cache.shape[1];
   const uint64_t x_bytes = q_len * x.shape.columns() * size_of(x.type);
   const uint64_t cache_bytes = capacity * columns * size_of(cache.type);
   const uint64_t count = rows_per_node(builder, kernel, rows, {x_bytes, cache_bytes});
-  // A row of an odd number of halves may begin and end inside a word.
-  const uint64_t words = cache.type == DataType::kF16 ? columns / 2 + 1 : columns;
+  // What one invocation writes: four columns, or a word; a row of an odd number of halves may begin and
+  // end inside a word.
+  uint64_t words = cache.type == DataType::kF16 ? columns / 2 + 1 : columns;
+  if (kernel.shape & kColumnsMultipleOf4) words = columns / 4;
   for (uint64_t first = 0; first < rows; first += count) {
     const uint64_t these = std::min(count, rows - first);
     Node node;
