@@ -1,5 +1,6 @@
 // `mulciber bench`: how fast each kernel row is, beside the least time the device could take.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <unistd.h>
 

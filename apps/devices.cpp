@@ -1,5 +1,6 @@
 // `mulciber devices`: what is here, what it can do, which kernel rows it will use.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <map>

@@ -1,6 +1,7 @@
 #include "runtime/tensor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "mulciber/error.h"
 

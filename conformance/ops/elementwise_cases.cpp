@@ -15,7 +15,7 @@ class ElementwiseCases : public OpCases {
   std::string shape_format() const override { return "ELEMENTS"; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    return {{64 * 768}, {16 << 20}};
+    return {{64 * 768}, {4 << 20}};
   }
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
