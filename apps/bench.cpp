@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "apps/bench_model.h"
 #include "apps/command.h"
 #include "apps/peaks.h"
-#include "conformance/op_case.h"
+#include "conformance/time_case.h"
 #include "runtime/kernel.h"
 
 namespace mulciber::apps {
@@ -65,12 +64,11 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
     if (!options.shape.empty()) shapes = {options.shape};
     for (const auto& shape : shapes) {
       if (interrupted()) break;
-      std::mt19937 random(7);
-      OpCase op_case = cases.make(shape, rows[i]->types, random);
+      OpCase op_case = cases.make(shape, rows[i]->types);
       try {
         Result result{rows[i], shape, cases.shape_format(),
                       conformance::time_case(device, op_case, *rows[i], options.seconds)};
-        result.chosen = conformance::chosen_row(device, op_case, rows[i]->op) == rows[i];
+        result.chosen = conformance::chosen_row(device.capabilities(), op_case, rows[i]->op) == rows[i];
         results.push_back(std::move(result));
       } catch (const KernelError&) {
         continue;  // the row cannot serve that shape

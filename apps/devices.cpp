@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 
 #include "apps/command.h"
@@ -93,9 +92,8 @@ void print(size_t index, const Capabilities& c, bool rows) {
 }
 
 // For each op and storage type, the row that selection takes at the shapes `mulciber bench` measures.
-void print_choices(Device& device) {
+void print_choices(const Capabilities& device) {
   fmt::print("   what serves which shape:\n");
-  std::mt19937 random(1);
   for (const conformance::OpCases* cases : conformance::all_op_cases()) {
     std::set<std::pair<DataType, DataType>> types;
     for (const Kernel& kernel : kernels()) {
@@ -104,7 +102,7 @@ void print_choices(Device& device) {
     for (const auto& [activation, weight] : types) {
       std::map<std::string, std::vector<std::string>> shapes_by_row;
       for (const auto& shape : cases->bench_shapes()) {
-        conformance::OpCase op_case = cases->make(shape, {activation, weight}, random);
+        conformance::OpCase op_case = cases->make(shape, {activation, weight});
         const Kernel* row = conformance::chosen_row(device, op_case, cases->op());
         shapes_by_row[row ? row->id : "none"].push_back(fmt::format("{}", fmt::join(shape, ",")));
       }
@@ -143,10 +141,7 @@ void add_devices(CLI::App& app, int& code) {
     } else {
       for (size_t i = 0; i < devices.size(); ++i) {
         print(i, devices[i], options->verbose);
-        if (!options->verbose) continue;
-        DeviceSettings settings = options->settings;
-        settings.device = std::to_string(i);
-        print_choices(*Device::open(settings));
+        if (options->verbose) print_choices(devices[i]);
       }
     }
   });

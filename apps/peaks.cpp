@@ -1,7 +1,6 @@
 #include "apps/peaks.h"
 
 #include <algorithm>
-#include <random>
 
 namespace mulciber::apps {
 namespace {
@@ -9,9 +8,8 @@ namespace {
 constexpr double kSeconds = 0.3;  // for each of the three measurements
 
 conformance::Timing time_chosen(Device& device, Op op, std::vector<uint64_t> shape, KernelTypes types) {
-  std::mt19937 random(7);
-  conformance::OpCase op_case = conformance::op_cases(op).make(shape, types, random);
-  const Kernel* row = conformance::chosen_row(device, op_case, op);
+  conformance::OpCase op_case = conformance::op_cases(op).make(shape, types);
+  const Kernel* row = conformance::chosen_row(device.capabilities(), op_case, op);
   return row ? conformance::time_case(device, op_case, *row, kSeconds) : conformance::Timing{};
 }
 

@@ -1,7 +1,7 @@
 // What a device reaches, measured in this run: the base of floors.
 #pragma once
 
-#include "conformance/op_case.h"
+#include "conformance/time_case.h"
 
 namespace mulciber::apps {
 

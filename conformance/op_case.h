@@ -1,5 +1,5 @@
 // One case of an op: inputs, how to build it, what must come out. Tests, the conformance suite and the
-// benchmarks all run these.
+// benchmarks all run these. A case is a description: listing thousands costs nothing.
 #pragma once
 
 #include <functional>
@@ -21,22 +21,42 @@ struct HostTensor {
 
 /// Rounds to what the storage type can hold.
 double round_to(DataType type, double value);
-/// Values of that type drawn from a normal distribution of the given deviation.
-HostTensor random_tensor(Shape shape, DataType type, std::mt19937& random, double deviation = 1);
 HostTensor u32_tensor(std::vector<uint32_t> words);
 /// The bits of a float as a word, for control tensors.
 uint32_t bits_of(float value);
 
+/// A number as part of a case's name: no dots and no signs that a file name or a glob would trip over;
+/// 1e+15 is "1e15", 0.5 is "0p5", -2 is "minus2".
+std::string name_part(double value);
+
+/// An input of a case. Its shape is known when the case is listed, its values are drawn when it runs.
+struct CaseInput {
+  Shape shape;
+  DataType type = DataType::kF32;
+  /// Fills `values` (as many as the shape has elements, zero before); they are rounded to the type after.
+  std::function<void(std::vector<double>& values, std::mt19937& random)> fill;
+};
+
+/// Values from a normal distribution around `mean`.
+CaseInput normal_input(Shape shape, DataType type, double deviation = 1, double mean = 0);
+/// Whole numbers from -largest to largest, all equally often: sums of their products are exact.
+CaseInput whole_input(Shape shape, DataType type, int largest);
+CaseInput words_input(std::vector<uint32_t> words);
+
 struct OpCase {
   std::string name;  // lower-case, dotted: "m33_n64_k130.bias_gelu"
   KernelTypes types;
-  std::vector<HostTensor> inputs;
+  bool must_pass = false;        // in the suite's short list
+  std::vector<CaseInput> inputs;
   /// Adds the op to a program; inputs in order. Returns outputs in the order of `reference` (an input that
   /// the op writes may be one of them).
   std::function<std::vector<Tensor>(ProgramBuilder&, std::span<const Tensor>)> build;
   /// The double-precision definition of the op. Throws nothing. For u32 outputs the comparison is exact.
   std::function<std::vector<HostTensor>(std::span<const HostTensor>)> reference;
 };
+
+/// Draws every input of a case: the same values for the same name, types and seed, whatever else runs.
+std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed);
 
 /// The cases of one op. One implementation per op in conformance/ops/.
 class OpCases {
@@ -48,9 +68,9 @@ class OpCases {
   /// Shapes that `mulciber bench` runs without --shape.
   virtual std::vector<std::vector<uint64_t>> bench_shapes() const = 0;
   /// A plain case of one shape. Throws ShapeError when the numbers make no sense.
-  virtual OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const = 0;
+  virtual OpCase make(std::span<const uint64_t> shape, KernelTypes types) const = 0;
   /// The cases of the suite: 1, primes, tile edges +-1, masks of all kinds, every epilogue.
-  virtual std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const = 0;
+  virtual std::vector<OpCase> samples(KernelTypes types) const = 0;
 };
 
 /// Every op's cases, in the order of Op.
@@ -58,29 +78,9 @@ std::span<const OpCases* const> all_op_cases();
 
 /// The cases of one op. Throws KernelError when it has none.
 const OpCases& op_cases(Op op);
-/// The row that selection takes for a case of an op, or null when none serves it.
-const Kernel* chosen_row(Device& device, const OpCase& op_case, Op op);
-
-enum class Verdict { kPass, kFail, kNotSupported };
-struct CaseResult {
-  Verdict verdict = Verdict::kFail;
-  std::string detail;       // worst element with both values, or why not supported
-  double worst_error = 0;   // largest root-mean-square error of a row over its bound
-  double nmse = 0;          // over all outputs
-};
-
-/// Runs one case on one row: outputs poisoned before, each row of each output compared with the reference
-/// within the row's tolerance; NaN never passes. Runs twice by replay and requires equal bits.
-CaseResult run_case(Device& device, const OpCase& op_case, const Kernel& row);
-
-struct Timing {
-  double median_ms = 0;
-  double spread_ms = 0;     // interquartile range
-  Work work;                // per run
-  uint32_t dispatches = 0;
-};
-/// Times one case on one row by timestamps, or by the host's clock over many replays where the device has
-/// none; medians over at least `min_seconds`.
-Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds);
+/// What a case asks of selection for an op.
+Problem problem_of(const OpCase& op_case, Op op);
+/// The row that selection takes for a case of an op on a device, or null when none serves it.
+const Kernel* chosen_row(const Capabilities& device, const OpCase& op_case, Op op);
 
 }  // namespace mulciber::conformance

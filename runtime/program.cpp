@@ -20,7 +20,10 @@ constexpr int32_t kForever = std::numeric_limits<int32_t>::max();
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(Device& device, std::string name)
-    : device_(device), name_(std::move(name)), layer_names_{name_} {}
+    : capabilities_(device.capabilities()), device_(&device), name_(std::move(name)), layer_names_{name_} {}
+
+ProgramBuilder::ProgramBuilder(const Capabilities& capabilities, std::string name)
+    : capabilities_(capabilities), name_(std::move(name)), layer_names_{name_} {}
 
 Tensor ProgramBuilder::activation(Shape shape, DataType type) {
   Tensor tensor;
@@ -63,6 +66,7 @@ ProgramBuilder::Scope ProgramBuilder::layer(std::string name) {
 std::string ProgramBuilder::path() const { return fmt::format("{}", fmt::join(path_, ".")); }
 
 const Kernel& ProgramBuilder::select(const Problem& problem) {
+  problems_.push_back(problem);
   if (auto forced = forced_.find(problem.op); forced != forced_.end()) {
     std::string reason = why_not(*forced->second, capabilities(), problem);
     if (!reason.empty()) throw KernelError(forced->second->id, reason, "");
@@ -87,7 +91,8 @@ uint64_t ProgramBuilder::rows_per_binding(uint64_t bytes_per_row) const {
 }
 
 uint64_t ProgramBuilder::flops_per_node() const {
-  return static_cast<uint64_t>(device_.pace().flops_per_s * device_.settings().submission_ms * 1e-3);
+  if (!device_) return std::numeric_limits<uint64_t>::max();
+  return static_cast<uint64_t>(device_->pace().flops_per_s * device_->settings().submission_ms * 1e-3);
 }
 
 void ProgramBuilder::add(Node node) {
@@ -155,7 +160,8 @@ struct Program::Impl {
 };
 
 Program ProgramBuilder::build() {
-  auto impl = std::make_unique<Program::Impl>(device_);
+  if (!device_) throw DeviceError(DeviceError::Kind::kUnavailable, name_, "was planned for a device that is not here");
+  auto impl = std::make_unique<Program::Impl>(*device_);
   impl->name = name_;
   impl->nodes = std::move(nodes_);
   const int32_t last = static_cast<int32_t>(impl->nodes.size());
@@ -165,9 +171,14 @@ Program ProgramBuilder::build() {
     if (planned.first_use == 0 && planned.last_use < 0) planned.last_use = 0;
     if (planned.last_use == kForever) planned.last_use = -1;
   }
+  for (PlannedTensor& planned : planned_) planned.bytes += 2 * guard_;
   impl->plan = plan_memory(std::move(planned_), kArenaAlignment);
+  for (PlannedTensor& planned : impl->plan.tensors) {
+    planned.bytes -= 2 * guard_;
+    planned.offset += guard_;
+  }
   if (impl->plan.arena_bytes > 0) {
-    impl->arena = device_.memory().allocate(impl->plan.arena_bytes, MemoryUse::kDevice);
+    impl->arena = device_->memory().allocate(impl->plan.arena_bytes, MemoryUse::kDevice);
   }
   std::vector<ResolvedNode> resolved;
   for (const Node& node : impl->nodes) {
@@ -176,7 +187,7 @@ Program ProgramBuilder::build() {
     for (const BufferUse& use : node.buffers) r.buffers.push_back({impl->resolve(use.tensor), use.access});
     resolved.push_back(std::move(r));
   }
-  impl->recording = std::make_unique<Recording>(device_, std::move(resolved));
+  impl->recording = std::make_unique<Recording>(*device_, std::move(resolved));
   nodes_.clear();
   planned_.clear();
   return Program(std::move(impl));

@@ -64,9 +64,11 @@ class Program;
 class ProgramBuilder {
  public:
   ProgramBuilder(Device& device, std::string name);
+  /// For a device that is not here: shapes, choices and problems() can be asked, build() throws.
+  /// `capabilities` must outlive the builder.
+  ProgramBuilder(const Capabilities& capabilities, std::string name);
 
-  Device& device() { return device_; }
-  const Capabilities& capabilities() const { return device_.capabilities(); }
+  const Capabilities& capabilities() const { return capabilities_; }
 
   /// A tensor in the program's arena. It lives from the first node that uses it to the last; other
   /// tensors may take its place outside that time.
@@ -99,6 +101,10 @@ class ProgramBuilder {
   /// cannot serve the problem asked for.
   void force(const Kernel& kernel);
 
+  /// Leaves `bytes` free before and after every tensor of the arena: what changes there was written by
+  /// mistake. A multiple of 256. For conformance; memory grows.
+  void set_guard(uint64_t bytes) { guard_ = bytes; }
+
   /// Largest number of rows, each of `bytes_per_row`, that one descriptor may cover such that the next
   /// slice starts aligned; at least one aligned step. Ops split what is larger into several nodes.
   /// Throws ShapeError when a single aligned step is above the device's limit.
@@ -113,19 +119,24 @@ class ProgramBuilder {
 
   /// What was added so far.
   const std::vector<Node>& nodes() const { return nodes_; }
+  /// What was asked of select() so far, the refused last one included.
+  const std::vector<Problem>& problems() const { return problems_; }
 
   Program build();
 
  private:
   friend class Program;
-  Device& device_;
+  const Capabilities& capabilities_;
+  Device* device_ = nullptr;
   std::string name_;
   std::vector<std::string> path_;
   std::vector<std::string> layer_names_;
   std::vector<bool> path_is_layer_;
   std::vector<Node> nodes_;
+  std::vector<Problem> problems_;
   std::vector<PlannedTensor> planned_;  // by arena id
   std::map<Op, const Kernel*> forced_;
+  uint64_t guard_ = 0;
 };
 
 /// A built program. Movable. Must not outlive its device, nor the weights its nodes read.

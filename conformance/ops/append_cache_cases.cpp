@@ -14,17 +14,16 @@ struct Variant {
   uint32_t spare = 0;         // columns of x after those that go to the cache
 };
 
-OpCase build_case(const Variant& v, KernelTypes types, std::mt19937& random) {
+OpCase build_case(const Variant& v, KernelTypes types) {
   constexpr uint32_t kPositionOffset = 2;
   OpCase c;
   c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.capacity, v.columns, v.position);
   if (v.first_column + v.spare > 0)
     c.name += fmt::format("_from{}_of{}", v.first_column, v.first_column + v.columns + v.spare);
   c.types = types;
-  c.inputs = {random_tensor({v.rows, v.q_len, v.first_column + v.columns + v.spare},
-                            types.activation, random),
-              random_tensor({v.rows, v.capacity, v.columns}, types.weight, random),
-              u32_tensor({7, 9, v.position, 11})};
+  c.inputs = {normal_input({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
+              normal_input({v.rows, v.capacity, v.columns}, types.weight),
+              words_input({7, 9, v.position, 11})};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], kPositionOffset});
     return std::vector<Tensor>{inputs[1]};
@@ -54,17 +53,16 @@ class AppendCacheCases : public OpCases {
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 512, 512, 1536}, {80, 1, 64, 256}, {1, 1, 512, 1536}};
   }
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types,
-              std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 4 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0 || shape[3] == 0) {
       throw ShapeError("append_cache", "a shape is four positive numbers",
                        "give rows,q_len,capacity,columns such as 80,1,64,256");
     }
-    return build_case({shape[0], shape[1], shape[2], shape[3]}, types, random);
+    return build_case({shape[0], shape[1], shape[2], shape[3]}, types);
   }
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    auto add = [&](Variant v) { cases.push_back(build_case(v, types, random)); };
+    auto add = [&](Variant v) { cases.push_back(build_case(v, types)); };
     // Widths of one, odd (halves share a word with the neighbouring position), and above a
     // workgroup.
     for (uint64_t columns : {1, 2, 3, 63, 64, 65, 127, 128, 129, 515}) {

@@ -29,8 +29,8 @@ struct Variant {
   float scale = 0;       // 0: head_size^-0.5
 };
 
-/// Words of the control tensor: some that mean nothing, key counts, head mask, ancestry.
-HostTensor control_of(const Variant& v, AttentionControl& control, std::mt19937& random) {
+/// The control tensor: some words that mean nothing, key counts, head mask, ancestry.
+CaseInput control_of(const Variant& v, AttentionControl& control) {
   std::vector<uint32_t> words(3, 0xdeadbeef);
   if (!v.key_counts.empty()) {
     control.key_counts = static_cast<int32_t>(words.size());
@@ -44,34 +44,31 @@ HostTensor control_of(const Variant& v, AttentionControl& control, std::mt19937&
       words.push_back(bits_of(head == 0 ? 0.0f : 0.5f * static_cast<float>(head)));
     }
   }
+  const size_t ancestors = words.size();
   if (v.ancestry) {
-    control.ancestry = static_cast<int32_t>(words.size());
-    for (uint64_t i = 0; i < v.rows * v.kv_len; ++i) {
-      words.push_back(static_cast<uint32_t>(random() % v.rows));
-    }
+    control.ancestry = static_cast<int32_t>(ancestors);
+    words.resize(ancestors + v.rows * v.kv_len);
   }
-  return u32_tensor(std::move(words));
+  CaseInput input = words_input(words);
+  if (!v.ancestry) return input;
+  input.fill = [=, fixed = input.fill, rows = v.rows](std::vector<double>& values, std::mt19937& random) {
+    fixed(values, random);
+    for (size_t i = ancestors; i < values.size(); ++i) values[i] = static_cast<double>(random() % rows);
+  };
+  return input;
 }
 
 /// Makes every key and value that no query may see NaN or infinite.
-void poison_unseen(HostTensor& kv, const Variant& v) {
-  const uint64_t columns = kv.shape.columns();
-  for (uint64_t row = 0; row < kv.shape[0]; ++row) {
+void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
+  for (uint64_t row = 0; row < v.rows / v.rows_per_kv; ++row) {
     const uint64_t count = v.key_counts[v.key_counts.size() > 1 ? row : 0] + v.key_count_extra;
     for (uint64_t key = count; key < v.kv_len; ++key) {
       for (uint64_t column = 0; column < columns; ++column) {
-        kv.values[(row * v.kv_len + key) * columns + column] =
+        kv[(row * v.kv_len + key) * columns + column] =
             (key + column) % 3 == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
       }
     }
   }
-}
-
-/// Rounds to coarse steps, so that scores of 1e4 are exact in 32 bits: an error of one unit in the
-/// last place of such a score would be one of 1e-3 in its probability.
-void make_scores_exact(HostTensor& q, HostTensor& kv) {
-  for (double& value : q.values) value = std::round(value);
-  for (double& value : kv.values) value = std::round(value * 4) / 4;
 }
 
 std::string name_of_case(const Variant& v, uint32_t kv_heads, uint32_t value_size) {
@@ -82,7 +79,7 @@ std::string name_of_case(const Variant& v, uint32_t kv_heads, uint32_t value_siz
   return v.suffix.empty() ? name : name + "." + v.suffix;
 }
 
-OpCase build_case(const Variant& v, KernelTypes types, std::mt19937& random, bool map) {
+OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   AttentionOptions options;
   options.heads = v.heads;
   options.kv_heads = v.kv_heads == 0 ? v.heads : v.kv_heads;
@@ -92,7 +89,7 @@ OpCase build_case(const Variant& v, KernelTypes types, std::mt19937& random, boo
   options.causal = v.causal;
   options.rows_per_kv = v.rows_per_kv;
   AttentionControl control;
-  const HostTensor words = control_of(v, control, random);
+  const CaseInput words = control_of(v, control);
   const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry;
 
   AttentionColumns columns;
@@ -105,11 +102,24 @@ OpCase build_case(const Variant& v, KernelTypes types, std::mt19937& random, boo
   OpCase c;
   c.name = name_of_case(v, options.kv_heads, options.value_size);
   c.types = types;
-  c.inputs = {random_tensor({v.rows, v.q_len, q_columns}, types.activation, random, v.deviation),
-              random_tensor({v.rows / v.rows_per_kv, v.kv_len, kv_columns}, types.weight, random),
-              words};
-  if (v.deviation > 10) make_scores_exact(c.inputs[0], c.inputs[1]);
-  if (v.poison) poison_unseen(c.inputs[1], v);
+  CaseInput q = normal_input({v.rows, v.q_len, q_columns}, types.activation, v.deviation);
+  CaseInput kv = normal_input({v.rows / v.rows_per_kv, v.kv_len, kv_columns}, types.weight);
+  // Coarse steps make scores of 1e4 exact in 32 bits: an error of one unit in the last place of such
+  // a score would be one of 1e-3 in its probability.
+  const bool coarse = v.deviation > 10;
+  q.fill = [=, normal = q.fill](std::vector<double>& values, std::mt19937& random) {
+    normal(values, random);
+    if (!coarse) return;
+    for (double& value : values) value = std::round(value);
+  };
+  kv.fill = [=, normal = kv.fill](std::vector<double>& values, std::mt19937& random) {
+    normal(values, random);
+    if (coarse) {
+      for (double& value : values) value = std::round(value * 4) / 4;
+    }
+    if (v.poison) poison_unseen(values, kv_columns, v);
+  };
+  c.inputs = {q, kv, words};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     AttentionOptions bound = options;
     if (controlled) {
@@ -360,13 +370,12 @@ class AttentionCases : public OpCases {
     return {{1, 512, 512, 12, 64}, {1, 64, 64, 12, 64}, {1, 1, 1024, 12, 64},
             {20, 40, 40, 4, 32},   {80, 1, 40, 4, 32},  {1, 1, 20, 4, 32}};
   }
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types,
-              std::mt19937& random) const override {
-    return build_case(parse_shape(shape), types, random, map_);
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
+    return build_case(parse_shape(shape), types, map_);
   }
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    for (const Variant& v : variants()) cases.push_back(build_case(v, types, random, map_));
+    for (const Variant& v : variants()) cases.push_back(build_case(v, types, map_));
     return cases;
   }
 

@@ -30,20 +30,20 @@ class EmbeddingCases : public OpCases {
     return {{4, 1, 8000, 512}, {16, 64, 32000, 512}, {1, 512, 32000, 768}};
   }
 
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 4 || std::ranges::count(shape, uint64_t{0}) > 0) {
       throw ShapeError("embedding", "a shape is four positive numbers",
                        "give rows,length,vocabulary,columns such as 16,64,32000,512");
     }
-    return variant(shape[0], shape[1], shape[2], shape[3], types, random,
+    return variant(shape[0], shape[1], shape[2], shape[3], types,
                    {.positions = shape[1], .scale = std::sqrt(double(shape[3]))});
   }
 
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
                    Variant options = {}) {
-      cases.push_back(variant(rows, length, vocabulary, columns, types, random, options));
+      cases.push_back(variant(rows, length, vocabulary, columns, types, options));
     };
     for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 64, 65, 96, 129, 512}) {
       add(1, 1, 1, columns);
@@ -66,7 +66,7 @@ class EmbeddingCases : public OpCases {
 
  private:
   static OpCase variant(uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
-                        KernelTypes types, std::mt19937& random, Variant options) {
+                        KernelTypes types, Variant options) {
     OpCase c;
     c.types = types;
     c.name = fmt::format("r{}_l{}_v{}_c{}", rows, length, vocabulary, columns);
@@ -75,21 +75,20 @@ class EmbeddingCases : public OpCases {
     if (options.scale != 1) c.name += ".scaled";
     if (options.ids_past_the_table) c.name += ".clamped";
 
-    std::vector<uint32_t> words(kTokensOffset, 0xffffffff);
-    if (options.first_position >= 0) {
-      words[kFirstPositionOffset] = static_cast<uint32_t>(options.first_position);
-    }
-    std::uniform_int_distribution<uint32_t> id(0, static_cast<uint32_t>(vocabulary - 1));
-    for (uint64_t i = 0; i < rows * length; ++i) words.push_back(id(random));
-    words[kTokensOffset] = static_cast<uint32_t>(vocabulary - 1);
-    if (options.ids_past_the_table) {
-      words[kTokensOffset + 1] = static_cast<uint32_t>(vocabulary);
-      words[kTokensOffset + 2] = 0xffffffff;
-    }
-    c.inputs = {random_tensor({vocabulary, columns}, types.weight, random), u32_tensor(words)};
-    if (options.positions > 0) {
-      c.inputs.push_back(random_tensor({options.positions, columns}, DataType::kF32, random));
-    }
+    CaseInput control{{kTokensOffset + rows * length}, DataType::kU32, nullptr};
+    control.fill = [=](std::vector<double>& words, std::mt19937& random) {
+      std::fill_n(words.begin(), kTokensOffset, 0xffffffff);
+      if (options.first_position >= 0) words[kFirstPositionOffset] = static_cast<double>(options.first_position);
+      std::uniform_int_distribution<uint32_t> id(0, static_cast<uint32_t>(vocabulary - 1));
+      for (size_t i = kTokensOffset; i < words.size(); ++i) words[i] = id(random);
+      words[kTokensOffset] = static_cast<double>(vocabulary - 1);
+      if (options.ids_past_the_table) {
+        words[kTokensOffset + 1] = static_cast<double>(vocabulary);
+        words[kTokensOffset + 2] = 0xffffffff;
+      }
+    };
+    c.inputs = {normal_input({vocabulary, columns}, types.weight), control};
+    if (options.positions > 0) c.inputs.push_back(normal_input({options.positions, columns}, DataType::kF32));
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       EmbeddingOptions given;
       given.control = inputs[1];

@@ -30,17 +30,17 @@ class MatmulCases : public OpCases {
             {64, 256, 256},  {16, 128, 128}, {64, 1024, 256}, {256, 768, 2048}};
   }
 
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0) {
       throw ShapeError("matmul", "a shape is three positive numbers", "give M,N,K such as 64,2048,768");
     }
-    return variant({shape[0]}, shape[1], shape[2], types, random, {});
+    return variant({shape[0]}, shape[1], shape[2], types, {});
   }
 
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options = {}) {
-      cases.push_back(variant(rows, n, k, types, random, options));
+      cases.push_back(variant(rows, n, k, types, options));
     };
     // Every edge of every tile: one, primes, a power of two and its neighbours.
     for (uint64_t m : {1, 2, 3, 7, 8, 9, 16, 31, 33}) {
@@ -79,7 +79,7 @@ class MatmulCases : public OpCases {
 
  private:
   static OpCase variant(std::vector<uint64_t> rows, uint64_t n, uint64_t k, KernelTypes types,
-                        std::mt19937& random, Variant options) {
+                        Variant options) {
     auto shape = [&](uint64_t columns) {
       std::vector<uint64_t> extents = rows;
       extents.push_back(columns);
@@ -98,10 +98,10 @@ class MatmulCases : public OpCases {
     if (total != n) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
 
-    c.inputs.push_back(random_tensor(shape(k), types.activation, random, options.deviation));
-    c.inputs.push_back(random_tensor({n, k}, types.weight, random, 1 / std::sqrt(double(k))));
-    if (options.bias) c.inputs.push_back(random_tensor({n}, DataType::kF32, random));
-    if (existing) c.inputs.push_back(random_tensor(result, types.activation, random));
+    c.inputs.push_back(normal_input(shape(k), types.activation, options.deviation));
+    c.inputs.push_back(normal_input({n, k}, types.weight, 1 / std::sqrt(double(k))));
+    if (options.bias) c.inputs.push_back(normal_input({n}, DataType::kF32));
+    if (existing) c.inputs.push_back(normal_input(result, types.activation));
 
     c.build = [options, existing](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       MatmulOptions given;

@@ -35,15 +35,15 @@ class LayerNormCases : public OpCases {
     return {{768, 768}, {64, 512}, {4, 512}, {256, 1024}, {4096, 768}};
   }
 
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     require_rows_and_columns("layer norm", shape);
-    return variant({shape[0], shape[1]}, types, random, {});
+    return variant({shape[0], shape[1]}, types, {});
   }
 
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](Shape shape, NormVariant options = {}) {
-      cases.push_back(variant(shape, types, random, options));
+      cases.push_back(variant(shape, types, options));
     };
     for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
                              500, 512, 768, 1021, 1024, 2052}) {
@@ -69,21 +69,19 @@ class LayerNormCases : public OpCases {
   }
 
  private:
-  static OpCase variant(Shape shape, KernelTypes types, std::mt19937& random, NormVariant options) {
+  static OpCase variant(Shape shape, KernelTypes types, NormVariant options) {
     OpCase c;
     c.types = types;
     c.name = fmt::format("r{}_c{}", shape.rows(), shape.columns());
     if (shape.rank() > 2) c.name += ".rank3";
     if (options.residual) c.name += ".residual";
-    if (options.offset != 0) c.name += fmt::format(".offset_{:g}", options.offset);
-    if (options.deviation != 1) c.name += fmt::format(".deviation_{:g}", options.deviation);
-    if (options.epsilon != 1e-5) c.name += fmt::format(".epsilon_{:g}", options.epsilon);
+    if (options.offset != 0) c.name += fmt::format(".offset_{}", name_part(options.offset));
+    if (options.deviation != 1) c.name += fmt::format(".deviation_{}", name_part(options.deviation));
+    if (options.epsilon != 1e-5) c.name += fmt::format(".epsilon_{}", name_part(options.epsilon));
 
-    HostTensor x = random_tensor(shape, types.activation, random, options.deviation);
-    for (double& value : x.values) value = round_to(types.activation, value + options.offset);
-    HostTensor gain_bias = random_tensor({2, shape.columns()}, DataType::kF32, random);
-    c.inputs = {x, gain_bias};
-    if (options.residual) c.inputs.push_back(random_tensor(shape, types.activation, random));
+    c.inputs = {normal_input(shape, types.activation, options.deviation, options.offset),
+                normal_input({2, shape.columns()}, DataType::kF32)};
+    if (options.residual) c.inputs.push_back(normal_input(shape, types.activation));
 
     c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       std::optional<Tensor> residual;
@@ -135,15 +133,15 @@ class SoftmaxCases : public OpCases {
     return {{768, 768}, {96, 64}, {4096, 512}, {4, 32000}};
   }
 
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     require_rows_and_columns("softmax", shape);
-    return variant({shape[0], shape[1]}, types, random, {});
+    return variant({shape[0], shape[1]}, types, {});
   }
 
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](Shape shape, SoftmaxVariant options = {}) {
-      cases.push_back(variant(shape, types, random, options));
+      cases.push_back(variant(shape, types, options));
     };
     for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
                              512, 768, 1021, 2052}) {
@@ -190,39 +188,39 @@ class SoftmaxCases : public OpCases {
     return visible;
   }
 
-  static OpCase variant(Shape shape, KernelTypes types, std::mt19937& random,
-                        SoftmaxVariant options) {
+  static OpCase variant(Shape shape, KernelTypes types, SoftmaxVariant options) {
     OpCase c;
     c.types = types;
     uint64_t columns = shape.columns();
     c.name = fmt::format("r{}_c{}", shape.rows(), columns);
     if (options.logarithm) c.name += ".log";
-    if (options.scale != 1) c.name += fmt::format(".scale_{:g}", options.scale);
+    if (options.scale != 1) c.name += fmt::format(".scale_{}", name_part(options.scale));
     if (!options.counts.empty()) c.name += fmt::format(".counts_per_{}", options.rows_per_count);
     if (options.causal_period > 0) c.name += ".causal";
-    if (options.offset != 0) c.name += fmt::format(".offset_{:g}", options.offset);
+    if (options.offset != 0) c.name += fmt::format(".offset_{}", name_part(options.offset));
     if (options.infinite_row) c.name += ".infinite";
 
-    HostTensor x = random_tensor(shape, types.activation, random, 3);
-    for (double& value : x.values) value = round_to(types.activation, value + options.offset);
-    if (options.infinite_row) {
-      for (uint64_t i = 0; i < 2 * columns; ++i) x.values[i] = -kInfinity;
-      x.values[columns + columns / 2] = 1;
-    }
-    if (options.poison_unseen) {
+    CaseInput x = normal_input(shape, types.activation, 3, options.offset);
+    x.fill = [=, normal = x.fill](std::vector<double>& values, std::mt19937& random) {
+      normal(values, random);
+      if (options.infinite_row) {
+        std::fill_n(values.begin(), 2 * columns, -kInfinity);
+        values[columns + columns / 2] = 1;
+      }
+      if (!options.poison_unseen) return;
       const double poison[] = {std::nan(""), kInfinity, -kInfinity, 60000};
       for (uint64_t row = 0; row < shape.rows(); ++row) {
         for (uint64_t i = visible_columns(options, columns, row); i < columns; ++i) {
-          x.values[row * columns + i] = poison[i % 4];
+          values[row * columns + i] = poison[i % 4];
         }
       }
-    }
+    };
     c.inputs = {x};
     constexpr uint32_t kCountsOffset = 3;
     if (!options.counts.empty()) {
       std::vector<uint32_t> words(kCountsOffset, 0xffffffff);
       words.insert(words.end(), options.counts.begin(), options.counts.end());
-      c.inputs.push_back(u32_tensor(words));
+      c.inputs.push_back(words_input(words));
     }
     c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       SoftmaxOptions given;

@@ -47,20 +47,20 @@ class TopKCases : public OpCases {
     return {{1, 6000, 2}, {5, 6000, 10}, {80, 6000, 10}, {1, 60000, 2}, {4, 60000, 8}, {64, 60000, 16}};
   }
 
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 3 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[2] > 64 ||
         shape[2] > shape[1]) {
       throw ShapeError("top k", "a shape is three positive numbers, k up to 64 and the vocabulary",
                        "give rows,vocabulary,k such as 4,60000,8");
     }
-    return variant(shape[0], shape[1], static_cast<uint32_t>(shape[2]), types, random,
+    return variant(shape[0], shape[1], static_cast<uint32_t>(shape[2]), types,
                    {.banned = {static_cast<uint32_t>(shape[1] - 1)}});
   }
 
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](uint64_t rows, uint64_t vocabulary, uint32_t k, TopKVariant options = {}) {
-      cases.push_back(variant(rows, vocabulary, k, types, random, options));
+      cases.push_back(variant(rows, vocabulary, k, types, options));
     };
     auto range = [](uint32_t first, uint32_t last) {
       std::vector<uint32_t> ids(last - first);
@@ -110,7 +110,7 @@ class TopKCases : public OpCases {
   static constexpr uint32_t kPosition = 1, kForced = 2, kBanned = 5;
 
   static OpCase variant(uint64_t rows, uint64_t vocabulary, uint32_t k, KernelTypes types,
-                        std::mt19937& random, TopKVariant options) {
+                        TopKVariant options) {
     OpCase c;
     c.types = types;
     c.name = fmt::format("r{}_v{}_k{}", rows, vocabulary, k);
@@ -118,32 +118,34 @@ class TopKCases : public OpCases {
     if (options.forced_index != kNever) {
       c.name += fmt::format(".forced_{}_at_{}", options.forced_id, options.forced_index);
     }
-    if (options.levels > 0) c.name += fmt::format(".ties_{:g}", options.levels);
+    if (options.levels > 0) c.name += fmt::format(".ties_{}", name_part(options.levels));
     if (options.odd_values) c.name += ".odd_values";
     if (options.offset != 0) c.name += ".offset";
 
-    HostTensor logits = random_tensor({rows, vocabulary}, DataType::kF32, random, 3);
-    for (double& value : logits.values) {
-      if (options.levels > 0) value = std::round(value * options.levels) / options.levels;
-      value = round_to(DataType::kF32, value + options.offset);
-    }
-    if (options.odd_values) {
-      for (size_t i = 0; i < logits.values.size(); i += 3) logits.values[i] = std::nan("");
-      for (size_t i = 1; i < logits.values.size(); i += 7) logits.values[i] = -kInfinity;
-      for (uint64_t i = 0; i < vocabulary; ++i) {
-        logits.values[i] = std::nan("");
-        logits.values[vocabulary + i] = -kInfinity;
-        logits.values[2 * vocabulary + i] = i == 5 ? 1 : std::nan("");
+    CaseInput logits = normal_input({rows, vocabulary}, DataType::kF32, 3);
+    logits.fill = [=, normal = logits.fill](std::vector<double>& values, std::mt19937& random) {
+      normal(values, random);
+      for (double& value : values) {
+        if (options.levels > 0) value = std::round(value * options.levels) / options.levels;
+        value += options.offset;
       }
-      logits.values[3 * vocabulary + vocabulary / 2] = kInfinity;
-      logits.values[4 * vocabulary + vocabulary / 3] = kInfinity;
-      logits.values[4 * vocabulary + vocabulary / 2] = kInfinity;
-    }
+      if (!options.odd_values) return;
+      for (size_t i = 0; i < values.size(); i += 3) values[i] = std::nan("");
+      for (size_t i = 1; i < values.size(); i += 7) values[i] = -kInfinity;
+      for (uint64_t i = 0; i < vocabulary; ++i) {
+        values[i] = std::nan("");
+        values[vocabulary + i] = -kInfinity;
+        values[2 * vocabulary + i] = i == 5 ? 1 : std::nan("");
+      }
+      values[3 * vocabulary + vocabulary / 2] = kInfinity;
+      values[4 * vocabulary + vocabulary / 3] = kInfinity;
+      values[4 * vocabulary + vocabulary / 2] = kInfinity;
+    };
     std::vector<uint32_t> words = {kNever, options.position, options.forced_index, options.forced_id,
                                    kNever, static_cast<uint32_t>(options.banned.size())};
     words.insert(words.end(), options.banned.begin(), options.banned.end());
     words.insert(words.end(), options.spare_banned + 1, 3);
-    c.inputs = {logits, u32_tensor(words)};
+    c.inputs = {logits, words_input(words)};
 
     uint32_t capacity = static_cast<uint32_t>(options.banned.size()) + options.spare_banned;
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
@@ -212,7 +214,7 @@ class BeamStepCases : public OpCases {
     return {{1, 1}, {1, 4}, {16, 5}, {64, 4}};
   }
 
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types, std::mt19937& random) const override {
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0 || shape[1] > 32) {
       throw ShapeError("beam step", "a shape is two positive numbers, beams up to 32",
                        "give batch,beams such as 16,5");
@@ -223,14 +225,14 @@ class BeamStepCases : public OpCases {
     options.settings.eos = kNever;
     options.first_position = 63;
     options.steps = 1;
-    return variant(static_cast<uint32_t>(shape[0]), static_cast<uint32_t>(shape[1]), types, random,
+    return variant(static_cast<uint32_t>(shape[0]), static_cast<uint32_t>(shape[1]), types,
                    options);
   }
 
-  std::vector<OpCase> samples(KernelTypes types, std::mt19937& random) const override {
+  std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](uint32_t batch, uint32_t beams, Variant options) {
-      cases.push_back(variant(batch, beams, types, random, options));
+      cases.push_back(variant(batch, beams, types, options));
     };
     // Other than with 0 and 1, no two scores of different length are equal: rounding decides nothing.
     for (EarlyStopping early :
@@ -304,7 +306,7 @@ class BeamStepCases : public OpCases {
   static constexpr uint32_t kFirstWord = 3, kBannedCapacity = 2;
 
   // Best first, ids different, values multiples of 1/64: then sums in f32 are exact.
-  static HostTensor random_candidates(uint32_t rows, uint32_t k, const Variant& options,
+  static std::vector<uint32_t> random_candidates(uint32_t rows, uint32_t k, const Variant& options,
                                       std::mt19937& random) {
     std::vector<uint32_t> words;
     std::uniform_real_distribution<double> share(0, 1);
@@ -339,9 +341,7 @@ class BeamStepCases : public OpCases {
         i = swap && i > words.size() - 2 * k + 2 ? i - 2 : i + 2;
       }
     }
-    HostTensor tensor = u32_tensor(words);
-    tensor.shape = {rows, k, 2};
-    return tensor;
+    return words;
   }
 
   // A state at `position` with made-up history: every hypothesis has always stood in its own row.
@@ -361,19 +361,18 @@ class BeamStepCases : public OpCases {
     return state;
   }
 
-  static OpCase variant(uint32_t batch, uint32_t beams, KernelTypes types, std::mt19937& random,
-                        Variant options) {
+  static OpCase variant(uint32_t batch, uint32_t beams, KernelTypes types, Variant options) {
     OpCase c;
     c.types = types;
     uint32_t k = options.candidates > 0 ? options.candidates : 2 * beams;
     const char* early[] = {"heuristic", "early", "never"};
-    c.name = fmt::format("b{}_beams{}_k{}.from_{}_steps_{}_max_{}.penalty_{:g}.{}", batch, beams, k,
+    c.name = fmt::format("b{}_beams{}_k{}.from_{}_steps_{}_max_{}.penalty_{}.{}", batch, beams, k,
                          options.first_position, options.steps, options.settings.max_length,
-                         options.settings.length_penalty,
+                         name_part(options.settings.length_penalty),
                          early[static_cast<uint32_t>(options.settings.early_stopping)]);
     if (options.settings.eos == kNever) c.name += ".no_eos";
-    if (options.eos_share != 0.3) c.name += fmt::format(".eos_{:g}", options.eos_share);
-    if (options.impossible_share > 0) c.name += fmt::format(".impossible_{:g}", options.impossible_share);
+    if (options.eos_share != 0.3) c.name += fmt::format(".eos_{}", name_part(options.eos_share));
+    if (options.impossible_share > 0) c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
 
     BeamStateLayout layout =
         plan_beam_state(kFirstWord, batch, beams, options.settings.max_length + options.spare_capacity,
@@ -381,9 +380,11 @@ class BeamStepCases : public OpCases {
     std::vector<uint32_t> words(kFirstWord, kNever);
     std::vector<uint32_t> state = state_at(layout, options);
     words.insert(words.end(), state.begin(), state.end());
-    c.inputs = {u32_tensor(words)};
+    c.inputs = {words_input(words)};
     for (uint32_t step = 0; step < options.steps; ++step) {
-      c.inputs.push_back(random_candidates(batch * beams, k, options, random));
+      c.inputs.push_back({{batch * beams, k, 2}, DataType::kU32, [=](std::vector<double>& values, std::mt19937& random) {
+                            std::ranges::copy(random_candidates(batch * beams, k, options, random), values.begin());
+                          }});
     }
 
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {

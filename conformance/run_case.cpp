@@ -1,0 +1,131 @@
+#include "conformance/run_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "conformance/case_program.h"
+#include "conformance/compare.h"
+
+namespace mulciber::conformance {
+namespace {
+
+constexpr uint64_t kGuardBytes = 256;
+
+using Bytes = std::vector<std::vector<std::byte>>;
+
+void flip(Device& device, const BufferView& view) {
+  BufferView word = view;
+  word.size = 4;
+  std::vector<std::byte> bytes = download(device, word);
+  bytes[0] ^= std::byte{0x40};
+  bytes[1] ^= std::byte{0x40};
+  upload(device, word, bytes);
+}
+
+/// What a fault does around one run of a case.
+void inject(Fault fault, Device& device, CaseProgram& program, bool last_run) {
+  switch (fault) {
+    case Fault::kNone: break;
+    case Fault::kCrash: std::abort();
+    case Fault::kHang: std::this_thread::sleep_for(std::chrono::hours(24)); break;
+    case Fault::kCorrupt: flip(device, program.output_view(0)); break;
+    case Fault::kFlaky:
+      if (last_run) flip(device, program.output_view(0));
+      break;
+    case Fault::kWriteOutside: flip(device, program.guard_view()); break;
+    case Fault::kLoseDevice: device.check(VK_ERROR_DEVICE_LOST, "fault injection");
+  }
+}
+
+CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
+                 double tolerance) {
+  if (row) {
+    if (row->types != op_case.types) return {Status::kNotSupported, "other storage types"};
+    std::string reason = why_not_runnable(*row, device.capabilities());
+    if (!reason.empty()) return {Status::kNotSupported, reason};
+  }
+  const std::vector<HostTensor> inputs = draw_inputs(op_case, options.seed);
+  const std::vector<HostTensor> expected = op_case.reference(inputs);
+
+  CaseResult result;
+  Bytes first;
+  // The last run is from a program recorded anew, with its buffers elsewhere.
+  const uint32_t runs = std::max(1u, options.repeats) + 1;
+  std::unique_ptr<CaseProgram> program;
+  for (uint32_t run = 0; run < runs; ++run) {
+    if (run == 0 || run + 1 == runs) {
+      program.reset();
+      program = std::make_unique<CaseProgram>(device, op_case, row,
+                                              Placement{kGuardBytes, options.seed + 1 + run});
+    }
+    program->fill(inputs);
+    program->program().run();
+    if (options.fault != Fault::kNone) inject(options.fault, device, *program, run + 1 == runs);
+    Bytes got = program->read_outputs();
+    if (run == 0) {
+      if (got.size() != expected.size()) {
+        return {Status::kInternalError, fmt::format("{} outputs, the reference gives {}", got.size(), expected.size())};
+      }
+      for (size_t i = 0; i < got.size(); ++i) {
+        const Tensor& output = program->outputs()[i];
+        if (output.shape.elements() != expected[i].shape.elements() || output.type != expected[i].type) {
+          return {Status::kInternalError, fmt::format("output {} is {} {}, the reference gives {} {}", i,
+                                                      name_of(output.type), output.shape.to_string(),
+                                                      name_of(expected[i].type), expected[i].shape.to_string())};
+        }
+      }
+      const Comparison comparison = compare(got, expected, tolerance > 0 ? tolerance : row->tolerance);
+      result.worst_error = comparison.worst;
+      result.nmse = comparison.nmse;
+      result.detail = comparison.detail;
+      result.status = comparison.worst <= 1 ? Status::kPass : Status::kFail;
+      first = std::move(got);
+    } else if (got != first) {
+      result.status = Status::kFlaky;
+      size_t output = 0;
+      while (got[output] == first[output]) ++output;
+      result.detail = fmt::format("output {} of run {} of {} has other bits than that of the first{}", output, run + 1,
+                                  runs, run + 1 == runs ? " (from a new recording, buffers elsewhere)" : "");
+    }
+    ++result.repeats;
+    if (run == 0 || run + 1 == runs) {
+      if (std::string damage = program->damage(); !damage.empty()) {
+        result.status = Status::kFail;
+        result.detail = damage;
+      }
+    }
+    if (result.status != Status::kPass) break;
+  }
+  return result;
+}
+
+}  // namespace
+
+CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
+                    double tolerance) {
+  const auto start = std::chrono::steady_clock::now();
+  CaseResult result;
+  try {
+    result = judge(device, op_case, row, options, tolerance);
+  } catch (const KernelError& error) {
+    result = {Status::kNotSupported, error.problem()};
+  } catch (const ShapeError& error) {
+    result = {Status::kNotSupported, error.problem()};
+  } catch (const DeviceError& error) {
+    const bool memory = error.kind() == DeviceError::Kind::kOutOfMemory;
+    const bool lost = error.kind() == DeviceError::Kind::kLost;
+    result = {memory ? Status::kResourceError : lost ? Status::kDeviceLost : Status::kInternalError, error.what()};
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    result = {Status::kInternalError, error.what()};
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,35 @@
+// Runs one case on one row and judges it. Everything that a single look misses is looked for: outputs
+// poisoned before each run, guard bytes around every buffer, random offsets, repetition bit by bit, and
+// once more from a fresh recording.
+#pragma once
+
+#include <cstdint>
+
+#include "conformance/op_case.h"
+#include "conformance/status.h"
+
+namespace mulciber::conformance {
+
+/// Faults on purpose, to test that the suite finds such.
+enum class Fault : uint8_t {
+  kNone,
+  kCrash,         // the process dies
+  kHang,          // the case never ends
+  kCorrupt,       // one element of the first output is wrong in every run
+  kFlaky,         // one element is wrong in the last run alone
+  kWriteOutside,  // a word behind the last input changes
+  kLoseDevice,    // the device is lost
+};
+
+struct RunOptions {
+  uint32_t repeats = 20;  // runs compared bit by bit, at least 1
+  uint64_t seed = 0;      // of the inputs and offsets
+  Fault fault = Fault::kNone;
+};
+
+/// `row`: the row to run, or null for what selection takes. `tolerance`: see kernels.def; the row's own when 0.
+/// Throws nothing but std::bad_alloc: errors become statuses.
+CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
+                    double tolerance = 0);
+
+}  // namespace mulciber::conformance

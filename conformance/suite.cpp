@@ -1,0 +1,74 @@
+#include "conformance/suite.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <unordered_map>
+
+namespace mulciber::conformance {
+namespace {
+
+// The row's part of a case's name: its id without the op it belongs to.
+std::string row_part(const Kernel& row) {
+  std::string id = row.id, op = name_of(row.op);
+  if (id == op) return "baseline";
+  return id.starts_with(op + "_") ? id.substr(op.size() + 1) : id;
+}
+
+std::string types_of(KernelTypes types) {
+  return types.activation == types.weight ? name_of(types.activation)
+                                          : fmt::format("{} {}", name_of(types.activation), name_of(types.weight));
+}
+
+void add_rows(std::vector<SuiteCase>& cases) {
+  struct Sample {
+    OpCase op_case;
+    ShapeFacts facts;
+  };
+  std::map<std::pair<Op, std::string>, std::vector<Sample>> samples;
+  for (const Kernel& row : kernels()) {
+    auto [entry, added] = samples.try_emplace({row.op, types_of(row.types)});
+    if (added) {
+      for (OpCase& op_case : op_cases(row.op).samples(row.types)) {
+        const ShapeFacts facts = problem_of(op_case, row.op).facts;
+        entry->second.push_back({std::move(op_case), facts});
+      }
+    }
+    for (const auto& [op_case, facts] : entry->second) {
+      if (row.shape & ~facts) continue;
+      SuiteCase c;
+      c.name = fmt::format("mulciber.{}.{}.{}", name_of(row.op), row_part(row), op_case.name);
+      c.op = name_of(row.op);
+      c.row = row.id;
+      c.types = types_of(row.types);
+      c.must_pass = op_case.must_pass;
+      c.run = [&row, op_case = op_case](Device& device, const RunOptions& options) {
+        return run_case(device, op_case, &row, options);
+      };
+      cases.push_back(std::move(c));
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<SuiteCase>& suite() {
+  static const std::vector<SuiteCase> cases = [] {
+    std::vector<SuiteCase> all;
+    add_rows(all);
+    return all;
+  }();
+  return cases;
+}
+
+const SuiteCase* find_case(std::string_view name) {
+  static const auto index = [] {
+    std::unordered_map<std::string_view, const SuiteCase*> by_name;
+    for (const SuiteCase& c : suite()) by_name.emplace(c.name, &c);
+    return by_name;
+  }();
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : found->second;
+}
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,59 @@
+#include "conformance/time_case.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "conformance/case_program.h"
+
+namespace mulciber::conformance {
+
+Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds) {
+  using Clock = std::chrono::steady_clock;
+  // On hardware several copies of the case take turns, so that weights do not stay in the last-level cache.
+  const bool hardware = device.capabilities().has(kGpu);
+  uint64_t input_bytes = 1;
+  for (const CaseInput& input : op_case.inputs) input_bytes += input.shape.elements() * size_of(input.type);
+  const size_t copies = hardware ? std::clamp<size_t>((256u << 20) / input_bytes, 1, 8) : 1;
+  const std::vector<HostTensor> inputs = draw_inputs(op_case, 0);
+  std::vector<std::unique_ptr<CaseProgram>> programs;
+  for (size_t i = 0; i < copies; ++i) {
+    programs.push_back(std::make_unique<CaseProgram>(device, op_case, &row));
+    programs.back()->fill(inputs);
+    for (int warm = 0; warm < 2; ++warm) programs.back()->program().run();
+  }
+
+  Timing timing;
+  timing.work = programs[0]->program().work();
+  timing.dispatches = static_cast<uint32_t>(programs[0]->program().nodes().size());
+  std::vector<double> samples;
+  const auto begin = Clock::now();
+  auto elapsed = [&](Clock::time_point since) {
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  };
+  if (hardware && device.capabilities().timestamp_period > 0) {
+    for (size_t i = 0; samples.size() < 20 || elapsed(begin) < min_seconds; ++i) {
+      Program& program = programs[i % copies]->program();
+      program.run();
+      samples.push_back(program.last_ms());
+    }
+  } else {
+    // Software drivers have no useful timestamps: many replays in a row, against the host's clock.
+    Program& program = programs[0]->program();
+    auto once = Clock::now();
+    program.run();
+    const size_t replays = std::clamp<size_t>(static_cast<size_t>(min_seconds / 20 / std::max(1e-6, elapsed(once))), 1, 2000);
+    while (samples.size() < 7 || elapsed(begin) < min_seconds) {
+      auto start = Clock::now();
+      Ticket ticket = 0;
+      for (size_t i = 0; i < replays; ++i) ticket = program.submit();
+      device.wait(ticket);
+      samples.push_back(elapsed(start) * 1000 / static_cast<double>(replays));
+    }
+  }
+  std::sort(samples.begin(), samples.end());
+  timing.median_ms = samples[samples.size() / 2];
+  timing.spread_ms = samples[samples.size() * 3 / 4] - samples[samples.size() / 4];
+  return timing;
+}
+
+}  // namespace mulciber::conformance

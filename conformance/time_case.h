@@ -1,0 +1,18 @@
+// How long one case takes on one row.
+#pragma once
+
+#include "conformance/op_case.h"
+
+namespace mulciber::conformance {
+
+struct Timing {
+  double median_ms = 0;
+  double spread_ms = 0;  // interquartile range
+  Work work;             // per run
+  uint32_t dispatches = 0;
+};
+/// Times one case on one row by timestamps, or by the host's clock over many replays where the device has
+/// none; medians over at least `min_seconds`.
+Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds);
+
+}  // namespace mulciber::conformance
