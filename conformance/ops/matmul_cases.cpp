@@ -65,7 +65,8 @@ class MatmulCases : public OpCases {
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh}) {
       add({5}, 40, 36, {.activation = function, .bias = true});
-      add({19}, 40, 36, {.activation = function, .deviation = 1e4});
+      // Of large sums that cancel, tanh shows an error that no share of the result bounds.
+      if (function != Activation::kTanh) add({19}, 40, 36, {.activation = function, .deviation = 1e4});
     }
     for (uint64_t m : {1, 6, 21, 70}) {
       add({m}, 43, 32, {.bias = true});
