@@ -185,6 +185,8 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   c.driver_info = driver.driverInfo;
   c.driver_id = driver.driverID;
   c.packed_driver_version = p.driverVersion;
+  const VkConformanceVersion& passed = driver.conformanceVersion;
+  c.conformance_version = {passed.major, passed.minor, passed.subminor, passed.patch};
   c.driver_version = version_of(c);
   c.vendor_id = p.vendorID;
   c.device_id = p.deviceID;

@@ -70,6 +70,8 @@ struct Capabilities {
   /// driver's own (Mesa's software drivers).
   std::array<uint32_t, 3> driver_version = {};
   uint32_t packed_driver_version = 0;
+  /// Version of the Vulkan CTS that the driver claims to pass (major, minor, subminor, patch); zeros: none.
+  std::array<uint32_t, 4> conformance_version = {};
   uint32_t api_version = 0;
   uint32_t vendor_id = 0;
   uint32_t device_id = 0;
