@@ -270,15 +270,31 @@ void Device::create(VkPhysicalDevice physical) {
          VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
 #endif
 
-  float priority = 1;
-  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-  queue.queueFamilyIndex = queue_family_;
-  queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
+  // The second queue: of the same family, else of another one that computes.
+  const float priorities[] = {1, 1};
+  VkDeviceQueueCreateInfo queues[2] = {{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO},
+                                       {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
+  queues[0].queueFamilyIndex = queue_family_;
+  queues[0].queueCount = 1;
+  queues[0].pQueuePriorities = queues[1].pQueuePriorities = priorities;
+  uint32_t queue_infos = 1;
+  bool second = false;
+  if (settings_.second_queue) {
+    second_queue_family_ = queue_family_;
+    second = family->queueCount >= 2;
+    if (second) queues[0].queueCount = 2;
+    for (uint32_t i = 0; i < count && !second; ++i) {
+      if (i == queue_family_ || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+      second = true;
+      second_queue_family_ = queues[1].queueFamilyIndex = i;
+      queues[1].queueCount = 1;
+      queue_infos = 2;
+    }
+  }
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.pNext = &features;
-  info.queueCreateInfoCount = 1;
-  info.pQueueCreateInfos = &queue;
+  info.queueCreateInfoCount = queue_infos;
+  info.pQueueCreateInfos = queues;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   check(vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
@@ -286,6 +302,10 @@ void Device::create(VkPhysicalDevice physical) {
   // A device below 1.3 offers these under their extension's names only.
   if (!vk_.vkGetBufferDeviceAddress) vk_.vkGetBufferDeviceAddress = vk_.vkGetBufferDeviceAddressKHR;
   vk_.vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
+  if (second) {
+    const bool same_family = second_queue_family_ == queue_family_;
+    vk_.vkGetDeviceQueue(device_, second_queue_family_, same_family ? 1 : 0, &second_queue_);
+  }
 
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.queueFamilyIndex = queue_family_;

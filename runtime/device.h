@@ -28,6 +28,7 @@ struct DeviceSettings {
   bool validate = false;        // the Khronos validation layer with synchronization validation
   bool profile = false;         // timestamps around every node
   std::string cache_folder;     // "" : the user's cache folder
+  bool second_queue = false;    // also open a second compute queue, where there is one
   double submission_ms = 100;   // longest a submission is expected to keep the device busy
 };
 
@@ -89,6 +90,10 @@ class Device {
   VkDevice handle() const { return device_; }
   VkPhysicalDevice physical() const { return physical_; }
   uint32_t queue_family() const { return queue_family_; }
+  /// A queue beside the one of submit(): null unless DeviceSettings::second_queue asked for it and the device
+  /// has one. Whoever uses it synchronizes it, and has ended its work before the device is destroyed.
+  VkQueue second_queue() const { return second_queue_; }
+  uint32_t second_queue_family() const { return second_queue_family_; }
   const VolkDeviceTable& vk() const { return vk_; }
   VkCommandBuffer allocate_command_buffer();
   void free_command_buffers(std::span<const VkCommandBuffer> commands);
@@ -105,6 +110,8 @@ class Device {
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   uint32_t queue_family_ = 0;
+  VkQueue second_queue_ = VK_NULL_HANDLE;
+  uint32_t second_queue_family_ = 0;
   VolkDeviceTable vk_{};
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
 

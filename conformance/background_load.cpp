@@ -1,0 +1,120 @@
+#include "conformance/background_load.h"
+
+#include <optional>
+
+namespace mulciber::conformance {
+namespace {
+
+// Each submission fills and copies this much several times: longer than submitting takes, shorter than any
+// watchdog.
+constexpr VkDeviceSize kHalfBytes = 16 << 20;
+constexpr int kRounds = 8;
+constexpr uint64_t kWaitNanoseconds = 10'000'000'000;
+
+}  // namespace
+
+BackgroundLoad::BackgroundLoad(Device& device) : device_(device) {
+  if (!device.second_queue()) return;
+  try {
+    make_buffer();
+    record();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+BackgroundLoad::~BackgroundLoad() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+  destroy();
+}
+
+void BackgroundLoad::destroy() {
+  const VolkDeviceTable& vk = device_.vk();
+  if (fence_) vk.vkDestroyFence(device_.handle(), fence_, nullptr);
+  if (pool_) vk.vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+  if (buffer_) vk.vkDestroyBuffer(device_.handle(), buffer_, nullptr);
+  if (memory_) vk.vkFreeMemory(device_.handle(), memory_, nullptr);
+}
+
+// A buffer and memory of its own: the allocator's blocks belong to the first queue's family.
+void BackgroundLoad::make_buffer() {
+  const VolkDeviceTable& vk = device_.vk();
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = 2 * kHalfBytes;
+  info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  device_.check(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &buffer_), "vkCreateBuffer");
+  VkMemoryRequirements needs;
+  vk.vkGetBufferMemoryRequirements(device_.handle(), buffer_, &needs);
+  VkPhysicalDeviceMemoryProperties properties;
+  vkGetPhysicalDeviceMemoryProperties(device_.physical(), &properties);
+  std::optional<uint32_t> type;
+  for (uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;
+    const bool local = flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    // A plain type: protected or AMD's device-coherent memory wants features that are not enabled.
+    const bool plain = !(flags & ~VkMemoryPropertyFlags(0xf));
+    if ((needs.memoryTypeBits >> i & 1) && plain && (local || !type)) {
+      type = i;
+      if (local) break;
+    }
+  }
+  if (!type) throw DeviceError(DeviceError::Kind::kFailed, "second queue", "no memory type for a plain buffer");
+  VkMemoryAllocateInfo allocation{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  allocation.allocationSize = needs.size;
+  allocation.memoryTypeIndex = *type;
+  device_.check(vk.vkAllocateMemory(device_.handle(), &allocation, nullptr, &memory_), "vkAllocateMemory");
+  device_.check(vk.vkBindBufferMemory(device_.handle(), buffer_, memory_, 0), "vkBindBufferMemory");
+}
+
+void BackgroundLoad::record() {
+  const VolkDeviceTable& vk = device_.vk();
+  VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.queueFamilyIndex = device_.second_queue_family();
+  device_.check(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+  VkCommandBufferAllocateInfo allocation{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  allocation.commandPool = pool_;
+  allocation.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocation.commandBufferCount = 1;
+  device_.check(vk.vkAllocateCommandBuffers(device_.handle(), &allocation, &commands_), "vkAllocateCommandBuffers");
+  VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  device_.check(vk.vkCreateFence(device_.handle(), &fence, nullptr, &fence_), "vkCreateFence");
+
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  device_.check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  for (int round = 0; round < kRounds; ++round) {
+    auto wait = [&] {
+      vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1,
+                              &barrier, 0, nullptr, 0, nullptr);
+    };
+    wait();
+    vk.vkCmdFillBuffer(commands_, buffer_, 0, kHalfBytes, 0x9e3779b9u * (round + 1));
+    wait();
+    const VkBufferCopy copy{0, kHalfBytes, kHalfBytes};
+    vk.vkCmdCopyBuffer(commands_, buffer_, buffer_, 1, &copy);
+  }
+  device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
+}
+
+// Only this thread touches the second queue. A failure ends the load: where the device is lost, the case that
+// runs meets that by itself.
+void BackgroundLoad::run() {
+  const VolkDeviceTable& vk = device_.vk();
+  VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  submission.commandBufferCount = 1;
+  submission.pCommandBuffers = &commands_;
+  while (!stop_) {
+    if (vk.vkQueueSubmit(device_.second_queue(), 1, &submission, fence_) != VK_SUCCESS) return;
+    VkResult result = VK_TIMEOUT;
+    while (result == VK_TIMEOUT) result = vk.vkWaitForFences(device_.handle(), 1, &fence_, VK_TRUE, kWaitNanoseconds);
+    if (result != VK_SUCCESS || vk.vkResetFences(device_.handle(), 1, &fence_) != VK_SUCCESS) return;
+  }
+}
+
+}  // namespace mulciber::conformance
