@@ -100,24 +100,8 @@ std::vector<Token> MarianTokenizer::tokenize(std::string_view text,
 }
 
 std::string MarianTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
-  std::string out;
-  std::vector<std::string_view> run;
-  const auto flush = [&] {
-    out += model_.decode(run);
-    run.clear();
-  };
-  for (const std::int32_t id : ids) {
-    const std::string_view text = piece(id);
-    if (!is_special(id)) {
-      run.push_back(text);
-    } else if (!skip_special) {
-      flush();
-      out += text;
-    }
-  }
-  flush();
   // A piece of the other language is not in this side's model, which leaves its space symbol alone.
-  return replace_all(out, kSpaceSymbol, " ");
+  return replace_all(model_.decode(*this, ids, skip_special), kSpaceSymbol, " ");
 }
 
 TokenizerPair load_marian_tokenizers(const std::filesystem::path& folder) {

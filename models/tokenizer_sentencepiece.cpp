@@ -240,6 +240,27 @@ std::string SentencePieceModel::decode(std::span<const std::string_view> pieces)
   return out;
 }
 
+std::string SentencePieceModel::decode(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
+                                       bool skip_special) const {
+  std::string out;
+  std::vector<std::string_view> run;
+  const auto flush = [&] {
+    out += decode(run);
+    run.clear();
+  };
+  for (const std::int32_t id : ids) {
+    const std::string_view text = tokenizer.piece(id);
+    if (!tokenizer.is_special(id)) {
+      run.push_back(text);
+    } else if (!skip_special) {
+      flush();
+      out += text;
+    }
+  }
+  flush();
+  return out;
+}
+
 SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceSpec spec, const std::string& where,
                                                Affixes affixes)
     : model_(std::move(spec), where), affixes_(affixes) {
@@ -296,23 +317,7 @@ std::vector<Token> SentencePieceTokenizer::tokenize(std::string_view text,
 
 std::string SentencePieceTokenizer::decode(std::span<const std::int32_t> ids,
                                            bool skip_special) const {
-  std::string out;
-  std::vector<std::string_view> run;
-  const auto flush = [&] {
-    out += model_.decode(run);
-    run.clear();
-  };
-  for (const std::int32_t id : ids) {
-    const std::string_view text = piece(id);
-    if (!is_special(id)) {
-      run.push_back(text);
-    } else if (!skip_special) {
-      flush();
-      out += text;
-    }
-  }
-  flush();
-  return out;
+  return model_.decode(*this, ids, skip_special);
 }
 
 }  // namespace mulciber

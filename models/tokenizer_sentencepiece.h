@@ -53,6 +53,10 @@ class SentencePieceModel {
   std::vector<Token> tokenize(std::string_view text) const;
   /// pieces need not be in the model: an unknown one stands for itself.
   std::string decode(std::span<const std::string_view> pieces) const;
+  /// Ids as `tokenizer` numbers them: its special tokens are left out, or stand as they are spelled
+  /// between the decoded runs of the others. Throws ModelError for an id outside its vocabulary.
+  std::string decode(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
+                     bool skip_special) const;
 
  private:
   std::vector<Segment> segment_bpe(std::string_view text) const;
