@@ -184,6 +184,45 @@ uint32_t queries_per_group(const Kernel& kernel) {
   return kernel.constant_count > 1 ? kernel.constant(1) : kBaselineQueries;
 }
 
+struct NodeTensors {
+  const Tensor &q, &kv, &result;
+};
+
+/// One node, or several over rows of keys where a tensor does not fit a descriptor.
+/// tiles: workgroups over the queries of a row of keys. row_work: of one row of keys.
+void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors& tensors,
+               shader::AttentionParams params, const AttentionOptions& options, const Sizes& sizes,
+               uint64_t tiles, const Work& row_work) {
+  const uint64_t all = sizes.kv_rows;
+  const bool ancestry = params.ancestry >= 0;
+  // With ancestry a row may read any row of the cache, which therefore stays whole.
+  const uint64_t count =
+      rows_per_node(builder, kernel, all,
+                    {tensors.q.bytes() / all, tensors.result.bytes() / all,
+                     ancestry ? 0 : tensors.kv.bytes() / all});
+  for (uint64_t first = 0; first < all; first += count) {
+    const uint64_t rows = std::min(count, all - first);
+    const auto part = [&](const Tensor& tensor) {
+      return slice(tensor, tensor.shape.rows() / all, first, rows, all);
+    };
+    const Tensor q = part(tensors.q);
+    Node node;
+    node.kernel = &kernel;
+    // Every binding needs a buffer; without control nothing reads the fourth.
+    node.buffers = {{q, Access::kRead},
+                    {ancestry ? tensors.kv : part(tensors.kv), Access::kRead},
+                    {part(tensors.result), Access::kWrite},
+                    {options.control ? options.control->tensor : q, Access::kRead}};
+    params.first_kv_row = static_cast<uint32_t>(first);
+    node.set_params(params);
+    node.constants = constants_of(options, sizes);
+    node.groups = {static_cast<uint32_t>(tiles), options.heads, static_cast<uint32_t>(rows)};
+    node.work.bytes = rows * row_work.bytes;
+    node.work.flops = rows * row_work.flops;
+    builder.add(std::move(node));
+  }
+}
+
 }  // namespace
 
 Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
@@ -206,41 +245,16 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
 
   const uint64_t columns = uint64_t{options.heads} * options.value_size;
   const Tensor result = builder.activation({sizes.rows, sizes.q_len, columns}, q.tensor.type);
-  shader::AttentionParams params = params_of(q, k, v, options, sizes);
-  const bool ancestry = params.ancestry >= 0;
+  const shader::AttentionParams params = params_of(q, k, v, options, sizes);
   const uint64_t queries = params.queries;
-  const uint64_t q_bytes = queries * params.q_columns * size_of(q.tensor.type);
-  const uint64_t result_bytes = queries * columns * size_of(q.tensor.type);
-  const uint64_t kv_bytes = sizes.kv_len * params.kv_columns * size_of(k.tensor.type);
-  // With ancestry a row may read any row of the cache, which therefore stays whole.
-  const uint64_t count = rows_per_node(builder, kernel, sizes.kv_rows,
-                                       {q_bytes, result_bytes, ancestry ? 0 : kv_bytes});
-  for (uint64_t first = 0; first < sizes.kv_rows; first += count) {
-    const uint64_t rows = std::min(count, sizes.kv_rows - first);
-    const Tensor q_rows = slice(q.tensor, queries, first, rows, sizes.kv_rows);
-    Node node;
-    node.kernel = &kernel;
-    node.buffers = {
-        {q_rows, Access::kRead},
-        {ancestry ? k.tensor : slice(k.tensor, sizes.kv_len, first, rows, sizes.kv_rows),
-         Access::kRead},
-        {slice(result, queries, first, rows, sizes.kv_rows), Access::kWrite},
-        {options.control ? options.control->tensor : q_rows, Access::kRead}};
-    params.first_kv_row = static_cast<uint32_t>(first);
-    node.set_params(params);
-    node.constants = constants_of(options, sizes);
-    node.groups = {static_cast<uint32_t>(divide_up(queries, queries_per_group(kernel))),
-                   options.heads, static_cast<uint32_t>(rows)};
-    const uint64_t kv_columns =
-        uint64_t{options.kv_heads} * (options.head_size + options.value_size);
-    node.work.bytes = rows * queries * options.heads * (options.head_size + options.value_size) *
-                          size_of(q.tensor.type) +
-                      rows * sizes.kv_len * kv_columns * size_of(k.tensor.type);
-    node.work.flops = 2 * rows * queries * options.heads * sizes.kv_len *
-                      (options.head_size + options.value_size);
-    if (options.causal && sizes.q_len == sizes.kv_len) node.work.flops /= 2;
-    builder.add(std::move(node));
-  }
+  const uint64_t kv_columns = uint64_t{options.kv_heads} * (options.head_size + options.value_size);
+  Work work;
+  work.bytes = queries * options.heads * (options.head_size + options.value_size) * size_of(q.tensor.type) +
+               sizes.kv_len * kv_columns * size_of(k.tensor.type);
+  work.flops = 2 * queries * options.heads * sizes.kv_len * (options.head_size + options.value_size);
+  if (options.causal && sizes.q_len == sizes.kv_len) work.flops /= 2;
+  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes,
+            divide_up(queries, queries_per_group(kernel)), work);
   return result;
 }
 
@@ -255,36 +269,14 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
 
   const Tensor result =
       builder.activation({sizes.rows, options.heads, sizes.q_len, sizes.kv_len}, DataType::kF32);
-  shader::AttentionParams params = params_of(q, k, k, options, sizes);
-  const bool ancestry = params.ancestry >= 0;
+  const shader::AttentionParams params = params_of(q, k, k, options, sizes);
   const uint64_t queries = params.queries;
-  const uint64_t q_bytes = queries * params.q_columns * size_of(q.tensor.type);
-  const uint64_t result_bytes = queries * options.heads * sizes.kv_len * sizeof(float);
-  const uint64_t kv_bytes = sizes.kv_len * params.kv_columns * size_of(k.tensor.type);
-  const uint64_t count = rows_per_node(builder, kernel, sizes.kv_rows,
-                                       {q_bytes, result_bytes, ancestry ? 0 : kv_bytes});
-  for (uint64_t first = 0; first < sizes.kv_rows; first += count) {
-    const uint64_t rows = std::min(count, sizes.kv_rows - first);
-    const Tensor q_rows = slice(q.tensor, queries, first, rows, sizes.kv_rows);
-    Node node;
-    node.kernel = &kernel;
-    node.buffers = {
-        {q_rows, Access::kRead},
-        {ancestry ? k.tensor : slice(k.tensor, sizes.kv_len, first, rows, sizes.kv_rows),
-         Access::kRead},
-        {slice(result, queries * options.heads, first, rows, sizes.kv_rows), Access::kWrite},
-        {options.control ? options.control->tensor : q_rows, Access::kRead}};
-    params.first_kv_row = static_cast<uint32_t>(first);
-    node.set_params(params);
-    node.constants = constants_of(options, sizes);
-    node.groups = {static_cast<uint32_t>(queries), options.heads, static_cast<uint32_t>(rows)};
-    node.work.bytes =
-        rows * queries * options.heads * options.head_size * size_of(q.tensor.type) +
-        rows * sizes.kv_len * options.kv_heads * options.head_size * size_of(k.tensor.type) +
-        rows * result_bytes;
-    node.work.flops = 2 * rows * queries * options.heads * sizes.kv_len * options.head_size;
-    builder.add(std::move(node));
-  }
+  Work work;
+  work.bytes = queries * options.heads * options.head_size * size_of(q.tensor.type) +
+               sizes.kv_len * options.kv_heads * options.head_size * size_of(k.tensor.type) +
+               queries * options.heads * sizes.kv_len * sizeof(float);
+  work.flops = 2 * queries * options.heads * sizes.kv_len * options.head_size;
+  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, work);
   return result;
 }
 
