@@ -15,7 +15,7 @@ enum ExitCode : int {
   kOverTolerance = 1,    // a comparison failed
   kBadInput = 2,         // options, files or text that cannot be used
   kNothingCompared = 3,  // verify found nothing it could compare
-  kDeviceFailed = 4,     // no device, out of device memory, device lost
+  kDeviceFailed = 4,     // no device, out of device memory, device lost, no kernel that it can run
   kInterrupted = 130,    // SIGINT
 };
 

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MULCIBER_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
-  app.footer("Exit codes: 0 success, 1 a comparison failed, 2 bad input, 3 nothing to compare, 4 device failure, 130 interrupted.");
+  app.footer("Exit codes: 0 success, 1 a comparison failed, 2 bad input, 3 nothing to compare, 4 no device or a device failure, 130 interrupted.");
 
   int code = kSuccess;
   add_devices(app, code);
@@ -30,6 +30,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kBadInput;
   } catch (const DeviceError& error) {
+    fmt::print(stderr, "mulciber: {}\n", error.what());
+    return kDeviceFailed;
+  } catch (const KernelError& error) {  // what the device has is not enough, or its driver refused
     fmt::print(stderr, "mulciber: {}\n", error.what());
     return kDeviceFailed;
   } catch (const Error& error) {

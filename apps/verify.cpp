@@ -75,12 +75,17 @@ int run(const Options& options) {
                   .activations = options.half_activations ? DataType::kF16 : DataType::kF32});
   VerifyOptions verify_options;
   if (options.tolerance >= 0) verify_options.tolerance = options.tolerance;
-  if (options.common.verbose) {
-    verify_options.on_case = [](const std::string& name, size_t index, size_t total) {
-      fmt::print(stderr, "case {} of {}: {}\n", index + 1, total, name);
-    };
+  struct Interrupted {};
+  verify_options.on_case = [&](const std::string& name, size_t index, size_t total) {
+    if (interrupted()) throw Interrupted();
+    if (options.common.verbose) fmt::print(stderr, "case {} of {}: {}\n", index + 1, total, name);
+  };
+  VerifyReport report;
+  try {
+    report = verify(*model, options.expected, verify_options);
+  } catch (const Interrupted&) {
+    return finish(*device, options.common, kInterrupted);
   }
-  const VerifyReport report = verify(*model, options.expected, verify_options);
   if (options.common.json) {
     print_json(report, *device);
   } else {
@@ -110,7 +115,7 @@ void add_verify(CLI::App& app, int& code) {
   add_common_options(*command, options->common);
   command->footer(
       "Exit code: 0 all within tolerance, 1 one is over, 2 bad input, 3 nothing could be "
-      "compared.\n"
+      "compared, 4 no device or a device failure.\n"
       "Example: mulciber verify -m tests/data/marian tests/data/marian/expected.safetensors");
   command->callback([options, &code] { code = run(*options); });
 }

@@ -378,7 +378,7 @@ std::vector<std::pair<std::string, std::string>> known_limits() {
   return list;
 }
 
-void apply_limits(Capabilities& capabilities, std::string_view limits) {
+void apply_limits(Capabilities& capabilities, std::string_view limits, const char* where) {
   while (!limits.empty()) {
     size_t comma = std::min(limits.find(','), limits.size());
     std::string_view word = limits.substr(0, comma);
@@ -387,8 +387,7 @@ void apply_limits(Capabilities& capabilities, std::string_view limits) {
     if (!apply_one(capabilities, word)) {
       std::string known;
       for (const auto& [name, help] : known_limits()) known += (known.empty() ? "" : ", ") + name;
-      throw DeviceError(DeviceError::Kind::kUnavailable, "--limits",
-                        fmt::format("'{}' is not a limit", word), "known are: " + known);
+      throw SettingError(where, fmt::format("'{}' is not a limit", word), "known are: " + known);
     }
     capabilities.applied_limits.emplace_back(word);
   }

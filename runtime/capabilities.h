@@ -110,8 +110,8 @@ struct Capabilities {
 Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version);
 
 /// Takes capabilities away: a comma-separated list of masks such as "no-fp16,shared=16384,storage=1M"
-/// or a preset such as "android-2021". Throws DeviceError naming the words that are known.
-void apply_limits(Capabilities& capabilities, std::string_view limits);
+/// or a preset such as "android-2021". Throws SettingError naming `where` and the words that are known.
+void apply_limits(Capabilities& capabilities, std::string_view limits, const char* where = "--limits");
 /// The words that apply_limits knows, each with one line of explanation.
 std::vector<std::pair<std::string, std::string>> known_limits();
 

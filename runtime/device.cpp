@@ -135,7 +135,7 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSett
     if (properties.apiVersion < VK_API_VERSION_1_1) continue;
     Found device{physical, read_capabilities(physical, instance.version)};
     apply_quirks(device.capabilities);
-    apply_limits(device.capabilities, environment("MULCIBER_LIMITS"));
+    apply_limits(device.capabilities, environment("MULCIBER_LIMITS"), "MULCIBER_LIMITS");
     apply_limits(device.capabilities, settings.limits);
     found.push_back(std::move(device));
   }

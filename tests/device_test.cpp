@@ -61,9 +61,9 @@ TEST_CASE("Limits take capabilities away") {
   CHECK(c.max_storage_buffers == 4);
   CHECK(c.max_invocations == 128);
   CHECK_THROWS_WITH(apply_limits(c, "no-such"), ContainsSubstring("no-such") && ContainsSubstring("no-fp16"));
-  CHECK_THROWS_AS(apply_limits(c, "shared=many"), DeviceError);
-  CHECK_THROWS_AS(apply_limits(c, "shared=0"), DeviceError);
-  CHECK_THROWS_AS(apply_limits(c, "shared=12X"), DeviceError);
+  CHECK_THROWS_AS(apply_limits(c, "shared=many"), SettingError);
+  CHECK_THROWS_AS(apply_limits(c, "shared=0"), SettingError);
+  CHECK_THROWS_AS(apply_limits(c, "shared=12X"), SettingError);
 }
 
 TEST_CASE("Quirks apply by driver and version") {

@@ -39,6 +39,12 @@ class KernelError : public Error {
   using Error::Error;
 };
 
+/// A setting that means nothing, such as an unknown word in a list of limits.
+class SettingError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Tensors whose shapes or types do not fit the operation, named by layer.
 class ShapeError : public Error {
  public:

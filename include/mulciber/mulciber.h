@@ -36,7 +36,8 @@ struct DeviceDescription {
 /// DeviceOptions::device takes.
 /// Throws DeviceError when there is no Vulkan loader or no driver.
 std::vector<DeviceDescription> list_devices(const DeviceOptions& options = {});
-/// Throws DeviceError when no device matches, naming those that are there.
+/// Throws DeviceError when no device matches, naming those that are there, and SettingError for a limit
+/// that does not exist.
 std::shared_ptr<Device> open_device(const DeviceOptions& options = {});
 DeviceDescription describe(const Device& device);
 

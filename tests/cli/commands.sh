@@ -39,7 +39,9 @@ grep -q matmul rows || fail "devices -v names no kernels"
   fail "devices --json"
 "$MULCIBER" devices --limits android-2021 >phone
 cmp -s phone list && fail "android-2021 takes nothing away"
-expect 4 no-such-limit "$MULCIBER" devices --limits no-such-limit
+expect 2 "'no-such-limit' is not a limit" "$MULCIBER" devices --limits no-such-limit
+expect 2 "'shared=much' is not a limit" "$MULCIBER" translate -m . --limits shared=much text
+MULCIBER_LIMITS=no-such-limit expect 2 "MULCIBER_LIMITS: 'no-such-limit'" "$MULCIBER" devices
 expect 4 "no such device" "$MULCIBER" translate -m . --device "no such device" text
 export VK_DRIVER_FILES=$work/none.json VK_ICD_FILENAMES=$work/none.json
 expect 4 driver "$MULCIBER" devices
