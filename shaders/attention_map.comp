@@ -28,8 +28,12 @@ void main() {
 
   float maximum = kMasked;
   float total = 0;
-  for (uint key = lane; key < keys; key += LOCAL_SIZE) {
-    uint base = key_base(kv_row, key) + k_column;
+  // Every invocation takes part in every step, and there is always a first step: lavapipe of Mesa 26.1 crashes
+  // in a subgroup none of whose lanes enters a loop that holds another loop with loads from descriptors.
+  uint first_key = 0;
+  do {
+    uint key = first_key + lane;
+    uint base = key_base(kv_row, min(key, params.kv_len - 1u)) + k_column;
     float score = 0;
     // Unrolled, its loads take software drivers seconds to compile.
 #ifdef READ_VECTORS
@@ -37,12 +41,15 @@ void main() {
 #else
     [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
 #endif
-    score *= params.scale;
-    AT(result, result_base + key) = score;
-    float next = max(maximum, score);
-    total = total * exp(maximum - next) + exp(score - next);
-    maximum = next;
-  }
+    if (key < keys) {
+      score *= params.scale;
+      AT(result, result_base + key) = score;
+      float next = max(maximum, score);
+      total = total * exp(maximum - next) + exp(score - next);
+      maximum = next;
+    }
+    first_key += LOCAL_SIZE;
+  } while (first_key < keys);
 
   maxima[lane] = maximum;
   totals[lane] = total;
