@@ -188,20 +188,24 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
 // --- Arrays by the names of Hugging Face transformers
 // -----------------------------------------------
 
-const NamedArray& input(const NamedArrays& inputs, const std::string& name) {
+std::string where_of(const char* name) {
+  return fmt::format("marian input `{}`", name);
+}
+
+const NamedArray& input(const NamedArrays& inputs, const char* name) {
   const auto found = inputs.find(name);
-  if (found == inputs.end()) throw ModelError("marian input `" + name + "`", "is missing", "");
+  if (found == inputs.end()) throw ModelError(where_of(name), "is missing", "");
   if (found->second.shape.size() != 2)
-    throw ModelError("marian input `" + name + "`",
+    throw ModelError(where_of(name),
                      fmt::format("has {} dimensions, 2 are expected", found->second.shape.size()),
                      "");
   return found->second;
 }
 
-PaddedIds padded_ids(const NamedArrays& inputs, const std::string& name, uint32_t vocabulary,
+PaddedIds padded_ids(const NamedArrays& inputs, const char* name, uint32_t vocabulary,
                      uint32_t max_length) {
   const NamedArray& array = input(inputs, name);
-  const std::string where = "marian input `" + name + "`";
+  const std::string where = where_of(name);
   if (array.shape[0] < 1 || array.shape[1] < 1 || array.shape[1] > max_length)
     throw ModelError(where,
                      fmt::format("has shape ({}, {}), the model takes 1 to {} positions",
