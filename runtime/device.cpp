@@ -30,7 +30,6 @@ namespace {
 using Kind = DeviceError::Kind;
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
-constexpr uint64_t kHangNanoseconds = 60'000'000'000;
 
 const char* name_of(VkResult result) {
   switch (result) {
@@ -190,6 +189,8 @@ DeviceSettings with_environment(DeviceSettings settings) {
 
 }  // namespace
 
+double hang_seconds_of(DeviceKind kind) { return kind == DeviceKind::kSoftware ? 900 : 60; }
+
 std::vector<Capabilities> Device::enumerate(const DeviceSettings& settings) {
   auto instance = create_instance(false);
   std::vector<Capabilities> list;
@@ -204,6 +205,9 @@ std::unique_ptr<Device> Device::open(const DeviceSettings& given) {
   std::vector<Found> found = find_devices(*device->instance_, device->settings_);
   const Found& chosen = choose(found, device->settings_.device);
   device->capabilities_ = chosen.capabilities;
+  if (device->settings_.hang_seconds <= 0) {
+    device->settings_.hang_seconds = hang_seconds_of(chosen.capabilities.kind);
+  }
   device->create(chosen.physical);
   return device;
 }
@@ -379,10 +383,12 @@ void Device::wait(Ticket ticket) {
   while (done_ticket_ < ticket && !pending_.empty()) {
     Pending& front = pending_.front();
     ++counters_.host_waits;
-    VkResult result = vk_.vkWaitForFences(device_, 1, &front.fence, VK_TRUE, kHangNanoseconds);
+    VkResult result = vk_.vkWaitForFences(device_, 1, &front.fence, VK_TRUE,
+                                          static_cast<uint64_t>(settings_.hang_seconds * 1e9));
     if (result == VK_TIMEOUT) {
       lost_ = true;
-      throw DeviceError(Kind::kLost, capabilities_.name, "did not finish a submission within 60 s",
+      throw DeviceError(Kind::kLost, capabilities_.name,
+                        fmt::format("did not finish a submission within {:g} s", settings_.hang_seconds),
                         "the driver may hang; try another with --device, or a smaller model");
     }
     check(result, "vkWaitForFences");
@@ -441,6 +447,7 @@ VkCommandBuffer Device::allocate_command_buffer() {
 void Device::free_command_buffers(std::span<const VkCommandBuffer> commands) {
   if (commands.empty()) return;
   std::lock_guard lock(submit_mutex_);
+  if (lost_) vk_.vkDeviceWaitIdle(device_);
   vk_.vkFreeCommandBuffers(device_, command_pool_, static_cast<uint32_t>(commands.size()),
                            commands.data());
 }

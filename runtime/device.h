@@ -30,6 +30,7 @@ struct DeviceSettings {
   std::string cache_folder;     // "" : the user's cache folder
   bool second_queue = false;    // also open a second compute queue, where there is one
   double submission_ms = 100;   // longest a submission is expected to keep the device busy
+  double hang_seconds = 0;      // a submission that takes longer has hung; 0: hang_seconds_of(device)
 };
 
 /// Everything the runtime does that a decode step must not do, counted, so that a test can look.
@@ -48,6 +49,11 @@ struct Pace {
   double bytes_per_s;
   double dispatch_s;
 };
+
+/// How long one submission may take before the device counts as lost: a minute on hardware, whose own
+/// watchdog is quicker. Software drivers have none, and some compile a kernel at its first dispatch: up to
+/// a minute and a half for one on Mesa 25.0, and longer on a busy machine; they get fifteen minutes.
+double hang_seconds_of(DeviceKind kind);
 
 /// A submission to wait for; tickets of one device complete in order.
 using Ticket = uint64_t;
@@ -71,8 +77,8 @@ class Device {
 
   /// Submits command buffers in order, after everything submitted before. Returns at once.
   Ticket submit(std::span<const VkCommandBuffer> commands);
-  /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost or
-  /// does not answer for 60 s; from then on every call throws it.
+  /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost or a
+  /// submission takes longer than DeviceSettings::hang_seconds; from then on every call throws it.
   void wait(Ticket ticket);
   bool finished(Ticket ticket);
   void wait_idle();
@@ -96,6 +102,7 @@ class Device {
   uint32_t second_queue_family() const { return second_queue_family_; }
   const VolkDeviceTable& vk() const { return vk_; }
   VkCommandBuffer allocate_command_buffer();
+  /// On a lost device that still works at something, blocks until it does not: memory in use must stay.
   void free_command_buffers(std::span<const VkCommandBuffer> commands);
 
  private:

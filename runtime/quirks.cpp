@@ -16,21 +16,27 @@ struct Quirk {
   Version from, to;         // inclusive
   FeatureSet grant;         // traits added (those of these the device can have)
   FeatureSet take;          // features taken away
-  const char* denied_row;   // a row of kernels.def, or null
+  std::vector<const char*> denied_rows;  // of kernels.def
   const char* reason;
   const char* shown_by;     // the case or measurement that shows it
 };
 
 const Quirk kQuirks[] = {
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, kNewest, kFastAddress, kNothing, nullptr,
+    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, kNewest, kFastAddress, kNothing, {},
      "the compiler emits plain loads for buffer addresses, and a bounds check per load for descriptors",
      "prototype products 64 x 2048 x 768, f16 weights, rates per core doubled: Mesa 25.0 63-72 GFLOP/s by "
      "address, 43 by descriptor; on 22.3 it is the other way round, 9 against 39"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {26, 0, 0}, kNewest, kUniformLoads, kNothing, nullptr,
+    {VK_DRIVER_ID_MESA_LLVMPIPE, {26, 0, 0}, kNewest, kUniformLoads, kNothing, {},
      "uniform loads by address become one scalar load and a broadcast",
      "the same prototypes on Mesa 26.1: 102 GFLOP/s by uniform loads, 62 by shuffle; on 25.0 uniform loads "
      "become gathers, 10-28"},
-    {VK_DRIVER_ID_GOOGLE_SWIFTSHADER, {0, 0, 0}, kNewest, kNoUnrolling, kNothing, nullptr,
+    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, {25, 0xffffffffu, 0xffffffffu}, kNothing, kNothing,
+     {"attention_decode_f32", "attention_decode_f32_f16", "attention_tile8_f32", "attention_tile8_f32_f16",
+      "attention_tile4_f32", "attention_tile4_f32_f16"},
+     "compiles for seconds to more than a minute at the first dispatch",
+     "first run of attention_decode_f32 on Mesa 25.0: 8 s with heads of 64, 71 s with 256; attention_tile4_f32 "
+     "5 s and 25 s, attention_tile8_f32 7 s with 64; all cases of attention_decode_address_f32 take 5 s"},
+    {VK_DRIVER_ID_GOOGLE_SWIFTSHADER, {0, 0, 0}, kNewest, kNoUnrolling, kNothing, {},
      "loops marked for unrolling stay loops, and arrays that they index stay in memory",
      "prototype products 16 x 512 x 256, rates per core doubled: 3.3 GFLOP/s written out, 0.9 at best with "
      "loops"},
@@ -48,8 +54,8 @@ void apply_quirks(Capabilities& c) {
     FeatureSet grant = quirk.grant;
     if (!c.has(kBufferAddress)) grant &= ~(kFastAddress | kUniformLoads);
     c.features = (c.features | grant) & ~quirk.take;
-    if (quirk.denied_row) {
-      c.denied_rows.push_back(quirk.denied_row);
+    for (const char* row : quirk.denied_rows) {
+      c.denied_rows.push_back(row);
       c.denied_reasons.push_back(quirk.reason);
     }
   }

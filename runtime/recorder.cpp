@@ -62,7 +62,7 @@ Recording::~Recording() {
   try {
     device_.wait(last_ticket_);
   } catch (const DeviceError&) {
-    // A lost device has nothing in flight.
+    // What it may still have in flight is waited for before its command buffers are freed.
   }
   std::vector<VkCommandBuffer> buffers;
   for (const Part& part : parts_) buffers.push_back(part.commands);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/matmul.h"
 #include "runtime/pipeline.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -84,6 +85,24 @@ TEST_CASE("Quirks apply by driver and version") {
   CHECK_FALSE(with_version({26, 1, 0}) & (kFastAddress | kUniformLoads));
 }
 
+TEST_CASE("Every row that a quirk denies exists, and an undenied one remains for its op") {
+  Capabilities c;
+  for (VkDriverId driver : {VK_DRIVER_ID_MESA_LLVMPIPE, VK_DRIVER_ID_GOOGLE_SWIFTSHADER}) {
+    for (uint32_t major = 0; major < 30; ++major) {
+      c.driver_id = driver;
+      c.driver_version = {major, 0, 0};
+      apply_quirks(c);
+    }
+  }
+  REQUIRE_FALSE(c.denied_rows.empty());
+  for (const std::string& id : c.denied_rows) {
+    INFO(id);
+    const Kernel* row = find_kernel(id);
+    REQUIRE(row);
+    CHECK(row->made_for != kAnyDevice);  // rows for any device are what remains
+  }
+}
+
 TEST_CASE("A lost device stays lost and says so") {
   auto device = Device::open({});
   CHECK_THROWS_AS(device->check(VK_ERROR_DEVICE_LOST, "vkQueueSubmit"), DeviceError);
@@ -92,6 +111,21 @@ TEST_CASE("A lost device stays lost and says so") {
                        Catch::Matchers::Predicate<DeviceError>(lost));
   CHECK_THROWS_MATCHES(device->submit({}), DeviceError, Catch::Matchers::Predicate<DeviceError>(lost));
   CHECK_THROWS_MATCHES(device->wait(1), DeviceError, Catch::Matchers::Predicate<DeviceError>(lost));
+}
+
+TEST_CASE("A device that does not answer in time is lost, and can be closed") {
+  CHECK(hang_seconds_of(DeviceKind::kSoftware) > hang_seconds_of(DeviceKind::kDiscrete));
+  DeviceSettings settings;
+  settings.hang_seconds = 1e-9;
+  auto device = Device::open(settings);
+  ProgramBuilder builder(*device, "slow");
+  Tensor x = builder.activation({512, 512}, DataType::kF32);
+  Tensor w = builder.activation({512, 512}, DataType::kF32);
+  builder.keep(matmul(builder, x, w));
+  Program program = builder.build();
+  CHECK_THROWS_WITH(program.run(), ContainsSubstring("did not finish a submission within 1e-09 s"));
+  CHECK_THROWS_WITH(program.run(), ContainsSubstring("lost earlier"));
+  // The device may still be at work: its program waits for that before it goes.
 }
 
 TEST_CASE("Bytes survive the way to the device and back") {
