@@ -28,19 +28,20 @@ bool is_plain_name(const std::string& name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
 }
 
-/// Says what a file of another well-known kind is, instead of how it fails to be a safetensors
-/// file.
-void refuse_other_kinds(const fs::path& path) {
+std::string first_bytes(const fs::path& path) {
   const MappedFile file(path);
-  const std::string_view start(reinterpret_cast<const char*>(file.bytes().data()),
-                               std::min<std::size_t>(file.bytes().size(), 4));
-  if (start == "GGUF")
-    throw ModelError(path.string(), "is a GGUF file, which this build cannot read yet",
-                     "use the model's Hugging Face folder with its .safetensors files");
-  // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
-  if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
-    throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
-                     "look for a revision with model.safetensors");
+  return {reinterpret_cast<const char*>(file.bytes().data()), std::min<std::size_t>(file.bytes().size(), 4)};
+}
+
+/// The name of part `number` (from 0) of a GGUF file split into `count`: base-00001-of-00003.gguf.
+std::string part_name(const std::string& name, std::size_t number, std::size_t count) {
+  const auto digits = [](std::size_t n) {
+    std::string text = std::to_string(n);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  const std::string ending = "-of-" + digits(count) + ".gguf";
+  if (!name.ends_with(ending) || name.size() < ending.size() + 6) return {};
+  return name.substr(0, name.size() - ending.size() - 5) + digits(number + 1) + ending;
 }
 
 }  // namespace
@@ -49,7 +50,15 @@ Checkpoint::Checkpoint(const fs::path& path) : path_(path), folder_(path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
     folder_ = path.parent_path();
-    refuse_other_kinds(path);
+    const std::string start = first_bytes(path);
+    if (start == "GGUF") {
+      open_gguf(path);
+      return;
+    }
+    // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
+    if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
+      throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
+                       "look for a revision with model.safetensors");
     files_.push_back(std::make_unique<SafetensorsFile>(path));
   } else {
     if (is_there(path / "config.json")) config_ = read_object(path / "config.json");
@@ -103,6 +112,37 @@ void Checkpoint::open_shards(const fs::path& index) {
                        "index and shards are from different revisions: download both again");
     tensors_.push_back(tensor);  // JSON objects iterate in the order of their names
   }
+}
+
+void Checkpoint::open_gguf(const fs::path& file) {
+  auto opened = std::make_unique<GgufFile>(file);
+  std::size_t parts = 1;
+  if (const GgufValue* count = opened->find_value("split.count"))
+    if (count->is_integer() && count->integer() > 1)
+      parts = static_cast<std::size_t>(count->integer());
+  if (parts == 1) {
+    gguf_files_.push_back(std::move(opened));
+  } else {
+    opened.reset();
+    for (std::size_t i = 0; i < parts; ++i) {
+      const std::string name = part_name(file.filename().string(), i, parts);
+      if (name.empty())
+        throw ModelError(file.string(), "is part of a file split into " + std::to_string(parts) + ", but its name does not end in -NNNNN-of-NNNNN.gguf",
+                         "give the parts the names they had where they came from");
+      gguf_files_.push_back(std::make_unique<GgufFile>(folder_ / name));
+      const GgufValue* number = gguf_files_.back()->find_value("split.no");
+      if (number == nullptr || !number->is_integer() || number->integer() != static_cast<std::int64_t>(i))
+        throw ModelError((folder_ / name).string(), "is not part " + std::to_string(i + 1) + " of its file, as its name says",
+                         "download all parts from one revision");
+    }
+  }
+  for (const auto& part : gguf_files_)
+    for (const CheckpointTensor& tensor : part->tensors()) tensors_.push_back(&tensor);
+  std::sort(tensors_.begin(), tensors_.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  for (std::size_t i = 1; i < tensors_.size(); ++i)
+    if (tensors_[i]->name == tensors_[i - 1]->name)
+      throw ModelError(file.string(), "holds tensor '" + printable(tensors_[i]->name) + "' in two parts",
+                       "download all parts from one revision");
 }
 
 const Json& Checkpoint::config() const {

@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "models/gguf.h"
 #include "models/json.h"
 #include "models/safetensors.h"
 
 namespace mulciber {
 
 /// A Hugging Face folder (config.json with model.safetensors, or model.safetensors.index.json and
-/// its shards), or a single .safetensors file. Tensors stay in the mapped files; the object owns
+/// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay in the mapped files; the object owns
 /// the mappings. Names are those of the files: each model's weight table knows its own aliases.
 class Checkpoint {
  public:
@@ -25,6 +26,9 @@ class Checkpoint {
   const std::filesystem::path& path() const { return path_; }
   /// The folder that holds the checkpoint's files.
   const std::filesystem::path& folder() const { return folder_; }
+
+  /// The first part of a GGUF checkpoint, which holds its metadata; nullptr for other formats.
+  const GgufFile* gguf() const { return gguf_files_.empty() ? nullptr : gguf_files_[0].get(); }
 
   bool has_config() const { return config_.has_value(); }
   /// config.json. Throws ModelError when there is none.
@@ -45,14 +49,16 @@ class Checkpoint {
   std::vector<std::string> names() const;
   /// Bytes of all tensors together.
   std::uint64_t total_bytes() const;
-  std::size_t file_count() const { return files_.size(); }
+  std::size_t file_count() const { return files_.size() + gguf_files_.size(); }
 
  private:
   void open_shards(const std::filesystem::path& index);
+  void open_gguf(const std::filesystem::path& file);
 
   std::filesystem::path path_, folder_;
   std::optional<Json> config_, generation_config_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::vector<std::unique_ptr<GgufFile>> gguf_files_;
   std::vector<const CheckpointTensor*> tensors_;
 };
 

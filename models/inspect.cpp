@@ -66,6 +66,12 @@ bool has_tokenizer(const std::filesystem::path& folder) {
   return false;
 }
 
+Json describe_gguf(const GgufFile& file) {
+  Json metadata = Json::object();
+  for (const auto& [key, value] : file.metadata()) metadata[printable(key)] = value.shown();
+  return metadata;
+}
+
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
@@ -82,6 +88,8 @@ std::string shown(const Json& value) {
                            : printable(value.dump());
 }
 
+bool folder_format(const Json& report) { return report.at("format") == "Hugging Face folder"; }
+
 void append_facts(std::string& out, const char* title, const Json& facts) {
   out += title;
   out += "\n";
@@ -96,7 +104,9 @@ Json inspect(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
   Json report = {{"path", path.string()},
-                 {"format", folder ? "Hugging Face folder" : "safetensors file"},
+                 {"format", folder               ? "Hugging Face folder"
+                            : checkpoint.gguf() ? "GGUF file, version " + std::to_string(checkpoint.gguf()->version())
+                                                : "safetensors file"},
                  {"files", checkpoint.file_count()},
                  {"notes", Json::array()}};
   if (checkpoint.has_config()) {
@@ -104,6 +114,13 @@ Json inspect(const std::filesystem::path& path) {
     report["hyperparameters"] = checkpoint.config();
   } else if (folder) {
     report["notes"].push_back("there is no config.json: the architecture is unknown");
+  }
+  if (const GgufFile* gguf = checkpoint.gguf()) {
+    report["hyperparameters"] = describe_gguf(*gguf);
+    if (const GgufValue* name = gguf->find_value("general.architecture"); name && name->is_text())
+      report["architecture"] = {{"model_type", printable(name->text())}};
+    else
+      report["notes"].push_back("there is no general.architecture: the architecture is unknown");
   }
   if (const Json* generation = checkpoint.generation_config()) report["generation"] = *generation;
 
@@ -147,7 +164,7 @@ std::string inspection_text(const Json& report, bool all_tensors) {
   if (report.contains("architecture")) {
     const Json& architecture = report.at("architecture");
     const std::string type = printable(architecture.at("model_type").get<std::string>());
-    out += "architecture  " + (type.empty() ? "not named in config.json" : type);
+    out += "architecture  " + (type.empty() ? "not named" : type);
     if (architecture.contains("class")) out += " (" + shown(architecture.at("class")) + ")";
     out += "\n";
   }
@@ -172,7 +189,7 @@ std::string inspection_text(const Json& report, bool all_tensors) {
   for (const Json& note : report.at("notes"))
     out += "note          " + note.get<std::string>() + "\n";
   if (report.contains("hyperparameters"))
-    append_facts(out, "config.json", report.at("hyperparameters"));
+    append_facts(out, folder_format(report) ? "config.json" : "metadata", report.at("hyperparameters"));
   if (report.contains("generation"))
     append_facts(out, "generation_config.json", report.at("generation"));
   if (!all_tensors) return out;

@@ -11,8 +11,8 @@ namespace mulciber {
 /// Reads and checks a model folder or a .safetensors file, of known architecture or not, and
 /// describes it:
 ///   path, format, files
-///   architecture: {model_type, class}             absent without config.json
-///   hyperparameters: config.json as it stands     absent without config.json
+///   architecture: {model_type, class}             absent without config.json (GGUF: general.architecture)
+///   hyperparameters: config.json as it stands     absent without config.json (GGUF: the metadata)
 ///   generation: generation_config.json            absent when there is none
 ///   tensors: [{name, type, shape, bytes}], sorted by name
 ///   totals: {tensors, parameters, bytes, types: {type: tensors}}

@@ -16,22 +16,12 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "tensor bytes are used as they lie in the file");
 
-struct TypeInfo {
-  CheckpointType type;
-  const char* name;
-  std::size_t bytes;
-};
-
-// In the order of the enumeration.
-constexpr TypeInfo kTypes[] = {
-    {CheckpointType::kF64, "F64", 8},        {CheckpointType::kF32, "F32", 4},
-    {CheckpointType::kF16, "F16", 2},        {CheckpointType::kBF16, "BF16", 2},
-    {CheckpointType::kF8E4M3, "F8_E4M3", 1}, {CheckpointType::kF8E5M2, "F8_E5M2", 1},
-    {CheckpointType::kI64, "I64", 8},        {CheckpointType::kI32, "I32", 4},
-    {CheckpointType::kI16, "I16", 2},        {CheckpointType::kI8, "I8", 1},
-    {CheckpointType::kU64, "U64", 8},        {CheckpointType::kU32, "U32", 4},
-    {CheckpointType::kU16, "U16", 2},        {CheckpointType::kU8, "U8", 1},
-    {CheckpointType::kBool, "BOOL", 1},
+// The types of the format; blocks are GGUF's alone.
+constexpr CheckpointType kTypes[] = {
+    CheckpointType::kF64,    CheckpointType::kF32,    CheckpointType::kF16, CheckpointType::kBF16,
+    CheckpointType::kF8E4M3, CheckpointType::kF8E5M2, CheckpointType::kI64, CheckpointType::kI32,
+    CheckpointType::kI16,    CheckpointType::kI8,     CheckpointType::kU64, CheckpointType::kU32,
+    CheckpointType::kU16,    CheckpointType::kU8,     CheckpointType::kBool,
 };
 
 // The reference implementation's limit on the header, and a rank beyond every known model.
@@ -82,8 +72,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
             where_, "has more than " + std::to_string(kMostMetadata) + " metadata entries", {});
       metadata[field_] = std::move(value);
     } else if (state_ == State::kTensor && field_ == "dtype") {
-      for (const TypeInfo& info : kTypes)
-        if (value == info.name) entries.back().type = info.type;
+      for (const CheckpointType type : kTypes)
+        if (value == name_of(type)) entries.back().type = type;
       if (!entries.back().type) fail("has the unknown type '" + printable(value) + "'");
     } else {
       return refuse("text");
@@ -191,35 +181,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool had_metadata_ = false;
 };
 
-/// Bytes of a tensor, or nothing when the product exceeds 64 bits.
-std::optional<std::uint64_t> byte_count(const Entry& entry) {
-  std::uint64_t product = element_bytes(*entry.type);
-  // A zero anywhere makes the tensor empty, however large the other dimensions are.
-  if (std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end()) return 0;
-  for (const std::uint64_t n : entry.shape)
-    if (__builtin_mul_overflow(product, n, &product)) return std::nullopt;
-  return product;
-}
-
 }  // namespace
-
-const char* name_of(CheckpointType type) {
-  return kTypes[static_cast<std::size_t>(type)].name;
-}
-
-std::size_t element_bytes(CheckpointType type) {
-  return kTypes[static_cast<std::size_t>(type)].bytes;
-}
-
-std::uint64_t CheckpointTensor::elements() const {
-  return bytes.size() / element_bytes(type);
-}
-
-std::string CheckpointTensor::shape_text() const {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   const std::string where = path.string();
@@ -257,7 +219,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     };
     const auto [begin, end] = std::pair(entry.offsets[0], entry.offsets[1]);
     const std::string range = "bytes " + std::to_string(begin) + " to " + std::to_string(end);
-    const std::optional<std::uint64_t> size = byte_count(entry);
+    const std::optional<std::uint64_t> size = byte_count(*entry.type, entry.shape);
     if (!size) fail("has a shape whose size exceeds 64 bits");
     if (begin > end || end - begin != *size)
       fail("lies at " + range + ", but its shape and type need " + std::to_string(*size) +

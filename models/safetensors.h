@@ -1,53 +1,16 @@
 // The safetensors container: a JSON header and the raw bytes of named tensors.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "models/checkpoint_tensor.h"
 #include "models/mapped_file.h"
 
 namespace mulciber {
-
-/// Element types a checkpoint may hold, whatever the device can compute with.
-enum class CheckpointType {
-  kF64,
-  kF32,
-  kF16,
-  kBF16,
-  kF8E4M3,
-  kF8E5M2,
-  kI64,
-  kI32,
-  kI16,
-  kI8,
-  kU64,
-  kU32,
-  kU16,
-  kU8,
-  kBool,
-};
-
-/// The type's name in a safetensors header ("BF16").
-const char* name_of(CheckpointType type);
-/// Bytes of one element.
-std::size_t element_bytes(CheckpointType type);
-
-/// One tensor of a checkpoint: row-major, little-endian bytes inside a mapped file.
-struct CheckpointTensor {
-  std::string name;
-  CheckpointType type;
-  std::vector<std::uint64_t> shape;  // outermost first; empty for a scalar
-  /// Exactly elements() * element_bytes(type) bytes, with no promise about alignment: copy before
-  /// reading wider than bytes.
-  std::span<const std::byte> bytes;
-
-  std::uint64_t elements() const;
-  std::string shape_text() const;  // "[512, 48]"
-};
 
 /// A mapped and fully checked .safetensors file.
 /// Source of the format: https://huggingface.co/docs/safetensors/index

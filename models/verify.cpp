@@ -10,6 +10,7 @@
 
 #include "models/json.h"
 #include "models/safetensors.h"
+#include "models/tensor_values.h"
 #include "models/weights.h"
 #include "mulciber/error.h"
 

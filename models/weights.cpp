@@ -1,13 +1,11 @@
 #include "models/weights.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/tensor_values.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -17,11 +15,6 @@ namespace {
 constexpr uint64_t kPieceElements = 256 * 1024;
 // Buffer sizes are multiples of this (runtime/memory.h).
 constexpr uint64_t kAllocationStep = 256;
-
-bool is_number(CheckpointType type) {
-  return type == CheckpointType::kF32 || type == CheckpointType::kF16 ||
-         type == CheckpointType::kBF16 || type == CheckpointType::kF64;
-}
 
 /// Whether a file's shape means `wanted`: the same extents after leading 1s.
 bool same_shape(std::span<const uint64_t> found, const Shape& wanted) {
@@ -47,9 +40,9 @@ const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint
                                    source.shape.to_string()),
                        "the file and config.json disagree: download both from one revision");
     }
-    if (!is_number(tensor->type)) {
+    if (!has_float_values(tensor->type)) {
       throw ModelError(where, fmt::format("is stored as {}", name_of(tensor->type)),
-                       "F64, F32, F16 and BF16 are supported");
+                       "F64, F32, F16, BF16 and the block types of GGUF are supported");
     }
     return *tensor;
   }
@@ -133,70 +126,7 @@ double gigabytes(uint64_t bytes) {
   return static_cast<double>(bytes) / (1024.0 * 1024 * 1024);
 }
 
-template <typename T>
-T load(const std::byte* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
 }  // namespace
-
-uint16_t float_to_half(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = (bits >> 16) & 0x8000;
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);   // NaN
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds past 65504
-  if (magnitude < 0x38800000) {
-    // Below 2^-14 halves are multiples of 2^-24; the scaling is exact and the rounding nearest
-    // even.
-    const float scaled = std::bit_cast<float>(magnitude) * 0x1p24f;
-    return static_cast<uint16_t>(sign | static_cast<uint32_t>(std::nearbyint(scaled)));
-  }
-  const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
-  return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
-}
-
-float half_to_float(uint16_t bits) {
-  const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
-  const uint32_t exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | (fraction << 13));
-  if (exponent == 0) {
-    const float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
-}
-
-std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count) {
-  std::vector<float> values(count);
-  const std::byte* from = tensor.bytes.data() + first * element_bytes(tensor.type);
-  const auto fill = [&](size_t step, auto&& read) {
-    for (uint64_t i = 0; i < count; ++i) values[i] = static_cast<float>(read(from + i * step));
-  };
-  switch (tensor.type) {
-    case CheckpointType::kF32:
-      fill(4, load<float>);
-      break;
-    case CheckpointType::kF64:
-      fill(8, load<double>);
-      break;
-    case CheckpointType::kF16:
-      fill(2, [](const std::byte* p) { return half_to_float(load<uint16_t>(p)); });
-      break;
-    case CheckpointType::kBF16:
-      fill(2, [](const std::byte* p) {
-        return std::bit_cast<float>(uint32_t{load<uint16_t>(p)} << 16);
-      });
-      break;
-    default:
-      throw ModelError(fmt::format("tensor `{}`", tensor.name),
-                       fmt::format("is stored as {}", name_of(tensor.type)),
-                       "F64, F32, F16 and BF16 are supported");
-  }
-  return values;
-}
 
 uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage) {

@@ -69,12 +69,4 @@ class Weights {
 /// above what the device has available where limit is 0.
 void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::string& what);
 
-/// One value of a checkpoint tensor's type, widened. Types: F64, F32, F16, BF16 and integers.
-/// Throws ModelError for other types.
-std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count);
-
-/// Half precision, nearest even; values out of range become infinite.
-uint16_t float_to_half(float value);
-float half_to_float(uint16_t bits);
-
 }  // namespace mulciber

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "models/batching.h"
+#include "models/tensor_values.h"
 #include "models/weights.h"
 #include "shaders/beam.h"
 #include "tests/catch.h"
