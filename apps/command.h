@@ -47,5 +47,6 @@ void add_bench(CLI::App& app, int& code);
 void add_verify(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
+void add_tokenize(CLI::App& app, int& code);
 
 }  // namespace mulciber::apps

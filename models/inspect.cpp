@@ -141,7 +141,8 @@ Json inspect(const std::filesystem::path& path) {
                       {"bytes", checkpoint.total_bytes()},
                       {"types", types}};
 
-  if (folder && has_tokenizer(path)) {
+  const bool in_gguf = checkpoint.gguf() && checkpoint.gguf()->find_value("tokenizer.ggml.model");
+  if (in_gguf || (folder && has_tokenizer(path))) {
     const auto [source, target] = load_tokenizer_pair(path, checkpoint.model_type());
     report["tokenizer"] = describe_tokenizer(*source);
     const Json& config = checkpoint.has_config() ? checkpoint.config() : report;

@@ -4,6 +4,7 @@
 
 #include "models/config.h"
 #include "models/json.h"
+#include "models/tokenizer_gguf.h"
 #include "models/tokenizer_json.h"
 #include "models/tokenizer_marian.h"
 #include "models/tokenizer_sentencepiece.h"
@@ -66,6 +67,8 @@ TokenizerPair load_tokenizer_pair(const fs::path& folder, std::string_view model
   const auto both = [](std::shared_ptr<const Tokenizer> tokenizer) {
     return TokenizerPair{tokenizer, tokenizer};
   };
+  std::error_code ignored;
+  if (fs::is_regular_file(folder, ignored)) return both(std::make_shared<const GgufTokenizer>(GgufFile(folder)));
   if (model_type == "marian" && is_there(folder / "source.spm"))
     return load_marian_tokenizers(folder);
   if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(folder));

@@ -122,6 +122,10 @@ bool is_nonspacing_mark(std::int32_t c) {
   return utf8proc_category(c) == UTF8PROC_CATEGORY_MN;
 }
 
+bool is_control(std::int32_t c) {
+  return utf8proc_category(c) >= UTF8PROC_CATEGORY_CC;
+}
+
 std::string lower_case(std::string_view text) {
   std::string out;
   out.reserve(text.size());

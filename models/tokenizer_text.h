@@ -41,6 +41,7 @@ bool is_numeric(std::int32_t code_point);
 bool is_word(std::int32_t code_point);
 bool is_mark(std::int32_t code_point);             // M*
 bool is_nonspacing_mark(std::int32_t code_point);  // Mn
+bool is_control(std::int32_t code_point);          // Cc, Cf, Cs, Co
 
 /// Character by character, without regard to context.
 std::string lower_case(std::string_view valid_text);
