@@ -64,7 +64,7 @@ expect 2 "cannot be written" translate -o no/such/folder/out x
 expect 2 "tokens" translate "$(printf 'hammer %.0s' {1..200})"
 expect 2 "no-such-model" "$MULCIBER" translate -m no-such-model x
 expect 4 "no-such-device" translate --device no-such-device x
-expect 4 "not a limit" translate --limits nonsense x
+expect 2 "not a limit" translate --limits nonsense x
 expect 2 "" translate --nbest 3 x
 expect 4 "memory" translate --limits memory=64K x
 
