@@ -104,3 +104,26 @@ TEST_CASE("A problem that no row serves is an error with every refusal") {
   CHECK_THROWS_AS(require_kernel(nothing, problem), KernelError);
   CHECK_THROWS_WITH(require_kernel(nothing, problem), ContainsSubstring("invocations"));
 }
+
+TEST_CASE("No software device is served by a row made for hardware, and the other way round") {
+  Capabilities software = large_gpu();
+  software.kind = DeviceKind::kSoftware;
+  software.features = (software.features & ~kGpu) | kCpu | kMatrix8x8x8F16 | kFastAddress | kUniformLoads;
+  for (const Kernel& row : kernels()) {
+    const Problem problem{row.op, row.types, row.shape};
+    INFO(row.id);
+    CHECK_FALSE(require_kernel(software, problem).made_for & kGpu);
+    CHECK_FALSE(require_kernel(large_gpu(), problem).made_for & kCpu);
+  }
+}
+
+TEST_CASE("Hardware has attention rows of its own for few and for many queries") {
+  for (KernelTypes types : {KernelTypes{DataType::kF32, DataType::kF32}, KernelTypes{DataType::kF32, DataType::kF16},
+                            KernelTypes{DataType::kF16, DataType::kF16}}) {
+    for (ShapeFacts queries : {kOneQuery, kManyQueries}) {
+      const Problem problem{Op::kAttention, types, kDepthMultipleOf4 | kHeadSizeAtMost64 | kHeadSizeAtMost128 | queries};
+      INFO(describe_shape_facts(problem.facts));
+      CHECK(require_kernel(large_gpu(), problem).made_for == kGpu);
+    }
+  }
+}

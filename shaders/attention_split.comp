@@ -1,0 +1,100 @@
+// Attention of few queries for hardware: a workgroup per query of a head shares its keys out. A few lanes of a
+// subgroup take a key (or value) together, so that its columns are read side by side.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "interface.h"
+#include "attention.h"
+#define READ_VECTORS
+#include "attention_common.glsl"
+#define SUBGROUP_ADD
+#include "reduce.glsl"
+
+// A block holds as many keys as the workgroup has invocations, at most 128.
+const uint kMaxKeys = 128;
+shared uint bases[kMaxKeys];
+shared float weights[kMaxKeys];  // scores before
+shared vec4 partial[kMaxKeys];
+
+const uint HEAD = HEAD_SIZE / 4;
+const uint VALUE = VALUE_SIZE / 4;
+const uint LANES = SUBGROUP_SIZE < 16 ? SUBGROUP_SIZE : 16;  // per key
+const uint GROUPS = LOCAL_SIZE / LANES;
+const uint HEAD_STEPS = (HEAD + LANES - 1) / LANES;
+const uint VALUE_STEPS = (VALUE + LANES - 1) / LANES;
+
+void main() {
+  const uint query = gl_WorkGroupID.x;
+  const uint head = gl_WorkGroupID.y;
+  const uint kv_row = gl_WorkGroupID.z;
+  const uint kv_head = head / params.group;
+  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
+  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
+  const uint seen = visible_keys(query, key_count(kv_row));
+  const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  const uint lane = thread % LANES, group = thread / LANES;
+  const uint row = kv_row * params.queries + query;
+
+  vec4 part_of_query[HEAD_STEPS];
+  [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
+    uint quad = c * LANES + lane;
+    part_of_query[c] = quad < HEAD ? q_at(row * params.q_columns + params.q_first + head * HEAD_SIZE + quad * 4) : vec4(0);
+  }
+  vec4 sums[VALUE_STEPS];
+  [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[c] = vec4(0);
+  float maximum = kMasked;
+  float total = 0;  // of this invocation's keys
+
+  uint first_key = 0;
+  do {
+    barrier();
+    bases[thread] = key_base(kv_row, min(first_key + thread, params.kv_len - 1));
+    barrier();
+    for (uint k = 0; k < LANES; ++k) {
+      uint at = k * GROUPS + group;
+      float score = 0;
+      [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
+        uint quad = c * LANES + lane;
+        if (first_key + at < seen && quad < HEAD) score += dot(part_of_query[c], kv_at(bases[at] + k_column + quad * 4));
+      }
+      for (uint step = 1; step < LANES; step *= 2) score += subgroupShuffleXor(score, step);
+      if (lane == 0) weights[at] = score * params.scale;
+    }
+    barrier();
+
+    bool visible = first_key + thread < seen;
+    float score = visible ? weights[thread] : kMasked;
+    float next = max(maximum, workgroup_max(score));
+    float correction = exp(maximum - next);
+    float weight = visible ? exp(score - next) : 0.0;
+    maximum = next;
+    total = total * correction + weight;
+    weights[thread] = weight;
+    barrier();
+
+    [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[c] *= correction;
+    for (uint k = 0; k < LANES; ++k) {
+      uint at = k * GROUPS + group;
+      [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
+        uint quad = c * LANES + lane;
+        if (first_key + at < seen && quad < VALUE) sums[c] += weights[at] * kv_at(bases[at] + v_column + quad * 4);
+      }
+    }
+    first_key += LOCAL_SIZE;
+  } while (first_key < seen);
+
+  const float all = workgroup_add(total);
+  const float inverse = all > 0 ? head_factor(head) / all : 0.0;
+  [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
+    barrier();
+    partial[thread] = sums[c];
+    barrier();
+    uint quad = c * LANES + lane;
+    if (group == 0 && quad < VALUE) {
+      vec4 sum = vec4(0);
+      for (uint g = 0; g < GROUPS; ++g) sum += partial[g * LANES + lane];
+      store_result((row * query_heads() + head) * VALUE_SIZE + quad * 4, sum * inverse);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+// Attention for hardware: a workgroup takes TILE_Q queries of a head and walks over blocks of keys, which
+// pass through shared memory; online softmax (Dao et al. 2022, arXiv:2205.14135), sums in f32. It uses no
+// subgroup operations, so subgroups may have any size.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "attention.h"
+#define READ_VECTORS
+#include "attention_common.glsl"
+
+layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 32;  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
+
+// HEAD_QUADS, a define of the row, bounds the head size in fours: the queries stay in shared memory. Keys and
+// values pass in pieces of 64 columns. 21.5 KiB in all with heads of 64, 29.5 KiB with 128, both below the 32 KiB
+// that most hardware offers.
+const uint kMaxQueries = 32;
+const uint kKeys = 32;
+const uint kPiece = 16;                // columns of a piece, in fours
+const uint kLine = kPiece + 1;         // skewed against bank conflicts, as the other lines are
+const uint kQueryLine = HEAD_QUADS + 1;
+const uint kScoreLine = kKeys + 1;
+shared vec4 query_tile[kMaxQueries * kQueryLine];
+shared vec4 tile[kKeys * kLine];                     // of keys, then of values
+shared float scores[kMaxQueries * kScoreLine];       // then weights
+shared float corrections[kMaxQueries];
+
+const uint HEAD = HEAD_SIZE / 4;
+const uint VALUE = VALUE_SIZE / 4;
+const uint PIECES = (VALUE + kPiece - 1) / kPiece;
+const uint QUERIES = TILE_Q * kPiece / LOCAL_SIZE;   // of an invocation, in products
+const uint PARTS = LOCAL_SIZE / TILE_Q;              // invocations that share a row of scores
+
+// Loads columns [first_quad, first_quad + kPiece) of the block's keys or values, zeros outside.
+void load_tile(uint kv_row, uint first_key, uint seen, uint column, uint first_quad, uint quads) {
+  for (uint i = gl_LocalInvocationIndex; i < kKeys * kPiece; i += LOCAL_SIZE) {
+    uint key = first_key + i / kPiece;
+    uint quad = first_quad + i % kPiece;
+    vec4 value = vec4(0);
+    if (key < seen && quad < quads) value = kv_at(key_base(kv_row, key) + column + quad * 4);
+    tile[i / kPiece * kLine + i % kPiece] = value;
+  }
+}
+
+void main() {
+  const uint first_query = gl_WorkGroupID.x * TILE_Q;
+  const uint head = gl_WorkGroupID.y;
+  const uint kv_row = gl_WorkGroupID.z;
+  const uint kv_head = head / params.group;
+  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
+  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
+  const uint keys = key_count(kv_row);
+  const uint thread = gl_LocalInvocationIndex;
+  // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one query's keys.
+  const uint lane = thread % kPiece, query0 = thread / kPiece * QUERIES;
+  const uint row = thread / PARTS, part = thread % PARTS;
+  const uint row_visible = visible_keys(min(first_query + row, params.queries - 1), keys);
+
+  // The last tile repeats the last query.
+  for (uint i = thread; i < TILE_Q * HEAD; i += LOCAL_SIZE) {
+    uint query = min(first_query + i / HEAD, params.queries - 1);
+    query_tile[i / HEAD * kQueryLine + i % HEAD] =
+        q_at((kv_row * params.queries + query) * params.q_columns + params.q_first + head * HEAD_SIZE + i % HEAD * 4);
+  }
+  uint seen = keys;
+  if (CAUSAL != 0) {
+    // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
+    seen = 0;
+    for (uint i = 0; i < TILE_Q; ++i) seen = max(seen, visible_keys(min(first_query + i, params.queries - 1), keys));
+  }
+
+  vec4 sums[QUERIES * PIECES];
+  [[unroll]] for (uint i = 0; i < QUERIES * PIECES; ++i) sums[i] = vec4(0);
+  float maximum = kMasked;
+  float total = 0;  // of this invocation's share
+
+  uint first_key = 0;
+  do {
+    // Scores of keys `lane` and `lane + 16` for every query of the invocation.
+    float score[QUERIES * 2];
+    [[unroll]] for (uint i = 0; i < QUERIES * 2; ++i) score[i] = 0;
+    for (uint quad0 = 0; quad0 < HEAD; quad0 += kPiece) {
+      barrier();
+      load_tile(kv_row, first_key, seen, k_column, quad0, HEAD);
+      barrier();
+      uint quads = min(kPiece, HEAD - quad0);
+      for (uint d = 0; d < quads; ++d) {
+        vec4 key0 = tile[lane * kLine + d], key1 = tile[(lane + kPiece) * kLine + d];
+        [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+          vec4 query = query_tile[(query0 + i) * kQueryLine + quad0 + d];
+          score[2 * i] += dot(query, key0);
+          score[2 * i + 1] += dot(query, key1);
+        }
+      }
+    }
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+      scores[(query0 + i) * kScoreLine + lane] = score[2 * i] * params.scale;
+      scores[(query0 + i) * kScoreLine + lane + kPiece] = score[2 * i + 1] * params.scale;
+    }
+    barrier();
+
+    // All that share a row look at all of it: cheaper than to pass maxima around.
+    float next = maximum;
+    for (uint j = 0; j < kKeys; ++j) {
+      if (first_key + j < row_visible) next = max(next, scores[row * kScoreLine + j]);
+    }
+    barrier();
+    float correction = exp(maximum - next);
+    maximum = next;
+    total *= correction;
+    for (uint j = part; j < kKeys; j += PARTS) {
+      uint at = row * kScoreLine + j;
+      float weight = first_key + j < row_visible ? exp(scores[at] - next) : 0.0;
+      scores[at] = weight;
+      total += weight;
+    }
+    if (part == 0) corrections[row] = correction;
+
+    [[unroll]] for (uint piece = 0; piece < PIECES; ++piece) {
+      barrier();
+      load_tile(kv_row, first_key, seen, v_column, piece * kPiece, VALUE);
+      barrier();
+      [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i * PIECES + piece] *= corrections[query0 + i];
+      for (uint j = 0; j < kKeys; ++j) {
+        vec4 value = tile[j * kLine + lane];
+        [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+          float weight = scores[(query0 + i) * kScoreLine + j];
+          // A key that only other queries see may hold NaN; a weight of zero hides it.
+          if (CAUSAL != 0) {
+            sums[i * PIECES + piece] += weight != 0 ? weight * value : vec4(0);
+          } else {
+            sums[i * PIECES + piece] += weight * value;
+          }
+        }
+      }
+    }
+    first_key += kKeys;
+  } while (first_key < seen);
+
+  barrier();
+  scores[row * kScoreLine + part] = total;
+  barrier();
+  const float factor = head_factor(head);
+  [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+    float all = 0;
+    for (uint p = 0; p < PARTS; ++p) all += scores[(query0 + i) * kScoreLine + p];
+    float inverse = all > 0 ? factor / all : 0.0;
+    uint query = first_query + query0 + i;
+    uint result_row = kv_row * params.queries + query;
+    [[unroll]] for (uint piece = 0; piece < PIECES; ++piece) {
+      uint quad = piece * kPiece + lane;
+      if (query < params.queries && quad < VALUE) {
+        store_result((result_row * query_heads() + head) * VALUE_SIZE + quad * 4, sums[i * PIECES + piece] * inverse);
+      }
+    }
+  }
+}
