@@ -164,7 +164,7 @@ run_validation() {
 }
 run_sanitizers() {
   build build-sanitize mulciber_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON || return 0
-  MULCIBER_CASE_STEP=10 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
+  MULCIBER_CASE_STEP=40 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
   UBSAN_OPTIONS=print_stacktrace=1 \
     on_driver lvp run_ctest sanitizers build-sanitize -L unit
 }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <glm/gtc/packing.hpp>
+
+#include "conformance/bounds.h"
 
 namespace mulciber::conformance {
 
@@ -38,8 +41,11 @@ CaseInput normal_input(Shape shape, DataType type, double deviation, double mean
 
 CaseInput whole_input(Shape shape, DataType type, int largest) {
   return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
-            std::uniform_int_distribution<int> whole(-largest, largest);
-            for (double& value : values) value = whole(random);
+            std::uniform_int_distribution<int> whole(-largest, largest - 1);
+            for (double& value : values) {
+              value = whole(random);
+              if (value >= 0) ++value;
+            }
           }};
 }
 
@@ -59,10 +65,20 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
     std::mt19937 random(static_cast<uint32_t>(hash ^ (hash >> 32)));
     HostTensor tensor{input.shape, input.type, std::vector<double>(input.shape.elements())};
     input.fill(tensor.values, random);
-    for (double& value : tensor.values) value = round_to(input.type, value);
+    for (double& value : tensor.values) {
+      value = round_to(input.type, value);
+      // A device may take numbers below the normal ones for zero; cases that are about them say so.
+      const double smallest = input.type == DataType::kF16 ? kSmallest16 : kSmallest32;
+      if (!op_case.subnormal && input.type != DataType::kU32 && std::fabs(value) < smallest) value = 0;
+    }
     drawn.push_back(std::move(tensor));
   }
   return drawn;
+}
+
+Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device) {
+  constexpr FeatureSet kHalfMatrices = kMatrix16x16x16F16 | kMatrix8x8x8F16;
+  return {.half_operands = ((row ? row->needs : device.features) & kHalfMatrices) != 0};
 }
 
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }

@@ -17,7 +17,17 @@ struct HostTensor {
   Shape shape;
   DataType type = DataType::kF32;
   std::vector<double> values;
+  /// Of an expected output: how far each value may be off (conformance/bounds.h); infinite: not looked at.
+  /// Empty: every value must be met exactly.
+  std::vector<double> bounds;
 };
+
+/// How a device multiplies, as far as it changes what may be lost.
+struct Arithmetic {
+  bool half_operands = false;  // operands of products are rounded to f16 (matrix units)
+};
+/// The arithmetic of a row; of what selection takes on a device where `row` is null.
+Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device);
 
 /// Rounds to what the storage type can hold.
 double round_to(DataType type, double value);
@@ -39,7 +49,7 @@ struct CaseInput {
 
 /// Values from a normal distribution around `mean`.
 CaseInput normal_input(Shape shape, DataType type, double deviation = 1, double mean = 0);
-/// Whole numbers from -largest to largest, all equally often: sums of their products are exact.
+/// Whole numbers from -largest to largest without 0, all equally often: sums of their products are exact.
 CaseInput whole_input(Shape shape, DataType type, int largest);
 CaseInput words_input(std::vector<uint32_t> words);
 
@@ -47,12 +57,17 @@ struct OpCase {
   std::string name;  // lower-case, dotted: "m33_n64_k130.bias_gelu"
   KernelTypes types;
   bool must_pass = false;        // in the suite's short list
+  /// Promises that every bound is 0: the inputs are whole and no sum leaves the accumulator.
+  bool exact = false;
+  /// Means to have inputs or results that would otherwise make a check meaningless: all masked, constant.
+  bool degenerate = false;
+  bool subnormal = false;  // inputs may be below the normal numbers of their type
   std::vector<CaseInput> inputs;
   /// Adds the op to a program; inputs in order. Returns outputs in the order of `reference` (an input that
   /// the op writes may be one of them).
   std::function<std::vector<Tensor>(ProgramBuilder&, std::span<const Tensor>)> build;
-  /// The double-precision definition of the op. Throws nothing. For u32 outputs the comparison is exact.
-  std::function<std::vector<HostTensor>(std::span<const HostTensor>)> reference;
+  /// The double-precision definition of the op, with bounds. Throws nothing.
+  std::function<std::vector<HostTensor>(std::span<const HostTensor>, const Arithmetic&)> reference;
 };
 
 /// Draws every input of a case: the same values for the same name, types and seed, whatever else runs.

@@ -27,7 +27,8 @@ struct RunOptions {
   Fault fault = Fault::kNone;
 };
 
-/// `row`: the row to run, or null for what selection takes. `tolerance`: see kernels.def; the row's own when 0.
+/// `row`: the row to run, or null for what selection takes. `tolerance`: what the quality
+/// of a row of results is held to (see kernels.def); the row's own when 0.
 /// Throws nothing but std::bad_alloc: errors become statuses.
 CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
                     double tolerance = 0);

@@ -1,11 +1,10 @@
-// Activation functions in double precision.
+// Names of activation functions. (Their definition: conformance/bounds.h.)
 #pragma once
 
 #include "runtime/ops/matmul.h"
 
 namespace mulciber::conformance {
 
-double activation_reference(double x, Activation function);
 /// "gelu_tanh", for the names of cases.
 const char* name_of(Activation function);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "runtime/ops/attention.h"
@@ -12,6 +13,7 @@ struct Variant {
   uint32_t position = 0;
   uint32_t first_column = 0;  // of x
   uint32_t spare = 0;         // columns of x after those that go to the cache
+  bool exact = false;         // whole numbers, which every type holds
 };
 
 OpCase build_case(const Variant& v, KernelTypes types) {
@@ -21,23 +23,28 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.first_column + v.spare > 0)
     c.name += fmt::format("_from{}_of{}", v.first_column, v.first_column + v.columns + v.spare);
   c.types = types;
-  c.inputs = {normal_input({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
-              normal_input({v.rows, v.capacity, v.columns}, types.weight),
-              words_input({7, 9, v.position, 11})};
+  // Nothing is computed: without a change of type every bit must arrive.
+  c.exact = v.exact || types.activation == types.weight;
+  if (v.exact) c.name += ".exact";
+  const auto values = [&](Shape shape, DataType type) {
+    return v.exact ? whole_input(shape, type, 2000) : normal_input(shape, type);
+  };
+  c.inputs = {values({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
+              values({v.rows, v.capacity, v.columns}, types.weight), words_input({7, 9, v.position, 11})};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], kPositionOffset});
     return std::vector<Tensor>{inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs) {
+  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     const HostTensor& x = inputs[0];
     HostTensor cache = inputs[1];
+    cache.bounds.assign(cache.values.size(), 0);
     const auto position = static_cast<uint64_t>(inputs[2].values[kPositionOffset]);
     for (uint64_t row = 0; row < v.rows; ++row) {
       for (uint64_t i = 0; i < v.q_len && position + i < v.capacity; ++i) {
         for (uint64_t column = 0; column < v.columns; ++column) {
-          cache.values[(row * v.capacity + position + i) * v.columns + column] =
-              round_to(cache.type,
-                       x.values[(row * v.q_len + i) * x.shape.columns() + v.first_column + column]);
+          put(cache, (row * v.capacity + position + i) * v.columns + column,
+              x.values[(row * v.q_len + i) * x.shape.columns() + v.first_column + column]);
         }
       }
     }
@@ -68,6 +75,7 @@ class AppendCacheCases : public OpCases {
     for (uint64_t columns : {1, 2, 3, 63, 64, 65, 127, 128, 129, 515}) {
       add({.rows = 2, .q_len = 1, .capacity = 5, .columns = columns, .position = 3});
       add({.rows = 3, .q_len = 4, .capacity = 9, .columns = columns, .position = 2});
+      add({.rows = 2, .q_len = 3, .capacity = 8, .columns = columns, .position = 5, .exact = true});
     }
     add({.rows = 1, .q_len = 1, .capacity = 1, .columns = 1});
     add({.rows = 2,

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/bounds.h"
+
 namespace mulciber::conformance {
 namespace {
 
@@ -34,10 +36,17 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
   const uint64_t q_columns = q.shape.columns(), kv_columns = kv.shape.columns();
   const uint64_t heads = options.heads, value_size = options.value_size;
   AttentionReference expected;
-  expected.result = {{rows, q_len, heads * value_size}, q.type, {}};
-  expected.result.values.assign(expected.result.shape.elements(), 0);
-  expected.map = {{rows, heads, q_len, kv_len}, DataType::kF32, {}};
-  expected.map.values.assign(expected.map.shape.elements(), 0);
+  const auto zeros = [](Shape shape, DataType type) {
+    return HostTensor{shape, type, std::vector<double>(shape.elements()), std::vector<double>(shape.elements())};
+  };
+  expected.result = zeros({rows, q_len, heads * value_size}, q.type);
+  expected.map = zeros({rows, heads, q_len, kv_len}, DataType::kF32);
+  const double scale_value = options.scale, scale_size = std::fabs(scale_value);
+  const double grain = grain_of(q.values) * grain_of(kv.values) * std::min(1.0, grain_of({&scale_value, 1}));
+  const auto error_at = [](const HostTensor& tensor, const double* value) {
+    return tensor.bounds.empty() ? 0 : tensor.bounds[value - tensor.values.data()];
+  };
+  std::vector<Bounded> weights(kv_len);
 
   for (uint64_t row = 0; row < rows; ++row) {
     const uint64_t kv_row = row / options.rows_per_kv;
@@ -58,22 +67,53 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
         const int64_t keys = visible(control, options, kv_row, i, q_len, kv_len);
         const double* query =
             &q.values[(row * q_len + i) * q_columns + columns.q + head * options.head_size];
-        double* map = &expected.map.values[((row * heads + head) * q_len + i) * kv_len];
-        double* result =
-            &expected.result.values[(row * q_len + i) * heads * value_size + head * value_size];
-        double maximum = -std::numeric_limits<double>::infinity(), total = 0;
+        const size_t map = ((row * heads + head) * q_len + i) * kv_len;
+        const size_t result = (row * q_len + i) * heads * value_size + head * value_size;
+        Bounded maximum(-std::numeric_limits<double>::infinity());
+        double least = std::numeric_limits<double>::infinity();
         for (int64_t key = 0; key < keys; ++key) {
           const double* k = key_at(key) + columns.k + kv_head * options.head_size;
-          double score = 0;
-          for (uint64_t d = 0; d < options.head_size; ++d) score += query[d] * k[d];
-          map[key] = score * options.scale;
-          maximum = std::max(maximum, map[key]);
+          double score = 0, size = 0, error = 0;
+          for (uint64_t d = 0; d < options.head_size; ++d) {
+            score += query[d] * k[d];
+            size += std::fabs(query[d] * k[d]);
+            const double query_error = error_at(q, query + d), key_error = error_at(kv, k + d);
+            error += query_error * (std::fabs(k[d]) + key_error) + std::fabs(query[d]) * key_error;
+          }
+          // The scale may be multiplied into the query or into the score.
+          const bool exact = sums_exactly(grain, size * std::max(scale_size, 1.0));
+          const double summing = exact ? 0 : sum_error(options.head_size + 5.0, size);
+          weights[key] = {score * scale_value, (error + summing) * scale_size};
+          maximum = max(maximum, weights[key]);
+          least = std::min(least, weights[key].value);
         }
-        for (int64_t key = 0; key < keys; ++key) total += map[key] = std::exp(map[key] - maximum);
+        if (keys <= 0) continue;  // zeros
+        double sum = 0, error = 0;
         for (int64_t key = 0; key < keys; ++key) {
-          map[key] /= total;
-          const double* v = key_at(key) + columns.v + kv_head * value_size;
-          for (uint64_t d = 0; d < value_size; ++d) result[d] += factor * map[key] * v[d];
+          weights[key] = exp(weights[key] - maximum);
+          sum += weights[key].value;
+          error += weights[key].error;
+        }
+        // Online softmax: what was summed is scaled anew with every block of keys.
+        const double blocks = std::ceil(static_cast<double>(keys) / 16) + 7, count = static_cast<double>(keys);
+        const double rescaled = blocks * 0x1p-23;
+        const Bounded total(sum, error + sum_error(count, sum) + rescaled * sum);
+        // In the result the factors of scaling are the same above and below the line; in the map, whose
+        // weights are taken at the end, they are not.
+        const double factors = (4 * blocks + 2 * (maximum.value - least)) * 0x1p-23;
+        const Bounded map_total(sum, total.error + factors * sum);
+        const Bounded inverse = Bounded(factor) / total;
+        for (int64_t key = 0; key < keys; ++key) put(expected.map, map + key, weights[key] / map_total);
+        for (uint64_t d = 0; d < value_size; ++d) {
+          double value = 0, size = 0, value_error = 0;
+          for (int64_t key = 0; key < keys; ++key) {
+            const double* v = key_at(key) + columns.v + kv_head * value_size + d;
+            value += weights[key].value * *v;
+            size += weights[key].value * std::fabs(*v);
+            value_error += weights[key].error * std::fabs(*v) + (weights[key].value + weights[key].error) * error_at(kv, v);
+          }
+          put(expected.result, result + d,
+              Bounded(value, value_error + sum_error(count + 2, size) + rescaled * size) * inverse);
         }
       }
     }

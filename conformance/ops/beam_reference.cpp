@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/bounds.h"
 #include "shaders/beam.h"
 
 namespace mulciber::conformance {
@@ -147,27 +148,28 @@ class Item {
 
 }  // namespace
 
-std::vector<BeamField> beam_fields(const BeamStateLayout& layout) {
-  uint64_t rows = uint64_t{layout.batch} * layout.beams;
-  std::vector<BeamField> fields = {
-      {DataType::kU32, 0, layout.item_state},
-      {DataType::kU32, layout.tokens, rows},
-      {DataType::kU32, layout.scores, rows},
-      {DataType::kU32, layout.ancestry, rows * layout.capacity},
-      {DataType::kU32, layout.history_tokens, rows * layout.capacity},
-      {DataType::kU32, layout.history_parents, rows * layout.capacity},
+std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<const uint32_t> state) {
+  const double penalty = as_float(state[layout.settings + BEAM_LENGTH_PENALTY]);
+  // score = sum / length ^ penalty; 0 and 1 need no power.
+  const auto error_of = [&](double score, uint32_t length) {
+    if (!std::isfinite(score)) return 0.0;
+    const Bounded size(std::max(length, 1u));
+    const Bounded divisor = penalty == 0 ? Bounded(1) : penalty == 1 ? size : pow(size, Bounded(penalty));
+    return (Bounded(score * divisor.value) / divisor).error + ulp32(score);
   };
+  std::vector<BeamScore> scores;
   for (uint64_t item = 0; item < layout.batch; ++item) {
-    uint64_t word = layout.item_state + item * BEAM_ITEM_WORDS;
-    fields.push_back({DataType::kU32, word, BEAM_ITEM_WORST});
-    fields.push_back({DataType::kF32, word + BEAM_ITEM_WORST, 1});
+    const uint64_t words = layout.item_state + item * BEAM_ITEM_WORDS;
+    const uint32_t count = state[words + BEAM_ITEM_COUNT];
+    double error = 0;
+    for (uint64_t rank = 0; rank < count; ++rank) {
+      const uint64_t entry = layout.finished + (item * layout.beams + rank) * BEAM_FINISHED_WORDS;
+      error = error_of(as_float(state[entry + BEAM_FINISHED_SCORE]), state[entry + BEAM_FINISHED_LENGTH]);
+      scores.push_back({entry + BEAM_FINISHED_SCORE, error});
+    }
+    if (count > 0) scores.push_back({words + BEAM_ITEM_WORST, error});
   }
-  for (uint64_t row = 0; row < rows; ++row) {
-    uint64_t word = layout.finished + row * BEAM_FINISHED_WORDS;
-    fields.push_back({DataType::kF32, word + BEAM_FINISHED_SCORE, 1});
-    fields.push_back({DataType::kU32, word + BEAM_FINISHED_LENGTH, 3});
-  }
-  return fields;
+  return scores;
 }
 
 void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates, uint32_t k,

@@ -9,12 +9,13 @@
 
 namespace mulciber::conformance {
 
-/// A run of words of the state that compare alike: exactly (u32) or within the tolerance (f32).
-struct BeamField {
-  DataType type;
-  uint64_t first, count;  // words of control
+/// A word of the state that holds a score of a finished hypothesis, and how far that may be off. (All
+/// other words must be met exactly: sums of log probabilities are f32 by definition.)
+struct BeamScore {
+  uint64_t word;
+  double error;
 };
-std::vector<BeamField> beam_fields(const BeamStateLayout& layout);
+std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<const uint32_t> state);
 
 /// candidates: (rows, k, 2) words. control: the whole tensor, changed in place. Scores of finished
 /// hypotheses and the decisions on them are taken in double precision; running sums are f32 by definition.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/activation_reference.h"
 #include "mulciber/error.h"
@@ -28,15 +31,23 @@ class ElementwiseCases : public OpCases {
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
+    const bool same = types.activation == types.weight;
     for (uint64_t count : {1, 2, 3, 4, 5, 7, 31, 64, 255, 256, 257, 1021, 300007}) {
-      if (types.activation == types.weight) cases.push_back(sum({count}, types));
+      if (same) cases.push_back(sum({count}, types));
       cases.push_back(pointwise({count}, types, Activation::kNone, 100));
     }
-    if (types.activation != types.weight) return cases;
+    for (uint64_t count : {1, 6, 63, 65, 259, 4099}) {
+      if (same) cases.push_back(sum({count}, types, kWhole));
+      cases.push_back(pointwise({count}, types, Activation::kNone, kWhole));
+      if (same) cases.push_back(pointwise({count}, types, Activation::kRelu, kWhole));
+    }
+    // Below the normal numbers: kept or taken for zero, and nothing else.
+    cases.push_back(pointwise({1027}, types, Activation::kNone, 0x1p-16));
+    if (!same) return cases;
     cases.push_back(sum({3, 5, 11}, types));
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh}) {
-      for (double deviation : {0.01, 1.0, 1e4}) {
+      for (double deviation : {0.01, 1.0, 8.0, 1e4}) {
         cases.push_back(pointwise({7, 143}, types, function, deviation));
       }
     }
@@ -44,17 +55,27 @@ class ElementwiseCases : public OpCases {
   }
 
  private:
-  static OpCase sum(Shape shape, KernelTypes types) {
+  static constexpr double kWhole = 0;  // in place of a deviation: whole numbers
+
+  static CaseInput operand(Shape shape, DataType type, double deviation, int largest) {
+    return deviation == kWhole ? whole_input(shape, type, largest) : normal_input(shape, type, deviation);
+  }
+
+  static OpCase sum(Shape shape, KernelTypes types, double deviation = 1) {
     OpCase c;
     c.name = fmt::format("n{}.add", shape.elements());
+    c.exact = deviation == kWhole;
+    if (c.exact) c.name += ".exact";
     c.types = types;
-    c.inputs = {normal_input(shape, types.activation), normal_input(shape, types.activation)};
+    c.inputs = {operand(shape, types.activation, deviation, 1000), operand(shape, types.activation, deviation, 999)};
     c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{add(builder, inputs[0], inputs[1])};
     };
-    c.reference = [](std::span<const HostTensor> inputs) {
-      HostTensor y = inputs[0];
-      for (size_t i = 0; i < y.values.size(); ++i) y.values[i] += inputs[1].values[i];
+    c.reference = [types](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+      for (size_t i = 0; i < inputs[0].values.size(); ++i) {
+        append(y, Bounded(inputs[0].values[i]) + Bounded(inputs[1].values[i]));
+      }
       return std::vector<HostTensor>{y};
     };
     return c;
@@ -63,19 +84,25 @@ class ElementwiseCases : public OpCases {
   // An activation, or without one a conversion.
   static OpCase pointwise(Shape shape, KernelTypes types, Activation function, double deviation) {
     OpCase c;
-    c.name = fmt::format("n{}.{}_{}", shape.elements(),
-                         function == Activation::kNone ? "convert" : name_of(function), name_part(deviation));
+    c.name = fmt::format("n{}.{}", shape.elements(), function == Activation::kNone ? "convert" : name_of(function));
+    c.exact = deviation == kWhole;
+    c.subnormal = deviation > 0 && deviation < 1e-3;
+    // tanh of such numbers is 1 or -1, which is what the case is about.
+    c.degenerate = function == Activation::kTanh && deviation == 1e4;
+    c.name += c.exact ? ".exact" : c.subnormal ? ".subnormal" : "_" + name_part(deviation);
     c.types = types;
-    c.inputs = {normal_input(shape, types.activation, deviation)};
+    c.inputs = {operand(shape, types.activation, deviation, 2000)};
     c.build = [function, types](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{function == Activation::kNone
                                      ? convert(builder, inputs[0], types.weight)
                                      : activate(builder, inputs[0], function)};
     };
-    c.reference = [function, types](std::span<const HostTensor> inputs) {
-      HostTensor y = inputs[0];
-      y.type = types.weight;
-      for (double& value : y.values) value = activation_reference(value, function);
+    c.reference = [function, types](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+      for (double x : inputs[0].values) {
+        const bool flushed = inputs[0].type == DataType::kF16 && std::fabs(x) < kSmallest16;
+        append(y, activation_reference({x, flushed ? std::fabs(x) : 0}, function));
+      }
       return std::vector<HostTensor>{y};
     };
     return c;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "runtime/ops/embedding.h"
@@ -19,6 +20,7 @@ struct Variant {
   int64_t first_position = -1;   // -1: not in control
   double scale = 1;
   bool ids_past_the_table = false;
+  bool exact = false;  // whole numbers throughout
 };
 
 class EmbeddingCases : public OpCases {
@@ -47,8 +49,9 @@ class EmbeddingCases : public OpCases {
     };
     for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 64, 65, 96, 129, 512}) {
       add(1, 1, 1, columns);
-      add(2, 3, 11, columns);
+      add(2, 3, 11, columns, {.exact = true});
       add(3, 5, 11, columns, {.positions = 9, .scale = 8});
+      add(5, 2, 13, columns, {.positions = 7, .first_position = 4, .scale = 3.5, .exact = true});
     }
     add(1, 7, 5, 16, {.ids_past_the_table = true});
     add(1, 7, 5, 15, {.ids_past_the_table = true});
@@ -74,6 +77,8 @@ class EmbeddingCases : public OpCases {
     if (options.first_position >= 0) c.name += fmt::format(".first_{}", options.first_position);
     if (options.scale != 1) c.name += ".scaled";
     if (options.ids_past_the_table) c.name += ".clamped";
+    if (options.exact) c.name += ".exact";
+    c.exact = options.exact;
 
     CaseInput control{{kTokensOffset + rows * length}, DataType::kU32, nullptr};
     control.fill = [=](std::vector<double>& words, std::mt19937& random) {
@@ -87,8 +92,11 @@ class EmbeddingCases : public OpCases {
         words[kTokensOffset + 2] = 0xffffffff;
       }
     };
-    c.inputs = {normal_input({vocabulary, columns}, types.weight), control};
-    if (options.positions > 0) c.inputs.push_back(normal_input({options.positions, columns}, DataType::kF32));
+    const auto table = [&](uint64_t count, DataType type) {
+      return options.exact ? whole_input({count, columns}, type, 100) : normal_input({count, columns}, type);
+    };
+    c.inputs = {table(vocabulary, types.weight), control};
+    if (options.positions > 0) c.inputs.push_back(table(options.positions, DataType::kF32));
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       EmbeddingOptions given;
       given.control = inputs[1];
@@ -101,18 +109,18 @@ class EmbeddingCases : public OpCases {
       given.result = types.activation;
       return std::vector<Tensor>{embedding(builder, inputs[0], given)};
     };
-    c.reference = [=](std::span<const HostTensor> inputs) {
-      HostTensor y{{rows, length, columns}, types.activation, {}};
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{{rows, length, columns}, types.activation, {}, {}};
       for (uint64_t token = 0; token < rows * length; ++token) {
         uint64_t row = std::min(static_cast<uint64_t>(inputs[1].values[kTokensOffset + token]),
                                 vocabulary - 1);
         uint64_t position = std::max<int64_t>(options.first_position, 0) + token % length;
         for (uint64_t i = 0; i < columns; ++i) {
-          double value = inputs[0].values[row * columns + i] * static_cast<float>(options.scale);
+          Bounded value = Bounded(inputs[0].values[row * columns + i]) * Bounded(static_cast<float>(options.scale));
           if (options.positions > 0) {
-            value += inputs[2].values[std::min(position, options.positions - 1) * columns + i];
+            value = value + Bounded(inputs[2].values[std::min(position, options.positions - 1) * columns + i]);
           }
-          y.values.push_back(value);
+          append(y, value);
         }
       }
       return std::vector<HostTensor>{y};

@@ -5,6 +5,7 @@
 
 #include "conformance/op_case.h"
 #include "conformance/ops/activation_reference.h"
+#include "conformance/ops/product_reference.h"
 #include "mulciber/error.h"
 #include "runtime/ops/matmul.h"
 
@@ -12,12 +13,35 @@ namespace mulciber::conformance {
 
 namespace {
 
+/// Which part of an exact product an operand is. Where the result must be small though the sums on the way
+/// are not, x repeats itself after half of K, and W nearly changes its sign there.
+enum class Part : uint8_t { kFree, kRepeated, kOpposed };
+
+/// Odd numbers up to 99: sums of products are exact in f32 up to K = 1600, and most are not in f16.
+CaseInput whole_operand(Shape shape, DataType type, Part part) {
+  return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
+            std::uniform_int_distribution<int> magnitude(0, 49), one_in_eight(0, 7);
+            const uint64_t k = shape.columns(), half = k / 2;
+            for (size_t i = 0; i < values.size(); ++i) {
+              const uint64_t column = i % k;
+              const int odd = (2 * magnitude(random) + 1) * (random() % 2 == 0 ? 1 : -1);
+              // Where K is odd the last column stands alone.
+              const bool second = part != Part::kFree && column >= half && column < 2 * half;
+              values[i] = odd;
+              if (second) values[i] = part == Part::kRepeated ? values[i - half] : -values[i - half];
+              if (second && part == Part::kOpposed && one_in_eight(random) == 0) values[i] += 1;
+              if (part != Part::kFree && column == 2 * half) values[i] = odd % 7;
+            }
+          }};
+}
+
 struct Variant {
   Activation activation = Activation::kNone;
   bool bias = false;
   bool accumulate = false;
   uint64_t columns_before = 0, columns_after = 0;  // of a wider result that already exists
   double deviation = 1;                            // of x
+  bool exact = false;
 };
 
 class MatmulCases : public OpCases {
@@ -75,6 +99,22 @@ class MatmulCases : public OpCases {
       add({m}, 31, 64, {.columns_before = 5, .columns_after = 3});
       add({m}, 31, 64, {.accumulate = true, .columns_before = 3, .columns_after = 1});
     }
+    // Whole numbers, to the last bit: every tile with and without edges, every epilogue that is exact.
+    add({1}, 37, 24, {.bias = true, .exact = true});
+    add({1}, 515, 264, {.exact = true});
+    add({3}, 31, 64, {.activation = Activation::kRelu, .bias = true, .exact = true});
+    add({5}, 19, 13, {.exact = true});
+    add({8}, 130, 72, {.bias = true, .accumulate = true, .exact = true});
+    add({9}, 33, 16, {.exact = true});
+    add({2, 3, 7}, 20, 24, {.accumulate = true, .exact = true});
+    add({16}, 64, 32, {.activation = Activation::kRelu, .exact = true});
+    add({17}, 129, 40, {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
+    add({33}, 65, 128, {.exact = true});
+    add({64}, 256, 64, {.bias = true, .exact = true});
+    add({65}, 257, 36, {.activation = Activation::kRelu, .bias = true, .accumulate = true, .exact = true});
+    add({127}, 261, 8, {.exact = true});
+    add({129}, 271, 68, {.bias = true, .accumulate = true, .columns_before = 1, .exact = true});
+    add({66}, 260, 320, {.exact = true});
     return cases;
   }
 
@@ -99,10 +139,22 @@ class MatmulCases : public OpCases {
     if (total != n) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
 
-    c.inputs.push_back(normal_input(shape(k), types.activation, options.deviation));
-    c.inputs.push_back(normal_input({n, k}, types.weight, 1 / std::sqrt(double(k))));
-    if (options.bias) c.inputs.push_back(normal_input({n}, DataType::kF32));
-    if (existing) c.inputs.push_back(normal_input(result, types.activation));
+    if (options.exact) c.name += ".exact";
+    c.exact = options.exact;
+
+    if (c.exact) {
+      // Halves hold whole numbers up to 2048: results of that type must cancel.
+      const bool cancelling = types.activation == DataType::kF16 && k > 1;
+      c.inputs.push_back(whole_operand(shape(k), types.activation, cancelling ? Part::kRepeated : Part::kFree));
+      c.inputs.push_back(whole_operand({n, k}, types.weight, cancelling ? Part::kOpposed : Part::kFree));
+      if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
+      if (existing) c.inputs.push_back(whole_input(result, types.activation, 200));
+    } else {
+      c.inputs.push_back(normal_input(shape(k), types.activation, options.deviation));
+      c.inputs.push_back(normal_input({n, k}, types.weight, 1 / std::sqrt(double(k))));
+      if (options.bias) c.inputs.push_back(normal_input({n}, DataType::kF32));
+      if (existing) c.inputs.push_back(normal_input(result, types.activation));
+    }
 
     c.build = [options, existing](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       MatmulOptions given;
@@ -116,17 +168,18 @@ class MatmulCases : public OpCases {
       given.first_column = static_cast<uint32_t>(options.columns_before);
       return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
     };
-    c.reference = [options, existing, n, k, total, result](std::span<const HostTensor> inputs) {
-      const std::vector<double>&x = inputs[0].values, &w = inputs[1].values;
-      HostTensor y{result, inputs[0].type, std::vector<double>(result.elements())};
+    c.reference = [options, existing, n, total, result](std::span<const HostTensor> inputs,
+                                                        const Arithmetic& arithmetic) {
+      HostTensor y{result, inputs[0].type, std::vector<double>(result.elements()),
+                   std::vector<double>(result.elements())};
       if (existing) y.values = inputs.back().values;
+      const Product product(inputs[0], inputs[1], options.bias ? &inputs[2] : nullptr, arithmetic);
       for (uint64_t i = 0; i < result.rows(); ++i) {
         for (uint64_t j = 0; j < n; ++j) {
-          double sum = options.bias ? inputs[2].values[j] : 0;
-          for (uint64_t p = 0; p < k; ++p) sum += x[i * k + p] * w[j * k + p];
-          double value = activation_reference(sum, options.activation);
-          double& place = y.values[i * total + options.columns_before + j];
-          place = options.accumulate ? place + value : value;
+          Bounded value = activation_reference(product.at(i, j), options.activation);
+          const uint64_t at = i * total + options.columns_before + j;
+          if (options.accumulate) value = value + Bounded(y.values[at]);
+          put(y, at, value);
         }
       }
       return std::vector<HostTensor>{y};

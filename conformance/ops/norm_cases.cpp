@@ -3,7 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
+#include "conformance/ops/norm_reference.h"
 #include "mulciber/error.h"
 #include "runtime/ops/norm.h"
 
@@ -89,25 +91,10 @@ class LayerNormCases : public OpCases {
       return std::vector<Tensor>{
           layer_norm(builder, inputs[0], inputs[1], static_cast<float>(options.epsilon), residual)};
     };
-    c.reference = [options](std::span<const HostTensor> inputs) {
-      uint64_t columns = inputs[0].shape.columns();
-      const std::vector<double>& weights = inputs[1].values;
-      double epsilon = static_cast<float>(options.epsilon);
-      HostTensor y = inputs[0];
-      if (options.residual) {
-        for (size_t i = 0; i < y.values.size(); ++i) y.values[i] += inputs[2].values[i];
-      }
-      for (uint64_t row = 0; row < y.shape.rows(); ++row) {
-        double* values = y.values.data() + row * columns;
-        double mean = 0, squares = 0;
-        for (uint64_t i = 0; i < columns; ++i) mean += values[i] / double(columns);
-        for (uint64_t i = 0; i < columns; ++i) squares += (values[i] - mean) * (values[i] - mean);
-        double scale = 1 / std::sqrt(squares / double(columns) + epsilon);
-        for (uint64_t i = 0; i < columns; ++i) {
-          values[i] = (values[i] - mean) * scale * weights[i] + weights[columns + i];
-        }
-      }
-      return std::vector<HostTensor>{y};
+    c.degenerate = options.deviation == 0;
+    c.reference = [options](std::span<const HostTensor> inputs, const Arithmetic&) {
+      return std::vector<HostTensor>{layer_norm_reference(inputs[0], inputs[1], options.residual ? &inputs[2] : nullptr,
+                                                          static_cast<float>(options.epsilon))};
     };
     return c;
   }
@@ -167,11 +154,11 @@ class SoftmaxCases : public OpCases {
                             .rows_per_count = 4,
                             .poison_unseen = true});
         add({2, 3, 20, columns}, {.logarithm = logarithm, .causal_period = 20});
-        add({2, 3, 20, columns}, {.logarithm = logarithm,
+        add({2, 3, 40, columns}, {.logarithm = logarithm,
                                   .scale = 0.5,
-                                  .counts = {0, 11},
-                                  .rows_per_count = 60,
-                                  .causal_period = 20,
+                                  .counts = {0, 31},
+                                  .rows_per_count = 120,
+                                  .causal_period = 40,
                                   .poison_unseen = true});
       }
     }
@@ -234,22 +221,12 @@ class SoftmaxCases : public OpCases {
       given.causal_period = options.causal_period;
       return std::vector<Tensor>{softmax(builder, inputs[0], given)};
     };
-    c.reference = [options, columns](std::span<const HostTensor> inputs) {
-      HostTensor y = inputs[0];
+    c.degenerate = columns == 1;
+    c.reference = [options, columns](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{inputs[0].shape, inputs[0].type, {}, {}};
       for (uint64_t row = 0; row < y.shape.rows(); ++row) {
-        double* values = y.values.data() + row * columns;
-        uint64_t visible = visible_columns(options, columns, row);
-        double maximum = -kInfinity, sum = 0;
-        for (uint64_t i = 0; i < visible; ++i) maximum = std::max(maximum, values[i] * options.scale);
-        bool any = maximum > -kInfinity;
-        for (uint64_t i = 0; i < visible && any; ++i) {
-          sum += std::exp(values[i] * options.scale - maximum);
-        }
-        for (uint64_t i = 0; i < columns; ++i) {
-          double logarithm =
-              i < visible && any ? values[i] * options.scale - maximum - std::log(sum) : -kInfinity;
-          values[i] = options.logarithm ? logarithm : std::exp(logarithm);
-        }
+        softmax_reference({inputs[0].values.data() + row * columns, columns}, visible_columns(options, columns, row),
+                          options.scale, options.logarithm, y);
       }
       return std::vector<HostTensor>{y};
     };

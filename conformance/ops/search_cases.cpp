@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/beam_reference.h"
 #include "mulciber/error.h"
@@ -152,55 +153,56 @@ class TopKCases : public OpCases {
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       TokenRules rules{kBanned, capacity, kPosition, kForced};
       Tensor result = top_k(builder, inputs[0], k, inputs[1], rules);
-      // All words as floats, for the values (ids become tiny numbers that weigh nothing), then id by id.
-      std::vector<Tensor> outputs = {words_of(result, DataType::kF32, 0, rows * k * 2)};
-      outputs[0].shape = {rows, k * 2ull};
-      for (uint64_t i = 0; i < rows * k; ++i) {
-        outputs.push_back(words_of(result, DataType::kU32, i * 2 + 1, 1));
-      }
+      // The same words twice: as floats for the values, as words for the ids.
+      std::vector<Tensor> outputs = {words_of(result, DataType::kF32, 0, rows * k * 2),
+                                     words_of(result, DataType::kU32, 0, rows * k * 2)};
+      for (Tensor& output : outputs) output.shape = {rows, k * 2ull};
       return outputs;
     };
-    c.reference = [=](std::span<const HostTensor> inputs) {
-      HostTensor all{{rows, k * 2ull}, DataType::kF32, {}};
-      std::vector<HostTensor> outputs = {all};
+    // Ties, rules and odd values leave few results that differ: they are what such a case is about.
+    c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() || options.forced_index != kNever;
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
+      ids.type = DataType::kU32;
       for (uint64_t row = 0; row < rows; ++row) {
-        const double* values = inputs[0].values.data() + row * vocabulary;
-        std::vector<double> log_probability(values, values + vocabulary);
-        for (double& value : log_probability) {
-          value = std::isnan(value) ? -kInfinity
-                                    : std::min<double>(value, std::numeric_limits<float>::max());
+        const double* logits = inputs[0].values.data() + row * vocabulary;
+        std::vector<double> key(logits, logits + vocabulary);
+        for (double& value : key) {
+          value = std::isnan(value) ? -kInfinity : std::min<double>(value, std::numeric_limits<float>::max());
         }
-        double maximum = *std::ranges::max_element(log_probability), sum = 0;
-        for (double value : log_probability) {
-          if (value > -kInfinity) sum += std::exp(value - maximum);
+        const double maximum = *std::ranges::max_element(key);
+        double sum = 0, error = 0;
+        for (double value : key) {
+          if (value == -kInfinity) continue;
+          const Bounded term = exp(Bounded(value) - Bounded(maximum));
+          sum += term.value;
+          error += term.error;
         }
-        for (double& value : log_probability) {
-          if (value > -kInfinity) value -= maximum + std::log(sum);
-        }
-        // The order is that of the logits: log probabilities may round to the same number.
-        std::vector<double> key(values, values + vocabulary);
-        auto forbid = [&](uint64_t id) { key[id] = log_probability[id] = -kInfinity; };
-        for (uint64_t id = 0; id < vocabulary; ++id) {
-          if (std::isnan(key[id])) forbid(id);
-        }
+        const Bounded shift = log(Bounded(sum, error + sum_error(static_cast<double>(vocabulary), sum)));
         for (uint32_t id : options.banned) {
-          if (id < vocabulary) forbid(id);
+          if (id < vocabulary) key[id] = -kInfinity;
         }
-        if (options.forced_index == options.position + 1) {
-          for (uint64_t id = 0; id < vocabulary; ++id) forbid(id);
-          key[options.forced_id] = log_probability[options.forced_id] = 0;
+        const bool forced = options.forced_index == options.position + 1;
+        if (forced) {
+          std::ranges::fill(key, -kInfinity);
+          key[options.forced_id] = 0;
         }
-        std::vector<uint32_t> ids(vocabulary);
-        std::iota(ids.begin(), ids.end(), 0);
-        std::ranges::stable_sort(ids, [&](uint32_t a, uint32_t b) { return key[a] > key[b]; });
+        std::vector<uint32_t> order(vocabulary);
+        std::iota(order.begin(), order.end(), 0);
+        std::ranges::partial_sort(order, order.begin() + k, [&](uint32_t a, uint32_t b) {
+          return key[a] > key[b] || (key[a] == key[b] && a < b);
+        });
         for (uint32_t rank = 0; rank < k; ++rank) {
-          double id = ids[rank];
-          outputs[0].values.push_back(log_probability[ids[rank]]);
-          outputs[0].values.push_back(std::bit_cast<float>(ids[rank]));
-          outputs.push_back({{1}, DataType::kU32, {id}});
+          const uint32_t id = order[rank];
+          Bounded value(key[id]);
+          if (!forced && key[id] > -kInfinity) value = value - Bounded(maximum) - shift;
+          append(values, value);
+          append(ids, Bounded(0, kInfinity));
+          append(values, Bounded(0, kInfinity));
+          append(ids, Bounded(id));
         }
       }
-      return outputs;
+      return std::vector<HostTensor>{values, ids};
     };
     return c;
   }
@@ -381,7 +383,9 @@ class BeamStepCases : public OpCases {
     std::vector<uint32_t> words(kFirstWord, kNever);
     std::vector<uint32_t> state = state_at(layout, options);
     words.insert(words.end(), state.begin(), state.end());
+    const uint64_t state_words = words.size();
     c.inputs = {words_input(words)};
+    c.degenerate = true;  // few hypotheses are finished: most scores are those of the beginning
     for (uint32_t step = 0; step < options.steps; ++step) {
       c.inputs.push_back({{batch * beams, k, 2}, DataType::kU32, [=](std::vector<double>& values, std::mt19937& random) {
                             std::ranges::copy(random_candidates(batch * beams, k, options, random), values.begin());
@@ -393,29 +397,25 @@ class BeamStepCases : public OpCases {
       for (uint32_t step = 0; step < options.steps; ++step) {
         beam_step(builder, inputs[1 + step], inputs[0], layout, progress);
       }
-      std::vector<Tensor> outputs = {progress};
-      for (const BeamField& field : beam_fields(layout)) {
-        outputs.push_back(words_of(inputs[0], field.type, field.first, field.count));
-      }
-      return outputs;
+      // The same words twice: as words, and as floats for the scores.
+      return std::vector<Tensor>{progress, words_of(inputs[0], DataType::kU32, 0, state_words),
+                                 words_of(inputs[0], DataType::kF32, 0, state_words)};
     };
-    c.reference = [=](std::span<const HostTensor> inputs) {
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
       std::vector<uint32_t> state(inputs[0].values.begin(), inputs[0].values.end());
       for (uint32_t step = 0; step < options.steps; ++step) {
         beam_step_reference(layout, inputs[1 + step].values, k, state);
       }
-      std::vector<HostTensor> outputs = {
-          u32_tensor({state[layout.position], state[layout.unfinished]})};
-      for (const BeamField& field : beam_fields(layout)) {
-        HostTensor output{{field.count}, field.type, {}};
-        for (uint64_t i = field.first; i < field.first + field.count; ++i) {
-          output.values.push_back(field.type == DataType::kU32
-                                      ? static_cast<double>(state[i])
-                                      : static_cast<double>(std::bit_cast<float>(state[i])));
-        }
-        outputs.push_back(output);
+      HostTensor words = u32_tensor(state);
+      words.bounds.assign(state_words, 0);
+      HostTensor scores{{state_words}, DataType::kF32, std::vector<double>(state_words),
+                        std::vector<double>(state_words, kInfinity)};
+      for (const BeamScore& score : beam_scores(layout, state)) {
+        words.bounds[score.word] = kInfinity;
+        scores.values[score.word] = std::bit_cast<float>(state[score.word]);
+        scores.bounds[score.word] = score.error;
       }
-      return outputs;
+      return std::vector<HostTensor>{u32_tensor({state[layout.position], state[layout.unfinished]}), words, scores};
     };
     return c;
   }

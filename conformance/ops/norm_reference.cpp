@@ -1,0 +1,76 @@
+#include "conformance/ops/norm_reference.h"
+
+#include <cmath>
+#include <limits>
+
+namespace mulciber::conformance {
+
+HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias, const HostTensor* residual,
+                                double epsilon) {
+  const uint64_t columns = x.shape.columns();
+  const auto n = static_cast<double>(columns);
+  const auto at = [](const HostTensor& tensor, uint64_t index) {
+    return Bounded(tensor.values[index], tensor.bounds.empty() ? 0 : tensor.bounds[index]);
+  };
+  HostTensor y{x.shape, x.type, {}, {}};
+  std::vector<Bounded> values(columns);
+  for (uint64_t row = 0; row < x.shape.rows(); ++row) {
+    for (uint64_t i = 0; i < columns; ++i) {
+      values[i] = at(x, row * columns + i);
+      if (residual) values[i] = values[i] + at(*residual, row * columns + i);
+    }
+    // The mean is taken of differences from one element: an offset common to all must cost nothing.
+    const Bounded origin(values[0].value);
+    double sum = 0, size = 0, error = 0;
+    for (Bounded& value : values) {
+      value = value - origin;
+      sum += value.value;
+      size += std::fabs(value.value);
+      error += value.error;
+    }
+    const Bounded mean = Bounded(sum, error + sum_error(n, size)) / Bounded(n);
+    double squares = 0;
+    error = 0;
+    for (Bounded& value : values) {
+      value = value - mean;
+      squares += value.value * value.value;
+      error += (2 * std::fabs(value.value) + value.error) * value.error;
+    }
+    const Bounded variance = Bounded(squares, error + sum_error(n + 2, squares)) / Bounded(n);
+    const Bounded root = Bounded(1) / inverse_sqrt(variance + Bounded(epsilon));  // so is sqrt specified
+    const Bounded scale = Bounded(1) / root;
+    for (uint64_t i = 0; i < columns; ++i) {
+      append(y, values[i] * scale * Bounded(gain_bias.values[i]) + Bounded(gain_bias.values[columns + i]));
+    }
+  }
+  return y;
+}
+
+void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm, HostTensor& y) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<Bounded> terms(visible);
+  Bounded maximum(-kInfinity);
+  for (uint64_t i = 0; i < visible; ++i) {
+    terms[i] = Bounded(x[i]) * Bounded(scale);
+    maximum = max(maximum, terms[i]);
+  }
+  const bool any = maximum.value > -kInfinity;
+  double sum = 0, error = 0;
+  for (uint64_t i = 0; i < visible && any; ++i) {
+    const Bounded weight = exp(terms[i] - maximum);
+    sum += weight.value;
+    error += weight.error;
+    if (!logarithm) terms[i] = weight;
+  }
+  const Bounded total(sum, error + sum_error(static_cast<double>(visible), sum));
+  const Bounded shift = any && logarithm ? maximum + log(total) : Bounded();
+  for (uint64_t i = 0; i < x.size(); ++i) {
+    if (i >= visible || !any) {
+      append(y, logarithm ? Bounded(-kInfinity) : Bounded(0));
+    } else {
+      append(y, logarithm ? terms[i] - shift : terms[i] * (Bounded(1) / total));
+    }
+  }
+}
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,17 @@
+// Layer norm and softmax in double precision, with bounds.
+#pragma once
+
+#include <span>
+
+#include "conformance/bounds.h"
+
+namespace mulciber::conformance {
+
+/// x, residual (or null): (..., D); gain_bias: (2, D), gain first.
+HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias, const HostTensor* residual,
+                                double epsilon);
+
+/// Appends to y the row of a row of x of which `visible` columns count.
+void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm, HostTensor& y);
+
+}  // namespace mulciber::conformance
