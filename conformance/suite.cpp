@@ -22,7 +22,7 @@ std::string types_of(KernelTypes types) {
 
 void add_rows(std::vector<SuiteCase>& cases) {
   struct Sample {
-    OpCase op_case;
+    std::shared_ptr<const OpCase> op_case;
     ShapeFacts facts;
   };
   std::map<std::pair<Op, std::string>, std::vector<Sample>> samples;
@@ -31,19 +31,20 @@ void add_rows(std::vector<SuiteCase>& cases) {
     if (added) {
       for (OpCase& op_case : op_cases(row.op).samples(row.types)) {
         const ShapeFacts facts = problem_of(op_case, row.op).facts;
-        entry->second.push_back({std::move(op_case), facts});
+        entry->second.push_back({std::make_shared<OpCase>(std::move(op_case)), facts});
       }
     }
     for (const auto& [op_case, facts] : entry->second) {
       if (row.shape & ~facts) continue;
       SuiteCase c;
-      c.name = fmt::format("mulciber.{}.{}.{}", name_of(row.op), row_part(row), op_case.name);
+      c.name = fmt::format("mulciber.{}.{}.{}", name_of(row.op), row_part(row), op_case->name);
       c.op = name_of(row.op);
       c.row = row.id;
       c.types = types_of(row.types);
-      c.must_pass = op_case.must_pass;
+      c.must_pass = op_case->must_pass;
+      c.op_case = op_case;
       c.run = [&row, op_case = op_case](Device& device, const RunOptions& options) {
-        return run_case(device, op_case, &row, options);
+        return run_case(device, *op_case, &row, options);
       };
       cases.push_back(std::move(c));
     }

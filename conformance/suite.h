@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ struct SuiteCase {
   std::string row;    // id of the row, or "" where selection chooses
   std::string types;  // "f32 f16": activations, weights
   bool must_pass = false;  // in the short list, which runs within minutes on a software driver
+  /// What it computes, for --repro; null for what is more than one program (a model).
+  std::shared_ptr<const OpCase> op_case;
   std::function<CaseResult(Device&, const RunOptions&)> run;
 };
 

@@ -100,6 +100,22 @@ const char* name_of(Op op) {
   return "?";
 }
 
+const char* summary_of(Op op) {
+  switch (op) {
+    case Op::kMatmul: return "y = activation(x W^T + b), or added to what y holds";
+    case Op::kAttention: return "softmax(q k^T scale + mask) v, without a matrix of scores in memory";
+    case Op::kAttentionMap: return "the probabilities of attention, softmax(q k^T scale + mask), for reading";
+    case Op::kSoftmax: return "softmax over each row, masked";
+    case Op::kLayerNorm: return "layer norm of each row of x, or of x and a residual added";
+    case Op::kEmbedding: return "rows of a table by token id, scaled, plus positions";
+    case Op::kElementwise: return "sums, activations, copies and conversions, element by element";
+    case Op::kAppendCache: return "keys and values of this step written into the cache";
+    case Op::kTopK: return "log-softmax of each row, rules about tokens, and the k best";
+    case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
+  }
+  return "?";
+}
+
 std::string describe_shape_facts(ShapeFacts facts) {
   static const std::pair<ShapeFact, const char*> kNames[] = {
       {kRowsAtMost8, "at most 8 rows"},

@@ -14,18 +14,20 @@
 namespace mulciber {
 
 enum class Op : uint8_t {
-  kMatmul,        // y = activation(x W^T + b) [+ residual]
-  kAttention,     // softmax(q k^T scale + mask) v, no score matrix in memory
-  kAttentionMap,  // the probabilities of the same, for reading
-  kSoftmax,       // masked softmax over rows
-  kLayerNorm,     // layer norm of x [+ residual]
-  kEmbedding,     // token rows scaled, plus positions
-  kElementwise,   // add, activation, copy, conversion
-  kAppendCache,   // keys and values of this step into the cache
-  kTopK,          // log-softmax, token rules, and the k best of each row
-  kBeamStep,      // one step of greedy or beam search over the candidates
+  kMatmul,
+  kAttention,
+  kAttentionMap,
+  kSoftmax,
+  kLayerNorm,
+  kEmbedding,
+  kElementwise,
+  kAppendCache,
+  kTopK,
+  kBeamStep,
 };
 const char* name_of(Op op);
+/// What the op computes, in a line.
+const char* summary_of(Op op);
 
 /// Facts about a problem that a row may require, as bits; each op computes its own.
 enum ShapeFact : uint32_t {

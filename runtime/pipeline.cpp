@@ -147,6 +147,21 @@ void PipelineCache::save() {
   if (error) std::filesystem::remove(temporary, error);
 }
 
+std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key, const Capabilities& device) {
+  const Kernel& kernel = *key.kernel;
+  std::vector<std::pair<uint32_t, uint32_t>> constants = {{CONSTANT_LOCAL_SIZE, local_size(kernel, device)},
+                                                          {CONSTANT_SUBGROUP_SIZE, device.subgroup_size}};
+  for (uint32_t i = 1; i < kernel.constant_count; ++i) {
+    constants.emplace_back(CONSTANT_ROW + i - 1, kernel.constants[i]);
+  }
+  constants.insert(constants.end(), key.constants.begin(), key.constants.end());
+  return constants;
+}
+
+bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device) {
+  return device.has(kSubgroupSizeControl) && local_size(kernel, device) % device.subgroup_size == 0;
+}
+
 PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   std::lock_guard lock(mutex_);
   if (auto known = layouts_.find(&kernel); known != layouts_.end()) return known->second;
@@ -182,16 +197,13 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
   const VolkDeviceTable& vk = device_.vk();
   Layouts layouts = layouts_for(kernel);
 
-  std::vector<uint32_t> values = {local_size(kernel, c), c.subgroup_size};
-  std::vector<VkSpecializationMapEntry> entries = {
-      {CONSTANT_LOCAL_SIZE, 0, 4}, {CONSTANT_SUBGROUP_SIZE, 4, 4}};
-  auto add = [&](uint32_t id, uint32_t value) {
+  std::vector<uint32_t> values;
+  std::vector<VkSpecializationMapEntry> entries;
+  for (const auto& [id, value] : specialization(key, c)) {
     entries.push_back({id, static_cast<uint32_t>(values.size() * 4), 4});
     values.push_back(value);
-  };
-  for (uint32_t i = 1; i < kernel.constant_count; ++i) add(CONSTANT_ROW + i - 1, kernel.constants[i]);
-  for (const auto& [id, value] : key.constants) add(id, value);
-  VkSpecializationInfo specialization{static_cast<uint32_t>(entries.size()), entries.data(),
+  }
+  VkSpecializationInfo specialization_info{static_cast<uint32_t>(entries.size()), entries.data(),
                                       values.size() * 4, values.data()};
 
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
@@ -209,9 +221,9 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module;
   info.stage.pName = "main";
-  info.stage.pSpecializationInfo = &specialization;
+  info.stage.pSpecializationInfo = &specialization_info;
   info.layout = layouts.pipeline;
-  if (c.has(kSubgroupSizeControl) && values[0] % c.subgroup_size == 0) {
+  if (requires_subgroup_size(kernel, c)) {
     info.stage.pNext = &required;
     info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   }

@@ -21,6 +21,11 @@ struct PipelineKey {
   auto operator<=>(const PipelineKey&) const = default;
 };
 
+/// Every specialization constant of a pipeline: id and value, those of the runtime and of the row first.
+std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key, const Capabilities& device);
+/// Whether a row's pipelines are made with the device's subgroup size required, and with full subgroups.
+bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device);
+
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;

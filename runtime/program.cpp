@@ -159,24 +159,30 @@ struct Program::Impl {
   }
 };
 
-Program ProgramBuilder::build() {
-  if (!device_) throw DeviceError(DeviceError::Kind::kUnavailable, name_, "was planned for a device that is not here");
-  auto impl = std::make_unique<Program::Impl>(*device_);
-  impl->name = name_;
-  impl->nodes = std::move(nodes_);
-  const int32_t last = static_cast<int32_t>(impl->nodes.size());
-  for (PlannedTensor& planned : planned_) {
+MemoryPlan ProgramBuilder::plan() const {
+  std::vector<PlannedTensor> tensors = planned_;
+  const int32_t last = static_cast<int32_t>(nodes_.size());
+  for (PlannedTensor& planned : tensors) {
     if (planned.first_use >= 0 && planned.last_use == kForever) planned.last_use = last;
     // Written by the host before the run, read by nobody: still an input, and still stands.
     if (planned.first_use == 0 && planned.last_use < 0) planned.last_use = 0;
     if (planned.last_use == kForever) planned.last_use = -1;
+    planned.bytes += 2 * guard_;
   }
-  for (PlannedTensor& planned : planned_) planned.bytes += 2 * guard_;
-  impl->plan = plan_memory(std::move(planned_), kArenaAlignment);
-  for (PlannedTensor& planned : impl->plan.tensors) {
+  MemoryPlan plan = plan_memory(std::move(tensors), kArenaAlignment);
+  for (PlannedTensor& planned : plan.tensors) {
     planned.bytes -= 2 * guard_;
     planned.offset += guard_;
   }
+  return plan;
+}
+
+Program ProgramBuilder::build() {
+  if (!device_) throw DeviceError(DeviceError::Kind::kUnavailable, name_, "was planned for a device that is not here");
+  auto impl = std::make_unique<Program::Impl>(*device_);
+  impl->name = name_;
+  impl->plan = plan();
+  impl->nodes = std::move(nodes_);
   if (impl->plan.arena_bytes > 0) {
     impl->arena = device_->memory().allocate(impl->plan.arena_bytes, MemoryUse::kDevice);
   }

@@ -122,6 +122,9 @@ class ProgramBuilder {
   /// What was asked of select() so far, the refused last one included.
   const std::vector<Problem>& problems() const { return problems_; }
 
+  /// Where build() will put every tensor of the arena. Needs no device.
+  MemoryPlan plan() const;
+
   Program build();
 
  private:

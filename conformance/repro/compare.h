@@ -1,0 +1,101 @@
+/* What the device computed against what is expected, element by element. */
+#pragma once
+
+#include "case_types.h"
+
+static double half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  const double size = exponent == 31  ? (mantissa ? NAN : INFINITY)
+                      : exponent == 0 ? ldexp(mantissa, -24)
+                                      : ldexp(1024 + mantissa, exponent - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
+static size_t size_of(enum type type) { return type == F16 ? 2 : 4; }
+
+static double element(const char *memory, const struct output *output, uint64_t index) {
+  if (output->type == F16) {
+    uint16_t bits;
+    memcpy(&bits, memory + output->offset + 2 * index, 2);
+    return half(bits);
+  }
+  uint32_t bits;
+  memcpy(&bits, memory + output->offset + 4 * index, 4);
+  if (output->type == U32) return bits;
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+/* How far a result is off. NaN is right where NaN is expected, an infinity where that infinity is, or where
+ * the type may not hold the number. */
+static double error_of(double got, double want, double bound, enum type type) {
+  const double largest = type == F16 ? 65504 : type == F32 ? 3.4028234663852886e38 : 4294967295.0;
+  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+  if (got == want) return 0;
+  if (isnan(got) || !isfinite(want)) return INFINITY;
+  if (!isfinite(got)) {
+    return !signbit(got) == !signbit(want) && fabs(want) + bound > largest ? bound : INFINITY;
+  }
+  return fabs(got - want);
+}
+
+static bool compare(const char *memory, size_t index) {
+  const struct output *output = &outputs[index];
+  const uint64_t elements = output->rows * output->columns;
+  size_t bytes, bound_bytes = 8 * elements;
+  double *expected = read_file(output->expected, &bytes);
+  double *bounds = output->bounds ? read_file(output->bounds, &bound_bytes) : calloc(elements, 8);
+  if (bytes != 8 * elements || bound_bytes != bytes) give_up("wrong length", output->expected);
+  double all = 0, worst = -1, worst_row = 0;
+  uint64_t worst_at = 0, wrong = 0;
+  for (uint64_t i = 0; i < elements; ++i) all += isfinite(expected[i]) ? expected[i] * expected[i] : 0;
+  for (uint64_t row = 0; row < output->rows; ++row) {
+    double squares = 0, errors = 0;
+    for (uint64_t i = row * output->columns; i < (row + 1) * output->columns; ++i) {
+      if (isinf(bounds[i])) continue; /* not looked at */
+      const double error = error_of(element(memory, output, i), expected[i], bounds[i], output->type);
+      const double share = error == 0 ? 0 : error / bounds[i];
+      wrong += !(error <= bounds[i]);
+      if (share > worst) {
+        worst = share;
+        worst_at = i;
+      }
+      errors += error * error;
+      squares += isfinite(expected[i]) ? expected[i] * expected[i] : 0;
+    }
+    /* A row of (nearly) zeros is held to the scale of its tensor, reduced a million times. */
+    const double scale = fmax(sqrt(squares / (double)output->columns), 1e-6 * sqrt(all / (double)elements));
+    if (errors > 0) worst_row = fmax(worst_row, sqrt(errors / (double)output->columns) / fmax(scale, 1e-30));
+  }
+  printf("output %zu, worst at row %" PRIu64 " column %" PRIu64 ": %.9g, expected %.9g", index,
+         worst_at / output->columns, worst_at % output->columns, element(memory, output, worst_at),
+         expected[worst_at]);
+  if (bounds[worst_at] > 0) {
+    printf(" +- %.3g", bounds[worst_at]);
+  } else {
+    printf(" exactly");
+  }
+  printf("\n  largest error of a row over its root mean square: %.3g", worst_row);
+  if (output->usual_row_error > 0) printf(" (%.3g is usual)", output->usual_row_error);
+  printf("\n");
+  if (wrong) printf("  WRONG in %" PRIu64 " of %" PRIu64 " elements\n", wrong, elements);
+  free(expected);
+  free(bounds);
+  return wrong == 0;
+}
+
+/* Whether every byte that belongs to no tensor is still poison. */
+static bool undamaged(const unsigned char *memory) {
+  uint64_t at = 0;
+  for (size_t i = 0; i <= COUNT(owned); ++i) { /* `owned` is sorted */
+    const uint64_t end = i < COUNT(owned) ? owned[i].offset : MEMORY_BYTES;
+    for (; at < end; ++at) {
+      if (memory[at] == (unsigned char)(POISON >> 8 * (at % 4))) continue;
+      printf("WRONG: byte %" PRIu64 " was written, which belongs to no tensor\n", at);
+      return false;
+    }
+    if (i < COUNT(owned) && at < end + owned[i].bytes) at = end + owned[i].bytes;
+  }
+  return true;
+}
