@@ -12,9 +12,9 @@ namespace mulciber::apps {
 /// Exit codes, as --help documents them.
 enum ExitCode : int {
   kSuccess = 0,
-  kOverTolerance = 1,    // a comparison failed
+  kOverTolerance = 1,    // a comparison or a case failed
   kBadInput = 2,         // options, files or text that cannot be used
-  kNothingCompared = 3,  // verify found nothing it could compare
+  kNothingCompared = 3,  // verify found nothing it could compare, conform selected no case
   kDeviceFailed = 4,     // no device, out of device memory, device lost, no kernel that it can run
   kInterrupted = 130,    // SIGINT
 };
@@ -48,5 +48,6 @@ void add_verify(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
 void add_tokenize(CLI::App& app, int& code);
+void add_conform(CLI::App& app, int& code);
 
 }  // namespace mulciber::apps

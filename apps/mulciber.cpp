@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MULCIBER_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
-  app.footer("Exit codes: 0 success, 1 a comparison failed, 2 bad input, 3 nothing to compare, 4 no device or a device failure, 130 interrupted.");
+  app.footer("Exit codes: 0 success, 1 a comparison or a case failed, 2 bad input, 3 nothing to compare, 4 no device or a device failure, 130 interrupted.");
 
   int code = kSuccess;
   add_devices(app, code);
@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   add_bench(app, code);
   add_verify(app, code);
   add_inspect(app, code);
+  add_conform(app, code);
 
   try {
     app.parse(argc, argv);

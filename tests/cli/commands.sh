@@ -18,12 +18,12 @@ expect() {
 
 [[ $("$MULCIBER" --version) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version"
 "$MULCIBER" --help >all
-for command in devices translate verify inspect bench; do
+for command in devices translate verify inspect bench conform; do
   grep -q "^  $command " all || fail "$command is not in --help"
   "$MULCIBER" "$command" --help >help || fail "$command --help"
   grep -q Example help || fail "no example in $command --help"
   [[ $command == inspect || $command == devices ]] && continue
-  for option in --device --limits --validate --profile; do
+  for option in --device --limits --validate --json; do
     grep -q -- "$option" help || fail "no $option in $command --help"
   done
 done
