@@ -49,7 +49,8 @@ std::vector<const conformance::SuiteCase*> list_cases(const ChildSettings& setti
 struct ConformRun {
   conformance::RunRecord record;  // cases in the order of selection
   double seconds = 0;
-  std::string aborted;            // why the run could not go on (no device), or ""
+  std::string aborted;            // why the run could not go on (no device, a wrong --limits), or ""
+  int aborted_code = kDeviceFailed;
   std::vector<std::string> unused_waivers;
 };
 

@@ -187,14 +187,15 @@ class Parent {
     std::string words = c.process.wait();
     if (!c.greeted) {
       schedule_->give_back(c.batch);
-      // Of the first child, exit code 4 is a clear word: no such device, no driver. Anything else may pass, as
-      // when a device is lost and comes back.
-      const bool clear = c.process.exit_code() == kDeviceFailed;
+      // Of the first child, such an exit code is a clear word: no driver, no such device, a wrong limit. Anything
+      // else may pass, as when a device is lost and comes back.
+      const bool clear = c.process.exit_code() == kDeviceFailed || c.process.exit_code() == kBadInput;
       if ((clear && !fingerprint_) || ++failed_starts_ >= kMostFailedStarts) {
         run_.aborted = clear         ? c.process.last_line()
                        : c.timed_out ? "the device cannot be opened: its driver hangs"
                                      : "the device cannot be opened: the process " + words;
         if (run_.aborted.starts_with("mulciber: ")) run_.aborted.erase(0, 10);
+        if (clear) run_.aborted_code = c.process.exit_code();
       }
       children_.erase(child);
       return;
