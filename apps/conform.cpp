@@ -22,7 +22,8 @@ struct FaultName {
 constexpr FaultName kFaults[] = {
     {"crash", Fault::kCrash, false},   {"hang", Fault::kHang, false},     {"corrupt", Fault::kCorrupt, false},
     {"flaky", Fault::kFlaky, false},   {"outside", Fault::kWriteOutside, false},
-    {"lost", Fault::kLoseDevice, false}, {"crash-in-company", Fault::kCrash, true}};
+    {"lost", Fault::kLoseDevice, false}, {"misuse", Fault::kMisuse, false},
+    {"crash-in-company", Fault::kCrash, true}};
 
 void read_selection(ConformOptions& options) {
   if (!options.fraction.empty()) options.rule.fraction = parse_fraction(options.fraction);
@@ -37,7 +38,7 @@ void read_selection(ConformOptions& options) {
 }
 
 int exit_code(const ConformRun& run, const std::vector<Change>& changed, bool with_baseline) {
-  if (!run.aborted.empty()) return kDeviceFailed;
+  if (!run.aborted.empty()) return run.aborted_code;
   if (!run.record.complete) return kInterrupted;
   const bool bad = with_baseline ? std::any_of(changed.begin(), changed.end(),
                                                [](const Change& c) { return c.direction == Direction::kWorse; })
@@ -128,7 +129,7 @@ void add_conform(CLI::App& app, int& code) {
   command->add_option("--batch", options->batch, "most cases that one child runs (200)")->check(CLI::Range(1, 100000))->group(kRun);
   command->add_option("--inject", options->child.injections,
                       "put a fault into the cases that match GLOB, to test the suite itself: crash, hang, corrupt, flaky, "
-                      "outside, lost, crash-in-company")
+                      "outside, lost, misuse (seen under --validate), crash-in-company")
       ->type_name("KIND:GLOB")->allow_extra_args(false)->group(kRun);
 
   const char* kResults = "Results";

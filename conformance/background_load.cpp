@@ -13,8 +13,9 @@ constexpr uint64_t kWaitNanoseconds = 10'000'000'000;
 
 }  // namespace
 
-BackgroundLoad::BackgroundLoad(Device& device) : device_(device) {
-  if (!device.second_queue()) return;
+BackgroundLoad::BackgroundLoad(Device& device, VkQueue queue, uint32_t family)
+    : device_(device), queue_(queue), family_(family) {
+  if (!queue) return;
   try {
     make_buffer();
     record();
@@ -73,7 +74,7 @@ void BackgroundLoad::make_buffer() {
 void BackgroundLoad::record() {
   const VolkDeviceTable& vk = device_.vk();
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-  pool.queueFamilyIndex = device_.second_queue_family();
+  pool.queueFamilyIndex = family_;
   device_.check(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_), "vkCreateCommandPool");
   VkCommandBufferAllocateInfo allocation{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
   allocation.commandPool = pool_;
@@ -102,7 +103,7 @@ void BackgroundLoad::record() {
   device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
 }
 
-// Only this thread touches the second queue. A failure ends the load: where the device is lost, the case that
+// Only this thread touches the queue. A failure ends the load: where the device is lost, the case that
 // runs meets that by itself.
 void BackgroundLoad::run() {
   const VolkDeviceTable& vk = device_.vk();
@@ -110,10 +111,11 @@ void BackgroundLoad::run() {
   submission.commandBufferCount = 1;
   submission.pCommandBuffers = &commands_;
   while (!stop_) {
-    if (vk.vkQueueSubmit(device_.second_queue(), 1, &submission, fence_) != VK_SUCCESS) return;
+    if (vk.vkQueueSubmit(queue_, 1, &submission, fence_) != VK_SUCCESS) return;
     VkResult result = VK_TIMEOUT;
     while (result == VK_TIMEOUT) result = vk.vkWaitForFences(device_.handle(), 1, &fence_, VK_TRUE, kWaitNanoseconds);
     if (result != VK_SUCCESS || vk.vkResetFences(device_.handle(), 1, &fence_) != VK_SUCCESS) return;
+    ++submissions_;
   }
 }
 

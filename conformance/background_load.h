@@ -10,12 +10,17 @@ namespace mulciber::conformance {
 
 class BackgroundLoad {
  public:
-  /// Starts the load where the device was opened with a second queue; does nothing where it has none.
+  /// Starts the load on the device's second queue; does nothing where it was opened without one, or has none.
   /// Throws DeviceError.
-  explicit BackgroundLoad(Device& device);
+  explicit BackgroundLoad(Device& device) : BackgroundLoad(device, device.second_queue(), device.second_queue_family()) {}
+  /// The same on a queue that nothing else uses meanwhile.
+  BackgroundLoad(Device& device, VkQueue queue, uint32_t family);
   /// Ends it, and waits until its queue is idle.
   ~BackgroundLoad();
   BackgroundLoad(const BackgroundLoad&) = delete;
+
+  /// How many submissions have ended.
+  uint64_t submissions() const { return submissions_; }
 
  private:
   void make_buffer();
@@ -24,12 +29,15 @@ class BackgroundLoad {
   void destroy();
 
   Device& device_;
+  VkQueue queue_;
+  uint32_t family_;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> submissions_{0};
   std::thread thread_;
 };
 

@@ -26,6 +26,15 @@ void flip(Device& device, const BufferView& view) {
   upload(device, word, bytes);
 }
 
+// A buffer without a use, which drivers do not mind.
+void misuse(Device& device) {
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = 16;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  if (device.vk().vkCreateBuffer(device.handle(), &info, nullptr, &buffer) != VK_SUCCESS) return;
+  device.vk().vkDestroyBuffer(device.handle(), buffer, nullptr);
+}
+
 /// What a fault does around one run of a case.
 void inject(Fault fault, Device& device, CaseProgram& program, bool last_run) {
   switch (fault) {
@@ -37,7 +46,8 @@ void inject(Fault fault, Device& device, CaseProgram& program, bool last_run) {
       if (last_run) flip(device, program.output_view(0));
       break;
     case Fault::kWriteOutside: flip(device, program.guard_view()); break;
-    case Fault::kLoseDevice: device.check(VK_ERROR_DEVICE_LOST, "fault injection");
+    case Fault::kLoseDevice: device.check(VK_ERROR_DEVICE_LOST, "fault injection"); break;
+    case Fault::kMisuse: misuse(device);
   }
 }
 

@@ -19,6 +19,7 @@ enum class Fault : uint8_t {
   kFlaky,         // one element is wrong in the last run alone
   kWriteOutside,  // a word behind the last input changes
   kLoseDevice,    // the device is lost
+  kMisuse,        // Vulkan is used against its rules, which shows under validation alone
 };
 
 struct RunOptions {

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <thread>
 
+#include "conformance/background_load.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/pipeline.h"
@@ -224,4 +225,32 @@ TEST_CASE("A home that cannot be written to costs only the cache") {
   auto device = Device::open(settings);
   CHECK(device->pipelines().file().empty());
   use_a_pipeline(*device);
+}
+
+TEST_CASE("A second queue is opened where there is one, and kept busy beside the first") {
+  DeviceSettings settings;
+  settings.second_queue = true;
+  std::unique_ptr<Device> device = Device::open(settings);
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count, families.data());
+  uint32_t queues = 0;
+  for (const VkQueueFamilyProperties& family : families) {
+    if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) queues += family.queueCount;
+  }
+  CHECK((device->second_queue() != VK_NULL_HANDLE) == (queues > 1));
+  CHECK(Device::open({})->second_queue() == VK_NULL_HANDLE);
+
+  conformance::BackgroundLoad load(*device);
+  use_a_pipeline(*device);
+  // A device with one queue shows at least that the load itself works, while nothing else runs.
+  VkQueue queue = device->second_queue();
+  if (queue == VK_NULL_HANDLE) {
+    device->vk().vkGetDeviceQueue(device->handle(), device->queue_family(), 0, &queue);
+    conformance::BackgroundLoad alone(*device, queue, device->queue_family());
+    while (alone.submissions() < 3) std::this_thread::yield();
+  } else {
+    while (load.submissions() < 3) use_a_pipeline(*device);
+  }
 }

@@ -103,6 +103,8 @@ exits 2 "$MULCIBER" conform --caselist - <<<mulciber.no.such.case
 exits 2 "$MULCIBER" conform --inject nothing:x
 exits 2 "$MULCIBER" conform --fraction 3,3 --list
 exits 2 "$MULCIBER" conform --resume
+exits 2 "${conform[@]}" --limits no-such-limit
+grep -q "no-such-limit" err || fail "$(cat err)"
 exits 4 "${conform[@]}" "${quick[@]}" --device "no such device"
 grep -q "no such device" err || fail "$(cat err)"
 VK_DRIVER_FILES=$work/none.json VK_ICD_FILENAMES=$work/none.json exits 4 "${conform[@]}" "${quick[@]}"
@@ -118,6 +120,14 @@ exits 0 "${conform[@]}" "${quick[@]}" --inject "corrupt:$passing" --waivers waiv
 grep -q '"waived":"on purpose (tests/cli)"' waived.jsonl || fail "no waiver in the record"
 exits 0 "${conform[@]}" "${quick[@]}" --waivers waivers.json
 grep -q "is not needed" out || fail "an idle waiver is not reported: $(cat out)"
+
+# A message of the validation layer is a fault of the suite.
+if "${conform[@]}" --repeat 1 --validate --caselist - <<<"$passing" >out 2>err; then
+  exits 1 "${conform[@]}" --repeat 1 --validate --inject "misuse:$passing"
+  grep -q "^InternalError: $passing: .*validation.*usage" err || fail "misuse is not reported: $(cat err)"
+else
+  grep -q "layer is not installed" err || fail "under validation: $(cat err)"
+fi
 
 exits 1 "${conform[@]}" "${quick[@]}" --inject "corrupt:$passing" --json
 python3 -c 'import json; r = json.load(open("out"))
