@@ -4,9 +4,12 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "apps/peaks.h"
+#include "apps/progress.h"
+#include "conformance/self_test.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {
@@ -42,11 +45,42 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("-v,--verbose", options.verbose, "say what is used, and the memory predicted and taken");
 }
 
+namespace {
+
+// Tests the rows that were not tested on this driver, for two seconds at most: the rest at the next start.
+// Returns whether anything was.
+bool test_driver(const DeviceSettings& settings, const Capabilities& device, bool verbose) {
+  const char* wanted = std::getenv("MULCIBER_SELF_TEST");
+  if (settings.ignore_verdicts || (wanted && std::string(wanted) == "0")) return false;
+  const size_t untested = conformance::untested_rows(device).size();
+  if (untested == 0) return false;
+  conformance::SelfTestOptions options;
+  options.cancelled = interrupted;
+  Progress progress("testing the driver, once per version", untested);
+  options.progress = [&](const Kernel&, size_t done, size_t) { progress.update(done); };
+  const conformance::SelfTestReport report = conformance::self_test(settings, options);
+  progress.finish();
+  for (const auto& [row, reason] : report.failures) {
+    fmt::print(stderr, "warning: {} fails its self-test on {} and will not be used: {}\n", row, device.name, reason);
+  }
+  if (verbose && report.kept) {
+    fmt::print(stderr, "self-test: {} rows passed, {} failed, {} left for the next start, {:.1f} s\n", report.passed,
+               report.failures.size(), report.untested, report.seconds);
+  }
+  return report.kept;
+}
+
+}  // namespace
+
 std::unique_ptr<Device> open_device(const CommonOptions& options) {
   interrupted();  // installs the handler
   DeviceSettings settings = options.settings;
   settings.profile = !options.profile_file.empty();
   std::unique_ptr<Device> device = Device::open(settings);
+  if (test_driver(settings, device->capabilities(), options.verbose)) {
+    device.reset();
+    device = Device::open(settings);
+  }
   if (options.verbose) {
     const Capabilities& c = device->capabilities();
     fmt::print(stderr, "device: {} ({}, {})\n", c.name, c.driver_name, c.driver_info);

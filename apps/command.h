@@ -30,7 +30,9 @@ struct CommonOptions {
 /// Adds the common options to a subcommand.
 void add_common_options(CLI::App& command, CommonOptions& options);
 
-/// Opens the device; with --verbose says which on standard error.
+/// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on this driver
+/// version are tested first, on a device of their own, for two seconds at most; MULCIBER_SELF_TEST=0 leaves
+/// that out.
 std::unique_ptr<Device> open_device(const CommonOptions& options);
 
 /// After the work: writes the profile when one was asked for (a trace to the file, a table to standard

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "apps/command.h"
-#include "conformance/op_case.h"
+#include "apps/progress.h"
+#include "conformance/self_test.h"
 #include "runtime/kernel.h"
 
 namespace mulciber::apps {
@@ -35,6 +38,32 @@ std::string row_status(const Kernel& kernel, const Capabilities& device) {
   return "";
 }
 
+bool denied(const Capabilities& device, const char* row) { return std::ranges::count(device.denied_rows, row) > 0; }
+
+// What the self-test said of the rows that the device may choose.
+struct SelfTested {
+  std::vector<std::string> passed, untested;
+  std::vector<std::pair<std::string, std::string>> denied;  // row, reason; workarounds too
+};
+
+SelfTested self_tested(const Capabilities& c) {
+  SelfTested result;
+  for (const Kernel* row : conformance::untested_rows(c)) result.untested.push_back(row->id);
+  for (const std::string& row : c.passed_rows) {
+    const Kernel* kernel = find_kernel(row);
+    if (kernel && c.has(kernel->made_for) && !denied(c, kernel->id)) result.passed.push_back(row);
+  }
+  for (size_t i = 0; i < c.denied_rows.size(); ++i) result.denied.emplace_back(c.denied_rows[i], c.denied_reasons[i]);
+  return result;
+}
+
+void print_self_tested(const Capabilities& c) {
+  const SelfTested rows = self_tested(c);
+  fmt::print("   self-test: {} rows passed, {} denied, {} not yet tested\n", rows.passed.size(), rows.denied.size(),
+             rows.untested.size());
+  for (const auto& [row, reason] : rows.denied) fmt::print("     denied: {}: {}\n", row, reason);
+}
+
 nlohmann::json to_json(const Capabilities& c, bool rows) {
   nlohmann::json heaps = nlohmann::json::array();
   for (const MemoryHeap& heap : c.heaps) {
@@ -57,6 +86,10 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
       {"invocations", c.max_invocations}, {"storage_range", c.max_storage_range},
       {"storage_buffers", c.max_storage_buffers}, {"heaps", heaps}, {"matrix_types", matrices},
       {"limits_applied", c.applied_limits}};
+  const SelfTested tested = self_tested(c);
+  nlohmann::json denials = nlohmann::json::array();
+  for (const auto& [row, reason] : tested.denied) denials.push_back({{"row", row}, {"reason", reason}});
+  result["self_test"] = {{"passed", tested.passed}, {"denied", denials}, {"untested", tested.untested}};
   if (!rows) return result;
   for (const Kernel& kernel : kernels()) {
     std::string reason = row_status(kernel, c);
@@ -79,15 +112,17 @@ void print(size_t index, const Capabilities& c, bool rows) {
              c.max_storage_buffers);
   fmt::print("   {}\n", describe_features(c.features));
   if (!c.applied_limits.empty()) fmt::print("   limits: {}\n", fmt::join(c.applied_limits, ", "));
+  print_self_tested(c);
   if (!rows) return;
   for (const MatrixType& t : c.matrix_types) {
     fmt::print("   matrix type {}x{}x{} (components {} {} -> {})\n", t.m, t.n, t.k, t.a, t.b, t.result);
   }
-  fmt::print("   kernels, best first within each op:\n");
+  fmt::print("   kernels, best first within each op (+ passed its self-test, ? not tested yet, - not used):\n");
   for (const Kernel& kernel : kernels()) {
     std::string reason = row_status(kernel, c);
     std::string shape = kernel.shape ? " (" + describe_shape_facts(kernel.shape) + ")" : "";
-    fmt::print("     {} {}{}{}\n", reason.empty() ? "+" : "-", kernel.id, shape, reason.empty() ? "" : ": " + reason);
+    const bool passed = std::ranges::count(c.passed_rows, kernel.id) > 0;
+    fmt::print("     {} {}{}{}\n", !reason.empty() ? "-" : passed ? "+" : "?", kernel.id, shape, reason.empty() ? "" : ": " + reason);
   }
 }
 
@@ -114,6 +149,28 @@ void print_choices(const Capabilities& device) {
   }
 }
 
+// Tests all rows that each device may choose, whatever is known of them. Returns how many failed.
+size_t test_devices(const DeviceSettings& given, size_t count) {
+  size_t failed = 0;
+  for (size_t i = 0; i < count; ++i) {
+    DeviceSettings settings = given;
+    settings.device = std::to_string(i);
+    conformance::SelfTestOptions options;
+    options.again = true;
+    options.seconds = std::numeric_limits<double>::infinity();
+    options.cancelled = interrupted;
+    Progress progress(fmt::format("self-test of device {}", i), 0);
+    options.progress = [&](const Kernel&, size_t done, size_t) { progress.update(done); };
+    const conformance::SelfTestReport report = conformance::self_test(settings, options);
+    progress.finish();
+    fmt::print(stderr, "self-test of device {}: {} rows passed, {} failed, {} could not be tested, {:.1f} s{}\n", i,
+               report.passed, report.failures.size(), report.untested, report.seconds,
+               report.kept ? "" : " (not kept: no folder to write to, see MULCIBER_CACHE)");
+    failed += report.failures.size();
+  }
+  return failed;
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app, int& code) {
@@ -124,16 +181,24 @@ void add_devices(CLI::App& app, int& code) {
   command->add_flag("-v,--verbose", options->verbose, "also every kernel row, and why a row is not used");
   auto table = std::make_shared<bool>(false);
   command->add_flag("--kernels", *table, "print the table of kernel rows as Markdown (docs/kernels.md)");
+  auto test = std::make_shared<bool>(false);
+  command->add_flag("--self-test", *test,
+                    "test every kernel row that a device may choose, also those tested before; exit code 1 when one fails");
   std::string known;
   for (const auto& [word, help] : known_limits()) known += fmt::format("\n  {:<22}{}", word, help);
-  command->footer("Limits:" + known + "\n\nExample: mulciber devices -v --limits android-2021");
-  command->callback([options, table, &code] {
+  command->footer("Limits:" + known + "\n\nRows are tested when a driver version is first used; MULCIBER_SELF_TEST=0 leaves that out."
+                  "\n\nExample: mulciber devices -v --limits android-2021");
+  command->callback([options, table, test, &code] {
     code = kSuccess;
     if (*table) {
       fmt::print("{}", kernel_table_markdown());
       return;
     }
     std::vector<Capabilities> devices = Device::enumerate(options->settings);
+    if (*test) {
+      if (test_devices(options->settings, devices.size()) > 0) code = kOverTolerance;
+      devices = Device::enumerate(options->settings);
+    }
     if (options->json) {
       nlohmann::json list = nlohmann::json::array();
       for (const Capabilities& c : devices) list.push_back(to_json(c, options->verbose));

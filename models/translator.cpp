@@ -1,4 +1,4 @@
-#include "models/translator.h"
+#include "mulciber/mulciber.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +8,7 @@
 #include "models/batching.h"
 #include "models/registry.h"
 #include "models/tokenizer.h"
+#include "runtime/public_devices.h"
 
 namespace mulciber {
 namespace {

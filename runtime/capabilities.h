@@ -79,8 +79,10 @@ struct Capabilities {
   DeviceKind kind = DeviceKind::kVirtual;
 
   FeatureSet features = kNothing;
-  std::vector<std::string> denied_rows;  // kernel rows a workaround forbids, with `denied_reasons`
+  /// Kernel rows that a workaround forbids or that failed their self-test here, with `denied_reasons`.
+  std::vector<std::string> denied_rows;
   std::vector<std::string> denied_reasons;
+  std::vector<std::string> passed_rows;  // that passed their self-test on this driver
   std::vector<std::string> applied_limits;
 
   uint64_t max_storage_range = 0;     // bytes one descriptor may cover

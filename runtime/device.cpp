@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/deny_list.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
 
@@ -136,6 +137,7 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSett
     apply_quirks(device.capabilities);
     apply_limits(device.capabilities, environment("MULCIBER_LIMITS"), "MULCIBER_LIMITS");
     apply_limits(device.capabilities, settings.limits);
+    if (!settings.ignore_verdicts) DenyList(device.capabilities, settings.cache_folder).apply(device.capabilities);
     found.push_back(std::move(device));
   }
   auto local_memory = [](const Capabilities& c) {

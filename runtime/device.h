@@ -29,6 +29,7 @@ struct DeviceSettings {
   bool profile = false;         // timestamps around every node
   std::string cache_folder;     // "" : the user's cache folder
   bool second_queue = false;    // also open a second compute queue, where there is one
+  bool ignore_verdicts = false; // run also rows that failed their self-test on this driver (conformance)
   double submission_ms = 100;   // longest a submission is expected to keep the device busy
   double hang_seconds = 0;      // a submission that takes longer has hung; 0: hang_seconds_of(device)
 };

@@ -231,7 +231,11 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
   VkResult status =
       vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, &result.pipeline);
   vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
-  if (status == VK_ERROR_DEVICE_LOST) device_.check(status, "vkCreateComputePipelines");
+  // Neither says anything of the row.
+  if (status == VK_ERROR_DEVICE_LOST || status == VK_ERROR_OUT_OF_HOST_MEMORY ||
+      status == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+    device_.check(status, "vkCreateComputePipelines");
+  }
   if (status != VK_SUCCESS) {
     throw KernelError(kernel.id,
                       fmt::format("{} could not make the pipeline ({})", c.driver_name,

@@ -1,5 +1,5 @@
 // Devices of the public interface.
-#include "models/translator.h"
+#include "runtime/public_devices.h"
 
 namespace mulciber {
 

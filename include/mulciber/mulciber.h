@@ -41,6 +41,20 @@ std::vector<DeviceDescription> list_devices(const DeviceOptions& options = {});
 std::shared_ptr<Device> open_device(const DeviceOptions& options = {});
 DeviceDescription describe(const Device& device);
 
+struct SelfTest {
+  size_t passed = 0;                  // kernels that were tested now and computed what they should
+  size_t untested = 0;                // left for the next call, for want of time
+  std::vector<std::string> failures;  // "kernel: what went wrong"
+};
+
+/// Has the device compute small cases with known results, one for every kernel that it may use and that was not
+/// yet tested on this driver version. What is learnt is kept in the cache folder (MULCIBER_CACHE, or
+/// XDG_CACHE_HOME/mulciber, or ~/.cache/mulciber), and devices opened from then on, by any process, use no
+/// kernel that failed: call it before open_device(). It takes about `seconds` when a driver is new, and next to
+/// nothing later. Does nothing while another process tests, or where there is no folder to write to.
+/// Throws DeviceError when no device matches.
+SelfTest self_test(const DeviceOptions& options = {}, double seconds = 2);
+
 struct LoadOptions {
   bool half_weights = false;      // keep matrices in 16 bits even where the file holds 32
   bool half_activations = false;  // activations and caches in 16 bits; sums stay in 32

@@ -38,6 +38,10 @@ grep -q matmul rows || fail "devices -v names no kernels"
 "$MULCIBER" devices --json | python3 -c 'import json, sys; assert json.load(sys.stdin)' ||
   fail "devices --json"
 "$MULCIBER" devices --limits android-2021 >phone
+MULCIBER_CACHE=$work/cache "$MULCIBER" devices --limits android-2021 --self-test --json >tested 2>err || fail "self-test: $(cat err)"
+grep -q " 0 failed" err || fail "self-test: $(cat err)"
+python3 -c 'import json, sys; t = json.load(sys.stdin)[0]["self_test"]; assert t["passed"] and not t["untested"], t' <tested ||
+  fail "devices --self-test leaves rows untested"
 cmp -s phone list && fail "android-2021 takes nothing away"
 expect 2 "'no-such-limit' is not a limit" "$MULCIBER" devices --limits no-such-limit
 expect 2 "'shared=much' is not a limit" "$MULCIBER" translate -m . --limits shared=much text

@@ -1,0 +1,66 @@
+// Verdicts of the self-test on kernel rows, one file per device and driver version beside the pipeline cache.
+// A row that failed is never selected on that driver; Device::open reads the verdicts every time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "runtime/kernel.h"
+
+namespace mulciber {
+
+/// What a verdict holds for: the row's SPIR-V and its constants. Another build of the row is tested again.
+uint64_t row_hash(const Kernel& kernel);
+
+class DenyList {
+ public:
+  /// Reads what is on disk for this device, driver version and subgroup size. A file that is absent,
+  /// truncated or damaged counts as none. `cache_folder`: as DeviceSettings has it.
+  DenyList(const Capabilities& device, const std::string& cache_folder);
+  ~DenyList();
+  DenyList(const DenyList&) = delete;
+  DenyList& operator=(const DenyList&) = delete;
+
+  enum class Verdict : uint8_t { kUntested, kPassed, kFailed };
+  Verdict verdict(const Kernel& kernel) const;
+  /// Why a row failed; "" when it did not.
+  std::string reason(const Kernel& kernel) const;
+  /// Adds the rows that failed to the device's denied rows, and names those that passed.
+  void apply(Capabilities& device) const;
+
+  /// Takes the right to test, which one process at a time has, and reads again what stands on disk. False
+  /// when another has it (and `wait` is not set), or when there is no folder to write to. A row that two
+  /// processes died in (a crash, or a hang that somebody ended) counts as failed from then on.
+  bool begin_testing(bool wait);
+  /// Notes on disk that the row's test begins, so that a crash in it is known afterwards.
+  void begin(const Kernel& kernel);
+  void pass(const Kernel& kernel);
+  void fail(const Kernel& kernel, std::string reason);
+  /// Takes begin() back: the test could not say anything.
+  void abandon(const Kernel& kernel);
+  /// Gives the right to test back.
+  void end_testing();
+
+  /// Empty when there is no folder to write to.
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    Verdict verdict = Verdict::kUntested;
+    uint32_t begun = 0;  // tests that began and did not end
+    std::string reason;
+  };
+  const Entry* find(const Kernel& kernel) const;
+  void read();
+  void write() const;
+
+  std::string identity_;  // of device and driver, in words
+  std::filesystem::path file_;
+  std::map<std::string, Entry> entries_;  // by row id
+  int lock_ = -1;
+};
+
+}  // namespace mulciber

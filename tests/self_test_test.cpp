@@ -1,0 +1,235 @@
+// The self-test of a driver, and the deny-list it keeps.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <list>
+#include <nlohmann/json.hpp>
+
+#include "conformance/self_test.h"
+#include "mulciber/error.h"
+#include "runtime/deny_list.h"
+#include "runtime/spirv_reflection.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/mutants/mutants.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::conformance;
+using Catch::Matchers::ContainsSubstring;
+using Verdict = DenyList::Verdict;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Kernel& row_of(const char* id) {
+  const Kernel* row = find_kernel(id);
+  REQUIRE(row);
+  return *row;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+size_t files_in(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+// What `mulciber devices --json` says of the self-test of the best device, in a process of its own.
+nlohmann::json self_test_in_new_process(const fs::path& cache) {
+  const std::string command =
+      "MULCIBER_CACHE='" + cache.string() + "' '" MULCIBER_COMMAND "' devices --json";
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  REQUIRE(pipe);
+  std::string text;
+  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) text.push_back(static_cast<char>(c));
+  return nlohmann::json::parse(text).at(0).at("self_test");
+}
+
+}  // namespace
+
+TEST_CASE("Every row has a case of its self-test, exact where the op only adds and multiplies") {
+  for (const Kernel& row : kernels()) {
+    INFO(row.id);
+    const OpCase test = self_test_case(row);
+    CHECK((row.shape & ~problem_of(test, row.op).facts) == 0);
+    const bool sums = row.op == Op::kMatmul || row.op == Op::kElementwise || row.op == Op::kEmbedding ||
+                      row.op == Op::kAppendCache;
+    CHECK(test.exact == sums);
+  }
+}
+
+TEST_CASE("A row that computes wrongly is denied, with the reason, and the next one serves") {
+  tests::TemporaryFolder folder;
+  const DeviceSettings settings{.cache_folder = folder.path().string()};
+  const Kernel& row = row_of("append_cache_vector_f32");
+  const tests::Mutant* mutant = nullptr;
+  for (const tests::Mutant& candidate : tests::mutants()) {
+    if (candidate.row == std::string(row.id)) mutant = &candidate;
+  }
+  REQUIRE(mutant);
+  Kernel broken = row;
+  broken.spirv = mutant->spirv;
+  broken.reflection = reflect_spirv(mutant->name, mutant->spirv);
+
+  const Problem problem{row.op, row.types, row.shape};
+  const Capabilities before = Device::enumerate(settings)[0];
+  CHECK(select_kernel(before, problem).kernel == &row);
+  CHECK(std::ranges::count(untested_rows(before), &row) == 1);
+
+  SelfTestOptions options;
+  bool begun = false, done = false;
+  options.seconds = 600;
+  options.stand_in = [&](const Kernel& asked) -> const Kernel& { return &asked == &row ? broken : asked; };
+  options.progress = [&](const Kernel& asked, size_t, size_t) {
+    done = begun;
+    begun = begun || &asked == &row;
+  };
+  options.cancelled = [&] { return begun; };
+  const SelfTestReport report = self_test(settings, options);
+  CHECK(report.kept);
+  CHECK_FALSE(done);
+  INFO(report.passed << " passed, " << report.untested << " left; " << self_test_case(row).name);
+  REQUIRE(report.failures.size() == 1);
+  CHECK(report.failures[0].row == row.id);
+  CHECK_THAT(report.failures[0].reason, ContainsSubstring("expected"));
+
+  const auto device = Device::open(settings);
+  const Capabilities& after = device->capabilities();
+  const Selection selection = select_kernel(after, problem);
+  REQUIRE(selection.kernel);
+  CHECK(selection.kernel->id == std::string("append_cache_f32"));
+  REQUIRE_FALSE(selection.passed_over.empty());
+  CHECK_THAT(selection.passed_over[0].reason, ContainsSubstring(report.failures[0].reason));
+  CHECK(after.passed_rows.size() == report.passed);
+  CHECK(std::ranges::count(untested_rows(after), &row) == 0);
+  // Conformance runs what is denied.
+  CHECK(Device::enumerate({.cache_folder = settings.cache_folder, .ignore_verdicts = true})[0].denied_rows ==
+        before.denied_rows);
+
+  const nlohmann::json said = self_test_in_new_process(folder.path());
+  bool found = false;
+  for (const nlohmann::json& denied : said.at("denied")) {
+    found = found || (denied.at("row") == row.id && denied.at("reason") == report.failures[0].reason);
+  }
+  CHECK(found);
+  CHECK(said.at("passed").size() == report.passed);
+
+  // Tested again, it passes, and serves again.
+  options = {};
+  options.seconds = 600;
+  options.again = true;
+  begun = false;
+  options.progress = [&](const Kernel& asked, size_t, size_t) { begun = begun || &asked == &row; };
+  options.cancelled = [&] { return begun; };
+  CHECK(self_test(settings, options).failures.empty());
+  CHECK(select_kernel(Device::enumerate(settings)[0], problem).kernel == &row);
+}
+
+TEST_CASE("Where the last row is denied, the op refuses with the reason") {
+  tests::TemporaryFolder folder;
+  const DeviceSettings settings{.cache_folder = folder.path().string()};
+  const Kernel &vector = row_of("append_cache_vector_f32"), &last = row_of("append_cache_f32");
+  {
+    DenyList list(Device::enumerate(settings)[0], settings.cache_folder);
+    REQUIRE(list.begin_testing(false));
+    list.fail(vector, "first reason");
+    list.fail(last, "second reason");
+  }
+  const auto device = Device::open(settings);
+  CHECK_THROWS_AS(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}), KernelError);
+  CHECK_THROWS_WITH(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}),
+                    ContainsSubstring("first reason") && ContainsSubstring("second reason"));
+}
+
+TEST_CASE("A verdict holds for one driver version and one build of the row") {
+  tests::TemporaryFolder folder;
+  const std::string cache = folder.path().string();
+  const Capabilities device = Device::enumerate({.cache_folder = cache})[0];
+  const Kernel& row = row_of("elementwise_f32");
+  {
+    DenyList list(device, cache);
+    CHECK(list.verdict(row) == Verdict::kUntested);
+    REQUIRE(list.begin_testing(false));
+    list.begin(row);
+    list.pass(row);
+  }
+  DenyList list(device, cache);
+  CHECK(list.verdict(row) == Verdict::kPassed);
+  Kernel other = row;
+  const std::vector<uint32_t> words(row.spirv.begin(), row.spirv.end() - 1);
+  other.spirv = words;
+  CHECK(list.verdict(other) == Verdict::kUntested);
+  other = row;
+  other.constants[0] *= 2;
+  CHECK(list.verdict(other) == Verdict::kUntested);
+
+  Capabilities newer = device;
+  ++newer.packed_driver_version;
+  CHECK(DenyList(newer, cache).verdict(row) == Verdict::kUntested);
+  Capabilities wider = device;
+  wider.subgroup_size *= 2;
+  CHECK(DenyList(wider, cache).verdict(row) == Verdict::kUntested);
+
+  SECTION("a truncated or foreign file counts as none") {
+    const std::string whole = text_of(list.file());
+    REQUIRE(whole.size() > 100);
+    for (const std::string& text : {whole.substr(0, whole.size() / 2), std::string(), std::string("[1, 2]"),
+                                    std::string(R"({"format": 1, "driver": 3, "rows": {}})"),
+                                    std::string(1000, '\xff')}) {
+      std::ofstream(list.file(), std::ios::binary) << text;
+      CHECK(DenyList(device, cache).verdict(row) == Verdict::kUntested);
+    }
+    DenyList again(device, cache);
+    REQUIRE(again.begin_testing(false));
+    again.pass(row);
+    CHECK(DenyList(device, cache).verdict(row) == Verdict::kPassed);
+    again.end_testing();
+    CHECK(files_in(folder.path()) == 2);  // the verdicts and the lock: nothing half-written is left
+  }
+}
+
+TEST_CASE("A row in which two processes died is denied, one is tested again") {
+  tests::TemporaryFolder folder;
+  const std::string cache = folder.path().string();
+  const Capabilities device = Device::enumerate({.cache_folder = cache})[0];
+  const Kernel &row = row_of("elementwise_f32"), &other = row_of("elementwise_f16");
+  for (int death = 0; death < 2; ++death) {
+    DenyList list(device, cache);
+    REQUIRE(list.begin_testing(false));
+    CHECK(list.verdict(row) == Verdict::kUntested);
+    list.begin(other);
+    list.abandon(other);
+    list.begin(row);
+  }
+  DenyList list(device, cache);
+  REQUIRE(list.begin_testing(false));
+  CHECK(list.verdict(row) == Verdict::kFailed);
+  CHECK_THAT(list.reason(row), ContainsSubstring("died"));
+  CHECK(list.verdict(other) == Verdict::kUntested);
+}
+
+TEST_CASE("One process tests at a time, and none where nothing can be kept") {
+  tests::TemporaryFolder folder;
+  const std::string cache = folder.path().string();
+  const Capabilities device = Device::enumerate({.cache_folder = cache})[0];
+  DenyList first(device, cache), second(device, cache);
+  CHECK(first.begin_testing(false));
+  CHECK_FALSE(second.begin_testing(false));
+  CHECK_FALSE(self_test({.cache_folder = cache}).kept);
+  first.end_testing();
+  CHECK(second.begin_testing(false));
+
+  for (const char* place : {"/dev/null/none", "/proc/self"}) {  // no folder, and one that nobody may write to
+    INFO(place);
+    CHECK_FALSE(DenyList(device, place).begin_testing(false));
+    const SelfTestReport report = self_test({.cache_folder = place});
+    CHECK_FALSE(report.kept);
+    CHECK(report.passed + report.failures.size() == 0);
+    CHECK(Device::open({.cache_folder = place}));
+  }
+}
