@@ -126,6 +126,7 @@ const std::vector<FeatureName>& feature_names() {
       {kFastAddress, "software drivers with fast buffer addresses", nullptr},
       {kUniformLoads, "software drivers with scalar uniform loads", nullptr},
       {kNoUnrolling, "software drivers that unroll no loops", nullptr},
+      {kUnrolling, "software drivers that unroll loops", nullptr},
   };
   return names;
 }

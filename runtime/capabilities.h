@@ -32,6 +32,7 @@ enum Feature : uint32_t {
   kFastAddress = 1u << 18,         // software driver on which buffer addresses beat descriptors
   kUniformLoads = 1u << 19,        // software driver that turns uniform loads into scalar broadcasts
   kNoUnrolling = 1u << 20,         // software driver that unrolls no loop and keeps arrays in memory
+  kUnrolling = 1u << 21,           // software driver that does, where a shader asks for it
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;

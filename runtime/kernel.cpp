@@ -132,6 +132,7 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kColumnsMultipleOf8, "columns a multiple of 8"},
       {kColumnsMultipleOf16, "columns a multiple of 16"},
       {kColumnsAtLeast256, "at least 256 columns"},
+      {kColumnsAtMost1024, "at most 1024 columns"},
       {kHeadSizeAtMost64, "head size up to 64"},
       {kHeadSizeAtMost128, "head size up to 128"},
       {kOneQuery, "one query per row"},

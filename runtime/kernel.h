@@ -52,6 +52,7 @@ enum ShapeFact : uint32_t {
   kFewBanned = 1u << 17,         // top_k: room for at most 64 banned ids
   kRowsAbove64 = 1u << 18,       // matmul: M > 64
   kOneRow = 1u << 19,            // matmul: M == 1
+  kColumnsAtMost1024 = 1u << 20,
 };
 using ShapeFacts = uint32_t;
 std::string describe_shape_facts(ShapeFacts facts);

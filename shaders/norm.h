@@ -8,6 +8,7 @@
 
 // Specialization constants of layer norm.
 #define NORM_RESIDUAL (CONSTANT_OP + 0)  // 1: the residual is added to x
+#define NORM_COLUMNS (CONSTANT_OP + 1)   // set for rows that keep a line in registers
 
 // Specialization constants of softmax.
 #define SOFTMAX_LOGARITHM (CONSTANT_OP + 0)  // 1: log-softmax
@@ -15,6 +16,7 @@
 #define SOFTMAX_CAUSAL (CONSTANT_OP + 2)     // causal_period, 0: none
 
 SHADER_STRUCT(LayerNormParams) {
+  uint rows;
   uint columns;
   float epsilon;
 } SHADER_STRUCT_END

@@ -15,6 +15,7 @@ ShapeFacts facts_of(const Shape& shape) {
   if (shape.columns() % 8 == 0) facts |= kColumnsMultipleOf8;
   if (shape.columns() % 16 == 0) facts |= kColumnsMultipleOf16;
   if (shape.columns() >= 256) facts |= kColumnsAtLeast256;
+  if (shape.columns() <= 1024) facts |= kColumnsAtMost1024;
   return facts;
 }
 
@@ -50,6 +51,9 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, x.type}, facts_of(x.shape)});
+  // Units per iteration of 0: the kernel keeps whole rows, whose length it has to know.
+  const bool keeps_rows = kernel.constant(1) == 0;
+  const uint64_t tile = kernel.constant_count > 2 ? kernel.constant(2) : 1;
   uint64_t rows = x.shape.rows(), step = rows_per_grid(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);
@@ -62,11 +66,13 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
                     {gain_bias, Access::kRead},
                     {y.row_slice(row, count), Access::kWrite}};
     shader::LayerNormParams params{};
+    params.rows = static_cast<uint32_t>(count);
     params.columns = static_cast<uint32_t>(columns);
     params.epsilon = epsilon;
     node.set_params(params);
     node.constants = {{NORM_RESIDUAL, residual ? 1u : 0u}};
-    node.groups = {static_cast<uint32_t>(count), 1, 1};
+    if (keeps_rows) node.constants.push_back({NORM_COLUMNS, params.columns});
+    node.groups = {static_cast<uint32_t>((count + tile - 1) / tile), 1, 1};
     node.work.bytes = part.bytes() * (residual ? 3 : 2) + gain_bias.bytes();
     node.work.flops = count * columns * (residual ? 8 : 7);
     builder.add(std::move(node));

@@ -1,0 +1,86 @@
+// Layer norm for devices whose lanes are SIMD lanes and where a load costs as much as many sums: one subgroup
+// per TILE_ROWS rows, each read once and kept in registers; the rows share the loads of gain and bias.
+// What is computed is what layer_norm.comp computes.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "interface.h"
+#include "norm.h"
+#define BUFFER_COUNT 4
+#include "buffers.glsl"
+
+layout(constant_id = NORM_RESIDUAL) const uint RESIDUAL = 0;
+layout(constant_id = NORM_COLUMNS) const uint COLUMNS = 4;
+layout(constant_id = CONSTANT_ROW + 1) const uint TILE_ROWS = 2;
+
+PARAMS(LayerNormParams)
+
+#define VECTOR
+#define ROW_PER_SUBGROUP
+#include "rows.glsl"
+
+BUFFER(0, readonly, x, STORED)
+BUFFER(1, readonly, residual, STORED)
+BUFFER(2, readonly, gain_bias, vec4)
+BUFFER(3, writeonly, y, STORED)
+
+const uint UNITS = COLUMNS / UNIT_WIDTH;
+const uint PIECES = (UNITS + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // units per lane
+
+// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all drivers.
+const uint kMaxSteps = 7;
+
+// subgroupAdd by shuffles: some drivers loop over the lanes.
+float lanes_add(float sum) {
+  [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+    if (1u << step < SUBGROUP_SIZE) sum += subgroupShuffleXor(sum, 1u << step);
+  }
+  return sum;
+}
+
+void main() {
+  // Units past the end repeat the last one; they count nothing and are not stored.
+  uint unit[PIECES];
+  bool inside[PIECES];
+  [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+    uint next = p * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+    inside[p] = (p + 1) * SUBGROUP_SIZE <= UNITS || next < UNITS;
+    unit[p] = inside[p] ? next : UNITS - 1;
+  }
+
+  vec4 deviation[TILE_ROWS * PIECES];
+  uint first[TILE_ROWS];
+  float inverse[TILE_ROWS];
+  [[unroll]] for (uint r = 0; r < TILE_ROWS; ++r) {
+    // The last tile repeats the last row, and writes it more than once.
+    first[r] = min(gl_WorkGroupID.x * TILE_ROWS + r, params.rows - 1) * UNITS;
+    const uint own = r * PIECES;
+    [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+      deviation[own + p] = unpack(AT(x, first[r] + unit[p]));
+      if (RESIDUAL == 1) deviation[own + p] += unpack(AT(residual, first[r] + unit[p]));
+    }
+    float origin = subgroupShuffle(deviation[own].x, 0);
+    vec4 sum = vec4(0);
+    [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+      deviation[own + p] -= origin;
+      sum += inside[p] ? deviation[own + p] : vec4(0);
+    }
+    float mean = lanes_add(total(sum)) / float(COLUMNS);
+    vec4 squares = vec4(0);
+    [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+      deviation[own + p] -= mean;
+      squares += inside[p] ? deviation[own + p] * deviation[own + p] : vec4(0);
+    }
+    inverse[r] = 1.0 / sqrt(lanes_add(total(squares)) / float(COLUMNS) + params.epsilon);
+  }
+
+  [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+    vec4 gain = AT(gain_bias, unit[p]);
+    vec4 bias = AT(gain_bias, UNITS + unit[p]);
+    [[unroll]] for (uint r = 0; r < TILE_ROWS; ++r) {
+      vec4 value = deviation[r * PIECES + p] * inverse[r] * gain + bias;
+      if (inside[p]) AT(y, first[r] + unit[p]) = pack(value);
+    }
+  }
+}
