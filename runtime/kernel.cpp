@@ -137,6 +137,7 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kHeadSizeAtMost128, "head size up to 128"},
       {kOneQuery, "one query per row"},
       {kManyQueries, "8 queries or more"},
+      {kQueriesAtLeast32, "32 queries or more"},
       {kNoAncestry, "no beam ancestry"},
       {kFewBanned, "at most 64 banned ids"},
   };

@@ -53,6 +53,7 @@ enum ShapeFact : uint32_t {
   kRowsAbove64 = 1u << 18,       // matmul: M > 64
   kOneRow = 1u << 19,            // matmul: M == 1
   kColumnsAtMost1024 = 1u << 20,
+  kQueriesAtLeast32 = 1u << 21,  // attention: q_len >= 32
 };
 using ShapeFacts = uint32_t;
 std::string describe_shape_facts(ShapeFacts facts);

@@ -31,8 +31,8 @@ const Quirk kQuirks[] = {
      "the same prototypes on Mesa 26.1: 102 GFLOP/s by uniform loads, 62 by shuffle; on 25.0 uniform loads "
      "become gathers, 10-28"},
     {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, {25, 0xffffffffu, 0xffffffffu}, kNothing, kNothing,
-     {"attention_decode_f32", "attention_decode_f32_f16", "attention_tile8_f32", "attention_tile8_f32_f16",
-      "attention_tile4_f32", "attention_tile4_f32_f16"},
+     {"attention_decode_f32", "attention_decode_f32_f16", "attention_tile16_f32", "attention_tile16_f32_f16",
+      "attention_tile8_f32", "attention_tile8_f32_f16", "attention_tile4_f32", "attention_tile4_f32_f16"},
      "compiles for seconds to more than a minute at the first dispatch",
      "first run of attention_decode_f32 on Mesa 25.0: 8 s with heads of 64, 71 s with 256; attention_tile4_f32 "
      "5 s and 25 s, attention_tile8_f32 7 s with 64; all cases of attention_decode_address_f32 take 5 s"},

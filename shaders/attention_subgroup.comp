@@ -28,7 +28,7 @@ void main() {
   const uint kv_row = gl_WorkGroupID.z;
   const uint kv_head = head / params.group;
   const uint k_column = params.k_first + kv_head * HEAD_SIZE;
-  const uint v_from_k = params.v_first + kv_head * VALUE_SIZE - k_column;
+  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
   const uint keys = key_count(kv_row);
 
   // Lane l fetches a piece of query l for all; the last tile repeats the last query.
@@ -50,6 +50,9 @@ void main() {
     seen = max(seen, visible[i]);
   }
 
+  // Keys past the last that a query of the tile sees repeat that one, with a weight of zero.
+  const uint last_key = max(seen, 1) - 1;
+
   vec4 sums[TILE_Q * COLUMNS];
   float maximum[TILE_Q];
   float total[TILE_Q];  // of this lane's keys
@@ -63,9 +66,9 @@ void main() {
   // the top. So there is always a first block, whose keys are all masked when there are none.
   uint first_key = 0;
   do {
-    uint base[LANE_KEYS];
+    uint row[LANE_KEYS];  // where this lane's keys begin
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-      base[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, params.kv_len - 1)) + k_column;
+      row[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, last_key));
     }
 
     // Scores of this lane's keys for every query.
@@ -80,8 +83,8 @@ void main() {
       }
       vec4 key[LANE_KEYS * 2];
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-        key[2 * j] = kv_at(base[j] + d);
-        key[2 * j + 1] = kv_at(base[j] + d + 4);
+        key[2 * j] = kv_at(row[j] + k_column + d);
+        key[2 * j + 1] = kv_at(row[j] + k_column + d + 4);
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
         [[unroll]] for (uint e = 0; e < STEP; ++e) {
@@ -125,12 +128,14 @@ void main() {
     // Sums of this lane's value columns over the block's keys.
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
-        uint v_base = subgroupShuffle(base[j], t) + v_from_k;
-        bool inside = first_key + j * SUBGROUP_SIZE + t < seen;
-        vec4 value[COLUMNS];
-        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
-          value[c] = inside ? kv_at(v_base + column[c]) : vec4(0);
+        uint v_base = v_column;
+        if (ANCESTRY != 0) {
+          v_base += subgroupShuffle(row[j], t);
+        } else {
+          v_base += key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + t, last_key));
         }
+        vec4 value[COLUMNS];
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) value[c] = kv_at(v_base + column[c]);
         [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
           float weight = subgroupShuffle(score[i * LANE_KEYS + j], t);
           [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
@@ -154,11 +159,13 @@ void main() {
       if (1u << step < SUBGROUP_SIZE) all += subgroupShuffleXor(all, 1u << step);
     }
     uint query = first_query + i;
-    float inverse = all > 0 ? factor / all : 0.0;
-    uint row = kv_row * params.queries + query;
+    float inverse = factor / all;
+    uint line = kv_row * params.queries + query;
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
       if (query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
-        store_result((row * query_heads() + head) * VALUE_SIZE + column[c], sums[i * COLUMNS + c] * inverse);
+        // Without a visible key the sums are those of key 0 by zero, which may be NaN.
+        vec4 value = all > 0 ? sums[i * COLUMNS + c] * inverse : vec4(0);
+        store_result((line * query_heads() + head) * VALUE_SIZE + column[c], value);
       }
     }
   }

@@ -113,6 +113,7 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   const uint64_t queries = sizes.q_len * options.rows_per_kv;
   if (queries == 1) facts |= kOneQuery;
   if (queries >= 8) facts |= kManyQueries;
+  if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
   return facts;
 }
