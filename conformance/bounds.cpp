@@ -9,6 +9,7 @@ namespace mulciber::conformance {
 namespace {
 
 constexpr double kLambda = 8;
+constexpr double kHopeless = 1e300;  // a bound that says nothing, and is seen to (compare.cpp)
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Whether f32 has the number.
@@ -100,7 +101,7 @@ Bounded operator*(Bounded a, Bounded b) {
 Bounded operator/(Bounded a, Bounded b) {
   const double value = a.value / b.value;
   const double least = std::fabs(b.value) - b.error;
-  if (!(least > 0)) return {value, std::isfinite(value) ? kInfinity : 0};
+  if (!(least > 0)) return {value, std::isfinite(value) ? kHopeless : 0};
   const double error = (a.error + std::fabs(value) * b.error) / least;
   return {value, error + 2.5 * ulp32(std::fabs(value) + error)};
 }
@@ -115,7 +116,7 @@ Bounded exp(Bounded x) {
 Bounded log(Bounded x) {
   const double value = std::log(x.value);
   const double least = x.value - x.error;
-  if (!(least > 0)) return {value, std::isfinite(value) ? kInfinity : 0};
+  if (!(least > 0)) return {value, std::isfinite(value) ? kHopeless : 0};
   const double moved = std::log(x.value / least);
   const double own = x.value > 0.5 && x.value < 2 ? 0x1p-21 : 3 * ulp32(std::fabs(value) + moved);
   return {value, moved + own};
@@ -124,7 +125,7 @@ Bounded log(Bounded x) {
 Bounded inverse_sqrt(Bounded x) {
   const double value = 1 / std::sqrt(x.value);
   const double least = x.value - x.error;
-  if (!(least > 0)) return {value, kInfinity};
+  if (!(least > 0)) return {value, kHopeless};
   const double moved = 1 / std::sqrt(least) - value;
   return {value, moved + 2 * ulp32(value + moved)};
 }
@@ -191,6 +192,15 @@ void put(HostTensor& output, size_t index, Bounded result) {
   // What is off already was rounded to f32 by the operation that made it.
   if (output.type == DataType::kF16 || result.error == 0) {
     output.bounds[index] += stored_error(output.type, result.value, result.error);
+  }
+}
+
+void cap_bounds(std::vector<HostTensor>& outputs, double share) {
+  for (HostTensor& output : outputs) {
+    double squares = 0;
+    for (double value : output.values) squares += value * value;
+    const double cap = share * std::sqrt(squares / static_cast<double>(std::max<size_t>(1, output.values.size())));
+    for (double& bound : output.bounds) bound = bound < cap ? bound : cap;  // NaN is capped too
   }
 }
 

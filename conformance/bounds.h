@@ -65,5 +65,8 @@ Bounded activation_reference(Bounded x, Activation function);
 void append(HostTensor& output, Bounded result);
 /// The same at an index; values and bounds have their size already.
 void put(HostTensor& output, size_t index, Bounded result);
+/// Lowers bounds to a share of the root mean square of their tensor. For whole blocks, where the worst cases
+/// of all operations add up to far more than roundings ever do.
+void cap_bounds(std::vector<HostTensor>& outputs, double share);
 
 }  // namespace mulciber::conformance

@@ -36,7 +36,7 @@ Comparison compare(const std::vector<std::vector<std::byte>>& got, std::span<con
                    const Quality& quality = {});
 
 /// Why a comparison with these values says little, or "": an input or output that is mostly zero or all but
-/// constant, a saturated activation, a result that its type cannot hold. Looks at floats only, and at
+/// constant, a saturated activation, a result that its type cannot hold, bounds as wide as the results. Looks at floats only, and at
 /// tensors of 8 elements and more.
 std::string why_mistrusted(std::span<const HostTensor> inputs, std::span<const HostTensor> expected);
 

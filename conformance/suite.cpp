@@ -1,7 +1,11 @@
 #include "conformance/suite.h"
 
+#include "conformance/blocks/block_cases.h"
+#include "conformance/model_cases.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -41,10 +45,29 @@ void add_rows(std::vector<SuiteCase>& cases) {
       c.op = name_of(row.op);
       c.row = row.id;
       c.types = types_of(row.types);
-      c.must_pass = op_case->must_pass;
+      c.must_pass = op_case->must_pass || op_case->exact;
       c.op_case = op_case;
       c.run = [&row, op_case = op_case](Device& device, const RunOptions& options) {
         return run_case(device, *op_case, &row, options);
+      };
+      cases.push_back(std::move(c));
+    }
+  }
+}
+
+void add_blocks(std::vector<SuiteCase>& cases) {
+  for (const KernelTypes types : {KernelTypes{DataType::kF32, DataType::kF32}, {DataType::kF32, DataType::kF16}}) {
+    std::string part = types_of(types);
+    std::replace(part.begin(), part.end(), ' ', '_');
+    for (OpCase& op_case : block_cases(types)) {
+      SuiteCase c;
+      c.name = fmt::format("mulciber.block.{}.{}", part, op_case.name);
+      c.op = "block";
+      c.types = types_of(types);
+      c.must_pass = op_case.must_pass;
+      c.op_case = std::make_shared<OpCase>(std::move(op_case));
+      c.run = [op_case = c.op_case](Device& device, const RunOptions& options) {
+        return run_case(device, *op_case, nullptr, options);
       };
       cases.push_back(std::move(c));
     }
@@ -57,6 +80,8 @@ const std::vector<SuiteCase>& suite() {
   static const std::vector<SuiteCase> cases = [] {
     std::vector<SuiteCase> all;
     add_rows(all);
+    add_blocks(all);
+    for (SuiteCase& c : model_cases()) all.push_back(std::move(c));
     return all;
   }();
   return cases;

@@ -68,6 +68,7 @@ TEST_CASE("Without a bound a value must be met exactly") {
   CHECK(verdict({3, -5.0000005, 0}, expected) == Status::kFail);
   CHECK(verdict({7, 8}, tensor({7, 9}, {}, DataType::kU32)) == Status::kFail);
   CHECK(verdict({7, 9}, tensor({7, 9}, {}, DataType::kU32)) == Status::kPass);
+  CHECK(verdict({3, 0.1}, tensor({3, 0}, {0, std::nan("")})) == Status::kFail);
   const HostTensor ignored = tensor({3, 0}, {0, kInfinity});
   CHECK(verdict({3, 77}, ignored) == Status::kPass);
 }

@@ -1,0 +1,91 @@
+// Layers described by the places of their weights in a list of inputs, so that one description gives the
+// layer on the device and its double-precision definition.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "conformance/op_case.h"
+#include "layers/transformer.h"
+
+namespace mulciber::conformance {
+
+struct LinearPart {
+  size_t weight = 0, bias = 0;
+};
+struct NormPart {
+  size_t gain_bias = 0;
+  float epsilon = 1e-5f;
+};
+struct SelfAttentionPart {
+  HeadSizes sizes;
+  LinearPart qkv, out;
+};
+struct CrossAttentionPart {
+  HeadSizes sizes;
+  LinearPart query, key_value, out;
+};
+struct FeedForwardPart {
+  LinearPart up, down;
+  Activation activation = Activation::kRelu;
+};
+struct LayerPart {  // of an encoder; with `cross` of a decoder
+  SelfAttentionPart self;
+  NormPart self_norm;
+  std::optional<CrossAttentionPart> cross;
+  NormPart cross_norm;
+  FeedForwardPart feed_forward;
+  NormPart feed_forward_norm;
+  NormPlacement norms = NormPlacement::kAfter;
+};
+
+/// The layers on the device, over the tensors of a case.
+SelfAttention self_attention_of(const SelfAttentionPart& part, std::span<const Tensor> inputs);
+CrossAttention cross_attention_of(const CrossAttentionPart& part, std::span<const Tensor> inputs);
+FeedForward feed_forward_of(const FeedForwardPart& part, std::span<const Tensor> inputs);
+EncoderLayer encoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs);
+DecoderLayer decoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs);
+
+/// What the queries of a layer see. Offsets count words of `control`.
+struct BlockView {
+  HostTensor control;
+  AttentionControl words;  // its tensor is not used
+  bool causal = false;
+  uint32_t rows_per_kv = 1;
+};
+
+/// Keys and values of earlier steps: (rows, capacity, heads * (d_k + d_v)), changed in place.
+struct BlockCache {
+  HostTensor tensor;
+  uint32_t position = 0;
+};
+
+/// The definitions. Bounds go through all of them: what one layer may be off is an error of the next one's
+/// input.
+class BlockReference {
+ public:
+  BlockReference(std::span<const HostTensor> inputs, const Arithmetic& arithmetic)
+      : inputs_(inputs), arithmetic_(arithmetic) {}
+
+  HostTensor linear(const LinearPart& part, const HostTensor& x, Activation activation = Activation::kNone) const;
+  HostTensor norm(const NormPart& part, const HostTensor& x, const HostTensor* residual = nullptr) const;
+  HostTensor attention(const SelfAttentionPart& part, const HostTensor& x, const BlockView& view) const;
+  HostTensor step(const SelfAttentionPart& part, const HostTensor& x, BlockCache& cache, const BlockView& view) const;
+  HostTensor attention(const CrossAttentionPart& part, const HostTensor& x, const HostTensor& memory,
+                       const BlockView& view) const;
+  HostTensor feed_forward(const FeedForwardPart& part, const HostTensor& x) const;
+  /// `memory`: what CrossAttention::project() gives; used by decoder layers, as is `cross`. `cache`: null for
+  /// whole sequences.
+  HostTensor layer(const LayerPart& part, const HostTensor& x, const BlockView& self, BlockCache* cache = nullptr,
+                   const HostTensor* memory = nullptr, const BlockView* cross = nullptr) const;
+
+ private:
+  std::span<const HostTensor> inputs_;
+  Arithmetic arithmetic_;
+};
+
+/// a + b, element by element.
+HostTensor sum_reference(const HostTensor& a, const HostTensor& b);
+
+}  // namespace mulciber::conformance

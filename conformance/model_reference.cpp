@@ -1,0 +1,126 @@
+#include "conformance/model_reference.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "conformance/bounds.h"
+#include "layers/embedding.h"
+#include "models/tensor_values.h"
+#include "mulciber/error.h"
+
+namespace mulciber::conformance {
+
+ModelReference::ModelReference(const Checkpoint& checkpoint, const MarianConfig& config, const Arithmetic& arithmetic)
+    : config_(config), arithmetic_(arithmetic) {
+  if (!config.shared_embeddings || !config.tied_output || config.normalize_embedding || config.final_norm ||
+      !config.static_positions) {
+    throw ModelError(checkpoint.path().string(), "is a variant that the reference does not define", "");
+  }
+  const uint64_t width = config.d_model;
+  embedding_ = add(checkpoint, {"model.shared.weight"}, DataType::kF16, {config.target_vocab, width});
+  output_ = {embedding_, weights_.size()};
+  if (checkpoint.find("final_logits_bias")) {
+    add(checkpoint, {"final_logits_bias"}, DataType::kF32, {config.target_vocab});
+  } else {
+    weights_.push_back({{config.target_vocab}, DataType::kF32, std::vector<double>(config.target_vocab), {}});
+  }
+  for (uint32_t i = 0; i < config.encoder_layers; ++i) {
+    encoder_.push_back(layer(checkpoint, fmt::format("model.encoder.layers.{}.", i), false));
+  }
+  for (uint32_t i = 0; i < config.decoder_layers; ++i) {
+    decoder_.push_back(layer(checkpoint, fmt::format("model.decoder.layers.{}.", i), true));
+  }
+}
+
+size_t ModelReference::add(const Checkpoint& checkpoint, const std::vector<std::string>& names, DataType type,
+                           Shape shape) {
+  HostTensor tensor{shape, type, {}, {}};
+  for (const std::string& name : names) {
+    const CheckpointTensor& part = checkpoint.at(name);
+    const std::vector<float> values = read_floats(part, 0, part.elements());
+    tensor.values.insert(tensor.values.end(), values.begin(), values.end());
+    if (type == DataType::kF16 && part.type != CheckpointType::kF16) tensor.type = DataType::kF32;
+  }
+  if (tensor.values.size() != shape.elements()) {
+    throw ModelError(checkpoint.path().string(), fmt::format("weight `{}` has not the shape expected", names[0]), "");
+  }
+  weights_.push_back(std::move(tensor));
+  return weights_.size() - 1;
+}
+
+LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string& name, bool decoder) {
+  const uint64_t D = config_.d_model;
+  const uint64_t F = decoder ? config_.decoder_ffn : config_.encoder_ffn;
+  const auto linear = [&](const std::string& prefix, std::vector<std::string> parts, uint64_t n, uint64_t k) {
+    std::vector<std::string> matrices, biases;
+    for (const std::string& part : parts) {
+      matrices.push_back(name + prefix + part + ".weight");
+      biases.push_back(name + prefix + part + ".bias");
+    }
+    const size_t weight = add(checkpoint, matrices, DataType::kF16, {n, k});
+    return LinearPart{weight, add(checkpoint, biases, DataType::kF32, {n})};
+  };
+  const auto norm = [&](const std::string& part) {
+    return NormPart{add(checkpoint, {name + part + ".weight", name + part + ".bias"}, DataType::kF32, {2, D}),
+                    static_cast<float>(config_.norm_epsilon)};
+  };
+  const uint32_t head = decoder ? config_.decoder_head_dim() : config_.encoder_head_dim();
+  const HeadSizes sizes{decoder ? config_.decoder_heads : config_.encoder_heads, head, head};
+  LayerPart part;
+  part.norms = config_.normalize_before ? NormPlacement::kBefore : NormPlacement::kAfter;
+  part.self.sizes = sizes;
+  part.self.qkv = linear("self_attn.", {"q_proj", "k_proj", "v_proj"}, 3 * D, D);
+  part.self.out = linear("self_attn.", {"out_proj"}, D, D);
+  part.self_norm = norm("self_attn_layer_norm");
+  if (decoder) {
+    part.cross.emplace();
+    part.cross->sizes = sizes;
+    part.cross->query = linear("encoder_attn.", {"q_proj"}, D, D);
+    part.cross->key_value = linear("encoder_attn.", {"k_proj", "v_proj"}, 2 * D, D);
+    part.cross->out = linear("encoder_attn.", {"out_proj"}, D, D);
+    part.cross_norm = norm("encoder_attn_layer_norm");
+  }
+  part.feed_forward.up = linear("", {"fc1"}, F, D);
+  part.feed_forward.down = linear("", {"fc2"}, D, F);
+  part.feed_forward.activation = config_.activation;
+  part.feed_forward_norm = norm("final_layer_norm");
+  return part;
+}
+
+HostTensor ModelReference::embed(std::span<const uint32_t> ids) const {
+  const uint64_t width = config_.d_model;
+  const auto scale = static_cast<float>(config_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
+  // Positions are f32 tables, as the device holds them.
+  const std::vector<float> positions = sinusoidal_positions(static_cast<uint32_t>(ids.size()), config_.d_model);
+  HostTensor x{{1, ids.size(), width}, DataType::kF32, {}, {}};
+  for (size_t i = 0; i < ids.size(); ++i) {
+    for (uint64_t d = 0; d < width; ++d) {
+      const double value = weights_[embedding_].values[ids[i] * width + d];
+      append(x, Bounded(value) * Bounded(scale) + Bounded(positions[i * width + d]));
+    }
+  }
+  return x;
+}
+
+HostTensor ModelReference::encode(std::span<const uint32_t> source) const {
+  const BlockReference reference(weights_, arithmetic_);
+  HostTensor x = embed(source);
+  for (const LayerPart& part : encoder_) x = reference.layer(part, x, {});
+  return x;
+}
+
+HostTensor ModelReference::logits(const HostTensor& memory, std::span<const uint32_t> target) const {
+  const BlockReference reference(weights_, arithmetic_);
+  BlockView causal;
+  causal.causal = true;
+  HostTensor x = embed(target);
+  for (const LayerPart& part : decoder_) {
+    const HostTensor projected = reference.linear(part.cross->key_value, memory);
+    const BlockView all;
+    x = reference.layer(part, x, causal, nullptr, &projected, &all);
+  }
+  return reference.linear(output_, x);
+}
+
+}  // namespace mulciber::conformance

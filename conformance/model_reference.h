@@ -1,0 +1,38 @@
+// A whole encoder-decoder transformer in double precision, from a checkpoint's weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "conformance/blocks/block_parts.h"
+#include "models/checkpoint.h"
+#include "models/config.h"
+
+namespace mulciber::conformance {
+
+/// Source: Vaswani et al. 2017, arXiv:1706.03762, with Marian's names, positions and output.
+class ModelReference {
+ public:
+  /// Throws ModelError when a weight is missing.
+  ModelReference(const Checkpoint& checkpoint, const MarianConfig& config, const Arithmetic& arithmetic);
+
+  /// (1, length, D).
+  HostTensor encode(std::span<const uint32_t> source) const;
+  /// (1, targets, vocabulary). memory: of encode().
+  HostTensor logits(const HostTensor& memory, std::span<const uint32_t> target) const;
+
+ private:
+  size_t add(const Checkpoint& checkpoint, const std::vector<std::string>& names, DataType type, Shape shape);
+  LayerPart layer(const Checkpoint& checkpoint, const std::string& name, bool decoder);
+  HostTensor embed(std::span<const uint32_t> ids) const;
+
+  MarianConfig config_;
+  Arithmetic arithmetic_;
+  std::vector<HostTensor> weights_;  // as they stand on the device
+  std::vector<LayerPart> encoder_, decoder_;
+  size_t embedding_ = 0;
+  LinearPart output_;
+};
+
+}  // namespace mulciber::conformance
