@@ -1,0 +1,121 @@
+// Outside vectors and malformed files as cases: those of the reference data, and hand-made ones.
+#include "conformance/vectors.h"
+
+#include <fstream>
+
+#include "conformance/malformed.h"
+#include "mulciber/error.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/model_error.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::conformance;
+
+namespace {
+
+CaseResult run(const std::vector<SuiteCase>& cases, const std::string& name) {
+  for (const SuiteCase& c : cases) {
+    if (c.name == name) return c.run(tests::shared_device(), {.repeats = 1});
+  }
+  FAIL("there is no case " << name);
+  return {};
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// A safetensors file of f32 tensors without values but the given ones.
+void write_tensors(const std::filesystem::path& path, const std::string& header, const std::vector<float>& values) {
+  const uint64_t length = header.size();
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&length), 8);
+  file << header;
+  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
+}
+
+}  // namespace
+
+TEST_CASE("Attention meets recorded values of an independent implementation") {
+  const auto folder = tests::fixtures_dir();
+  if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
+  size_t ran = 0, lacking = 0;
+  for (const SuiteCase& c : load_vectors(folder / "attention/attention.json")) {
+    const CaseResult result = c.run(tests::shared_device(), {.repeats = 1});
+    INFO(c.name << ": " << name_of(result.status) << ", " << result.detail);
+    CHECK((result.status == Status::kPass || result.status == Status::kNotSupported));
+    if (result.status == Status::kNotSupported) CHECK(result.detail.starts_with("no "));
+    ++(result.status == Status::kPass ? ran : lacking);
+  }
+  CHECK(ran > 10);
+  CHECK(lacking > 10);
+}
+
+TEST_CASE("Vectors that nothing serves name what is missing") {
+  const auto folder = tests::fixtures_dir();
+  if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
+  const auto attention = load_vectors(folder / "attention/attention.json");
+  CHECK(run(attention, "mulciber.vectors.gaussian__none").detail == "no score `gaussian`");
+  CHECK(run(attention, "mulciber.vectors.scaled_dot__sliding").detail == "no mask `sliding`");
+  CHECK(run(attention, "mulciber.vectors.softcap__causal_gqa").detail == "no soft cap on scores");
+  CHECK(run(attention, "mulciber.vectors.alibi__causal").detail == "no score bias (`alibi`)");
+  const auto recurrent = load_vectors(folder / "attention/recurrent.json");
+  REQUIRE_FALSE(recurrent.empty());
+  CHECK(recurrent[0].name == "mulciber.vectors.lstm_cell");
+  for (const SuiteCase& c : recurrent) CHECK(run(recurrent, c.name).detail == "no recurrent layers");
+}
+
+TEST_CASE("A vector whose recorded result is wrong fails") {
+  const tests::TemporaryFolder folder;
+  const std::string json = R"({"cases": [{"name": "Tiny one", "score": "dot", "mask": "none", "batch": 1, "heads": 1,
+    "kv_heads": 1, "q_len": 1, "kv_len": 2, "d_q": 1, "d_v": 2}]})";
+  const std::string header =
+      R"({"Tiny one/q":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[0,4]},)"
+      R"("Tiny one/k":{"dtype":"F32","shape":[1,1,2,1],"data_offsets":[4,12]},)"
+      R"("Tiny one/v":{"dtype":"F32","shape":[1,1,2,2],"data_offsets":[12,28]},)"
+      R"("Tiny one/out":{"dtype":"F32","shape":[1,1,1,2],"data_offsets":[28,36]}})";
+  write(folder.path() / "v.json", json);
+  // Two equal scores: the mean of both values.
+  write_tensors(folder.path() / "v.safetensors", header, {2, 3, 3, 10, 20, 30, 60, 20, 40});
+  CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status == Status::kPass);
+  write_tensors(folder.path() / "v.safetensors", header, {2, 3, 3, 10, 20, 30, 60, 20, 40.01f});
+  CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status == Status::kFail);
+
+  write(folder.path() / "v.json", R"({"cases": [{"name": "a", "score": "dot", "mask": "none", "batch": 0}]})");
+  CHECK_THROWS_AS(load_vectors(folder.path() / "v.json"), ModelError);
+  write(folder.path() / "v.json", R"({"cases": 3})");
+  CHECK_THROWS_AS(load_vectors(folder.path() / "v.json"), ModelError);
+}
+
+TEST_CASE("Malformed files must be refused, and controls must open") {
+  const tests::TemporaryFolder folder;
+  write(folder.path() / "manifest.json",
+        R"({"entries": [{"path": "short.safetensors", "expectation": "clear error"},
+                        {"path": "Good.safetensors", "expectation": "control: loads"},
+                        {"path": "wrongly_good.safetensors", "expectation": "clear error"},
+                        {"path": "wrongly_short.safetensors", "expectation": "control"}]})");
+  for (const char* name : {"short", "wrongly_short"}) write(folder.path() / (std::string(name) + ".safetensors"), "abc");
+  for (const char* name : {"Good", "wrongly_good"}) {
+    write_tensors(folder.path() / (std::string(name) + ".safetensors"),
+                  R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", {1});
+  }
+  const auto cases = load_malformed(folder.path() / "manifest.json");
+  CHECK(run(cases, "mulciber.malformed.short_safetensors").status == Status::kPass);
+  CHECK(run(cases, "mulciber.malformed.good_safetensors").status == Status::kPass);
+  CHECK(run(cases, "mulciber.malformed.wrongly_good_safetensors").status == Status::kFail);
+  CHECK(run(cases, "mulciber.malformed.wrongly_short_safetensors").status == Status::kFail);
+}
+
+TEST_CASE("The malformed files of the reference data are refused") {
+  const auto folder = tests::fixtures_dir();
+  if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
+  const auto cases = load_malformed(folder / "bad/manifest.json");
+  CHECK(cases.size() >= 3);
+  for (const SuiteCase& c : cases) {
+    const CaseResult result = run(cases, c.name);
+    INFO(c.name << ": " << name_of(result.status) << ", " << result.detail);
+    CHECK((result.status == Status::kPass || result.status == Status::kNotSupported));
+  }
+}
