@@ -21,7 +21,10 @@ struct InstanceHandle {
   std::vector<std::string> messages;
 
   ~InstanceHandle() {
-    if (messenger) vkDestroyDebugUtilsMessengerEXT(instance, messenger, nullptr);
+    // Asked of this instance: volk's function is that of the instance made last, which may lack the extension.
+    auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        messenger ? vkGetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT") : nullptr);
+    if (destroy) destroy(instance, messenger, nullptr);
     if (instance) vkDestroyInstance(instance, nullptr);
   }
 };
