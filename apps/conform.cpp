@@ -50,6 +50,10 @@ int exit_code(const ConformRun& run, const std::vector<Change>& changed, bool wi
 int conform(ConformOptions& options) {
   interrupted();  // installs the handler
   for (const std::string& text : options.child.injections) parse_injection(text);
+  if (!options.matrix.empty()) return print_matrix(options);
+  if (!options.report.empty()) return report_file(options);
+  if (!options.repro.empty()) return make_repro(options, list_cases(options.child));
+  check_reports(options);
   read_selection(options);
   const std::vector<const SuiteCase*> cases = select_cases(list_cases(options.child), options.rule);
   if (cases.empty()) {
@@ -67,6 +71,7 @@ int conform(ConformOptions& options) {
   std::vector<Change> changed;
   if (baseline) changed = changes(baseline->cases, run.record.cases);
   const int code = exit_code(run, changed, baseline.has_value());
+  if (!run.record.cases.empty()) write_reports(run.record, options);
   if (options.json) {
     print_summary_json(run, changed, code);
   } else if (!run.record.cases.empty()) {
@@ -142,6 +147,23 @@ void add_conform(CLI::App& app, int& code) {
   command->add_option("--waivers", options->waivers, "failures that are known: a JSON list of objects with cases (a glob), reason, and "
                       "as wanted driver, from, to, device, link")
       ->type_name("FILE")->group(kResults);
+
+  const char* kReports = "Reports";
+  command->add_option("--html", options->html, "write a page of the results to FILE, for people")
+      ->type_name("FILE")->group(kReports);
+  command->add_option("--junit", options->junit, "write JUnit XML to FILE, for CI servers")
+      ->type_name("FILE")->group(kReports);
+  command->add_option("--compare", options->compare, "let the page compare with FILE, an earlier --output")
+      ->type_name("FILE")->group(kReports);
+  command->add_option("--report", options->report, "run nothing: make the reports of FILE, an earlier --output")
+      ->type_name("FILE")->group(kReports);
+  command->add_option("--repro", options->repro, "write CASE as a folder (--output, or repro) that anybody can build: shaders, "
+                      "buffers, what is expected, and a C program")
+      ->type_name("CASE")->group(kReports);
+  command->add_option("--matrix", options->matrix, "run nothing: print a Markdown table of several runs, docs/conformance.md")
+      ->type_name("FILES")->group(kReports);
+  command->add_option("--findings", options->findings, "Markdown to stand in the table's page, of faults found")
+      ->type_name("FILE")->group(kReports);
 
   add_common_options(*command, *options);
   command->remove_option(command->get_option("--profile"));  // the devices are the children's

@@ -38,6 +38,8 @@ struct ConformOptions : CommonOptions {
   conformance::SelectionRule rule;
   bool list = false, resume = false;
   std::string caselist, fraction, output, baseline, waivers;
+  std::string html, junit, compare, report, repro, findings;
+  std::vector<std::string> matrix;
   double timeout = 60;  // seconds
   size_t jobs = 0, batch = 200;
 };
@@ -66,5 +68,15 @@ int run_conform_worker();
 void print_summary(const ConformRun& run);
 void print_changes(const std::vector<conformance::Change>& changed);
 void print_summary_json(const ConformRun& run, const std::vector<conformance::Change>& changed, int code);
+
+/// Throws ModelError when --html, --junit and --compare cannot be done.
+void check_reports(const ConformOptions& options);
+/// Writes the files of --html and --junit.
+void write_reports(const conformance::RunRecord& run, const ConformOptions& options);
+/// --report: the same from a file. --matrix: a table of several. Both need no device, and return the exit code.
+int report_file(const ConformOptions& options);
+int print_matrix(const ConformOptions& options);
+/// --repro: writes the case as a folder, and what comes of it.
+int make_repro(const ConformOptions& options, const std::vector<const conformance::SuiteCase*>& cases);
 
 }  // namespace mulciber::apps

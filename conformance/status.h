@@ -26,6 +26,8 @@ inline constexpr int kStatusCount = 12;
 
 /// "Pass", "NotSupported", ...
 const char* name_of(Status status);
+/// What it means, in a sentence, for a person.
+const char* meaning_of(Status status);
 /// The status of that name, or nothing.
 std::optional<Status> status_from(std::string_view name);
 /// Whether a run with such a case may end with exit code 0.

@@ -337,7 +337,9 @@ std::optional<uint64_t> parse_size(std::string_view text) {
 
 bool apply_one(Capabilities& c, std::string_view word) {
   if (word == "android-2021") {
+    const std::vector<std::string> named = c.applied_limits;
     apply_limits(c, kAndroid2021);
+    c.applied_limits = named;  // the preset's own name says it all
     return true;
   }
   if (word == "no-host-visible") {
