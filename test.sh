@@ -9,8 +9,8 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
-all_parts=(lavapipe swiftshader android-2021 storage-1M validation sanitizers install scripts
-  debian-testing)
+all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers install
+  scripts debian-testing)
 parts=("${all_parts[@]}")
 yes=()
 while (($# > 0)); do
@@ -167,6 +167,16 @@ run_sanitizers() {
   MULCIBER_CASE_STEP=40 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
   UBSAN_OPTIONS=print_stacktrace=1 \
     on_driver lvp run_ctest sanitizers build-sanitize -L unit
+}
+
+# The suite's verdict on the drivers, as a user asks for it; a part of it where the driver is slow.
+run_conformance() {
+  on_driver lvp check "conformance: short list on lavapipe" build/mulciber conform --mustpass \
+    --output "$logs/conformance-lavapipe.jsonl"
+  on_driver swiftshader check "conformance: an eighth of the short list on SwiftShader" build/mulciber \
+    conform --mustpass --fraction 1,8 --output "$logs/conformance-swiftshader.jsonl"
+  on_driver lvp check "conformance: a twentieth under validation" build/mulciber conform --validate \
+    --fraction 1,20 --repeat 2 --output "$logs/conformance-validation.jsonl"
 }
 
 consumer() {
