@@ -9,6 +9,9 @@
 #include <iostream>
 #include <thread>
 
+#include "conformance/malformed.h"
+#include "conformance/vectors.h"
+
 namespace mulciber::apps {
 namespace {
 
@@ -99,9 +102,16 @@ Injection parse_injection(const std::string& text) {
   throw ModelError("--inject", fmt::format("'{}' is no fault", text), "give KIND:GLOB; kinds are " + known);
 }
 
-std::vector<const SuiteCase*> list_cases(const ChildSettings&) {
+std::vector<const SuiteCase*> list_cases(const ChildSettings& settings) {
+  // A process lists the cases of one set of files only, and keeps them.
+  static std::vector<SuiteCase> outside;
+  if (outside.empty()) {
+    for (const std::string& file : settings.vectors) std::ranges::move(load_vectors(file), std::back_inserter(outside));
+    for (const std::string& file : settings.malformed) std::ranges::move(load_malformed(file), std::back_inserter(outside));
+  }
   std::vector<const SuiteCase*> cases;
   for (const SuiteCase& c : suite()) cases.push_back(&c);
+  for (const SuiteCase& c : outside) cases.push_back(&c);
   return cases;
 }
 
@@ -120,6 +130,10 @@ void add_conform(CLI::App& app, int& code) {
   command->add_option("--caselist", options->caselist, "cases named in FILE, one a line; - reads standard input")
       ->type_name("FILE")->group(kCases);
   command->add_flag("--mustpass", options->rule.must_pass, "the short list")->group(kCases);
+  command->add_option("--vectors", options->child.vectors, "add recorded results: FILE.json with FILE.safetensors (docs/conformance-vectors.md)")
+      ->type_name("FILE")->allow_extra_args(false)->group(kCases);
+  command->add_option("--malformed", options->child.malformed, "add files that a reader must refuse, by their manifest")
+      ->type_name("FILE")->allow_extra_args(false)->group(kCases);
   command->add_option("--fraction", options->fraction, "part I, from 0, of N equal parts of the selection")
       ->type_name("I,N")->group(kCases);
 

@@ -31,6 +31,7 @@ struct ChildSettings {
   uint64_t seed = 0;
   uint32_t repeats = 20;
   std::vector<std::string> injections;
+  std::vector<std::string> vectors, malformed;  // files that add cases
 };
 
 struct ConformOptions : CommonOptions {

@@ -42,6 +42,8 @@ ChildSettings read_settings(const std::string& line) {
   s.seed = json.at("seed");
   s.repeats = json.at("repeats");
   s.injections = json.at("injections");
+  s.vectors = json.at("vectors");
+  s.malformed = json.at("malformed");
   return s;
 }
 
