@@ -15,7 +15,7 @@ set_target_properties(libmulciber PROPERTIES
 # volk defines variables named like Vulkan's functions. Left visible, they would take the place of
 # the functions of a program that links the Vulkan loader itself.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  target_link_options(libmulciber PRIVATE -Wl,--exclude-libs,ALL)
+  target_link_options(libmulciber PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 endif()
 add_library(mulciber::mulciber ALIAS libmulciber)
 

@@ -44,7 +44,7 @@ function(mulciber_compile_row row source name includes words_variable)
   endif()
   add_custom_command(
     OUTPUT ${module} ${words}
-    COMMAND ${GLSLANG_VALIDATOR} -V --quiet --target-env ${environment} ${flags}
+    COMMAND ${GLSLANG_VALIDATOR} -V -g0 --quiet --target-env ${environment} ${flags}
             --depfile ${module}.d -o ${module} ${source}
     ${validate}
     COMMAND ${CMAKE_COMMAND} -DMODULE=${module} -DOUTPUT=${words}
