@@ -13,7 +13,7 @@ exits() {
   "$@" >out 2>err || status=$?
   [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
 }
-few=(--filter 'mulciber.layer_norm.*' --fraction 0,8)
+few=(--filter 'mulciber.layer_norm.*' --fraction '0,8')
 conform=("$MULCIBER" conform "${few[@]}")
 quick=(--repeat 3)
 

@@ -57,7 +57,7 @@ status=0
   >out 2>err || fail "conform: $(cat err)"
 export VK_DRIVER_FILES=$work/none.json VK_ICD_FILENAMES=$work/none.json
 "$MULCIBER" conform --report run.jsonl --html again.html --junit again.xml >out || fail "--report"
-cmp run.html again.html && cmp run.xml again.xml || fail "a report from a file differs from that after the run"
+if ! cmp run.html again.html || ! cmp run.xml again.xml; then fail "a report from a file differs from that after the run"; fi
 grep -q "No fault found" out || fail "no verdict: $(cat out)"
 python3 - <<'PY' || fail "run.xml"
 import json, xml.etree.ElementTree as tree
