@@ -1,6 +1,6 @@
 # Libraries that Mulciber builds on, by Debian package name:
 #   libvulkan-dev libvulkan-volk-dev glslang-tools spirv-tools libfmt-dev nlohmann-json3-dev
-#   libcli11-dev libpcre2-dev libutf8proc-dev catch2
+#   libcli11-dev libpcre2-dev libutf8proc-dev libzstd-dev zstd catch2
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -21,3 +21,6 @@ find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 
 find_program(GLSLANG_VALIDATOR NAMES glslangValidator glslang REQUIRED)
 find_program(SPIRV_VAL spirv-val)
+find_program(ZSTD zstd REQUIRED)
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_library(ZSTD_LIBRARY zstd REQUIRED)

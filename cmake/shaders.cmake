@@ -1,10 +1,10 @@
 # Rows of kernels.def to SPIR-V. The one rule by which shaders are compiled.
 
-# mulciber_compile_row(ROW SOURCE NAME INCLUDES WORDS): compiles SOURCE as the row of kernels.def asks, checks
-# it, and writes its words for C++ to include, to NAME.inc in the current binary folder. INCLUDES are folders
-# searched before the others. WORDS becomes the path of that file, or "" when this shader compiler lacks what
-# the row needs. SOURCE may be "": the row's own.
-function(mulciber_compile_row row source name includes words_variable)
+# mulciber_compile_row(ROW SOURCE NAME INCLUDES MODULE): compiles SOURCE as the row of kernels.def asks and
+# checks it, to NAME.spv in the current binary folder. INCLUDES are folders searched before the others.
+# MODULE becomes the path of that file, or "" when this shader compiler lacks what the row needs. SOURCE may be
+# "": the row's own.
+function(mulciber_compile_row row source name includes module_variable)
   if(NOT row MATCHES "^KERNEL\\(([a-z0-9_]+), *([A-Za-z]+), *([a-z0-9_]+)\\.comp, *TYPES\\(([^)]*)\\), *DEFINES\\(([^)]*)\\),")
     message(FATAL_ERROR "kernels.def: cannot read the row: ${row}")
   endif()
@@ -23,7 +23,7 @@ function(mulciber_compile_row row source name includes words_variable)
     if(define MATCHES "^GLSLANG_")
       set(environment vulkan1.3)  # devices with such features are newer than the baseline
       if(NOT define IN_LIST GLSLANG_FEATURES)
-        set(${words_variable} "" PARENT_SCOPE)
+        set(${module_variable} "" PARENT_SCOPE)
         return()
       endif()
     endif()
@@ -37,21 +37,33 @@ function(mulciber_compile_row row source name includes words_variable)
   endforeach()
 
   set(module ${CMAKE_CURRENT_BINARY_DIR}/${name}.spv)
-  set(words ${CMAKE_CURRENT_BINARY_DIR}/${name}.inc)
   set(validate "")
   if(SPIRV_VAL)
     set(validate COMMAND ${SPIRV_VAL} --target-env ${environment} ${module})
   endif()
   add_custom_command(
-    OUTPUT ${module} ${words}
+    OUTPUT ${module}
     COMMAND ${GLSLANG_VALIDATOR} -V -g0 --quiet --target-env ${environment} ${flags}
             --depfile ${module}.d -o ${module} ${source}
     ${validate}
-    COMMAND ${CMAKE_COMMAND} -DMODULE=${module} -DOUTPUT=${words}
-            -P ${PROJECT_SOURCE_DIR}/cmake/embed_spirv.cmake
-    DEPENDS ${source} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed_spirv.cmake
+    DEPENDS ${source} ${ARGN}
     DEPFILE ${module}.d
     COMMENT "Shader ${name}"
     VERBATIM)
-  set(${words_variable} ${words} PARENT_SCOPE)
+  set(${module_variable} ${module} PARENT_SCOPE)
+endfunction()
+
+# mulciber_archive_modules(NAME MODULE...): packs compiled modules into one compressed stream, since kernels
+# that differ by a define share most of their words, and writes it for C++ to include: NAME_words.inc has the
+# word count of each module in order, NAME_bytes.inc the stream (runtime/module_archive.h reads it).
+function(mulciber_archive_modules name)
+  set(archive ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  list(JOIN ARGN "\n" lines)
+  file(CONFIGURE OUTPUT ${archive}.txt CONTENT "${lines}\n" @ONLY)
+  add_custom_command(
+    OUTPUT ${archive}_words.inc ${archive}_bytes.inc
+    COMMAND ${CMAKE_COMMAND} -DARCHIVE=${archive} -DZSTD=${ZSTD} -P ${PROJECT_SOURCE_DIR}/cmake/archive_modules.cmake
+    DEPENDS ${ARGN} ${archive}.txt ${PROJECT_SOURCE_DIR}/cmake/archive_modules.cmake
+    COMMENT "Archive ${name}"
+    VERBATIM)
 endfunction()

@@ -1,0 +1,16 @@
+# Joins the SPIR-V modules that ARCHIVE.txt lists, compresses them with ZSTD, and writes ARCHIVE_words.inc and
+# ARCHIVE_bytes.inc as C++ initializer lists.
+file(STRINGS ${ARCHIVE}.txt modules)
+set(words "")
+foreach(module ${modules})
+  file(SIZE ${module} bytes)
+  math(EXPR count "${bytes} / 4")
+  string(APPEND words "${count},")
+endforeach()
+execute_process(COMMAND ${CMAKE_COMMAND} -E cat ${modules} OUTPUT_FILE ${ARCHIVE}.bin COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${ZSTD} -19 --quiet --force ${ARCHIVE}.bin -o ${ARCHIVE}.zst COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${ARCHIVE}.zst hex HEX)
+string(REGEX REPLACE "(................................)" "\\1\n" lines "${hex}")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${lines}")
+file(WRITE ${ARCHIVE}_words.inc "${words}\n")
+file(WRITE ${ARCHIVE}_bytes.inc "${bytes}\n")
