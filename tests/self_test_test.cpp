@@ -42,7 +42,7 @@ size_t files_in(const fs::path& folder) {
 // What `mulciber devices --json` says of the self-test of the best device, in a process of its own.
 nlohmann::json self_test_in_new_process(const fs::path& cache) {
   const std::string command =
-      "MULCIBER_CACHE='" + cache.string() + "' '" MULCIBER_COMMAND "' devices --json";
+      "MULCIBER_CACHE='" + cache.string() + "' '" + tests::command_file().string() + "' devices --json";
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   REQUIRE(pipe);
   std::string text;

@@ -11,14 +11,11 @@
 namespace mulciber::tests {
 
 /// Small files that are part of the repository (tests/data).
-inline std::filesystem::path data_dir() {
-  return MULCIBER_TEST_DATA;
-}
-
+std::filesystem::path data_dir();
 /// The repository root.
-inline std::filesystem::path source_dir() {
-  return MULCIBER_SOURCE_DIR;
-}
+std::filesystem::path source_dir();
+/// The `mulciber` command. A test that runs it says so in tests/CMakeLists.txt, or it may not be built.
+std::filesystem::path command_file();
 
 /// The reference models: the folder named by MULCIBER_FIXTURES, else ../shared/fixtures beside the
 /// repository; empty when they are not there, and then the test should MULCIBER_SKIP.

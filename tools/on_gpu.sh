@@ -65,9 +65,11 @@ mulciber=$build/mulciber
 step devices "$mulciber" devices -v
 if command -v nvidia-smi >/dev/null; then step nvidia-smi nvidia-smi; fi
 
-if ((!quick)) && [[ -x $build/tests/mulciber_tests ]]; then
+if ((!quick)); then
   # Run without ctest, so that a finished build may come from another folder.
-  step tests "$build/tests/mulciber_tests"
+  for program in "$build"/tests/*_test; do
+    [[ ! -x $program ]] || step "${program##*/}" "$program"
+  done
 fi
 
 # save FILE COMMAND...: standard output goes to the file, standard error stays visible.

@@ -1,0 +1,10 @@
+// The paths of a checkout, in one file: all others compile alike in every checkout, so that a compiler cache serves them.
+#include "tests/support.h"
+
+namespace mulciber::tests {
+
+std::filesystem::path source_dir() { return SOURCE_FOLDER; }
+std::filesystem::path data_dir() { return source_dir() / "tests/data"; }
+std::filesystem::path command_file() { return COMMAND_FILE; }
+
+}  // namespace mulciber::tests
