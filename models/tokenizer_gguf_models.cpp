@@ -1,10 +1,10 @@
 #include <array>
 #include <map>
-#include <queue>
 
 #include "models/json.h"
 #include "models/tokenizer_bpe.h"
 #include "models/tokenizer_gguf.h"
+#include "models/tokenizer_merge.h"
 #include "models/tokenizer_pipeline.h"
 #include "models/tokenizer_regex.h"
 #include "models/tokenizer_text.h"
@@ -36,50 +36,19 @@ class SpmModel : public GgufTextModel {
 
   void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const override {
     const std::string escaped = replace_all(text, " ", kSpaceSymbol);
-    struct Symbol {
-      std::size_t begin, length;
-      std::int32_t previous, next;
+    std::vector<TextPart> characters;
+    for (std::size_t at = 0; at < escaped.size(); at += characters.back().length)
+      characters.push_back({at, std::min(announced_length(escaped[at]), escaped.size() - at)});
+    const auto piece_at = [&](std::size_t begin, std::size_t length) {
+      return std::string_view(escaped).substr(begin, length);
     };
-    std::vector<Symbol> symbols;
-    for (std::size_t at = 0; at < escaped.size();) {
-      const std::size_t length = std::min(announced_length(escaped[at]), escaped.size() - at);
-      const auto index = static_cast<std::int32_t>(symbols.size());
-      symbols.push_back({at, length, index - 1, index + 1});
-      at += length;
-    }
-    if (symbols.empty()) return;
-    symbols.back().next = -1;
-
-    struct Pair {
-      std::int32_t left, right;
-      double score;
-      std::size_t length;
-      bool operator<(const Pair& other) const {
-        return score < other.score || (score == other.score && left > other.left);
-      }
+    const auto score = [&](std::size_t begin, std::size_t, std::size_t length) -> std::optional<double> {
+      const auto id = vocabulary_.find(piece_at(begin, length));
+      if (!id) return std::nullopt;
+      return pieces_[static_cast<std::size_t>(*id)].score;
     };
-    std::priority_queue<Pair> queue;
-    const auto consider = [&](std::int32_t left, std::int32_t right) {
-      if (left < 0 || right < 0) return;
-      const std::size_t length = symbols[left].length + symbols[right].length;
-      const auto id = vocabulary_.find(std::string_view(escaped).substr(symbols[left].begin, length));
-      if (id) queue.push({left, right, pieces_[static_cast<std::size_t>(*id)].score, length});
-    };
-    for (std::int32_t i = 1; i < static_cast<std::int32_t>(symbols.size()); ++i) consider(i - 1, i);
-    while (!queue.empty()) {
-      const Pair top = queue.top();
-      queue.pop();
-      Symbol &left = symbols[top.left], &right = symbols[top.right];
-      if (left.length == 0 || right.length == 0 || left.length + right.length != top.length) continue;
-      left.length += right.length;
-      right.length = 0;
-      left.next = right.next;
-      if (right.next >= 0) symbols[right.next].previous = top.left;
-      consider(left.previous, top.left);
-      consider(top.left, left.next);
-    }
-    for (std::int32_t i = 0; i >= 0; i = symbols[i].next) {
-      const std::string_view piece = std::string_view(escaped).substr(symbols[i].begin, symbols[i].length);
+    for (const TextPart& part : merge_by_score(characters, score)) {
+      const std::string_view piece = piece_at(part.begin, part.length);
       if (const auto id = vocabulary_.find(piece)) {
         ids.push_back(*id);
       } else {

@@ -1,9 +1,9 @@
 #include "models/tokenizer_sentencepiece.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "models/json.h"
+#include "models/tokenizer_merge.h"
 #include "models/tokenizer_specials.h"
 #include "models/tokenizer_text.h"
 #include "mulciber/error.h"
@@ -97,71 +97,31 @@ std::string SentencePieceModel::normalize(std::string_view text) const {
   return out;
 }
 
-/// Merges the neighbours that make the best-scored piece, the leftmost of equals, until none do.
-/// Source: Sennrich, Haddow and Birch 2016, arXiv:1508.07909, with scores in place of merge ranks.
 std::vector<Segment> SentencePieceModel::segment_bpe(std::string_view text) const {
-  struct Symbol {
-    std::size_t begin, length;
-    std::int32_t previous, next;
-    bool frozen;
-  };
-  std::vector<Symbol> symbols;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t length = user_defined_.longest_prefix(text.substr(at)).length;
-    const bool frozen = length > 0;
-    if (!frozen) length = std::max<std::size_t>(1, first_code_point(text.substr(at)).length);
-    const auto index = static_cast<std::int32_t>(symbols.size());
-    symbols.push_back({at, length, index - 1, index + 1, frozen});
-    at += length;
+  std::vector<TextPart> characters;
+  for (std::size_t at = 0; at < text.size(); at += characters.back().length) {
+    const std::size_t defined = user_defined_.longest_prefix(text.substr(at)).length;
+    const std::size_t length =
+        defined > 0 ? defined : std::max<std::size_t>(1, first_code_point(text.substr(at)).length);
+    characters.push_back({at, length, defined > 0});
   }
-  if (symbols.empty()) return {};
-  symbols.back().next = -1;
-
-  struct Pair {
-    std::int32_t left, right;
-    double score;
-    std::size_t length;
-    bool operator<(const Pair& other) const {
-      return score < other.score || (score == other.score && left > other.left);
-    }
-  };
-  std::priority_queue<Pair> queue;
   // How a piece that may not be produced came about, to take it apart again.
   std::unordered_map<std::string_view, std::size_t> left_part_of_unused;
-  const auto consider = [&](std::int32_t left, std::int32_t right) {
-    if (left < 0 || right < 0 || symbols[left].frozen || symbols[right].frozen) return;
-    const std::string_view piece =
-        text.substr(symbols[left].begin, symbols[left].length + symbols[right].length);
+  const auto score = [&](std::size_t begin, std::size_t left, std::size_t length) -> std::optional<double> {
+    const std::string_view piece = text.substr(begin, length);
     const auto it = by_text_.find(piece);
-    if (it == by_text_.end()) return;
+    if (it == by_text_.end()) return std::nullopt;
     const Piece& found = spec_.pieces[it->second];
-    if (found.type != PieceType::kNormal && found.type != PieceType::kUserDefined &&
-        found.type != PieceType::kUnused)
-      return;
-    queue.push({left, right, found.score, piece.size()});
-    if (found.type == PieceType::kUnused) left_part_of_unused[piece] = symbols[left].length;
+    if (found.type == PieceType::kUnused) left_part_of_unused[piece] = left;
+    else if (found.type != PieceType::kNormal && found.type != PieceType::kUserDefined) return std::nullopt;
+    return found.score;
   };
-  for (std::int32_t i = 1; i < static_cast<std::int32_t>(symbols.size()); ++i) consider(i - 1, i);
-  while (!queue.empty()) {
-    const Pair top = queue.top();
-    queue.pop();
-    Symbol& left = symbols[top.left];
-    Symbol& right = symbols[top.right];
-    if (left.length == 0 || right.length == 0 || left.length + right.length != top.length) continue;
-    left.length += right.length;
-    right.length = 0;
-    left.next = right.next;
-    if (right.next >= 0) symbols[right.next].previous = top.left;
-    consider(left.previous, top.left);
-    consider(top.left, left.next);
-  }
 
   std::vector<Segment> segments;
-  for (std::int32_t i = 0; i >= 0; i = symbols[i].next) {
-    std::vector<std::pair<std::size_t, std::size_t>> pending = {
-        {symbols[i].begin, symbols[i].length}};
+  for (const TextPart& part : merge_by_score(characters, score)) {
+    std::vector<TextPart> pending = {part};
     while (!pending.empty()) {
-      const auto [begin, length] = pending.back();
+      const auto [begin, length, frozen] = pending.back();
       pending.pop_back();
       const std::string_view piece = text.substr(begin, length);
       const std::int32_t id = find(piece).value_or(unknown_id_);
