@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Writes a GGUF file of a Llama with random weights, to measure engines on: speed does not hang on what the
+weights are. The default is 134 M parameters. Needs gguf and numpy (Debian: python3-gguf, or pip install gguf).
+
+    bench/make_llama_model.py --type q4_0 llama-134m-q4_0.gguf
+"""
+import argparse
+
+import gguf
+import numpy as np
+
+TYPES = {
+    "f32": gguf.GGMLQuantizationType.F32,
+    "f16": gguf.GGMLQuantizationType.F16,
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+    "q4_0": gguf.GGMLQuantizationType.Q4_0,
+}
+SEED = 20240601
+
+
+def vocabulary(size):
+    """Control pieces, the bytes, then numbered words: enough for a tokenizer to load."""
+    pieces = [("<unk>", gguf.TokenType.UNKNOWN), ("<s>", gguf.TokenType.CONTROL), ("</s>", gguf.TokenType.CONTROL)]
+    pieces += [(f"<0x{byte:02X}>", gguf.TokenType.BYTE) for byte in range(256)]
+    pieces += [(f"\u2581w{i}", gguf.TokenType.NORMAL) for i in range(size - len(pieces))]
+    return pieces
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output")
+    parser.add_argument("--type", choices=TYPES, default="f16", help="of the matrices; norms are f32")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--heads", type=int, default=12)
+    parser.add_argument("--kv-heads", type=int, default=12)
+    parser.add_argument("--hidden", type=int, default=2048, help="of the feed-forward network")
+    parser.add_argument("--vocabulary", type=int, default=32000)
+    parser.add_argument("--context", type=int, default=2048)
+    options = parser.parse_args()
+
+    random = np.random.default_rng(SEED)
+    writer = gguf.GGUFWriter(options.output, "llama")
+    writer.add_name("random llama")
+    writer.add_context_length(options.context)
+    writer.add_embedding_length(options.width)
+    writer.add_block_count(options.layers)
+    writer.add_feed_forward_length(options.hidden)
+    writer.add_head_count(options.heads)
+    writer.add_head_count_kv(options.kv_heads)
+    writer.add_rope_dimension_count(options.width // options.heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(options.vocabulary)
+    pieces = vocabulary(options.vocabulary)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list([text for text, _ in pieces])
+    writer.add_token_scores([0.0 if kind != gguf.TokenType.NORMAL else -float(i) for i, (_, kind) in enumerate(pieces)])
+    writer.add_token_types([int(kind) for _, kind in pieces])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+
+    def matrix(name, rows, columns):
+        values = (random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)).astype(np.float32)
+        kind = TYPES[options.type]
+        writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+
+    def norm(name):
+        writer.add_tensor(name, np.ones(options.width, dtype=np.float32))
+
+    width, kv_width = options.width, options.width // options.heads * options.kv_heads
+    matrix("token_embd.weight", options.vocabulary, width)
+    for layer in range(options.layers):
+        block = f"blk.{layer}."
+        norm(block + "attn_norm.weight")
+        matrix(block + "attn_q.weight", width, width)
+        matrix(block + "attn_k.weight", kv_width, width)
+        matrix(block + "attn_v.weight", kv_width, width)
+        matrix(block + "attn_output.weight", width, width)
+        norm(block + "ffn_norm.weight")
+        matrix(block + "ffn_gate.weight", options.hidden, width)
+        matrix(block + "ffn_up.weight", options.hidden, width)
+        matrix(block + "ffn_down.weight", width, options.hidden)
+    norm("output_norm.weight")
+    matrix("output.weight", options.vocabulary, width)
+
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+if __name__ == "__main__":
+    main()
