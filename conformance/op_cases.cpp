@@ -8,6 +8,7 @@ const OpCases& attention_cases();
 const OpCases& attention_map_cases();
 const OpCases& softmax_cases();
 const OpCases& layer_norm_cases();
+const OpCases& rms_norm_cases();
 const OpCases& embedding_cases();
 const OpCases& append_cache_cases();
 const OpCases& elementwise_cases();
@@ -21,6 +22,7 @@ std::span<const OpCases* const> all_op_cases() {
       &attention_map_cases(),
       &softmax_cases(),
       &layer_norm_cases(),
+      &rms_norm_cases(),
       &embedding_cases(),
       &append_cache_cases(),
       &elementwise_cases(),

@@ -91,11 +91,15 @@ const char* name_of(Op op) {
     case Op::kAttentionMap: return "attention_map";
     case Op::kSoftmax: return "softmax";
     case Op::kLayerNorm: return "layer_norm";
+    case Op::kRmsNorm: return "rms_norm";
     case Op::kEmbedding: return "embedding";
     case Op::kElementwise: return "elementwise";
     case Op::kAppendCache: return "append_cache";
+    case Op::kRopeAppend: return "rope_append";
     case Op::kTopK: return "top_k";
     case Op::kBeamStep: return "beam_step";
+    case Op::kSampleScan: return "sample_scan";
+    case Op::kSampleChoose: return "sample_choose";
   }
   return "?";
 }
@@ -107,11 +111,15 @@ const char* summary_of(Op op) {
     case Op::kAttentionMap: return "the probabilities of attention, softmax(q k^T scale + mask), for reading";
     case Op::kSoftmax: return "softmax over each row, masked";
     case Op::kLayerNorm: return "layer norm of each row of x, or of x and a residual added";
+    case Op::kRmsNorm: return "root-mean-square norm of each row of x, or of a stream to which x is added";
     case Op::kEmbedding: return "rows of a table by token id, scaled, plus positions";
     case Op::kElementwise: return "sums, activations, copies and conversions, element by element";
     case Op::kAppendCache: return "keys and values of this step written into the cache";
+    case Op::kRopeAppend: return "queries and keys normalized and rotated, keys and values written into the cache";
     case Op::kTopK: return "log-softmax of each row, rules about tokens, and the k best";
     case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
+    case Op::kSampleScan: return "penalties and banned ids onto logits, then what each chunk of them holds";
+    case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
   }
   return "?";
 }

@@ -19,11 +19,15 @@ enum class Op : uint8_t {
   kAttentionMap,
   kSoftmax,
   kLayerNorm,
+  kRmsNorm,
   kEmbedding,
   kElementwise,
   kAppendCache,
+  kRopeAppend,
   kTopK,
   kBeamStep,
+  kSampleScan,
+  kSampleChoose,
 };
 const char* name_of(Op op);
 /// What the op computes, in a line.

@@ -15,11 +15,7 @@ PARAMS(LayerNormParams)
 
 BUFFER(0, readonly, x, STORED)
 BUFFER(1, readonly, residual, STORED)
-#ifdef VECTOR
-BUFFER(2, readonly, gain_bias, vec4)
-#else
-BUFFER(2, readonly, gain_bias, float)
-#endif
+BUFFER(2, readonly, gain_bias, GAIN)
 BUFFER(3, , y, STORED)
 
 UNIT load(RowSpan span, uint i) {
@@ -30,18 +26,6 @@ UNIT load(RowSpan span, uint i) {
 
 UNIT load_from(RowSpan span, uint i, float origin) {
   return KEEP_INSIDE(span, i, load(span, i) - origin);
-}
-
-// Gain (part 0) or bias (part 1) of unit i.
-UNIT weights(RowSpan span, uint i, uint part) {
-#ifdef UNIT_SHARED
-  uint last = params.columns - 1;
-  uint column = i * 2 - span.lead;  // wraps to a huge number before the row
-  return vec2(AT(gain_bias, part * params.columns + min(column, last)),
-              AT(gain_bias, part * params.columns + min(column + 1, last)));
-#else
-  return AT(gain_bias, part * span.count + i);
-#endif
 }
 
 float first_element(RowSpan span) {
@@ -73,6 +57,6 @@ void main() {
 
   FOR_EACH_UNIT(i, span.count, {
     UNIT deviation = load(span, i) - origin - mean;
-    STORE_UNIT(y, span, i, deviation * inverse * weights(span, i, 0) + weights(span, i, 1))
+    STORE_UNIT(y, span, i, deviation * inverse * GAIN_OF(gain_bias, span, i, 0) + GAIN_OF(gain_bias, span, i, 1))
   })
 }

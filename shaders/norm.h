@@ -1,4 +1,4 @@
-// Layer norm and softmax: their parameters.
+// Layer norm, root-mean-square norm and softmax: their parameters.
 #ifndef MULCIBER_SHADERS_NORM_H
 #define MULCIBER_SHADERS_NORM_H
 
@@ -10,6 +10,12 @@
 #define NORM_RESIDUAL (CONSTANT_OP + 0)  // 1: the residual is added to x
 #define NORM_COLUMNS (CONSTANT_OP + 1)   // set for rows that keep a line in registers
 
+// Specialization constant of the root-mean-square norm.
+#define RMS_STREAM (CONSTANT_OP + 0)  // RMS_*
+#define RMS_PLAIN 0                   // y = norm(x)
+#define RMS_ADD 1                     // stream += x, y = norm(stream)
+#define RMS_ADD_NORM 2                // stream += norm(x) with the gain before, y = norm(stream)
+
 // Specialization constants of softmax.
 #define SOFTMAX_LOGARITHM (CONSTANT_OP + 0)  // 1: log-softmax
 #define SOFTMAX_COUNTS (CONSTANT_OP + 1)     // 1: control holds how many columns a row sees
@@ -18,6 +24,14 @@
 SHADER_STRUCT(LayerNormParams) {
   uint rows;
   uint columns;
+  float epsilon;
+} SHADER_STRUCT_END
+
+// gain: row of the gains that belongs to the last norm.
+SHADER_STRUCT(RmsNormParams) {
+  uint rows;
+  uint columns;
+  uint gain;
   float epsilon;
 } SHADER_STRUCT_END
 

@@ -113,6 +113,21 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
 #endif
 }
 
+// Weights of columns: f32, one after the other, in several parts as long as a row.
+#ifdef VECTOR
+#define GAIN vec4
+#else
+#define GAIN float
+#endif
+// Those of unit I, of a part. Columns outside the row give whatever is near; before it the number wraps.
+#ifdef UNIT_SHARED
+#define GAIN_OF(NAME, SPAN, I, PART)                                                             \
+  vec2(AT(NAME, (PART) * params.columns + min((I) * 2 - (SPAN).lead, params.columns - 1)),       \
+       AT(NAME, (PART) * params.columns + min((I) * 2 - (SPAN).lead + 1, params.columns - 1)))
+#else
+#define GAIN_OF(NAME, SPAN, I, PART) AT(NAME, (PART) * (SPAN).count + (I))
+#endif
+
 #ifdef UNIT_SHARED
 #define KEEP_INSIDE(SPAN, I, VALUE) mix(UNIT(0), VALUE, inside(SPAN, I, params.columns))
 #else

@@ -3,5 +3,5 @@
 TEST_CASE("Every row of norms, softmax, embedding, elementwise and search meets its reference") {
   using mulciber::Op;
   mulciber::tests::check_rows(
-      {Op::kSoftmax, Op::kLayerNorm, Op::kEmbedding, Op::kElementwise, Op::kTopK, Op::kBeamStep});
+      {Op::kSoftmax, Op::kLayerNorm, Op::kRmsNorm, Op::kEmbedding, Op::kElementwise, Op::kTopK, Op::kBeamStep});
 }

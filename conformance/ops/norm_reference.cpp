@@ -5,6 +5,28 @@
 
 namespace mulciber::conformance {
 
+namespace {
+
+// 1 / sqrt(mean(value^2) + epsilon).
+Bounded inverse_root_mean_square(std::span<const Bounded> values, double epsilon) {
+  const auto n = static_cast<double>(values.size());
+  double squares = 0, error = 0;
+  for (const Bounded& value : values) {
+    squares += value.value * value.value;
+    error += (2 * std::fabs(value.value) + value.error) * value.error;
+  }
+  const Bounded mean = Bounded(squares, error + sum_error(n + 2, squares)) / Bounded(n);
+  const Bounded root = Bounded(1) / inverse_sqrt(mean + Bounded(epsilon));  // so is sqrt specified
+  return Bounded(1) / root;
+}
+
+}  // namespace
+
+void rms_norm_reference(std::span<Bounded> row, double epsilon) {
+  const Bounded scale = inverse_root_mean_square(row, epsilon);
+  for (Bounded& value : row) value = value * scale;
+}
+
 HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias, const HostTensor* residual,
                                 double epsilon) {
   const uint64_t columns = x.shape.columns();
@@ -29,16 +51,8 @@ HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias
       error += value.error;
     }
     const Bounded mean = Bounded(sum, error + sum_error(n, size)) / Bounded(n);
-    double squares = 0;
-    error = 0;
-    for (Bounded& value : values) {
-      value = value - mean;
-      squares += value.value * value.value;
-      error += (2 * std::fabs(value.value) + value.error) * value.error;
-    }
-    const Bounded variance = Bounded(squares, error + sum_error(n + 2, squares)) / Bounded(n);
-    const Bounded root = Bounded(1) / inverse_sqrt(variance + Bounded(epsilon));  // so is sqrt specified
-    const Bounded scale = Bounded(1) / root;
+    for (Bounded& value : values) value = value - mean;
+    const Bounded scale = inverse_root_mean_square(values, epsilon);
     for (uint64_t i = 0; i < columns; ++i) {
       append(y, values[i] * scale * Bounded(gain_bias.values[i]) + Bounded(gain_bias.values[columns + i]));
     }

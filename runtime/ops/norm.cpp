@@ -31,7 +31,64 @@ void check_rows(const ProgramBuilder& builder, const char* op, const Tensor& x) 
   }
 }
 
+Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* stream, const Tensor& gains,
+                        float epsilon) {
+  const char* op = stream ? "add and rms norm" : "rms norm";
+  check_rows(builder, op, x);
+  const uint64_t columns = x.shape.columns(), rows = x.shape.rows();
+  const bool normalized = stream && gains.shape == Shape{2, columns};
+  if ((gains.shape != Shape{columns} && !normalized) || gains.type != DataType::kF32) {
+    refuse(builder, op,
+           fmt::format("the gain is {} {}, x is {}", name_of(gains.type), gains.shape.to_string(),
+                       x.shape.to_string()),
+           fmt::format("it must be f32 ({}){}", columns,
+                       stream ? fmt::format(", or (2, {}) with the gain for x first", columns) : ""));
+  }
+  if (stream && (stream->shape != x.shape || stream->type != x.type)) {
+    refuse(builder, op,
+           fmt::format("the stream is {} {}, x is {} {}", name_of(stream->type), stream->shape.to_string(),
+                       name_of(x.type), x.shape.to_string()),
+           "they must agree");
+  }
+  Tensor y = builder.activation(x.shape, x.type);
+  const Kernel& kernel = builder.select({Op::kRmsNorm, {x.type, x.type}, facts_of(x.shape)});
+  const uint64_t step = rows_per_grid(builder, x);
+  for (uint64_t row = 0; row < rows; row += step) {
+    const uint64_t count = std::min(step, rows - row);
+    const Tensor part = x.row_slice(row, count);
+    Node node;
+    node.kernel = &kernel;
+    // Every binding needs a buffer; without a stream nothing reads or writes the second.
+    node.buffers = {{part, Access::kRead},
+                    stream ? BufferUse{stream->row_slice(row, count), Access::kReadWrite}
+                           : BufferUse{part, Access::kRead},
+                    {gains, Access::kRead},
+                    {y.row_slice(row, count), Access::kWrite}};
+    shader::RmsNormParams params{};
+    params.rows = static_cast<uint32_t>(count);
+    params.columns = static_cast<uint32_t>(columns);
+    params.gain = normalized ? 1 : 0;
+    params.epsilon = epsilon;
+    node.set_params(params);
+    node.constants = {{RMS_STREAM, !stream ? uint32_t{RMS_PLAIN} : normalized ? uint32_t{RMS_ADD_NORM} : uint32_t{RMS_ADD}}};
+    node.groups = {static_cast<uint32_t>(count), 1, 1};
+    node.work.bytes = part.bytes() * (stream ? 4 : 2) + gains.bytes();
+    node.work.flops = count * columns * (normalized ? 8 : stream ? 5 : 4);
+    builder.add(std::move(node));
+  }
+  return y;
+}
+
 }  // namespace
+
+Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon) {
+  return root_mean_square(builder, x, nullptr, gain, epsilon);
+}
+
+Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x, const Tensor& gains,
+                    float epsilon) {
+  return root_mean_square(builder, x, &stream, gains, epsilon);
+}
 
 Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_bias, float epsilon,
                   const std::optional<Tensor>& residual) {

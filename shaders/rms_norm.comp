@@ -1,0 +1,58 @@
+// Root-mean-square norm, one workgroup per row, after a residual stream has taken up x where there is one.
+// What the stream becomes is computed again for each pass, not read back: then y does not feel how the stream
+// was rounded, and no invocation waits for what another wrote.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "norm.h"
+#define BUFFER_COUNT 4
+#include "buffers.glsl"
+
+layout(constant_id = RMS_STREAM) const uint STREAM = RMS_PLAIN;
+
+PARAMS(RmsNormParams)
+
+#include "rows.glsl"
+
+BUFFER(0, readonly, x, STORED)
+BUFFER(1, , stream, STORED)
+BUFFER(2, readonly, gains, GAIN)
+BUFFER(3, , y, STORED)
+
+float inverse_root(UNIT squares) {
+  return 1.0 / sqrt(row_add(total(squares)) / float(params.columns) + params.epsilon);
+}
+
+// Unit i of what is normalized into y. x_scale: the first norm's factor of the row.
+UNIT taken_up(RowSpan span, uint i, float x_scale) {
+  UNIT value = unpack(AT(x, span.first + i));
+  if (STREAM == RMS_ADD_NORM) value *= x_scale * GAIN_OF(gains, span, i, 0);
+  if (STREAM != RMS_PLAIN) value += unpack(AT(stream, span.first + i));
+  return value;
+}
+
+void main() {
+  RowSpan span = span_of(gl_WorkGroupID.x);
+  float x_scale = 1.0;
+  if (STREAM == RMS_ADD_NORM) {
+    UNIT squares = UNIT(0);
+    FOR_EACH_UNIT(i, span.count, {
+      UNIT value = KEEP_INSIDE(span, i, unpack(AT(x, span.first + i)));
+      squares += value * value;
+    })
+    x_scale = inverse_root(squares);
+  }
+
+  UNIT squares = UNIT(0);
+  FOR_EACH_UNIT(i, span.count, {
+    UNIT value = KEEP_INSIDE(span, i, taken_up(span, i, x_scale));
+    squares += value * value;
+  })
+  float scale = inverse_root(squares);
+
+  FOR_EACH_UNIT(i, span.count, {
+    UNIT value = taken_up(span, i, x_scale);
+    if (STREAM != RMS_PLAIN) STORE_UNIT(stream, span, i, value)
+    STORE_UNIT(y, span, i, value * scale * GAIN_OF(gains, span, i, params.gain))
+  })
+}
