@@ -1,6 +1,7 @@
 #include "models/weights.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,10 +35,13 @@ const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint
     const CheckpointTensor* tensor = checkpoint.find(name);
     if (!tensor) continue;
     const std::string where = fmt::format("{} weight `{}`", family, name);
-    if (!same_shape(tensor->shape, source.shape)) {
+    const bool transposed = source.form == SourceForm::kTransposed;
+    const Shape in_file =
+        transposed ? Shape{source.shape.columns(), source.shape.rows()} : source.shape;
+    if (!same_shape(tensor->shape, in_file)) {
       throw ModelError(where,
                        fmt::format("has shape {}, config says {}", tensor->shape_text(),
-                                   source.shape.to_string()),
+                                   in_file.to_string()),
                        "the file and config.json disagree: download both from one revision");
     }
     if (!has_float_values(tensor->type)) {
@@ -77,6 +81,8 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   for (const WeightSource& source : spec.sources) {
     result.sources.push_back(&find_source(source, checkpoint, family));
     elements += source.shape.elements();
+    if (spec.interleaved && !(source.shape == spec.sources.front().shape))
+      throw ShapeError(spec.name, "sources to be interleaved differ in shape", "");
   }
   if (elements != spec.shape.elements()) {
     throw ShapeError(spec.name,
@@ -98,27 +104,91 @@ BufferView part_of(const BufferView& view, uint64_t offset, uint64_t size) {
   return part;
 }
 
+/// A source as it will lie on the device.
+struct Converted {
+  const CheckpointTensor& tensor;
+  SourceForm form;
+  DataType type;
+  uint64_t rows, columns;  // of the result
+
+  bool as_it_is() const {
+    return form == SourceForm::kAsInFile &&
+           ((type == DataType::kF32 && tensor.type == CheckpointType::kF32) ||
+            (type == DataType::kF16 && tensor.type == CheckpointType::kF16));
+  }
+
+  /// Elements [first, first + count), which are whole rows of a transposed source.
+  std::vector<float> floats(uint64_t first, uint64_t count) const {
+    if (form != SourceForm::kTransposed) {
+      std::vector<float> values = read_floats(tensor, first, count);
+      if (form == SourceForm::kPlusOne) {
+        for (float& value : values) value += 1;
+      }
+      return values;
+    }
+    std::vector<float> values(count);
+    const uint64_t first_row = first / columns, row_count = count / columns;
+    for (uint64_t column = 0; column < columns; ++column) {
+      const std::vector<float> line = read_floats(tensor, column * rows + first_row, row_count);
+      for (uint64_t row = 0; row < row_count; ++row) values[row * columns + column] = line[row];
+    }
+    return values;
+  }
+
+  std::vector<std::byte> bytes(uint64_t first, uint64_t count) const {
+    std::vector<std::byte> result(count * size_of(type));
+    if (as_it_is()) {
+      std::memcpy(result.data(), tensor.bytes.data() + first * size_of(type), result.size());
+      return result;
+    }
+    const std::vector<float> values = floats(first, count);
+    if (type == DataType::kF32) {
+      std::memcpy(result.data(), values.data(), result.size());
+    } else {
+      for (uint64_t i = 0; i < count; ++i) {
+        const uint16_t half = float_to_half(values[i]);
+        std::memcpy(result.data() + i * sizeof(half), &half, sizeof(half));
+      }
+    }
+    return result;
+  }
+
+  /// Elements converted at a time: whole rows where that matters.
+  uint64_t piece() const {
+    const uint64_t in_rows = std::max<uint64_t>(kPieceElements / columns, 1) * columns;
+    return form == SourceForm::kTransposed ? in_rows : kPieceElements;
+  }
+};
+
 /// Copies one source to `to`, converted on the way where the types differ.
-void upload_source(Uploader& uploader, const CheckpointTensor& tensor, DataType type,
-                   const BufferView& to) {
-  const bool as_it_is = (type == DataType::kF32 && tensor.type == CheckpointType::kF32) ||
-                        (type == DataType::kF16 && tensor.type == CheckpointType::kF16);
-  if (as_it_is) {
-    uploader.copy(to, tensor.bytes);
+void upload_source(Uploader& uploader, const Converted& source, const BufferView& to) {
+  if (source.as_it_is()) {
+    uploader.copy(to, source.tensor.bytes);
     return;
   }
-  const uint64_t elements = tensor.elements();
-  std::vector<uint16_t> halves;
-  for (uint64_t first = 0; first < elements; first += kPieceElements) {
-    const uint64_t count = std::min(kPieceElements, elements - first);
-    const std::vector<float> values = read_floats(tensor, first, count);
-    std::span<const std::byte> bytes = std::as_bytes(std::span(values));
-    if (type == DataType::kF16) {
-      halves.resize(count);
-      std::transform(values.begin(), values.end(), halves.begin(), float_to_half);
-      bytes = std::as_bytes(std::span(halves));
+  const uint64_t elements = source.tensor.elements(), piece = source.piece();
+  for (uint64_t first = 0; first < elements; first += piece) {
+    const std::vector<std::byte> bytes = source.bytes(first, std::min(piece, elements - first));
+    uploader.copy(part_of(to, first * size_of(source.type), bytes.size()), bytes);
+  }
+}
+
+/// Copies sources of one shape to `to`, row by row in turn.
+void upload_interleaved(Uploader& uploader, std::span<const Converted> sources,
+                        const BufferView& to) {
+  const uint64_t rows = sources.front().rows, columns = sources.front().columns;
+  const uint64_t row_bytes = columns * size_of(sources.front().type);
+  const uint64_t step = std::max<uint64_t>(kPieceElements / columns, 1);
+  for (uint64_t first = 0; first < rows; first += step) {
+    const uint64_t count = std::min(step, rows - first);
+    std::vector<std::byte> piece(count * sources.size() * row_bytes);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const std::vector<std::byte> bytes = sources[i].bytes(first * columns, count * columns);
+      for (uint64_t row = 0; row < count; ++row)
+        std::memcpy(piece.data() + (row * sources.size() + i) * row_bytes,
+                    bytes.data() + row * row_bytes, row_bytes);
     }
-    uploader.copy(part_of(to, first * size_of(type), bytes.size()), bytes);
+    uploader.copy(part_of(to, first * sources.size() * row_bytes, piece.size()), piece);
   }
 }
 
@@ -144,10 +214,18 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
   for (const WeightSpec& spec : table) {
     const Resolved resolved = resolve(spec, checkpoint, family, storage);
     Buffer buffer = device.memory().allocate(resolved.bytes, MemoryUse::kDevice);
+    std::vector<Converted> sources;
+    for (size_t i = 0; i < resolved.sources.size(); ++i) {
+      const WeightSource& source = spec.sources[i];
+      sources.push_back({*resolved.sources[i], source.form, resolved.type, source.shape.rows(),
+                         source.shape.columns()});
+    }
     uint64_t offset = 0;
-    for (const CheckpointTensor* source : resolved.sources) {
-      const uint64_t bytes = source->elements() * size_of(resolved.type);
-      upload_source(uploader, *source, resolved.type, part_of(buffer.view(), offset, bytes));
+    if (spec.interleaved) upload_interleaved(uploader, sources, buffer.view());
+    for (const Converted& source : sources) {
+      if (spec.interleaved) break;
+      const uint64_t bytes = source.tensor.elements() * size_of(resolved.type);
+      upload_source(uploader, source, part_of(buffer.view(), offset, bytes));
       offset += bytes;
     }
     tensors_[spec.name] = buffer.tensor(spec.shape, resolved.type);

@@ -21,10 +21,18 @@ enum class WeightRole {
 /// Storage of matrices on the device.
 enum class MatrixStorage { kAsInFile, kF16 };
 
+/// How the values of a tensor of the file become those of a weight.
+enum class SourceForm {
+  kAsInFile,
+  kTransposed,  // the file holds (columns, rows)
+  kPlusOne,     // the file holds the weight less 1
+};
+
 /// One tensor of the file. Its elements are those of `shape`, whatever leading 1s the file adds.
 struct WeightSource {
   std::vector<std::string> names;  // what files call it; the first one present is read
-  Shape shape;
+  Shape shape;                     // as the weight has it, not as the file does
+  SourceForm form = SourceForm::kAsInFile;
 };
 
 /// One weight of a model: its sources, one after the other, rows below rows.
@@ -33,6 +41,7 @@ struct WeightSpec {
   WeightRole role;
   Shape shape;
   std::vector<WeightSource> sources;
+  bool interleaved = false;  // the first row of every source, then the second of every source, ...
 };
 
 /// Every weight of a model, once: what the loader checks, predicts and uploads.

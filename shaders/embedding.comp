@@ -28,9 +28,10 @@ Source source_of(uint token) {
   if (POSITIONS == 1) {
     // Both sides of a choice may be loaded, so the address must be good either way.
     bool given = params.position_offset != EMBEDDING_NO_OFFSET;
-    uint word = AT(control, given ? params.position_offset : 0);
+    uint row = number / params.row_length;
+    uint word = AT(control, given ? params.position_offset + row * params.position_stride : 0);
     uint first = given ? word : 0;
-    uint position = min(min(first, params.positions) + number % params.row_length, params.positions - 1);
+    uint position = min(min(first, params.positions) + number - row * params.row_length, params.positions - 1);
     source.position_row = position - params.position_begin;
     source.here = source.here && position >= params.position_begin && position < params.position_end;
   }

@@ -23,6 +23,7 @@ SHADER_STRUCT(EmbeddingParams) {
   uint table_begin;     // ids of the slice
   uint table_end;
   uint position_offset; // word of control with the first position, or EMBEDDING_NO_OFFSET
+  uint position_stride; // words from the first position of a row to that of the next
   uint positions;
   uint position_begin;  // positions of the slice
   uint position_end;

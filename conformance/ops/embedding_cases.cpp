@@ -12,12 +12,13 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr uint32_t kTokensOffset = 5;
+constexpr uint32_t kTokensOffset = 7;
 constexpr uint32_t kFirstPositionOffset = 2;
 
 struct Variant {
   uint64_t positions = 0;        // rows of the position table; 0: none
   int64_t first_position = -1;   // -1: not in control
+  uint32_t row_step = 0;         // > 0: row r begins that many times r further on, in words of its own
   double scale = 1;
   bool ids_past_the_table = false;
   bool exact = false;  // whole numbers throughout
@@ -59,6 +60,9 @@ class EmbeddingCases : public OpCases {
       add(4, 1, 50, 24, {.positions = 32, .first_position = first});
       add(2, 7, 50, 13, {.positions = 32, .first_position = first, .scale = 3.5});
     }
+    // Rows of unequal length: each has its own first position.
+    add(4, 1, 50, 24, {.positions = 32, .first_position = 3, .row_step = 7});
+    add(5, 3, 50, 13, {.positions = 32, .first_position = 0, .row_step = 8});
     // Tables and results above 1 MiB: several nodes where the storage range is that small.
     add(3, 40, 1500, 260, {.scale = 16});
     add(2, 20, 3001, 135, {.positions = 30});
@@ -75,6 +79,7 @@ class EmbeddingCases : public OpCases {
     c.name = fmt::format("r{}_l{}_v{}_c{}", rows, length, vocabulary, columns);
     if (options.positions > 0) c.name += fmt::format(".positions_{}", options.positions);
     if (options.first_position >= 0) c.name += fmt::format(".first_{}", options.first_position);
+    if (options.row_step > 0) c.name += fmt::format(".per_row_{}", options.row_step);
     if (options.scale != 1) c.name += ".scaled";
     if (options.ids_past_the_table) c.name += ".clamped";
     if (options.exact) c.name += ".exact";
@@ -84,7 +89,8 @@ class EmbeddingCases : public OpCases {
     CaseInput control{{kTokensOffset + rows * length}, DataType::kU32, nullptr};
     control.fill = [=](std::vector<double>& words, std::mt19937& random) {
       std::fill_n(words.begin(), kTokensOffset, 0xffffffff);
-      if (options.first_position >= 0) words[kFirstPositionOffset] = static_cast<double>(options.first_position);
+      for (uint64_t row = 0; options.first_position >= 0 && row < (options.row_step > 0 ? rows : 1); ++row)
+        words[kFirstPositionOffset + row] = static_cast<double>(options.first_position + row * options.row_step);
       std::uniform_int_distribution<uint32_t> id(0, static_cast<uint32_t>(vocabulary - 1));
       for (size_t i = kTokensOffset; i < words.size(); ++i) words[i] = id(random);
       words[kTokensOffset] = static_cast<double>(vocabulary - 1);
@@ -107,6 +113,7 @@ class EmbeddingCases : public OpCases {
       given.scale = static_cast<float>(options.scale);
       if (options.positions > 0) given.positions = inputs[2];
       if (options.first_position >= 0) given.first_position_offset = kFirstPositionOffset;
+      given.first_position_stride = options.row_step > 0 ? 1 : 0;
       given.result = types.activation;
       return std::vector<Tensor>{embedding(builder, inputs[0], given)};
     };
@@ -115,7 +122,7 @@ class EmbeddingCases : public OpCases {
       for (uint64_t token = 0; token < rows * length; ++token) {
         uint64_t row = std::min(static_cast<uint64_t>(inputs[1].values[kTokensOffset + token]),
                                 vocabulary - 1);
-        uint64_t position = std::max<int64_t>(options.first_position, 0) + token % length;
+        uint64_t position = std::max<int64_t>(options.first_position, 0) + token / length * options.row_step + token % length;
         for (uint64_t i = 0; i < columns; ++i) {
           Bounded value = Bounded(inputs[0].values[row * columns + i]) * Bounded(static_cast<float>(options.scale));
           if (options.positions > 0) {

@@ -20,8 +20,11 @@ void check(const ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
   if (options.result == DataType::kU32) refuse("the result cannot be u32", "ask for f32 or f16");
   uint64_t tokens = uint64_t{options.rows} * options.length;
   uint64_t words = options.control.shape.elements();
+  const int64_t last_position =
+      int64_t{options.first_position_offset} +
+      int64_t{options.rows - (options.rows > 0)} * options.first_position_stride;
   if (options.control.type != DataType::kU32 || options.tokens_offset + tokens > words ||
-      (options.first_position_offset >= 0 && uint64_t(options.first_position_offset) >= words)) {
+      (options.first_position_offset >= 0 && uint64_t(last_position) >= words)) {
     refuse(fmt::format("{} ids from word {} do not fit control {} {}", tokens, options.tokens_offset,
                        name_of(options.control.type), options.control.shape.to_string()),
            "control must be u32 and hold every id");
@@ -80,6 +83,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
         params.position_offset = options.first_position_offset < 0
                                      ? EMBEDDING_NO_OFFSET
                                      : static_cast<uint32_t>(options.first_position_offset);
+        params.position_stride = options.first_position_stride;
         params.positions = static_cast<uint32_t>(position_count);
         params.position_begin = static_cast<uint32_t>(position);
         params.position_end = static_cast<uint32_t>(position + count);

@@ -15,6 +15,7 @@ struct EmbeddingOptions {
   std::optional<Tensor> positions;    // (max positions, D) f32; token i of a row takes first + i
   /// Word of control that holds `first`; -1: first is 0.
   int32_t first_position_offset = -1;
+  uint32_t first_position_stride = 0; // 1: every row has a first position of its own, one word after the other
   DataType result = DataType::kF32;
 };
 

@@ -1,0 +1,73 @@
+// Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors whose rows take turns.
+#include "models/weights.h"
+
+#include <cstring>
+#include <fstream>
+
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+namespace {
+
+/// A file of f32 tensors with the values 0, 1, 2, ... through all of them.
+class Fixture {
+ public:
+  Fixture() {
+    const std::string header =
+        R"({"a":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},)"
+        R"("b":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},)"
+        R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]}})";
+    std::string file(8, '\0');
+    const uint64_t length = header.size();
+    std::memcpy(file.data(), &length, 8);
+    file += header;
+    for (int i = 0; i < 16; ++i) {
+      const float value = static_cast<float>(i);
+      file.append(reinterpret_cast<const char*>(&value), 4);
+    }
+    path_ = folder_.path() / "x.safetensors";
+    std::ofstream(path_, std::ios::binary) << file;
+  }
+
+  std::vector<float> load(const WeightSpec& spec) {
+    Device& device = shared_device();
+    const Checkpoint checkpoint(path_);
+    const Weights weights(device, {spec}, checkpoint, "test", MatrixStorage::kAsInFile);
+    BufferView view = weights["w"].view;
+    view.size = spec.shape.elements() * sizeof(float);
+    return download_as<float>(device, view);
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("a weight that the file holds transposed is turned at load") {
+  const WeightSpec spec = {
+      "w", WeightRole::kMatrix, {2, 3}, {{{"a"}, {2, 3}, SourceForm::kTransposed}}};
+  CHECK(Fixture().load(spec) == std::vector<float>{0, 2, 4, 1, 3, 5});
+}
+
+TEST_CASE("a gain that the file holds less one gets it back") {
+  const WeightSpec spec = {"w", WeightRole::kVector, {4}, {{{"v"}, {4}, SourceForm::kPlusOne}}};
+  CHECK(Fixture().load(spec) == std::vector<float>{13, 14, 15, 16});
+}
+
+TEST_CASE("rows of two matrices take turns") {
+  WeightSpec spec = {"w", WeightRole::kMatrix, {6, 2}, {{{"a"}, {3, 2}}, {{"b"}, {3, 2}}}, true};
+  CHECK(Fixture().load(spec) == std::vector<float>{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+}
+
+TEST_CASE("a transposed weight of another shape is refused with the shape of the file") {
+  const WeightSpec spec = {
+      "w", WeightRole::kMatrix, {3, 2}, {{{"a"}, {3, 2}, SourceForm::kTransposed}}};
+  CHECK_THROWS_WITH(Fixture().load(spec),
+                    Catch::Matchers::ContainsSubstring("has shape [3, 2], config says (2, 3)"));
+}
