@@ -48,10 +48,9 @@ Bounded erf(Bounded x) {
 double largest_of(DataType type) {
   switch (type) {
     case DataType::kF16: return 65504;
-    case DataType::kF32: return std::numeric_limits<float>::max();
     case DataType::kU32: return std::numeric_limits<uint32_t>::max();
+    default: return std::numeric_limits<float>::max();
   }
-  return 0;
 }
 
 double ulp32(double value) { return ulp(value, 23, -126); }

@@ -16,8 +16,8 @@ double round_to(DataType type, double value) {
     case DataType::kF16: return glm::unpackHalf1x16(glm::packHalf1x16(static_cast<float>(value)));
     case DataType::kF32: return static_cast<float>(value);
     case DataType::kU32: return static_cast<double>(static_cast<uint32_t>(value));
+    default: return value;  // blocks are drawn as such
   }
-  return value;
 }
 
 HostTensor u32_tensor(std::vector<uint32_t> words) {

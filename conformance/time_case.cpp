@@ -12,7 +12,9 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
   // On hardware several copies of the case take turns, so that weights do not stay in the last-level cache.
   const bool hardware = device.capabilities().has(kGpu);
   uint64_t input_bytes = 1;
-  for (const CaseInput& input : op_case.inputs) input_bytes += input.shape.elements() * size_of(input.type);
+  for (const CaseInput& input : op_case.inputs) {
+    input_bytes += input.shape.rows() * row_bytes(input.type, input.shape.columns());
+  }
   const size_t copies = hardware ? std::clamp<size_t>((256u << 20) / input_bytes, 1, 8) : 1;
   const std::vector<HostTensor> inputs = draw_inputs(op_case, 0);
   std::vector<std::unique_ptr<CaseProgram>> programs;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/checkpoint_tensor.h"
+#include "runtime/half.h"
 
 namespace mulciber {
 
@@ -15,9 +16,5 @@ bool has_float_values(CheckpointType type);
 /// blocks of the type. Throws ModelError for a type that has_float_values() refuses.
 /// Source of the blocks: ggml, https://github.com/ggml-org/ggml (ggml-common.h), by their layout.
 std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count);
-
-/// Half precision, nearest even; values out of range become infinite.
-uint16_t float_to_half(float value);
-float half_to_float(uint16_t bits);
 
 }  // namespace mulciber

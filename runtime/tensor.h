@@ -12,10 +12,34 @@
 
 namespace mulciber {
 
-/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32).
-enum class DataType : uint8_t { kF32, kF16, kU32 };
+/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32). Those from
+/// kQ8_0 on are matrices only: blocks of elements that share scales (runtime/blocks.h).
+enum class DataType : uint8_t {
+  kF32,
+  kF16,
+  kU32,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  // What a row of kernels.def may say instead of a type: no tensor has these.
+  kHalf,    // f16 or bf16
+  kBlocks,  // any of the block types
+};
 
+inline bool is_block_type(DataType type) { return type >= DataType::kQ8_0 && type <= DataType::kQ6_K; }
+/// Bytes of one element; 0 for block types, whose elements have none of their own.
 uint32_t size_of(DataType type);
+/// Elements of a block, of which a row must hold whole ones; 1 for types without blocks.
+uint32_t block_elements(DataType type);
+/// Bytes of a row of `columns` elements; rows of block types are padded to 16.
+/// Throws ShapeError when `columns` is not whole blocks.
+uint64_t row_bytes(DataType type, uint64_t columns);
 const char* name_of(DataType type);
 
 /// Row-major extents, outermost first. A scalar has rank 0 and one element.
@@ -61,8 +85,9 @@ struct Tensor {
   BufferView view;
 
   bool valid() const { return arena_id >= 0 || view.size > 0; }
-  uint64_t bytes() const { return shape.elements() * size_of(type); }
-  /// The same bytes under another shape of as many elements. Throws ShapeError otherwise.
+  uint64_t bytes() const { return shape.rows() * row_bytes(type, shape.columns()); }
+  /// The same bytes under another shape of as many elements (of block types: of as many columns).
+  /// Throws ShapeError otherwise.
   Tensor reshaped(Shape to) const;
   /// Rows [first, first + count) of the tensor seen as (rows, columns).
   Tensor row_slice(uint64_t first, uint64_t count) const;

@@ -94,7 +94,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
         node.groups = {groups_for(builder, (elements + per_group - 1) / per_group), 1, 1};
         // The floor is that of one pass, and belongs to the first node of each part of the result.
         if (id == 0 && position == 0) {
-          node.work.bytes = part.bytes() + elements * size_of(table.type) +
+          node.work.bytes = part.bytes() + part.shape.rows() * row_bytes(table.type, columns) +
                             part.shape.rows() * 4 + (options.positions ? elements * 4 : 0);
           node.work.flops = elements * (options.positions ? 2 : 1);
         }

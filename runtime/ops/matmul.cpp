@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mulciber/error.h"
+#include "runtime/ops/row_slices.h"
 #include "shaders/matmul.h"
 
 namespace mulciber {
@@ -48,12 +49,6 @@ uint64_t choose_tile_rows(uint64_t rows, uint64_t most) {
     }
   }
   return best;
-}
-
-// All of a tensor where one descriptor can cover it.
-uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tensor) {
-  if (tensor.bytes() <= builder.capabilities().max_storage_range) return tensor.shape.rows();
-  return builder.rows_per_binding(tensor.shape.columns() * size_of(tensor.type));
 }
 
 void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,

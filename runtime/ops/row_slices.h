@@ -11,7 +11,7 @@ namespace mulciber {
 /// Most rows of `tensor` that one node may bind: all of them where one descriptor covers them.
 inline uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tensor) {
   if (tensor.bytes() <= builder.capabilities().max_storage_range) return tensor.shape.rows();
-  return builder.rows_per_binding(tensor.shape.columns() * size_of(tensor.type));
+  return builder.rows_per_binding(row_bytes(tensor.type, tensor.shape.columns()));
 }
 
 /// Workgroups along x for so many pieces of work; the shader loops over what is left.

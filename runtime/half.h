@@ -1,0 +1,12 @@
+// Half precision on the host.
+#pragma once
+
+#include <cstdint>
+
+namespace mulciber {
+
+/// Half precision, nearest even; values out of range become infinite.
+uint16_t float_to_half(float value);
+float half_to_float(uint16_t bits);
+
+}  // namespace mulciber
