@@ -139,7 +139,7 @@ build() {
 }
 
 # Tests of the host side alone say nothing new under another mask or layer.
-device_tests=(-L unit -E "^(attention_page|config|inspect|layering|safetensors|tokenizer)")
+device_tests=(-L unit -E "^(attention_page|chat|config|inspect|layering|safetensors|tokenizer)")
 
 # Each case of a kernel compiles pipelines of its own: every fourth here, and the suite's short list below.
 run_lavapipe() { MULCIBER_CASE_STEP=4 on_driver lvp run_ctest lavapipe build; }

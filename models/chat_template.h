@@ -1,0 +1,72 @@
+// From the messages of a conversation to the text and the ids that a model was trained on.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/jinja/template.h"
+#include "models/tokenizer.h"
+
+namespace mulciber {
+
+/// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
+struct ChatMessage {
+  std::string role, content;
+};
+
+struct ChatRenderOptions {
+  bool add_generation_prompt = true;  // ends with the beginning of the model's answer
+  std::string tools_json;             // a list of tools; empty: none
+  /// Further variables of the template as JSON texts, such as {"enable_thinking", "false"}.
+  std::map<std::string, std::string> variables;
+  std::optional<std::tm> now;  // what the template sees as today; the local time where not given
+};
+
+/// The chat templates of one model, with its special tokens.
+class ChatTemplate {
+ public:
+  /// One template and its special tokens by name ("bos_token"); where: the file, for errors. Throws ModelError
+  /// with the line where the template cannot be read.
+  ChatTemplate(std::string_view source, std::string where, std::map<std::string, std::string> special_tokens = {});
+
+  /// Of a GGUF file (tokenizer.chat_template, and tokenizer.chat_template.NAME) or a Hugging Face folder
+  /// (chat_template.jinja, and additional_chat_templates/NAME.jinja; or chat_template in tokenizer_config.json,
+  /// a text or a list of named ones; or chat_template.json). No value where the model brings none: a base model.
+  /// Throws ModelError when there is one that cannot be read, naming file and line.
+  static std::optional<ChatTemplate> load(const std::filesystem::path& model);
+
+  /// The template "tool_use" where there are tools and it exists, otherwise "default". Throws ModelError with
+  /// the line: what the template refuses (roles that do not alternate, say) or cannot compute.
+  std::string render(std::span<const ChatMessage> messages, const ChatRenderOptions& options = {}) const;
+  /// The same for messages as a JSON list of objects, which may hold more than role and content.
+  std::string render_json(std::string_view messages, const ChatRenderOptions& options = {}) const;
+
+  std::vector<std::string> names() const;
+  const std::map<std::string, std::string>& special_tokens() const { return special_tokens_; }
+
+ private:
+  ChatTemplate() = default;
+  void add(const std::string& name, std::string_view source, const std::string& where);
+  const jinja::Template& chosen(bool with_tools) const;
+  std::string render(jinja::Value messages, const ChatRenderOptions& options) const;
+
+  std::string where_;
+  std::map<std::string, jinja::Template, std::less<>> templates_;
+  std::map<std::string, std::string> special_tokens_;
+};
+
+/// The ids of a rendered conversation. Special tokens in its text count as such, and none are added: the
+/// template has written them. (A message that spells out a special token becomes that token, as in transformers.)
+/// Throws ModelError as render().
+std::vector<std::int32_t> chat_ids(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                   std::span<const ChatMessage> messages, const ChatRenderOptions& options = {});
+
+}  // namespace mulciber
