@@ -1,5 +1,7 @@
 #include "apps/peaks.h"
 
+#include "runtime/op.h"
+
 #include <algorithm>
 
 namespace mulciber::apps {

@@ -7,6 +7,7 @@
 
 #include "conformance/bounds.h"
 #include "conformance/case_program.h"
+#include "runtime/op.h"
 
 namespace mulciber::conformance {
 namespace {

@@ -14,6 +14,7 @@ const OpCases& append_cache_cases();
 const OpCases& elementwise_cases();
 const OpCases& top_k_cases();
 const OpCases& beam_step_cases();
+const OpCases& recurrent_cell_cases();
 
 std::span<const OpCases* const> all_op_cases() {
   static const OpCases* const kAll[] = {
@@ -28,6 +29,7 @@ std::span<const OpCases* const> all_op_cases() {
       &elementwise_cases(),
       &top_k_cases(),
       &beam_step_cases(),
+      &recurrent_cell_cases(),
   };
   return kAll;
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/spirv_modules.h"
 #include "runtime/spirv_reflection.h"
 
@@ -100,6 +101,7 @@ const char* name_of(Op op) {
     case Op::kBeamStep: return "beam_step";
     case Op::kSampleScan: return "sample_scan";
     case Op::kSampleChoose: return "sample_choose";
+    case Op::kRecurrentCell: return "recurrent_cell";
   }
   return "?";
 }
@@ -120,6 +122,7 @@ const char* summary_of(Op op) {
     case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
     case Op::kSampleScan: return "penalties and banned ids onto logits, then what each chunk of them holds";
     case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
+    case Op::kRecurrentCell: return "one step in time of an Elman network, a GRU or an LSTM";
   }
   return "?";
 }

@@ -13,52 +13,12 @@
 
 namespace mulciber {
 
-enum class Op : uint8_t {
-  kMatmul,
-  kAttention,
-  kAttentionMap,
-  kSoftmax,
-  kLayerNorm,
-  kRmsNorm,
-  kEmbedding,
-  kElementwise,
-  kAppendCache,
-  kRopeAppend,
-  kTopK,
-  kBeamStep,
-  kSampleScan,
-  kSampleChoose,
-};
+enum class Op : uint8_t;  // runtime/op.h: what includes a program need not know every op
 const char* name_of(Op op);
 /// What the op computes, in a line.
 const char* summary_of(Op op);
 
-/// Facts about a problem that a row may require, as bits; each op computes its own.
-enum ShapeFact : uint32_t {
-  kAnyShape = 0,
-  kRowsAtMost8 = 1u << 0,        // matmul: M <= 8
-  kRowsAbove8 = 1u << 1,         // matmul: M > 8
-  kDepthMultipleOf4 = 1u << 2,   // K (matmul) or head size (attention) in fours
-  kDepthMultipleOf8 = 1u << 3,
-  kDepthMultipleOf16 = 1u << 4,
-  kDepthMultipleOf32 = 1u << 5,
-  kColumnsMultipleOf4 = 1u << 6, // N (matmul) or row length (norm, softmax) in fours
-  kColumnsMultipleOf8 = 1u << 7,
-  kColumnsMultipleOf16 = 1u << 8,
-  kHeadSizeAtMost64 = 1u << 9,
-  kHeadSizeAtMost128 = 1u << 10,
-  kOneQuery = 1u << 11,          // attention: q_len == 1
-  kManyQueries = 1u << 12,       // attention: q_len >= 8
-  kRowsMultipleOf16 = 1u << 13,
-  kNoAncestry = 1u << 14,        // attention: keys of a row stand in that row (no beam indirection)
-  kDepthMultipleOf64 = 1u << 15,
-  kColumnsAtLeast256 = 1u << 16,
-  kFewBanned = 1u << 17,         // top_k: room for at most 64 banned ids
-  kRowsAbove64 = 1u << 18,       // matmul: M > 64
-  kOneRow = 1u << 19,            // matmul: M == 1
-  kColumnsAtMost1024 = 1u << 20,
-  kQueriesAtLeast32 = 1u << 21,  // attention: q_len >= 32
-};
+/// Bits of ShapeFact (runtime/op.h).
 using ShapeFacts = uint32_t;
 std::string describe_shape_facts(ShapeFacts facts);
 
@@ -110,7 +70,7 @@ uint32_t local_size(const Kernel& kernel, const Capabilities& device);
 struct Problem {
   Op op;
   KernelTypes types;
-  ShapeFacts facts = kAnyShape;
+  ShapeFacts facts = 0;
 };
 
 struct Refusal {

@@ -1,4 +1,4 @@
-// y = activation(a [+ b]), four elements at a time. The row's first type is that of a and b, its second
+// y = activation(a [+ b]) or a given value, four elements at a time. The row's first type is that of a and b, its second
 // that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -13,6 +13,7 @@ PARAMS(ElementwiseParams)
 
 layout(constant_id = ELEMENTWISE_ADD) const uint ADD = 0;
 layout(constant_id = ELEMENTWISE_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
+layout(constant_id = ELEMENTWISE_FILL) const uint FILL = 0;
 
 #ifdef ACTIVATION_F16
 #define INPUT(INDEX, NAME)                                                             \
@@ -51,7 +52,7 @@ void y_store(uint at, float value) { AT(y_elements, at) = value; }
 void main() {
   uint quads = params.count / 4;
   for (uint quad = gl_GlobalInvocationID.x; quad < quads; quad += params.stride) {
-    vec4 value = a_quad(quad);
+    vec4 value = FILL != 0 ? vec4(params.value) : a_quad(quad);
     if (ADD != 0) value += b_quad(quad);
     if (ACTIVATION_FUNCTION != ACTIVATION_NONE) {
       [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = activate(value[i], ACTIVATION_FUNCTION);
@@ -60,7 +61,7 @@ void main() {
   }
   if (gl_GlobalInvocationID.x == 0) {
     for (uint at = quads * 4; at < params.count; ++at) {
-      float value = a_element(at);
+      float value = FILL != 0 ? params.value : a_element(at);
       if (ADD != 0) value += b_element(at);
       y_store(at, activate(value, ACTIVATION_FUNCTION));
     }

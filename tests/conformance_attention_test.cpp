@@ -1,3 +1,4 @@
+#include "runtime/op.h"
 #include "tests/conformance_rows.h"
 
 TEST_CASE("Every row of attention meets its reference") {

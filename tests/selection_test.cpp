@@ -4,6 +4,7 @@
 
 #include "mulciber/error.h"
 #include "runtime/kernel.h"
+#include "runtime/op.h"
 #include "tests/catch.h"
 
 using namespace mulciber;

@@ -10,6 +10,7 @@
 #include "conformance/self_test.h"
 #include "mulciber/error.h"
 #include "runtime/deny_list.h"
+#include "runtime/op.h"
 #include "runtime/spirv_reflection.h"
 #include "tests/catch.h"
 #include "tests/device.h"

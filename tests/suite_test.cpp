@@ -4,6 +4,7 @@
 #include <set>
 
 #include "conformance/suite.h"
+#include "runtime/op.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 

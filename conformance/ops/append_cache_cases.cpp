@@ -3,6 +3,7 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/attention.h"
 
 namespace mulciber::conformance {

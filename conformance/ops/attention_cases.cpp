@@ -6,6 +6,7 @@
 #include "conformance/op_case.h"
 #include "conformance/ops/attention_reference.h"
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/attention.h"
 
 namespace mulciber::conformance {

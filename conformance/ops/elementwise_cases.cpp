@@ -1,3 +1,4 @@
+#include "runtime/op.h"
 #include "runtime/ops/elementwise.h"
 
 #include <fmt/format.h>
@@ -45,6 +46,7 @@ class ElementwiseCases : public OpCases {
     cases.push_back(pointwise({1027}, types, Activation::kNone, 0x1p-16));
     if (!same) return cases;
     cases.push_back(sum({3, 5, 11}, types));
+    for (uint64_t count : {1, 3, 258, 4097}) cases.push_back(filled({count}, types));
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh}) {
       for (double deviation : {0.01, 1.0, 8.0, 1e4}) {
@@ -76,6 +78,25 @@ class ElementwiseCases : public OpCases {
       for (size_t i = 0; i < inputs[0].values.size(); ++i) {
         append(y, Bounded(inputs[0].values[i]) + Bounded(inputs[1].values[i]));
       }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+
+  static OpCase filled(Shape shape, KernelTypes types) {
+    constexpr float kValue = -1.5f;
+    OpCase c;
+    c.name = fmt::format("n{}.fill", shape.elements());
+    c.exact = true;
+    c.degenerate = true;  // all alike: that is what it is about
+    c.types = types;
+    c.inputs = {words_input({0})};  // not read
+    c.build = [=](ProgramBuilder& builder, std::span<const Tensor>) {
+      return std::vector<Tensor>{fill(builder, shape, kValue, types.weight)};
+    };
+    c.reference = [=](std::span<const HostTensor>, const Arithmetic&) {
+      HostTensor y{shape, types.weight, {}, {}};
+      for (uint64_t i = 0; i < shape.elements(); ++i) append(y, Bounded(kValue));
       return std::vector<HostTensor>{y};
     };
     return c;

@@ -6,6 +6,7 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/embedding.h"
 
 namespace mulciber::conformance {

@@ -7,6 +7,7 @@
 #include "conformance/ops/activation_reference.h"
 #include "conformance/ops/product_reference.h"
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/matmul.h"
 
 namespace mulciber::conformance {

@@ -10,6 +10,7 @@
 #include "conformance/op_case.h"
 #include "conformance/ops/beam_reference.h"
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/search.h"
 #include "shaders/beam.h"
 

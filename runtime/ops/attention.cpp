@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "shaders/attention.h"
 
 namespace mulciber {

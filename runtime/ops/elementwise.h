@@ -9,6 +9,8 @@ namespace mulciber {
 Tensor add(ProgramBuilder& builder, const Tensor& a, const Tensor& b);
 /// activation(x).
 Tensor activate(ProgramBuilder& builder, const Tensor& x, Activation activation);
+/// A tensor of that value throughout.
+Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type = DataType::kF32);
 /// x in another storage type (or the same: a copy).
 Tensor convert(ProgramBuilder& builder, const Tensor& x, DataType to);
 

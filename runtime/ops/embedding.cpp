@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/row_slices.h"
 #include "shaders/embedding.h"
 

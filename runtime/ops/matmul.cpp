@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/row_slices.h"
 #include "shaders/matmul.h"
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "runtime/ops/row_slices.h"
 #include "shaders/beam.h"
 

@@ -1,0 +1,51 @@
+// Recurrent networks over whole sequences: the time loop is part of the program, so that a replay runs all of it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "layers/linear.h"
+#include "runtime/ops/recurrent.h"
+
+namespace mulciber {
+
+/// The matrices of one direction. Names as PyTorch's: weight_ih, weight_hh, with their biases.
+struct RecurrentCell {
+  CellKind kind = CellKind::kLstm;
+  Linear input;   // (gates * H, D)
+  Linear hidden;  // (gates * H, H)
+
+  uint64_t units() const { return hidden.weight.shape.columns(); }
+};
+
+/// How many positions each row of a batch has; none: all of them.
+struct RowLengths {
+  Tensor control;        // u32
+  uint32_t lengths = 0;  // word of the first row's
+};
+
+/// One layer in one or both directions.
+struct RecurrentLayer {
+  RecurrentCell forward;
+  std::optional<RecurrentCell> backward;  // starts at each row's own last position
+
+  struct Result {
+    Tensor outputs;                // (rows, length, H), or 2 H with forward before backward; zeros past a row's end
+    Tensor forward_state;          // (states, rows, H), after each row's last position
+    std::optional<Tensor> backward_state;
+  };
+  /// x: (rows, length, D) f32. Both start from zeros. Throws ShapeError naming the layer.
+  Result operator()(ProgramBuilder& builder, const Tensor& x, const std::optional<RowLengths>& lengths) const;
+};
+
+/// Layers on top of one another.
+struct RecurrentStack {
+  std::vector<RecurrentLayer> layers;
+
+  /// Results of every layer, the last one's outputs being those of the stack. Every layer gets a command buffer of
+  /// its own, "layers.N".
+  std::vector<RecurrentLayer::Result> operator()(ProgramBuilder& builder, const Tensor& x,
+                                                 const std::optional<RowLengths>& lengths) const;
+};
+
+}  // namespace mulciber
