@@ -149,6 +149,7 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kOneQuery, "one query per row"},
       {kManyQueries, "8 queries or more"},
       {kQueriesAtLeast32, "32 queries or more"},
+      {kManyPositions, "8 positions or more"},
       {kNoAncestry, "no beam ancestry"},
       {kFewBanned, "at most 64 banned ids"},
   };

@@ -38,8 +38,8 @@ enum ShapeFact : uint32_t {
   kColumnsMultipleOf16 = 1u << 8,
   kHeadSizeAtMost64 = 1u << 9,
   kHeadSizeAtMost128 = 1u << 10,
-  kOneQuery = 1u << 11,          // attention: q_len == 1
-  kManyQueries = 1u << 12,       // attention: q_len >= 8
+  kOneQuery = 1u << 11,          // attention: one position and one head per key head
+  kManyQueries = 1u << 12,       // attention: 8 queries or more per key head; heads that share it count each
   kRowsMultipleOf16 = 1u << 13,
   kNoAncestry = 1u << 14,        // attention: keys of a row stand in that row (no beam indirection)
   kDepthMultipleOf64 = 1u << 15,
@@ -48,7 +48,8 @@ enum ShapeFact : uint32_t {
   kRowsAbove64 = 1u << 18,       // matmul: M > 64
   kOneRow = 1u << 19,            // matmul: M == 1
   kColumnsAtMost1024 = 1u << 20,
-  kQueriesAtLeast32 = 1u << 21,  // attention: q_len >= 32
+  kQueriesAtLeast32 = 1u << 21,  // attention: as kManyQueries
+  kManyPositions = 1u << 22,     // attention: 8 positions or more, however many heads share keys
 };
 
 }  // namespace mulciber

@@ -18,19 +18,15 @@ shared float maxima[kQueries];
 
 void main() {
   const uint first_query = gl_WorkGroupID.x * kQueries;
-  const uint head = gl_WorkGroupID.y;
   const uint kv_row = gl_WorkGroupID.z;
-  const uint kv_head = head / params.group;
-  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
-  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
+  const uint k_column = params.k_first + key_head() * HEAD_SIZE;
+  const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const uint lane = gl_LocalInvocationIndex;
-  const uint keys = key_count(kv_row);
+  const int keys = key_count(kv_row);
 
   for (uint i = lane; i < kQueries * HEAD_SIZE; i += LOCAL_SIZE) {
     uint query = min(first_query + i / HEAD_SIZE, params.queries - 1u);
-    uint row = kv_row * params.queries + query;
-    q_tile[i] = params.scale *
-                q_at(row * params.q_columns + params.q_first + head * HEAD_SIZE + i % HEAD_SIZE);
+    q_tile[i] = q_at(q_element(kv_row, query) + i % HEAD_SIZE);
   }
 
   // Invocations share the value columns; each keeps its own copy of the running statistics.
@@ -44,23 +40,25 @@ void main() {
   }
   const uint last_query = min(first_query + kQueries, params.queries) - 1u;
   // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
-  uint seen = 0;
+  uvec2 seen = uvec2(params.kv_len, 0);
   for (uint query = first_query; query <= last_query; ++query) {
-    seen = max(seen, visible_keys(query, keys));
+    uvec2 visible = visible_keys(query, keys);
+    seen = uvec2(min(seen.x, visible.x), max(seen.y, visible.y));
   }
 
-  for (uint first_key = 0; first_key < seen; first_key += kKeys) {
+  for (uint first_key = seen.x; first_key < seen.y; first_key += kKeys) {
     barrier();
     for (uint i = lane; i < kQueries * kKeys; i += LOCAL_SIZE) {
       uint query = first_query + i / kKeys;
       uint key = first_key + i % kKeys;
       float score = kMasked;
-      if (key < visible_keys(query, keys)) {
+      if (within(key, visible_keys(query, keys))) {
         uint base = key_base(kv_row, key) + k_column;
         uint q_base = i / kKeys * HEAD_SIZE;
         score = 0;
         // Unrolled, its loads take software drivers seconds to compile.
         [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_tile[q_base + d] * kv_at(base + d);
+        score = max(score_of(score, kv_row, query, position_of(query, keys), key), kMasked);
       }
       scores[i] = score;
     }
@@ -74,12 +72,11 @@ void main() {
       for (uint r = 0; r < kQueries; ++r) {
         if (r == row) next = max(next, maximum[r]);
       }
-      bool visible = first_key + i % kKeys < visible_keys(first_query + row, keys);
-      weights[i] = visible ? exp(scores[i] - next) : 0.0;
+      weights[i] = scores[i] > kMasked ? exp(scores[i] - next) : 0.0;
       if (i % kKeys == 0u) maxima[row] = next;
     }
     barrier();
-    const uint count = min(kKeys, seen - first_key);
+    const uint count = min(kKeys, seen.y - first_key);
     for (uint i = 0; i < kQueries; ++i) {
       float correction = exp(maximum[i] - maxima[i]);
       maximum[i] = maxima[i];
@@ -102,16 +99,14 @@ void main() {
     }
   }
 
-  const float factor = head_factor(head);
   for (uint i = 0; i < kQueries; ++i) {
     uint query = first_query + i;
     if (query >= params.queries) break;
-    uint row = kv_row * params.queries + query;
-    float inverse = total[i] > 0 ? factor / total[i] : 0.0;
+    float inverse = total[i] > 0 ? head_factor(query_head(query)) / total[i] : 0.0;
     for (uint c = 0; c < COLUMNS; ++c) {
       uint column = c * LOCAL_SIZE + lane;
       if (column >= VALUE_SIZE) break;
-      store_result((row * query_heads() + head) * VALUE_SIZE + column, sums[i * COLUMNS + c] * inverse);
+      store_result(result_element(kv_row, query) + column, sums[i * COLUMNS + c] * inverse);
     }
   }
 }

@@ -11,12 +11,25 @@
 #define CONSTANT_VALUE_SIZE (CONSTANT_OP + 1)
 #define CONSTANT_CAUSAL (CONSTANT_OP + 2)
 #define CONSTANT_ANCESTRY (CONSTANT_OP + 3)
+#define CONSTANT_WINDOWED (CONSTANT_OP + 4)   // 1: params.window counts
+#define CONSTANT_SOFT_CAPPED (CONSTANT_OP + 5)  // 1: params.soft_cap counts
+#define CONSTANT_PACK (CONSTANT_OP + 6)       // heads of a group that stand in one list of queries
+#define CONSTANT_BIAS (CONSTANT_OP + 7)       // one of BIAS_...
+#define CONSTANT_BIAS_SPAN (CONSTANT_OP + 8)  // of BIAS_RELATIVE
 
-// Buffers: 0 q, 1 kv, 2 result, 3 control. All queries that read one row of keys (rows_per_kv rows of
-// q_len each) are numbered as one list, so that beams over one sentence share a tile. Offsets and
-// strides count elements.
+// What is added to a scaled and capped score; see AttentionBias in runtime/ops/attention.h.
+#define BIAS_NONE 0
+#define BIAS_RELATIVE 1
+#define BIAS_MASK 4  // plus 1 where rows differ, plus 2 where heads differ
+
+// query_offset: the last query stands at the last key that the count counts.
+#define QUERY_OFFSET_FROM_COUNT (-2147483647 - 1)
+
+// Buffers: 0 q, 1 kv, 2 result, 3 control. All queries that read one row of keys and one head of it are
+// numbered as one list: rows_per_kv rows of q_len positions of PACK heads each. So beams over one sentence,
+// and the heads of a group, share a tile. Offsets and strides count elements.
 SHADER_STRUCT(AttentionParams) {
-  uint queries;          // per row of keys: rows_per_kv * q_len
+  uint queries;          // of the list: rows_per_kv * q_len * PACK
   uint q_len;
   uint kv_len;
   uint group;            // query heads per key head
@@ -32,6 +45,10 @@ SHADER_STRUCT(AttentionParams) {
   int ancestry;
   int head_mask;
   float scale;
+  int query_offset;      // position among the keys of the first query of a row
+  uint window;
+  float soft_cap;
+  int bias;              // offset into control
 }
 SHADER_STRUCT_END
 

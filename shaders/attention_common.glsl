@@ -5,6 +5,7 @@
 
 #define BUFFER_COUNT 4
 #include "buffers.glsl"
+#include "tanh.glsl"
 
 PARAMS(AttentionParams)
 BUFFER(3, readonly, control, uint)
@@ -13,6 +14,14 @@ layout(constant_id = CONSTANT_HEAD_SIZE) const uint HEAD_SIZE = 64;
 layout(constant_id = CONSTANT_VALUE_SIZE) const uint VALUE_SIZE = 64;
 layout(constant_id = CONSTANT_CAUSAL) const uint CAUSAL = 0;
 layout(constant_id = CONSTANT_ANCESTRY) const uint ANCESTRY = 0;
+layout(constant_id = CONSTANT_WINDOWED) const uint WINDOWED = 0;
+layout(constant_id = CONSTANT_SOFT_CAPPED) const uint SOFT_CAPPED = 0;
+layout(constant_id = CONSTANT_PACK) const uint PACK = 1;
+layout(constant_id = CONSTANT_BIAS) const uint BIAS = BIAS_NONE;
+layout(constant_id = CONSTANT_BIAS_SPAN) const uint BIAS_SPAN = 0;
+
+// Queries of a tile may see different keys, so that one's key may be another's masked NaN.
+const bool UNEQUAL = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK;
 
 // Storage f16 is read as 32-bit words, which needs no 16-bit feature of the device.
 float half_of(uint word, uint index) {
@@ -93,22 +102,68 @@ void store_result(uint element, float value) { AT(result, element) = value; }
 #endif
 
 // A score that loses against every real one; what it stands for is left out by its mask, not by its size.
+// A bias that makes a score as small is a mask.
 const float kMasked = -1e30;
 
-uint query_heads() { return gl_NumWorkGroups.y; }
+uint query_heads() { return gl_NumWorkGroups.y * PACK; }
 
-/// Keys that the queries of a row of keys may see.
-uint key_count(uint kv_row) {
-  if (params.key_counts < 0) return params.kv_len;
-  uint at = uint(params.key_counts) + (params.first_kv_row + kv_row) * params.key_count_stride;
-  return min(AT(control, at) + params.key_count_extra, params.kv_len);
+// Query n of the list of a row of keys: its row of q and of the result, its head, where it stands in them.
+uint query_row(uint kv_row, uint n) { return kv_row * (params.queries / PACK) + n / PACK; }
+uint query_head(uint n) { return gl_WorkGroupID.y * PACK + n % PACK; }
+uint key_head() { return gl_WorkGroupID.y * PACK / params.group; }
+uint q_element(uint kv_row, uint n) {
+  return query_row(kv_row, n) * params.q_columns + params.q_first + query_head(n) * HEAD_SIZE;
+}
+uint result_element(uint kv_row, uint n) {
+  return (query_row(kv_row, n) * query_heads() + query_head(n)) * VALUE_SIZE;
 }
 
-/// Keys that one query of the list may see: [0, result).
-uint visible_keys(uint query, uint keys) {
-  if (CAUSAL == 0u) return keys;
-  int last = int(query % params.q_len) + int(keys) - int(params.q_len);
-  return uint(clamp(last + 1, 0, int(keys)));
+/// Keys of a row as control counts them; there may be fewer.
+int key_count(uint kv_row) {
+  if (params.key_counts < 0) return int(params.kv_len);
+  uint at = uint(params.key_counts) + (params.first_kv_row + kv_row) * params.key_count_stride;
+  return int(min(AT(control, at) + params.key_count_extra, 0x3fffffffu));
+}
+
+/// Where query n of the list stands among the keys.
+int position_of(uint n, int count) {
+  int first = params.query_offset == QUERY_OFFSET_FROM_COUNT ? count - int(params.q_len) : params.query_offset;
+  return first + int(n / PACK % params.q_len);
+}
+
+/// Keys [x, y) that query n of the list may see.
+uvec2 visible_keys(uint n, int count) {
+  int first = 0, end = min(count, int(params.kv_len));
+  if (CAUSAL != 0u || WINDOWED != 0u) {
+    int position = position_of(n, count);
+    if (WINDOWED != 0u) {
+      first = max(position - int(params.window) + 1, 0);
+      end = min(end, position + int(params.window));
+    }
+    if (CAUSAL != 0u) end = min(end, position + 1);
+  }
+  end = max(end, 0);
+  return uvec2(min(first, end), end);
+}
+
+bool within(uint key, uvec2 range) { return key < range.y && (WINDOWED == 0u || key >= range.x); }
+
+/// What a product of query and key becomes before the softmax. `n` and `position` count where there is a bias.
+float score_of(float product, uint kv_row, uint n, int position, uint key) {
+  float score = product * params.scale;
+  if (SOFT_CAPPED != 0u) score = params.soft_cap * safe_tanh(score / params.soft_cap);
+  if (BIAS == BIAS_NONE) return score;
+  uint at = uint(params.bias) + key;
+  if (BIAS == BIAS_RELATIVE) {
+    int distance = clamp(int(key) - position, -int(BIAS_SPAN), int(BIAS_SPAN));
+    at += query_head(n) * (2u * BIAS_SPAN + 1u) + BIAS_SPAN + uint(distance) - key;
+  } else {
+    uint query = query_row(params.first_kv_row + kv_row, n), line = 0;
+    if ((BIAS & 1u) != 0u) line = query / params.q_len;
+    if ((BIAS & 2u) != 0u) line = line * query_heads() + query_head(n);
+    at += (line * params.q_len + query % params.q_len) * params.kv_len;
+  }
+  return score + uintBitsToFloat(AT(control, at));
 }
 
 /// Element where key (or value) row `key` of a cache row begins, before the column.

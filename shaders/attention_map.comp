@@ -18,10 +18,11 @@ void main() {
   const uint head = gl_WorkGroupID.y;
   const uint kv_row = gl_WorkGroupID.z;
   const uint lane = gl_LocalInvocationIndex;
-  const uint keys = visible_keys(query, key_count(kv_row));
+  const int count = key_count(kv_row);
+  const uvec2 keys = visible_keys(query, count);
+  const int position = position_of(query, count);
   const uint k_column = params.k_first + head / params.group * HEAD_SIZE;
-  const uint q_base =
-      (kv_row * params.queries + query) * params.q_columns + params.q_first + head * HEAD_SIZE;
+  const uint q_base = q_element(kv_row, query);
   const uint row = kv_row * (params.queries / params.q_len) + query / params.q_len;
   const uint result_base =
       ((row * query_heads() + head) * params.q_len + query % params.q_len) * params.kv_len;
@@ -30,7 +31,7 @@ void main() {
   float total = 0;
   // Every invocation takes part in every step, and there is always a first step: lavapipe of Mesa 26.1 crashes
   // in a subgroup none of whose lanes enters a loop that holds another loop with loads from descriptors.
-  uint first_key = 0;
+  uint first_key = keys.x / LOCAL_SIZE * LOCAL_SIZE;
   do {
     uint key = first_key + lane;
     uint base = key_base(kv_row, min(key, params.kv_len - 1u)) + k_column;
@@ -41,15 +42,15 @@ void main() {
 #else
     [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
 #endif
-    if (key < keys) {
-      score *= params.scale;
+    if (within(key, keys)) {
+      score = max(score_of(score, kv_row, query, position, key), kMasked);
       AT(result, result_base + key) = score;
       float next = max(maximum, score);
-      total = total * exp(maximum - next) + exp(score - next);
+      total = total * exp(maximum - next) + (score > kMasked ? exp(score - next) : 0.0);
       maximum = next;
     }
     first_key += LOCAL_SIZE;
-  } while (first_key < keys);
+  } while (first_key < keys.y);
 
   maxima[lane] = maximum;
   totals[lane] = total;
@@ -68,7 +69,9 @@ void main() {
 
   for (uint key = lane; key < params.kv_len; key += LOCAL_SIZE) {
     float probability = 0;
-    if (key < keys) probability = exp(AT(result, result_base + key) - maximum) / total;
+    if (within(key, keys) && AT(result, result_base + key) > kMasked) {
+      probability = exp(AT(result, result_base + key) - maximum) / total;
+    }
     AT(result, result_base + key) = probability;
   }
 }

@@ -26,27 +26,28 @@ const uint VALUE_STEPS = (VALUE + LANES - 1) / LANES;
 
 void main() {
   const uint query = gl_WorkGroupID.x;
-  const uint head = gl_WorkGroupID.y;
   const uint kv_row = gl_WorkGroupID.z;
-  const uint kv_head = head / params.group;
-  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
-  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
-  const uint seen = visible_keys(query, key_count(kv_row));
+  const uint k_column = params.k_first + key_head() * HEAD_SIZE;
+  const uint v_column = params.v_first + key_head() * VALUE_SIZE;
+  const int keys = key_count(kv_row);
+  const uvec2 range = visible_keys(query, keys);
+  const uint seen = range.y;
+  const int position = position_of(query, keys);
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   const uint lane = thread % LANES, group = thread / LANES;
-  const uint row = kv_row * params.queries + query;
+  const uint q_base = q_element(kv_row, query);
 
   vec4 part_of_query[HEAD_STEPS];
   [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
     uint quad = c * LANES + lane;
-    part_of_query[c] = quad < HEAD ? q_at(row * params.q_columns + params.q_first + head * HEAD_SIZE + quad * 4) : vec4(0);
+    part_of_query[c] = quad < HEAD ? q_at(q_base + quad * 4) : vec4(0);
   }
   vec4 sums[VALUE_STEPS];
   [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[c] = vec4(0);
   float maximum = kMasked;
   float total = 0;  // of this invocation's keys
 
-  uint first_key = 0;
+  uint first_key = range.x;
   do {
     barrier();
     bases[thread] = key_base(kv_row, min(first_key + thread, params.kv_len - 1));
@@ -59,15 +60,16 @@ void main() {
         if (first_key + at < seen && quad < HEAD) score += dot(part_of_query[c], kv_at(bases[at] + k_column + quad * 4));
       }
       for (uint step = 1; step < LANES; step *= 2) score += subgroupShuffleXor(score, step);
-      if (lane == 0) weights[at] = score * params.scale;
+      if (lane == 0) weights[at] = score;
     }
     barrier();
 
     bool visible = first_key + thread < seen;
-    float score = visible ? weights[thread] : kMasked;
+    float score = kMasked;
+    if (visible) score = max(score_of(weights[thread], kv_row, query, position, first_key + thread), kMasked);
     float next = max(maximum, workgroup_max(score));
     float correction = exp(maximum - next);
-    float weight = visible ? exp(score - next) : 0.0;
+    float weight = score > kMasked ? exp(score - next) : 0.0;
     maximum = next;
     total = total * correction + weight;
     weights[thread] = weight;
@@ -78,14 +80,16 @@ void main() {
       uint at = k * GROUPS + group;
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < seen && quad < VALUE) sums[c] += weights[at] * kv_at(bases[at] + v_column + quad * 4);
+        if (first_key + at < seen && quad < VALUE && (BIAS < BIAS_MASK || weights[at] != 0)) {
+          sums[c] += weights[at] * kv_at(bases[at] + v_column + quad * 4);
+        }
       }
     }
     first_key += LOCAL_SIZE;
   } while (first_key < seen);
 
   const float all = workgroup_add(total);
-  const float inverse = all > 0 ? head_factor(head) / all : 0.0;
+  const float inverse = all > 0 ? head_factor(query_head(query)) / all : 0.0;
   [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
     barrier();
     partial[thread] = sums[c];
@@ -94,7 +98,7 @@ void main() {
     if (group == 0 && quad < VALUE) {
       vec4 sum = vec4(0);
       for (uint g = 0; g < GROUPS; ++g) sum += partial[g * LANES + lane];
-      store_result((row * query_heads() + head) * VALUE_SIZE + quad * 4, sum * inverse);
+      store_result(result_element(kv_row, query) + quad * 4, sum * inverse);
     }
   }
 }

@@ -24,18 +24,16 @@ const uint kMaxSteps = 7;
 void main() {
   const uint lane = gl_SubgroupInvocationID;
   const uint first_query = gl_WorkGroupID.x * TILE_Q;
-  const uint head = gl_WorkGroupID.y;
   const uint kv_row = gl_WorkGroupID.z;
-  const uint kv_head = head / params.group;
-  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
-  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
-  const uint keys = key_count(kv_row);
+  const uint k_column = params.k_first + key_head() * HEAD_SIZE;
+  const uint v_column = params.v_first + key_head() * VALUE_SIZE;
+  const int keys = key_count(kv_row);
 
   // Lane l fetches a piece of query l for all; the last tile repeats the last query.
   uint q_base[Q_LANES];
   [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
     uint query = min(first_query + min(i * SUBGROUP_SIZE + lane, TILE_Q - 1), params.queries - 1);
-    q_base[i] = (kv_row * params.queries + query) * params.q_columns + params.q_first + head * HEAD_SIZE;
+    q_base[i] = q_element(kv_row, query);
   }
   // Columns past the end repeat the last ones and are not stored.
   uint column[COLUMNS];
@@ -43,11 +41,15 @@ void main() {
     column[c] = min(c * SUBGROUP_SIZE + lane, VALUE_SIZE / 4 - 1) * 4;
   }
 
-  uint visible[TILE_Q];
-  uint seen = 0;
+  uvec2 visible[TILE_Q];
+  int position[TILE_Q];
+  uint start = params.kv_len, seen = 0;
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-    visible[i] = visible_keys(min(first_query + i, params.queries - 1), keys);
-    seen = max(seen, visible[i]);
+    uint query = min(first_query + i, params.queries - 1);
+    visible[i] = visible_keys(query, keys);
+    position[i] = position_of(query, keys);
+    start = min(start, visible[i].x);
+    seen = max(seen, visible[i].y);
   }
 
   // Keys past the last that a query of the tile sees repeat that one, with a weight of zero.
@@ -64,7 +66,7 @@ void main() {
 
   // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they end at
   // the top. So there is always a first block, whose keys are all masked when there are none.
-  uint first_key = 0;
+  uint first_key = start;
   do {
     uint row[LANE_KEYS];  // where this lane's keys begin
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
@@ -103,8 +105,12 @@ void main() {
       bool allowed[LANE_KEYS];
       float block_maximum = kMasked;
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-        allowed[j] = first_key + j * SUBGROUP_SIZE + lane < visible[i];
-        float scaled = allowed[j] ? score[i * LANE_KEYS + j] * params.scale : kMasked;
+        uint key = first_key + j * SUBGROUP_SIZE + lane;
+        uint query = min(first_query + i, params.queries - 1);
+        float scaled = score_of(score[i * LANE_KEYS + j], kv_row, query, position[i], min(key, last_key));
+        allowed[j] = within(key, visible[i]);
+        if (BIAS >= BIAS_MASK) allowed[j] = allowed[j] && scaled > kMasked;
+        scaled = allowed[j] ? scaled : kMasked;
         score[i * LANE_KEYS + j] = scaled;
         block_maximum = max(block_maximum, scaled);
       }
@@ -140,7 +146,7 @@ void main() {
           float weight = subgroupShuffle(score[i * LANE_KEYS + j], t);
           [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
             // A key that only later queries see may hold NaN; a weight of zero hides it.
-            if (CAUSAL != 0) {
+            if (UNEQUAL) {
               sums[i * COLUMNS + c] += weight != 0 ? weight * value[c] : vec4(0);
             } else {
               sums[i * COLUMNS + c] += weight * value[c];
@@ -152,20 +158,19 @@ void main() {
     first_key += BLOCK;
   } while (first_key < seen);
 
-  const float factor = head_factor(head);
+  const float factor = head_factor(query_head(first_query));
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     float all = total[i];
     [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
       if (1u << step < SUBGROUP_SIZE) all += subgroupShuffleXor(all, 1u << step);
     }
     uint query = first_query + i;
-    float inverse = factor / all;
-    uint line = kv_row * params.queries + query;
+    float inverse = (PACK == 1 ? factor : head_factor(query_head(query))) / all;
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
       if (query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
         // Without a visible key the sums are those of key 0 by zero, which may be NaN.
         vec4 value = all > 0 ? sums[i * COLUMNS + c] * inverse : vec4(0);
-        store_result((line * query_heads() + head) * VALUE_SIZE + column[c], value);
+        store_result(result_element(kv_row, query) + column[c], value);
       }
     }
   }

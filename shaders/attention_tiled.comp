@@ -43,37 +43,41 @@ void load_tile(uint kv_row, uint first_key, uint seen, uint column, uint first_q
 
 void main() {
   const uint first_query = gl_WorkGroupID.x * TILE_Q;
-  const uint head = gl_WorkGroupID.y;
   const uint kv_row = gl_WorkGroupID.z;
-  const uint kv_head = head / params.group;
-  const uint k_column = params.k_first + kv_head * HEAD_SIZE;
-  const uint v_column = params.v_first + kv_head * VALUE_SIZE;
-  const uint keys = key_count(kv_row);
+  const uint k_column = params.k_first + key_head() * HEAD_SIZE;
+  const uint v_column = params.v_first + key_head() * VALUE_SIZE;
+  const int keys = key_count(kv_row);
   const uint thread = gl_LocalInvocationIndex;
   // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one query's keys.
   const uint lane = thread % kPiece, query0 = thread / kPiece * QUERIES;
   const uint row = thread / PARTS, part = thread % PARTS;
-  const uint row_visible = visible_keys(min(first_query + row, params.queries - 1), keys);
+  const uvec2 row_visible = visible_keys(min(first_query + row, params.queries - 1), keys);
 
   // The last tile repeats the last query.
   for (uint i = thread; i < TILE_Q * HEAD; i += LOCAL_SIZE) {
     uint query = min(first_query + i / HEAD, params.queries - 1);
     query_tile[i / HEAD * kQueryLine + i % HEAD] =
-        q_at((kv_row * params.queries + query) * params.q_columns + params.q_first + head * HEAD_SIZE + i % HEAD * 4);
+        q_at(q_element(kv_row, query) + i % HEAD * 4);
   }
-  uint seen = keys;
-  if (CAUSAL != 0) {
-    // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
-    seen = 0;
-    for (uint i = 0; i < TILE_Q; ++i) seen = max(seen, visible_keys(min(first_query + i, params.queries - 1), keys));
+  // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
+  uvec2 range = visible_keys(first_query, keys);
+  if (CAUSAL != 0 || WINDOWED != 0) {
+    for (uint i = 1; i < TILE_Q; ++i) {
+      uvec2 visible = visible_keys(min(first_query + i, params.queries - 1), keys);
+      range = uvec2(min(range.x, visible.x), max(range.y, visible.y));
+    }
   }
+  const uint seen = range.y;
+  // Of the queries whose scores this invocation computes.
+  int position[QUERIES];
+  [[unroll]] for (uint i = 0; i < QUERIES; ++i) position[i] = position_of(min(first_query + query0 + i, params.queries - 1), keys);
 
   vec4 sums[QUERIES * PIECES];
   [[unroll]] for (uint i = 0; i < QUERIES * PIECES; ++i) sums[i] = vec4(0);
   float maximum = kMasked;
   float total = 0;  // of this invocation's share
 
-  uint first_key = 0;
+  uint first_key = range.x;
   do {
     // Scores of keys `lane` and `lane + 16` for every query of the invocation.
     float score[QUERIES * 2];
@@ -93,15 +97,19 @@ void main() {
       }
     }
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
-      scores[(query0 + i) * kScoreLine + lane] = score[2 * i] * params.scale;
-      scores[(query0 + i) * kScoreLine + lane + kPiece] = score[2 * i + 1] * params.scale;
+      uint n = min(first_query + query0 + i, params.queries - 1), key = first_key + lane;
+      uint at = (query0 + i) * kScoreLine + lane;
+      // A bias is read for keys that are there.
+      uint last = params.kv_len - 1;
+      scores[at] = score_of(score[2 * i], kv_row, n, position[i], min(key, last));
+      scores[at + kPiece] = score_of(score[2 * i + 1], kv_row, n, position[i], min(key + kPiece, last));
     }
     barrier();
 
     // All that share a row look at all of it: cheaper than to pass maxima around.
     float next = maximum;
     for (uint j = 0; j < kKeys; ++j) {
-      if (first_key + j < row_visible) next = max(next, scores[row * kScoreLine + j]);
+      if (within(first_key + j, row_visible)) next = max(next, scores[row * kScoreLine + j]);
     }
     barrier();
     float correction = exp(maximum - next);
@@ -109,7 +117,8 @@ void main() {
     total *= correction;
     for (uint j = part; j < kKeys; j += PARTS) {
       uint at = row * kScoreLine + j;
-      float weight = first_key + j < row_visible ? exp(scores[at] - next) : 0.0;
+      bool visible = within(first_key + j, row_visible) && scores[at] > kMasked;
+      float weight = visible ? exp(scores[at] - next) : 0.0;
       scores[at] = weight;
       total += weight;
     }
@@ -125,7 +134,7 @@ void main() {
         [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
           float weight = scores[(query0 + i) * kScoreLine + j];
           // A key that only other queries see may hold NaN; a weight of zero hides it.
-          if (CAUSAL != 0) {
+          if (UNEQUAL) {
             sums[i * PIECES + piece] += weight != 0 ? weight * value : vec4(0);
           } else {
             sums[i * PIECES + piece] += weight * value;
@@ -139,17 +148,15 @@ void main() {
   barrier();
   scores[row * kScoreLine + part] = total;
   barrier();
-  const float factor = head_factor(head);
   [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
     float all = 0;
     for (uint p = 0; p < PARTS; ++p) all += scores[(query0 + i) * kScoreLine + p];
-    float inverse = all > 0 ? factor / all : 0.0;
     uint query = first_query + query0 + i;
-    uint result_row = kv_row * params.queries + query;
+    float inverse = all > 0 ? head_factor(query_head(query)) / all : 0.0;
     [[unroll]] for (uint piece = 0; piece < PIECES; ++piece) {
       uint quad = piece * kPiece + lane;
       if (query < params.queries && quad < VALUE) {
-        store_result((result_row * query_heads() + head) * VALUE_SIZE + quad * 4, sums[i * PIECES + piece] * inverse);
+        store_result(result_element(kv_row, query) + quad * 4, sums[i * PIECES + piece] * inverse);
       }
     }
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -28,9 +29,27 @@ struct Variant {
   double deviation = 1;  // of q
   uint32_t spare = 0;    // columns between and after the parts, so that strides and offsets are odd
   float scale = 0;       // 0: head_size^-0.5
+  std::optional<int32_t> query_offset;
+  uint32_t window = 0;
+  float soft_cap = 0;
+  AttentionBias bias = AttentionBias::kNone;
+  uint32_t bias_span = 0;
 };
 
-/// The control tensor: some words that mean nothing, key counts, head mask, ancestry.
+/// Floats of the bias of a problem.
+size_t bias_words(const Variant& v) {
+  switch (v.bias) {
+    case AttentionBias::kNone: return 0;
+    case AttentionBias::kRelative: return v.heads * (2 * v.bias_span + 1);
+    case AttentionBias::kMask: return v.q_len * v.kv_len;
+    case AttentionBias::kMaskPerRow: return v.rows * v.q_len * v.kv_len;
+    case AttentionBias::kMaskPerHead: return v.heads * v.q_len * v.kv_len;
+    case AttentionBias::kMaskPerRowAndHead: return v.rows * v.heads * v.q_len * v.kv_len;
+  }
+  return 0;
+}
+
+/// The control tensor: some words that mean nothing, key counts, head mask, bias, ancestry.
 CaseInput control_of(const Variant& v, AttentionControl& control) {
   std::vector<uint32_t> words(3, 0xdeadbeef);
   if (!v.key_counts.empty()) {
@@ -45,15 +64,25 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
       words.push_back(bits_of(head == 0 ? 0.0f : 0.5f * static_cast<float>(head)));
     }
   }
+  const size_t bias = words.size(), bias_end = bias + bias_words(v);
+  if (v.bias != AttentionBias::kNone) control.bias = static_cast<int32_t>(bias);
+  words.resize(bias_end);
   const size_t ancestors = words.size();
   if (v.ancestry) {
     control.ancestry = static_cast<int32_t>(ancestors);
     words.resize(ancestors + v.rows * v.kv_len);
   }
   CaseInput input = words_input(words);
-  if (!v.ancestry) return input;
+  if (!v.ancestry && v.bias == AttentionBias::kNone) return input;
   input.fill = [=, fixed = input.fill, rows = v.rows](std::vector<double>& values, std::mt19937& random) {
     fixed(values, random);
+    // A mask hides every third key, and all keys of the first query.
+    const bool mask = bias_end - bias > 0 && v.bias != AttentionBias::kRelative;
+    std::normal_distribution<float> normal;
+    for (size_t i = bias; i < bias_end; ++i) {
+      const bool hidden = mask && (i % 3 == 0 || (i - bias < v.kv_len && bias_end - bias > v.kv_len));
+      values[i] = bits_of(hidden ? -std::numeric_limits<float>::infinity() : normal(random));
+    }
     for (size_t i = ancestors; i < values.size(); ++i) values[i] = static_cast<double>(random() % rows);
   };
   return input;
@@ -63,7 +92,9 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
 void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
   for (uint64_t row = 0; row < v.rows / v.rows_per_kv; ++row) {
     const uint64_t count = v.key_counts[v.key_counts.size() > 1 ? row : 0] + v.key_count_extra;
-    for (uint64_t key = count; key < v.kv_len; ++key) {
+    const bool slides = v.window >= 16 && v.causal && v.q_len == 1 && count > v.window;
+    for (uint64_t key = 0; key < v.kv_len; ++key) {
+      if (key < count && !(slides && key < count - v.window)) continue;
       for (uint64_t column = 0; column < columns; ++column) {
         kv[(row * v.kv_len + key) * columns + column] =
             (key + column) % 3 == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
@@ -89,9 +120,14 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   options.scale = v.scale != 0 ? v.scale : static_cast<float>(1 / std::sqrt(v.head_size));
   options.causal = v.causal;
   options.rows_per_kv = v.rows_per_kv;
+  options.query_offset = v.query_offset;
+  options.window = v.window;
+  options.soft_cap = v.soft_cap;
+  options.bias = v.bias;
+  options.bias_span = v.bias_span;
   AttentionControl control;
   const CaseInput words = control_of(v, control);
-  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry;
+  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0;
 
   AttentionColumns columns;
   columns.q = v.spare;
@@ -136,7 +172,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     return std::vector<Tensor>{attention(builder, q, k, value, bound)};
   };
   // Of scores far apart one weight is 1 and the others 0; of one key the weight is 1.
-  c.degenerate = v.deviation > 10 || (map && v.kv_len == 1);
+  // A map of small windows is nearly all zeros.
+  c.degenerate = v.deviation > 10 || (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     AttentionOptions bound = options;
     if (controlled) bound.control = control;
@@ -317,6 +354,131 @@ std::vector<Variant> variants() {
          .head_mask = true,
          .poison = true});
   }
+  // Grouped heads in decoding and in chunks: the heads of a group share a tile, and tiles are cut inside groups.
+  for (uint32_t group : {2, 3, 4, 8}) {
+    for (uint64_t q_len : {1, 11}) {
+      add({.rows = 2,
+           .q_len = q_len,
+           .kv_len = 45,
+           .heads = 2 * group,
+           .kv_heads = 2,
+           .head_size = 64,
+           .suffix = "chunk",
+           .causal = true,
+           .key_counts = {3, 21},  // tokens before this chunk
+           .key_count_extra = static_cast<uint32_t>(q_len),
+           .head_mask = group == 3,
+           .poison = true});
+    }
+  }
+  // A chunk padded on the right may count keys past the end; a fixed position; queries before the first key.
+  for (uint32_t window : {0u, 4u}) {
+    add({.rows = 2,
+         .q_len = 16,
+         .kv_len = 30,
+         .heads = 4,
+         .kv_heads = 2,
+         .head_size = 32,
+         .suffix = fmt::format("chunk_past_end_w{}", window),
+         .causal = true,
+         .key_counts = {19, 0},
+         .key_count_extra = 16,
+         .window = window});
+    for (int32_t offset : {-5, 0, 14}) {
+      add({.rows = 2,
+           .q_len = 17,
+           .kv_len = 29,
+           .heads = 2,
+           .head_size = 24,
+           .suffix = fmt::format("offset_{}_w{}", name_part(offset), window),
+           .causal = true,
+           .key_counts = {8, 29},
+           .query_offset = offset,
+           .window = window});
+    }
+  }
+  // Windows: one key, smaller and larger than tiles; to both sides; in decoding; keys outside hold NaN.
+  for (uint32_t window : {1, 5, 16, 33, 1000}) {
+    add({.rows = 2,
+         .q_len = 40,
+         .kv_len = 40,
+         .heads = 2,
+         .head_size = 32,
+         .suffix = fmt::format("window_{}", window),
+         .causal = true,
+         .window = window});
+    add({.rows = 2,
+         .q_len = 40,
+         .kv_len = 71,
+         .heads = 2,
+         .head_size = 40,
+         .suffix = fmt::format("around_{}", window),
+         .query_offset = 13,
+         .window = window});
+    add({.rows = 2,
+         .q_len = 1,
+         .kv_len = 70,
+         .heads = 4,
+         .kv_heads = 2,
+         .head_size = 32,
+         .suffix = fmt::format("window_{}", window),
+         .causal = true,
+         .key_counts = {7, 64},
+         .key_count_extra = 1,
+         .poison = true,
+         .window = window});
+  }
+  // Caps far above the scores and far below them.
+  for (float cap : {0.5f, 3.0f, 50.0f}) {
+    add({.rows = 1,
+         .q_len = 18,
+         .kv_len = 37,
+         .heads = 2,
+         .head_size = 32,
+         .suffix = fmt::format("cap_{}", name_part(cap)),
+         .causal = true,
+         .deviation = 4,
+         .soft_cap = cap});
+  }
+  // Biases by distance and by place, alone and with everything else.
+  for (uint32_t span : {1, 8, 100}) {
+    add({.rows = 2,
+         .q_len = 20,
+         .kv_len = 33,
+         .heads = 3,
+         .head_size = 24,
+         .suffix = fmt::format("relative_{}", span),
+         .query_offset = 4,
+         .bias = AttentionBias::kRelative,
+         .bias_span = span});
+    add({.rows = 2,
+         .q_len = 3,
+         .kv_len = 33,
+         .heads = 4,
+         .kv_heads = 2,
+         .head_size = 16,
+         .suffix = fmt::format("relative_{}_capped", span),
+         .causal = true,
+         .key_counts = {8, 29},
+         .window = 11,
+         .soft_cap = 2,
+         .bias = AttentionBias::kRelative,
+         .bias_span = span});
+  }
+  for (AttentionBias bias : {AttentionBias::kMask, AttentionBias::kMaskPerRow, AttentionBias::kMaskPerHead,
+                             AttentionBias::kMaskPerRowAndHead}) {
+    for (uint64_t q_len : {1, 9}) {
+      add({.rows = 4,
+           .q_len = q_len,
+           .kv_len = 21,
+           .heads = 4,
+           .kv_heads = 2,
+           .head_size = 32,
+           .suffix = fmt::format("mask_{}", static_cast<uint32_t>(bias)),
+           .rows_per_kv = 2,
+           .bias = bias});
+    }
+  }
   add({.rows = 5,
        .q_len = 11,
        .kv_len = 13,
@@ -355,16 +517,20 @@ std::vector<Variant> variants() {
 }
 
 Variant parse_shape(std::span<const uint64_t> shape) {
-  if (shape.size() != 5 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0 || shape[3] == 0 ||
-      shape[4] == 0) {
-    throw ShapeError("attention", "a shape is five positive numbers",
-                     "give rows,q_len,kv_len,heads,head_size such as 1,512,512,12,64");
+  if (shape.size() < 5 || shape.size() > 7 || std::count(shape.begin(), shape.end(), 0) != 0) {
+    throw ShapeError("attention", "a shape is five to seven positive numbers",
+                     "give rows,q_len,kv_len,heads,head_size such as 1,512,512,12,64, then the heads of the keys, "
+                     "then a window before each query");
   }
-  return {.rows = shape[0],
-          .q_len = shape[1],
-          .kv_len = shape[2],
-          .heads = static_cast<uint32_t>(shape[3]),
-          .head_size = static_cast<uint32_t>(shape[4])};
+  Variant v{.rows = shape[0],
+            .q_len = shape[1],
+            .kv_len = shape[2],
+            .heads = static_cast<uint32_t>(shape[3]),
+            .head_size = static_cast<uint32_t>(shape[4])};
+  if (shape.size() > 5) v.kv_heads = static_cast<uint32_t>(shape[5]);
+  if (shape.size() > 6) v.window = static_cast<uint32_t>(shape[6]);
+  v.causal = v.window != 0;
+  return v;
 }
 
 class AttentionCases : public OpCases {
@@ -372,10 +538,11 @@ class AttentionCases : public OpCases {
   explicit AttentionCases(bool map) : map_(map) {}
 
   Op op() const override { return map_ ? Op::kAttentionMap : Op::kAttention; }
-  std::string shape_format() const override { return "rows,q_len,kv_len,heads,head_size"; }
+  std::string shape_format() const override { return "rows,q_len,kv_len,heads,head_size[,kv_heads[,window]]"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 512, 512, 12, 64}, {1, 64, 64, 12, 64}, {1, 1, 1024, 12, 64},
-            {20, 40, 40, 4, 32},   {80, 1, 40, 4, 32},  {1, 1, 20, 4, 32}};
+            {20, 40, 40, 4, 32},   {80, 1, 40, 4, 32},  {1, 1, 20, 4, 32},
+            {1, 1, 1024, 32, 64, 8}, {1, 1024, 1024, 4, 64, 4, 128}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     return build_case(parse_shape(shape), types, map_);

@@ -13,10 +13,14 @@ namespace mulciber {
 namespace {
 
 constexpr uint32_t kMaxHeadSize = 256;
+constexpr uint32_t kMaxWindow = 1u << 29;  // positions and windows add up below 2^31
 
 uint64_t divide_up(uint64_t a, uint64_t b) {
   return (a + b - 1) / b;
 }
+
+static_assert(static_cast<uint32_t>(AttentionBias::kRelative) == BIAS_RELATIVE &&
+              static_cast<uint32_t>(AttentionBias::kMask) == BIAS_MASK);
 
 /// Sizes of a checked problem.
 struct Sizes {
@@ -46,6 +50,15 @@ bool same_storage(const Tensor& a, const Tensor& b) {
          a.shape == b.shape && a.view.buffer == b.view.buffer && a.view.offset == b.view.offset;
 }
 
+/// Floats of the bias.
+uint64_t bias_words(const AttentionOptions& options, const Sizes& sizes) {
+  const uint32_t kind = static_cast<uint32_t>(options.bias);
+  if (kind == BIAS_NONE) return 0;
+  if (kind == BIAS_RELATIVE) return options.heads * (2 * uint64_t{options.bias_span} + 1);
+  const uint64_t lines = ((kind & 1) != 0 ? sizes.rows : 1) * ((kind & 2) != 0 ? options.heads : 1);
+  return lines * sizes.q_len * sizes.kv_len;
+}
+
 void check_control(const ProgramBuilder& builder, const AttentionControl& control,
                    const AttentionOptions& options, const Sizes& sizes) {
   if (control.tensor.type != DataType::kU32) refuse(builder, "control is not u32", "");
@@ -60,6 +73,7 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   check_range("key counts", control.key_counts, counts);
   check_range("ancestry", control.ancestry, sizes.rows * sizes.kv_len);
   check_range("the head mask", control.head_mask, options.heads);
+  check_range("the bias", control.bias, bias_words(options, sizes));
   if (control.ancestry >= 0 && options.rows_per_kv != 1) {
     refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
            "with ancestry every row has keys of its own");
@@ -92,6 +106,16 @@ Sizes check_problem(const ProgramBuilder& builder, const HeadColumns& q, const H
                        sizes.kv_rows, options.rows_per_kv),
            "the product must agree");
   }
+  if (options.query_offset.value_or(0) > static_cast<int32_t>(kMaxWindow) ||
+      options.query_offset.value_or(0) < -static_cast<int32_t>(kMaxWindow)) {
+    refuse(builder, fmt::format("queries stand at {}", *options.query_offset), "give a position below 2^29");
+  }
+  if (!(options.soft_cap >= 0)) {
+    refuse(builder, fmt::format("scores are capped at {}", options.soft_cap), "give a positive cap, or 0 for none");
+  }
+  if (options.bias != AttentionBias::kNone && (!options.control || options.control->bias < 0)) {
+    refuse(builder, "a bias is asked for and control holds none", "give control.bias");
+  }
   if (options.control) check_control(builder, *options.control, options, sizes);
   return sizes;
 }
@@ -110,8 +134,10 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   const uint32_t widest = std::max(options.head_size, options.value_size);
   if (widest <= 64) facts |= kHeadSizeAtMost64;
   if (widest <= 128) facts |= kHeadSizeAtMost128;
-  // Rows that share keys are served like more queries of one row.
-  const uint64_t queries = sizes.q_len * options.rows_per_kv;
+  // Rows that share keys, and the heads of a group, are served like more queries of one row.
+  const uint64_t positions = sizes.q_len * options.rows_per_kv;
+  const uint64_t queries = positions * (options.heads / options.kv_heads);
+  if (positions >= 8) facts |= kManyPositions;
   if (queries == 1) facts |= kOneQuery;
   if (queries >= 8) facts |= kManyQueries;
   if (queries >= 32) facts |= kQueriesAtLeast32;
@@ -120,9 +146,9 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
 }
 
 shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
-                                  const AttentionOptions& options, const Sizes& sizes) {
+                                  const AttentionOptions& options, const Sizes& sizes, uint32_t pack) {
   shader::AttentionParams params{};
-  params.queries = static_cast<uint32_t>(sizes.q_len * options.rows_per_kv);
+  params.queries = static_cast<uint32_t>(sizes.q_len * options.rows_per_kv * pack);
   params.q_len = static_cast<uint32_t>(sizes.q_len);
   params.kv_len = static_cast<uint32_t>(sizes.kv_len);
   params.group = options.heads / options.kv_heads;
@@ -137,18 +163,27 @@ shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, co
   params.ancestry = options.control ? options.control->ancestry : -1;
   params.head_mask = options.control ? options.control->head_mask : -1;
   params.scale = options.scale;
+  params.query_offset = options.query_offset.value_or(QUERY_OFFSET_FROM_COUNT);
+  params.window = std::min(options.window, kMaxWindow);
+  params.soft_cap = options.soft_cap;
+  params.bias = options.control ? options.control->bias : -1;
   return params;
 }
 
 std::vector<SpecializationConstant> constants_of(const AttentionOptions& options,
-                                                 const Sizes& sizes) {
+                                                 const Sizes& sizes, uint32_t pack) {
   // The one query of a decode step is the last of its keys: it sees them all.
-  const bool causal = options.causal && sizes.q_len > 1;
+  const bool causal = options.causal && (sizes.q_len > 1 || options.query_offset);
   const bool ancestry = options.control && options.control->ancestry >= 0;
   return {{CONSTANT_HEAD_SIZE, options.head_size},
           {CONSTANT_VALUE_SIZE, options.value_size},
           {CONSTANT_CAUSAL, causal ? 1u : 0u},
-          {CONSTANT_ANCESTRY, ancestry ? 1u : 0u}};
+          {CONSTANT_ANCESTRY, ancestry ? 1u : 0u},
+          {CONSTANT_WINDOWED, options.window != 0 ? 1u : 0u},
+          {CONSTANT_SOFT_CAPPED, options.soft_cap != 0 ? 1u : 0u},
+          {CONSTANT_PACK, pack},
+          {CONSTANT_BIAS, static_cast<uint32_t>(options.bias)},
+          {CONSTANT_BIAS_SPAN, options.bias_span}};
 }
 
 /// Rows of keys per node, such that the slices of every tensor fit a descriptor and begin aligned,
@@ -186,15 +221,41 @@ uint32_t queries_per_group(const Kernel& kernel) {
   return kernel.constant_count > 1 ? kernel.constant(1) : kBaselineQueries;
 }
 
+/// What masks that are known when a program is built leave of a row's keys: keys that some query sees, and
+/// pairs of query and key. What control counts at run time is not known, so all keys count.
+struct Kept {
+  uint64_t keys = 0, pairs = 0;
+};
+
+Kept kept_keys(const AttentionOptions& options, const Sizes& sizes) {
+  const int64_t kv_len = static_cast<int64_t>(sizes.kv_len), q_len = static_cast<int64_t>(sizes.q_len);
+  const int64_t offset = options.query_offset.value_or(static_cast<int32_t>(kv_len - q_len));
+  Kept kept;
+  int64_t reached = 0;  // keys before it are counted
+  for (int64_t i = 0; i < q_len; ++i) {
+    int64_t first = 0, end = kv_len;
+    if (options.window != 0) {
+      first = std::max<int64_t>(offset + i - options.window + 1, 0);
+      end = std::min<int64_t>(end, offset + i + options.window);
+    }
+    if (options.causal) end = std::min<int64_t>(end, offset + i + 1);
+    if (end <= first) continue;
+    kept.pairs += end - first;
+    kept.keys += std::max<int64_t>(end - std::max(first, reached), 0);
+    reached = std::max(reached, end);
+  }
+  return kept;
+}
+
 struct NodeTensors {
   const Tensor &q, &kv, &result;
 };
 
 /// One node, or several over rows of keys where a tensor does not fit a descriptor.
-/// tiles: workgroups over the queries of a row of keys. row_work: of one row of keys.
+/// tiles: workgroups over the list of queries of a row of keys, `pack` heads each. row_work: of one row of keys.
 void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors& tensors,
                shader::AttentionParams params, const AttentionOptions& options, const Sizes& sizes,
-               uint64_t tiles, const Work& row_work) {
+               uint64_t tiles, uint32_t pack, const Work& row_work) {
   const uint64_t all = sizes.kv_rows;
   const bool ancestry = params.ancestry >= 0;
   // With ancestry a row may read any row of the cache, which therefore stays whole.
@@ -217,8 +278,8 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
                     {options.control ? options.control->tensor : q, Access::kRead}};
     params.first_kv_row = static_cast<uint32_t>(first);
     node.set_params(params);
-    node.constants = constants_of(options, sizes);
-    node.groups = {static_cast<uint32_t>(tiles), options.heads, static_cast<uint32_t>(rows)};
+    node.constants = constants_of(options, sizes, pack);
+    node.groups = {static_cast<uint32_t>(tiles), options.heads / pack, static_cast<uint32_t>(rows)};
     node.work.bytes = rows * row_work.bytes;
     node.work.flops = rows * row_work.flops;
     builder.add(std::move(node));
@@ -247,16 +308,18 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
 
   const uint64_t columns = uint64_t{options.heads} * options.value_size;
   const Tensor result = builder.activation({sizes.rows, sizes.q_len, columns}, q.tensor.type);
-  const shader::AttentionParams params = params_of(q, k, v, options, sizes);
-  const uint64_t queries = params.queries;
+  // Heads that share keys share a pass over them.
+  const uint32_t pack = options.heads / options.kv_heads;
+  const shader::AttentionParams params = params_of(q, k, v, options, sizes, pack);
+  const uint64_t positions = sizes.q_len * options.rows_per_kv;
   const uint64_t kv_columns = uint64_t{options.kv_heads} * (options.head_size + options.value_size);
+  const Kept kept = kept_keys(options, sizes);
   Work work;
-  work.bytes = queries * options.heads * (options.head_size + options.value_size) * size_of(q.tensor.type) +
-               sizes.kv_len * kv_columns * size_of(k.tensor.type);
-  work.flops = 2 * queries * options.heads * sizes.kv_len * (options.head_size + options.value_size);
-  if (options.causal && sizes.q_len == sizes.kv_len) work.flops /= 2;
+  work.bytes = positions * options.heads * (options.head_size + options.value_size) * size_of(q.tensor.type) +
+               kept.keys * kv_columns * size_of(k.tensor.type);
+  work.flops = 2 * kept.pairs * options.rows_per_kv * options.heads * (options.head_size + options.value_size);
   add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes,
-            divide_up(queries, queries_per_group(kernel)), work);
+            divide_up(params.queries, queries_per_group(kernel)), pack, work);
   return result;
 }
 
@@ -271,14 +334,14 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
 
   const Tensor result =
       builder.activation({sizes.rows, options.heads, sizes.q_len, sizes.kv_len}, DataType::kF32);
-  const shader::AttentionParams params = params_of(q, k, k, options, sizes);
+  const shader::AttentionParams params = params_of(q, k, k, options, sizes, 1);
   const uint64_t queries = params.queries;
   Work work;
   work.bytes = queries * options.heads * options.head_size * size_of(q.tensor.type) +
                sizes.kv_len * options.kv_heads * options.head_size * size_of(k.tensor.type) +
                queries * options.heads * sizes.kv_len * sizeof(float);
   work.flops = 2 * queries * options.heads * sizes.kv_len * options.head_size;
-  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, work);
+  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, 1, work);
   return result;
 }
 

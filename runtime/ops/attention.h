@@ -22,6 +22,20 @@ struct AttentionControl {
   uint32_t key_count_extra = 0;
   int32_t ancestry = -1;        // (q rows, key capacity): row of the cache that holds key t of a q row
   int32_t head_mask = -1;       // (heads) floats, multiplied onto each head's output
+  int32_t bias = -1;            // floats, as AttentionOptions::bias says
+};
+
+/// What is added to the scaled and capped scores; its floats stand in control.
+enum class AttentionBias : uint32_t {
+  kNone = 0,
+  /// (heads, 2 * bias_span + 1): by position of the key less position of the query, which is clamped to
+  /// +-bias_span. T5's buckets, written out, and ALiBi.
+  kRelative = 1,
+  /// (1 or rows, 1 or heads, q_len, kv_len); -infinity, or anything below -1e30, hides a key.
+  kMask = 4,
+  kMaskPerRow = 5,
+  kMaskPerHead = 6,
+  kMaskPerRowAndHead = 7,
 };
 
 struct AttentionOptions {
@@ -30,8 +44,17 @@ struct AttentionOptions {
   uint32_t head_size = 0;       // of queries and keys, up to 256
   uint32_t value_size = 0;      // of values, up to 256
   float scale = 1;              // onto q k^T; usually head_size^-0.5
-  /// Query i of q_len sees key j only when j <= i + (key count - q_len).
+  /// Position among the keys of the first query of a row, of any sign. None: the last query stands at the last
+  /// key that is counted, position = key count - q_len. The count may pass kv_len (a chunk padded on the right).
+  std::optional<int32_t> query_offset;
+  /// A query sees keys up to its position only.
   bool causal = false;
+  /// A query sees keys less than `window` away from its position; keys outside cost nothing. 0: all.
+  uint32_t window = 0;
+  /// Scores become soft_cap * tanh(score / soft_cap). 0: they stay. Source: Gemma 2, arXiv:2408.00118.
+  float soft_cap = 0;
+  AttentionBias bias = AttentionBias::kNone;
+  uint32_t bias_span = 0;  // of kRelative
   /// q rows per row of keys (beams that share one encoded sentence).
   uint32_t rows_per_kv = 1;
   std::optional<AttentionControl> control;  // none: every row sees all keys
