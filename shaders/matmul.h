@@ -1,4 +1,5 @@
-// Parameters of the matmul family: y = activation(x W^T + bias) [+ y].
+// Parameters of the matmul family: y = activation(x W^T + bias) [+ y], or gated: rows of W in twos,
+// y = activation(first) * second [+ y].
 #ifndef MULCIBER_SHADERS_MATMUL_H
 #define MULCIBER_SHADERS_MATMUL_H
 
@@ -11,7 +12,7 @@ SHADER_STRUCT(MatmulParams) {
   uint columns;       // N: rows of W in this dispatch
   uint depth;         // K
   uint row_stride;    // elements from one row of y to the next
-  uint first_column;  // column of y where the first of this dispatch goes
+  uint first_column;  // column of y where the first of this dispatch goes; gated, half as many follow
   uint first_bias;    // element of the bias that belongs to the first column
 }
 SHADER_STRUCT_END
@@ -19,6 +20,7 @@ SHADER_STRUCT_END
 #define MATMUL_ACTIVATION CONSTANT_OP        // a value of mulciber::Activation
 #define MATMUL_BIAS (CONSTANT_OP + 1)        // 1: add buffer 2
 #define MATMUL_ACCUMULATE (CONSTANT_OP + 2)  // 1: add what y holds
+#define MATMUL_GATED (CONSTANT_OP + 4)       // 1: columns 2 i and 2 i + 1 make one of y
 #define MATMUL_ROWS (CONSTANT_OP + 3)        // rows of y per workgroup, in kernels that leave it open
 
 #endif

@@ -110,10 +110,10 @@ void main() {
     [[unroll]] for (uint j = 0; j < parts_n; ++j) {
       coopMatStore(sums[i][j], finished, mine, MATRIX, gl_CooperativeMatrixLayoutRowMajor);
       subgroupBarrier();
-      for (uint at = gl_SubgroupInvocationID; at < MATRIX * MATRIX; at += SUBGROUP_SIZE) {
+      for (uint at = gl_SubgroupInvocationID * 2; at < MATRIX * MATRIX; at += SUBGROUP_SIZE * 2) {
         uint row = row0 + block_row + i * MATRIX + at / MATRIX;
         uint column = column0 + block_column + j * MATRIX + at % MATRIX;
-        if (row < params.rows && column < params.columns) store_result(row, column, finished[mine + at]);
+        store_pair(row, column, finished[mine + at], finished[mine + at + 1]);
       }
       subgroupBarrier();
     }

@@ -1,4 +1,4 @@
-// Lanes along N, ROWS x COLUMNS sums per lane in registers, no shared memory and no barrier: what
+// Lanes along N, ROWS x COLUMNS (an even number) sums per lane in registers, no shared memory and no barrier: what
 // software drivers want. Each lane reads its own rows of W; a value of x must reach all lanes as one
 // broadcast scalar, and how depends on the driver: as a load at a uniform address, or, with SHUFFLE, as a
 // load per lane followed by shuffles from constant lanes. K is a multiple of 8.
@@ -15,6 +15,12 @@
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane
 layout(constant_id = CONSTANT_ROW + 3) const uint WIDE = 0;     // 1: W in 16-byte loads, 0: in words
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
+
+// Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
+uint column_of(uint j, uint lane) {
+  uint first = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
+  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2 : first + j * LOCAL_SIZE + lane;
+}
 
 const uint STEP = 8;  // along K, per iteration: enough to hide the loop, small enough for registers
 
@@ -53,12 +59,12 @@ void load_w(uint at, out float values[STEP]) {
 
 void main() {
   uint lane = gl_LocalInvocationID.x;
-  uint row0 = gl_WorkGroupID.y * ROWS, column0 = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
+  uint row0 = gl_WorkGroupID.y * ROWS;
 
   // Beyond the edges the last row and column are computed again, and not stored.
   uint w_at[COLUMNS];
   [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-    w_at[j] = min(column0 + j * LOCAL_SIZE + lane, params.columns - 1) * params.depth;
+    w_at[j] = min(column_of(j, lane), params.columns - 1) * params.depth;
   }
   float sums[ROWS][COLUMNS];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
@@ -101,9 +107,15 @@ void main() {
   }
 
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-      uint row = row0 + i, column = column0 + j * LOCAL_SIZE + lane;
-      if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+    if (GATED != 0) {
+      [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+        store_pair(row0 + i, column_of(j, lane), sums[i][j], sums[i][j + 1]);
+      }
+    } else {
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        uint row = row0 + i, column = column_of(j, lane);
+        if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+      }
     }
   }
 }

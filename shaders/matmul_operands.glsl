@@ -14,6 +14,7 @@ PARAMS(MatmulParams)
 layout(constant_id = MATMUL_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
 layout(constant_id = MATMUL_BIAS) const uint HAS_BIAS = 0;
 layout(constant_id = MATMUL_ACCUMULATE) const uint ACCUMULATE = 0;
+layout(constant_id = MATMUL_GATED) const uint GATED = 0;
 
 BUFFER(2, readonly, bias, float)
 
@@ -92,13 +93,33 @@ void y_store(uint at, float value) {
 }
 #endif
 
-// Finishes one sum and writes it.
-void store_result(uint row, uint column, float sum) {
-  if (HAS_BIAS != 0) sum += AT(bias, params.first_bias + column);
-  float value = activate(sum, ACTIVATION_FUNCTION);
+// Sum `column` with its bias.
+float biased(uint column, float sum) {
+  return HAS_BIAS != 0 ? sum + AT(bias, params.first_bias + column) : sum;
+}
+
+void store_finished(uint row, uint column, float value) {
   uint at = row * params.row_stride + params.first_column + column;
   if (ACCUMULATE != 0) value += y_load(at);
   y_store(at, value);
+}
+
+// Finishes one sum and writes it. Not for gated products.
+void store_result(uint row, uint column, float sum) {
+  store_finished(row, column, activate(biased(column, sum), ACTIVATION_FUNCTION));
+}
+
+// Finishes the sums of `column`, which is even, and of the next one: two elements of y, or one where the
+// product is gated. Of a gated product the columns are even in number.
+void store_pair(uint row, uint column, float first, float second) {
+  if (row >= params.rows || column >= params.columns) return;
+  if (GATED != 0) {
+    float gate = activate(biased(column, first), ACTIVATION_FUNCTION);
+    store_finished(row, column / 2, gate * biased(column + 1, second));
+  } else {
+    store_result(row, column, first);
+    if (column + 1 < params.columns) store_result(row, column + 1, second);
+  }
 }
 
 #endif

@@ -11,7 +11,7 @@ layout(constant_id = CONSTANT_ROW + 0) const uint TILE_M = 32;
 layout(constant_id = CONSTANT_ROW + 1) const uint TILE_N = 32;
 layout(constant_id = CONSTANT_ROW + 3) const uint TILE_K = 16;
 layout(constant_id = CONSTANT_ROW + 4) const uint THREAD_M = 4;
-layout(constant_id = CONSTANT_ROW + 5) const uint THREAD_N = 4;
+layout(constant_id = CONSTANT_ROW + 5) const uint THREAD_N = 4;  // even
 
 // K runs slowest, one word of padding per line: stores of a quad fall on different banks.
 #ifndef SHARED_FLOATS
@@ -46,8 +46,10 @@ void main() {
       if (column0 + column < params.columns && k0 + k < params.depth) {
         quad = w_quad(column0 + column, k0 + k);
       }
+      // Of a gated product all gates first, then what they gate: partners then are sums of one invocation.
+      uint place = GATED != 0 ? column % 2 * (TILE_N / 2) + column / 2 : column;
       [[unroll]] for (uint i = 0; i < 4; ++i) {
-        tiles[w_tile + (k + i) * (TILE_N + 1) + column] = quad[i];
+        tiles[w_tile + (k + i) * (TILE_N + 1) + place] = quad[i];
       }
     }
     barrier();
@@ -69,9 +71,16 @@ void main() {
   }
 
   [[unroll]] for (uint i = 0; i < THREAD_M; ++i) {
-    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
-      uint row = row0 + i * lines_m + thread_m, column = column0 + j * lines_n + thread_n;
-      if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+    uint row = row0 + i * lines_m + thread_m;
+    if (GATED != 0) {
+      [[unroll]] for (uint j = 0; j < THREAD_N / 2; ++j) {
+        store_pair(row, column0 + (j * lines_n + thread_n) * 2, sums[i][j], sums[i][j + THREAD_N / 2]);
+      }
+    } else {
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
+        uint column = column0 + j * lines_n + thread_n;
+        if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+      }
     }
   }
 }

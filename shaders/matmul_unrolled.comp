@@ -73,12 +73,10 @@ void main() {
 #define FINISH(I)                                                                      \
   {                                                                                    \
     vec4 total = subgroupAdd(sum##I);                                                  \
-    for (uint c = lane; c < 4; c += SUBGROUP_SIZE) {                                        \
-      float mine = c == 0 ? total.x : c == 1 ? total.y : c == 2 ? total.z : total.w;        \
-      if (row0 + I < params.rows && column0 + c < params.columns) {                         \
-        store_result(row0 + I, column0 + c, mine);                                          \
-      }                                                                                     \
-    }                                                                                       \
+    for (uint c = lane; c < 2; c += SUBGROUP_SIZE) {                                   \
+      vec2 mine = c == 0 ? total.xy : total.zw;                                        \
+      store_pair(row0 + I, column0 + 2 * c, mine.x, mine.y);                           \
+    }                                                                                  \
   }
   ROWS(FINISH)
 }

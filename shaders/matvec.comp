@@ -10,7 +10,7 @@
 #include "types.glsl"
 #include "matmul_operands.glsl"
 
-layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;
+layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;  // even
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
 #ifndef SUBGROUP_ADD
@@ -62,22 +62,22 @@ void main() {
     }
   }
 
-  // Sum i * COLUMNS + j is finished by the lane of that number, modulo the lanes there are.
+  // Sums i * COLUMNS + j of an even number and the next are finished by the lane of half that number, modulo
+  // the lanes there are.
 #ifdef SUBGROUP_ADD
-  const uint turns = (ROWS * COLUMNS + LOCAL_SIZE - 1) / LOCAL_SIZE;
-  float results[turns];
+  const uint turns = (ROWS * COLUMNS / 2 + LOCAL_SIZE - 1) / LOCAL_SIZE;
+  vec2 results[turns];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-      float sum = subgroupAdd(sums[i][j]);
-      uint index = i * COLUMNS + j;
+    [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+      vec2 sum = vec2(subgroupAdd(sums[i][j]), subgroupAdd(sums[i][j + 1]));
+      uint index = (i * COLUMNS + j) / 2;
       if (lane == index % LOCAL_SIZE) results[index / LOCAL_SIZE] = sum;
     }
   }
   [[unroll]] for (uint turn = 0; turn < turns; ++turn) {
-    uint index = turn * LOCAL_SIZE + lane;
-    uint row = row0 + index / COLUMNS, column = column0 + index % COLUMNS;
-    if (index < ROWS * COLUMNS && row < params.rows && column < params.columns) {
-      store_result(row, column, results[turn]);
+    uint index = (turn * LOCAL_SIZE + lane) * 2;
+    if (index < ROWS * COLUMNS) {
+      store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, results[turn].x, results[turn].y);
     }
   }
 #else
@@ -87,11 +87,13 @@ void main() {
     }
   }
   barrier();
-  for (uint index = lane; index < ROWS * COLUMNS; index += LOCAL_SIZE) {
-    float sum = 0;
-    for (uint other = 0; other < LOCAL_SIZE; ++other) sum += partial[index * (LOCAL_SIZE + 1) + other];
-    uint row = row0 + index / COLUMNS, column = column0 + index % COLUMNS;
-    if (row < params.rows && column < params.columns) store_result(row, column, sum);
+  for (uint index = lane * 2; index < ROWS * COLUMNS; index += LOCAL_SIZE * 2) {
+    float first = 0, second = 0;
+    for (uint other = 0; other < LOCAL_SIZE; ++other) {
+      first += partial[index * (LOCAL_SIZE + 1) + other];
+      second += partial[(index + 1) * (LOCAL_SIZE + 1) + other];
+    }
+    store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, first, second);
   }
 #endif
 }

@@ -43,6 +43,7 @@ struct Variant {
   uint64_t columns_before = 0, columns_after = 0;  // of a wider result that already exists
   double deviation = 1;                            // of x
   bool exact = false;
+  bool gated = false;
 };
 
 class MatmulCases : public OpCases {
@@ -100,6 +101,18 @@ class MatmulCases : public OpCases {
       add({m}, 31, 64, {.columns_before = 5, .columns_after = 3});
       add({m}, 31, 64, {.accumulate = true, .columns_before = 3, .columns_after = 1});
     }
+    // Gated products: every tile with and without edges, both activations that models use, a wider result.
+    for (uint64_t m : {1, 3, 9, 65}) {
+      add({m}, 2, 5, {.activation = Activation::kSilu, .gated = true});
+      add({m}, 74, 40, {.activation = Activation::kSilu, .gated = true});
+      add({m}, 38, 32,
+          {.activation = Activation::kSilu, .bias = true, .columns_before = 3, .columns_after = 2, .gated = true});
+    }
+    add({8}, 64, 64, {.activation = Activation::kGeluTanh, .gated = true});
+    add({33}, 22, 24, {.activation = Activation::kRelu, .bias = true, .accumulate = true, .gated = true});
+    add({2, 3, 7}, 258, 48, {.activation = Activation::kGeluTanh, .gated = true});
+    add({129}, 514, 36, {.activation = Activation::kSilu, .gated = true});
+    add({4}, 1030, 320, {.activation = Activation::kSilu, .gated = true});  // above 1 MiB in f32
     // Whole numbers, to the last bit: every tile with and without edges, every epilogue that is exact.
     add({1}, 37, 24, {.bias = true, .exact = true});
     add({1}, 515, 264, {.exact = true});
@@ -128,8 +141,9 @@ class MatmulCases : public OpCases {
       extents.push_back(columns);
       return Shape(extents);
     };
-    uint64_t total = options.columns_before + n + options.columns_after;
-    bool existing = options.accumulate || total != n;
+    const uint64_t results = options.gated ? n / 2 : n;
+    uint64_t total = options.columns_before + results + options.columns_after;
+    bool existing = options.accumulate || total != results;
     Shape result = shape(total);
 
     OpCase c;
@@ -138,12 +152,13 @@ class MatmulCases : public OpCases {
     if (options.activation != Activation::kNone) c.name += fmt::format(".{}", name_of(options.activation));
     if (options.bias) c.name += ".bias";
     if (options.accumulate) c.name += ".accumulate";
-    if (total != n) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
+    if (options.gated) c.name += ".gated";
+    if (total != results) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
 
     if (options.exact) c.name += ".exact";
     c.exact = options.exact;
-    c.must_pass = options.activation != Activation::kNone || options.bias || (n == 37 && k == 19) || n > 250;
+    c.must_pass = options.activation != Activation::kNone || options.bias || (n == 37 && k == 19) || n > 250 || options.gated;
 
     if (c.exact) {
       // Halves hold whole numbers up to 2048: results of that type must cancel.
@@ -168,18 +183,20 @@ class MatmulCases : public OpCases {
         given.into = inputs.back();
       }
       given.activation = options.activation;
+      given.gated = options.gated;
       given.first_column = static_cast<uint32_t>(options.columns_before);
       return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
     };
-    c.reference = [options, existing, n, total, result](std::span<const HostTensor> inputs,
+    c.reference = [options, existing, results, total, result](std::span<const HostTensor> inputs,
                                                         const Arithmetic& arithmetic) {
       HostTensor y{result, inputs[0].type, std::vector<double>(result.elements()),
                    std::vector<double>(result.elements())};
       if (existing) y.values = inputs.back().values;
       const Product product(inputs[0], inputs[1], options.bias ? &inputs[2] : nullptr, arithmetic);
       for (uint64_t i = 0; i < result.rows(); ++i) {
-        for (uint64_t j = 0; j < n; ++j) {
-          Bounded value = activation_reference(product.at(i, j), options.activation);
+        for (uint64_t j = 0; j < results; ++j) {
+          Bounded value = activation_reference(product.at(i, options.gated ? 2 * j : j), options.activation);
+          if (options.gated) value = value * product.at(i, 2 * j + 1);
           const uint64_t at = i * total + options.columns_before + j;
           if (options.accumulate) value = value + Bounded(y.values[at]);
           put(y, at, value);

@@ -57,15 +57,19 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   auto refuse = [&](std::string problem, std::string remedy) {
     throw ShapeError(builder.path() + ": matmul", std::move(problem), std::move(remedy));
   };
-  uint64_t columns = weight.shape[0];
+  uint64_t columns = weight.shape[0], results = options.gated ? columns / 2 : columns;
+  if (options.gated && columns % 2 != 0) {
+    refuse(fmt::format("{} rows of the weight cannot be gates and what they gate", columns),
+           "a gated product needs an even number of them, in turns");
+  }
   if (options.bias && (options.bias->shape.elements() != columns || options.bias->type != DataType::kF32)) {
     refuse(fmt::format("the bias is {} {}, the weight has {} rows", name_of(options.bias->type),
                        options.bias->shape.to_string(), columns),
            "the bias must be f32 with one value per row of the weight");
   }
   if (target.shape.rows() != x.shape.rows() ||
-      options.first_column + columns > target.shape.columns() || target.type != x.type) {
-    refuse(fmt::format("{} columns from column {} do not fit {} {}, x being {} {}", columns,
+      options.first_column + results > target.shape.columns() || target.type != x.type) {
+    refuse(fmt::format("{} columns from column {} do not fit {} {}, x being {} {}", results,
                        options.first_column, name_of(target.type), target.shape.to_string(),
                        name_of(x.type), x.shape.to_string()),
            "the target must be of x's type and rows, and wide enough");
@@ -88,9 +92,10 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                      "pass f32 or f16 tensors");
   }
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
+  const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
   Tensor target = options.accumulate_into ? *options.accumulate_into
                   : options.into ? *options.into
-                                 : builder.activation(with_columns(x.shape, columns), x.type);
+                                 : builder.activation(with_columns(x.shape, columns / per_result), x.type);
   check(builder, x, weight, options, target);
 
   const Kernel& kernel =
@@ -108,6 +113,10 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                                 tile_rows * device.max_groups[1]});
   uint64_t column_step =
       std::min(rows_per_node(builder, weight), tile_columns * device.max_groups[0]);
+  // No slice may part a gate from what it gates. A step that is odd counts rows aligned by themselves.
+  if (options.gated && column_step < columns && column_step % 2 != 0) {
+    column_step = column_step > 1 ? column_step - 1 : builder.rows_per_binding(2 * row_bytes(weight.type, depth)) * 2;
+  }
 
   for (uint64_t row = 0; row < rows; row += row_step) {
     uint64_t node_rows = std::min(row_step, rows - row);
@@ -128,20 +137,21 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       params.columns = static_cast<uint32_t>(node_columns);
       params.depth = static_cast<uint32_t>(depth);
       params.row_stride = static_cast<uint32_t>(target.shape.columns());
-      params.first_column = static_cast<uint32_t>(options.first_column + column);
+      params.first_column = static_cast<uint32_t>(options.first_column + column / per_result);
       params.first_bias = static_cast<uint32_t>(column);
       node.set_params(params);
       node.constants = {{MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
                         {MATMUL_BIAS, options.bias ? 1u : 0u},
-                        {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u}};
+                        {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u},
+                        {MATMUL_GATED, options.gated ? 1u : 0u}};
       if (open_height) node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile_rows)});
       node.groups = {static_cast<uint32_t>((node_columns + tile_columns - 1) / tile_columns),
                      static_cast<uint32_t>((node_rows + tile_rows - 1) / tile_rows), 1};
-      uint64_t results = node_rows * node_columns;
+      uint64_t sums = node_rows * node_columns;
       node.work.bytes = node_x.bytes() + node_weight.bytes() +
-                        results * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+                        sums / per_result * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
                         (options.bias ? node_columns * 4 : 0);
-      node.work.flops = 2 * results * depth;
+      node.work.flops = 2 * sums * depth;
       builder.add(std::move(node));
     }
   }

@@ -19,10 +19,15 @@ struct MatmulOptions {
   /// Without it a new activation tensor is made.
   std::optional<Tensor> into;
   uint32_t first_column = 0;
+  /// Gated feed-forward: rows 2 i of the weight are gates, rows 2 i + 1 what they gate (and so is the bias),
+  /// and the result has N / 2 columns: activation(x Wgate^T + bgate) * (x Wup^T + bup).
+  /// WeightSpec::interleaved (models/weights.h) loads such weights. Source: Shazeer 2020, arXiv:2002.05202.
+  bool gated = false;
 };
 
 /// y = activation(x W^T + bias) [+ y].
-/// x: (..., K) f32 or f16; weight: (N, K) f32 or f16; result: (..., N) of x's type. Sums in f32.
+/// x: (..., K) f32 or f16; weight: (N, K) f32 or f16; result: (..., N) of x's type ((..., N / 2) where gated).
+/// Sums in f32.
 /// Splits into several nodes where a matrix passes the device's storage range.
 /// Throws ShapeError naming the layer when the shapes disagree.
 Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
