@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "runtime/pipeline.h"
+#include "runtime/replace_file.h"
 
 namespace mulciber {
 namespace {
@@ -93,21 +94,7 @@ void DenyList::write() const {
     if (!entry.reason.empty()) value["reason"] = entry.reason;
   }
   const nlohmann::json json = {{"format", kFormat}, {"driver", identity_}, {"rows", rows}};
-  // Beside it first, then renamed: whoever reads gets the old file or the new one, whole.
-  std::filesystem::path temporary = file_;
-  temporary += fmt::format(".{}", ::getpid());
-  std::error_code error;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    if (!out.flush()) {
-      out.close();
-      std::filesystem::remove(temporary, error);
-      return;
-    }
-  }
-  std::filesystem::rename(temporary, file_, error);
-  if (error) std::filesystem::remove(temporary, error);
+  replace_file(file_, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
 const DenyList::Entry* DenyList::find(const Kernel& kernel) const {

@@ -1,7 +1,6 @@
 #include "runtime/pipeline.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "runtime/device.h"
+#include "runtime/replace_file.h"
 #include "shaders/include/interface.h"
 
 namespace mulciber {
@@ -29,6 +29,11 @@ uint64_t checksum(std::span<const std::byte> bytes) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3ull;
   return hash;
+}
+
+template <typename T>
+std::string_view text_of(const T* first, size_t count) {
+  return {reinterpret_cast<const char*>(first), count * sizeof(T)};
 }
 
 FileHeader header_for(const Capabilities& c, std::span<const std::byte> bytes) {
@@ -130,21 +135,9 @@ void PipelineCache::save() {
   changed_ = false;
 
   FileHeader header = header_for(device_.capabilities(), bytes);
-  std::filesystem::path temporary = file_;
-  temporary += fmt::format(".{}", ::getpid());
-  std::error_code error;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char*>(&header), sizeof(header));
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!out.flush()) {
-      out.close();
-      std::filesystem::remove(temporary, error);
-      return;
-    }
-  }
-  std::filesystem::rename(temporary, file_, error);
-  if (error) std::filesystem::remove(temporary, error);
+  std::string file(text_of(&header, 1));
+  file += text_of(bytes.data(), bytes.size());
+  replace_file(file_, file);
 }
 
 std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key, const Capabilities& device) {
