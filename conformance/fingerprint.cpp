@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "conformance/build_info.h"
+#include "runtime/hash.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -22,38 +23,29 @@ constexpr const char* kDriverIds[] = {
     "mesa_panvk", "samsung_proprietary", "mesa_venus", "mesa_dozen", "mesa_nvk",
     "imagination_open_source_mesa", "mesa_honeykrisp"};
 
-// 64-bit FNV-1a (Fowler, Noll, Vo 1991): tells modules apart, and needs no library to check.
-class Hash {
- public:
-  void add(std::span<const uint32_t> words) {
-    for (uint32_t word : words) {
-      for (int shift = 0; shift < 32; shift += 8) add_byte(static_cast<uint8_t>(word >> shift));
-    }
+// Byte by byte, so that any tool can check a module's hash.
+void add_module(Fnv1a& hash, std::span<const uint32_t> words) {
+  for (uint32_t word : words) {
+    for (int shift = 0; shift < 32; shift += 8) hash.add(static_cast<uint8_t>(word >> shift));
   }
-  void add(std::string_view text) {
-    for (char c : text) add_byte(static_cast<uint8_t>(c));
-  }
-  std::string hex() const { return fmt::format("{:016x}", state_); }
+}
 
- private:
-  void add_byte(uint8_t byte) { state_ = (state_ ^ byte) * 0x100000001b3; }
-  uint64_t state_ = 0xcbf29ce484222325;
-};
+std::string hex(const Fnv1a& hash) { return fmt::format("{:016x}", hash.value()); }
 
 void add_rows(Fingerprint& f) {
-  Hash all;
+  Fnv1a all;
   for (const Kernel& row : kernels()) {
     if (row.spirv.empty()) {
       f.row_hashes[row.id] = "not built";
       continue;
     }
-    Hash one;
-    one.add(row.spirv);
-    f.row_hashes[row.id] = one.hex();
-    all.add(row.id);
-    all.add(row.spirv);
+    Fnv1a one;
+    add_module(one, row.spirv);
+    f.row_hashes[row.id] = hex(one);
+    all.add(std::string_view(row.id));
+    add_module(all, row.spirv);
   }
-  f.spirv_hash = all.hex();
+  f.spirv_hash = hex(all);
 }
 
 void add_limits(Fingerprint& f, const Capabilities& c) {

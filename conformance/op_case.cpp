@@ -8,6 +8,7 @@
 #include <glm/gtc/packing.hpp>
 
 #include "conformance/bounds.h"
+#include "runtime/hash.h"
 
 namespace mulciber::conformance {
 
@@ -56,13 +57,13 @@ CaseInput words_input(std::vector<uint32_t> words) {
 }
 
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
-  // FNV-1a: std::hash may differ from one library to the next, and names must mean the same inputs everywhere.
-  uint64_t hash = 14695981039346656037ull ^ seed;
-  for (unsigned char c : op_case.name) hash = (hash ^ c) * 1099511628211ull;
+  // Names must mean the same inputs everywhere.
+  Fnv1a hash(Fnv1a::kBegin ^ seed);
+  hash.add(op_case.name);
   std::vector<HostTensor> drawn;
   for (const CaseInput& input : op_case.inputs) {
-    hash = (hash ^ static_cast<uint64_t>(input.type)) * 1099511628211ull;
-    std::mt19937 random(static_cast<uint32_t>(hash ^ (hash >> 32)));
+    hash.add(static_cast<uint64_t>(input.type));
+    std::mt19937 random(static_cast<uint32_t>(hash.value() ^ (hash.value() >> 32)));
     HostTensor tensor{input.shape, input.type, std::vector<double>(input.shape.elements())};
     input.fill(tensor.values, random);
     for (double& value : tensor.values) {

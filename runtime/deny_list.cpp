@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
+#include "runtime/hash.h"
 #include "runtime/pipeline.h"
 #include "runtime/replace_file.h"
 
@@ -18,15 +18,6 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr uint32_t kCrashes = 2;  // one may be somebody's kill, two in the same row are not
-
-// FNV-1a, 64 bits, a word at a time.
-template <typename Word>
-uint64_t mix(uint64_t hash, std::span<const Word> words) {
-  for (Word word : words) hash = (hash ^ static_cast<std::make_unsigned_t<Word>>(word)) * 0x100000001b3ull;
-  return hash;
-}
-
-constexpr uint64_t kHashBegin = 0xcbf29ce484222325ull;
 
 // Verdicts hold for one driver version, and for one way in which it compiles rows: subgroups of another size
 // (--limits, or a setting of the driver) make other pipelines.
@@ -42,13 +33,17 @@ std::string identity_of(const Capabilities& c) {
 }  // namespace
 
 uint64_t row_hash(const Kernel& kernel) {
-  uint64_t hash = mix(kHashBegin, kernel.spirv);
-  return mix(hash, std::span<const uint32_t>(kernel.constants.data(), kernel.constant_count));
+  Fnv1a hash;
+  hash.add(kernel.spirv);
+  hash.add(std::span<const uint32_t>(kernel.constants.data(), kernel.constant_count));
+  return hash.value();
 }
 
 DenyList::DenyList(const Capabilities& device, const std::string& folder) : identity_(identity_of(device)) {
   if (std::filesystem::path path = cache_folder(folder); !path.empty()) {
-    file_ = path / fmt::format("verdicts-{:016x}.json", mix(kHashBegin, std::span<const char>(identity_)));
+    Fnv1a hash;
+    hash.add(identity_);
+    file_ = path / fmt::format("verdicts-{:016x}.json", hash.value());
   }
   read();
 }

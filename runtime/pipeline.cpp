@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/device.h"
+#include "runtime/hash.h"
 #include "runtime/replace_file.h"
 #include "shaders/include/interface.h"
 
@@ -24,13 +25,6 @@ struct FileHeader {
   uint64_t checksum = 0;
 };
 
-// FNV-1a, 64 bits.
-uint64_t checksum(std::span<const std::byte> bytes) {
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3ull;
-  return hash;
-}
-
 template <typename T>
 std::string_view text_of(const T* first, size_t count) {
   return {reinterpret_cast<const char*>(first), count * sizeof(T)};
@@ -43,7 +37,9 @@ FileHeader header_for(const Capabilities& c, std::span<const std::byte> bytes) {
   header.driver_version = c.packed_driver_version;
   std::copy(c.pipeline_cache_uuid.begin(), c.pipeline_cache_uuid.end(), header.uuid);
   header.bytes = bytes.size();
-  header.checksum = checksum(bytes);
+  Fnv1a hash;
+  hash.add(text_of(bytes.data(), bytes.size()));
+  header.checksum = hash.value();
   return header;
 }
 
