@@ -3,6 +3,7 @@
 
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/norm.h"
 #include "runtime/profiler.h"
 #include "runtime/recorder.h"
 #include "tests/catch.h"
@@ -158,4 +159,17 @@ TEST_CASE("The profiler times every node and writes a trace") {
   CHECK(device->profiler()->totals().size() == 1);
   CHECK(device->profiler()->totals()[0].dispatches == 6);
   CHECK_THAT(device->profiler()->table(1e9, 1e9), Catch::Matchers::ContainsSubstring("ratio"));
+}
+
+TEST_CASE("An op with a workgroup per row splits its rows, or says why it cannot") {
+  Capabilities device = tests::shared_device().capabilities();
+  device.max_groups = {2, 2, 2};
+  ProgramBuilder builder(device, "program");
+  softmax(builder, builder.activation({5, 64}));
+  REQUIRE(builder.nodes().size() == 3);
+  CHECK(builder.nodes()[2].groups[0] == 1);
+  CHECK_THROWS_AS(softmax(builder, builder.activation({5, 3})), ShapeError);
+  CHECK_THROWS_WITH(softmax(builder, builder.activation({5, 3})),
+                    Catch::Matchers::ContainsSubstring("the device allows 2, and a part of them must begin at a multiple "
+                                                       "of 64 rows"));
 }
