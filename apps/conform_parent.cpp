@@ -165,6 +165,7 @@ class Parent {
     failed_starts_ = 0;
     if (!fingerprint_) {
       fingerprint_ = fingerprint;
+      fingerprint_->selection = to_options(options_.rule);
       begin_record();
       return;
     }

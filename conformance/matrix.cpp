@@ -30,10 +30,26 @@ Counts counts_of(const RunRecord& run, const std::string& op = "") {
   return counts;
 }
 
-/// "llvmpipe 22.3.6", "llvmpipe 22.3.6 with no-subgroup".
-std::string label_of(const Fingerprint& f) {
-  return fmt::format("{} {}{}", f.driver_name.empty() ? f.device : f.driver_name, f.driver_version,
-                     f.limits.empty() ? "" : fmt::format(" with `{}`", f.limits));
+/// "llvmpipe 22.3.6", "llvmpipe 22.3.6 with `no-subgroup`"; where a driver was run with subgroups of several sizes, as
+/// an environment variable of some drivers has them, "llvmpipe 22.3.6, subgroups of 16".
+std::vector<std::string> labels_of(const std::vector<RunRecord>& runs) {
+  const auto driver = [](const Fingerprint& f) {
+    return fmt::format("{} {}", f.driver_name.empty() ? f.device : f.driver_name, f.driver_version);
+  };
+  const auto size = [](const Fingerprint& f) {
+    const auto found = f.device_limits.find("subgroupSize");
+    return found == f.device_limits.end() ? std::string() : found->second;
+  };
+  std::vector<std::string> labels;
+  for (const RunRecord& run : runs) {
+    const Fingerprint& f = run.fingerprint;
+    const bool sizes = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& other) {
+      return driver(other.fingerprint) == driver(f) && size(other.fingerprint) != size(f);
+    });
+    labels.push_back(driver(f) + (sizes ? ", subgroups of " + size(f) : "") +
+                     (f.limits.empty() ? "" : fmt::format(" with `{}`", f.limits)));
+  }
+  return labels;
 }
 
 /// "1,325", "1,325, 162 not run", "3 failed, 1,322": what failed stands first and in bold.
@@ -54,16 +70,17 @@ std::string cell(const Counts& c) {
 std::string command_of(const Fingerprint& f) {
   std::string command = fmt::format("mulciber conform --repeat {}", f.repeats);
   if (f.seed) command += fmt::format(" --seed {}", f.seed);
+  if (!f.selection.empty()) command += " " + f.selection;
   if (!f.limits.empty()) command += " --limits " + f.limits;
   if (f.validated) command += " --validate";
   return command;
 }
 
-std::string section(const RunRecord& run) {
+std::string section(const RunRecord& run, const std::string& label) {
   const Fingerprint& f = run.fingerprint;
   double seconds = 0;
   for (const CaseRecord& record : run.cases) seconds += record.result.seconds;
-  std::string text = fmt::format("### {}\n\n{}\n\n    {}\n\n", label_of(f), verdict_of(run).sentence, command_of(f));
+  std::string text = fmt::format("### {}\n\n{}\n\n    {}\n\n", label, verdict_of(run).sentence, command_of(f));
   if (run.cases.size() != suite().size()) {
     text += fmt::format("{} of the suite's {} cases.\n\n", with_commas(run.cases.size()), with_commas(suite().size()));
   }
@@ -96,15 +113,17 @@ std::string matrix_markdown(const std::vector<RunRecord>& runs, std::string_view
       "that passed, then those that failed, are known to fail (waived), lost more precision than usual (poor), and were not run\n"
       "because the device, its masks or the build's shader compiler lack what the row needs.\n\n"
       "| driver | passed | failed | known | poor | not run | runs of each case |\n| --- | --- | --- | --- | --- | --- | --- |\n";
-  for (const RunRecord& run : runs) {
+  const std::vector<std::string> labels = labels_of(runs);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const RunRecord& run = runs[i];
     const Counts c = counts_of(run);
-    text += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} |\n", label_of(run.fingerprint),
+    text += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} |\n", labels[i],
                         run.complete ? "" : " (stopped before its end)", with_commas(c.pass), with_commas(c.failed),
                         with_commas(c.waived), with_commas(c.quality), with_commas(c.unsupported),
                         run.fingerprint.repeats + 1);
   }
   text += "\nThe last of the runs is from a new recording, with its buffers elsewhere.\n\n## By operation\n\n| operation |";
-  for (const RunRecord& run : runs) text += fmt::format(" {} |", label_of(run.fingerprint));
+  for (const std::string& label : labels) text += fmt::format(" {} |", label);
   text += "\n| --- |";
   for (size_t i = 0; i < runs.size(); ++i) text += " --- |";
   text += "\n";
@@ -122,7 +141,7 @@ std::string matrix_markdown(const std::vector<RunRecord>& runs, std::string_view
   text += "\n";
   if (!findings.empty()) text += fmt::format("## Faults found in drivers\n\n{}\n", findings);
   text += "## The runs\n\n";
-  for (const RunRecord& run : runs) text += section(run);
+  for (size_t i = 0; i < runs.size(); ++i) text += section(runs[i], labels[i]);
   while (text.ends_with("\n\n")) text.pop_back();
   return text;
 }

@@ -80,6 +80,7 @@ Fingerprint fingerprint_of(const Json& line) {
   const Json& json = line.at("fingerprint");
   Fingerprint f;
   visit_members(f, [&](const char* name, auto& value) { read(json, name, value); });
+  read(json, "selection", f.selection);
   read(json, "started", f.started);
   return f;
 }
@@ -143,6 +144,7 @@ std::array<size_t, kStatusCount> count_statuses(const std::vector<CaseRecord>& c
 std::string to_line(const Fingerprint& fingerprint) {
   Json json = Json::object();
   visit_members(fingerprint, [&](const char* name, const auto& value) { json[name] = value; });
+  json["selection"] = fingerprint.selection;
   json["started"] = fingerprint.started;
   return dump({{"kind", "run"}, {"fingerprint", json}});
 }

@@ -36,11 +36,12 @@ struct Fingerprint {
   uint64_t seed = 0;
   uint32_t repeats = 0;
   bool validated = false;           // under the Khronos validation layer
+  std::string selection;            // which cases were asked for, as options: "--mustpass --fraction 0,8"
   std::string started;              // UTC, ISO 8601
 };
 
 /// The first thing that makes two fingerprints those of different experiments ("driver_version 22.3.6, before
-/// 25.0.7"), or "". When they started is no difference.
+/// 25.0.7"), or "". When they started is no difference, nor which cases they ran.
 std::string difference(const Fingerprint& now, const Fingerprint& before);
 
 /// A case that has run.

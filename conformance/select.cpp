@@ -30,6 +30,16 @@ Fraction parse_fraction(const std::string& text) {
   return fraction;
 }
 
+std::string to_options(const SelectionRule& rule) {
+  std::string text;
+  if (rule.must_pass) text += " --mustpass";
+  if (rule.caselist) text += fmt::format(" --caselist FILE of {} names", rule.caselist->size());
+  for (const std::string& glob : rule.filters) text += fmt::format(" --filter '{}'", glob);
+  for (const std::string& glob : rule.excludes) text += fmt::format(" --exclude '{}'", glob);
+  if (rule.fraction.count > 1) text += fmt::format(" --fraction {},{}", rule.fraction.index, rule.fraction.count);
+  return text.empty() ? text : text.substr(1);
+}
+
 std::vector<std::string> read_caselist(std::istream& in) {
   std::vector<std::string> names;
   std::string line;

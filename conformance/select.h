@@ -27,6 +27,9 @@ struct SelectionRule {
   Fraction fraction;                                 // of what the others leave
 };
 
+/// The rule as options of `mulciber conform`, but for --caselist, whose names are not kept: "--mustpass --fraction 0,8".
+std::string to_options(const SelectionRule& rule);
+
 /// Names, one a line; empty lines and what follows # do not count.
 std::vector<std::string> read_caselist(std::istream& in);
 
