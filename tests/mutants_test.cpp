@@ -49,7 +49,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   // Pipelines are known by the address of their kernel, and live as long as the device.
   static std::list<Kernel> broken_kernels;
   std::map<const Kernel*, size_t> passed;  // how many of its first cases a row was seen to pass
-  size_t caught = 0;
+  size_t caught = 0, flaky = 0;
   for (const tests::Mutant& mutant : tests::mutants()) {
     INFO(mutant.name << " of " << mutant.row << ", which imitates " << mutant.imitates);
     const Kernel* row = find_kernel(mutant.row);
@@ -70,6 +70,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
       const CaseResult result = run_case(device, cases[i], &broken, kOptions);
       found = wrong(result);
       if (!found) continue;
+      flaky += result.status == Status::kFlaky;
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       std::printf("  %-36s %s by %s after %.1f s: %s\n", mutant.name, name_of(result.status),
                   cases[i].name.c_str(), seconds, result.detail.c_str());
@@ -91,4 +92,6 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   std::printf("%zu of %zu mutants caught on %s\n", caught, tests::mutants().size(),
               device.capabilities().name.c_str());
   CHECK(caught >= 12);
+  // Some faults give right numbers that are not the same ones everywhere: the one here reads an address.
+  CHECK((flaky > 0 || !device.capabilities().has(kBufferAddress)));
 }
