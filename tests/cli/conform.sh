@@ -4,15 +4,8 @@
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/exits.bash"
 cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
-# exits CODE COMMAND...
-exits() {
-  local code=$1 status=0
-  shift
-  "$@" >out 2>err || status=$?
-  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
-}
 few=(--filter 'mulciber.layer_norm.*' --fraction '0,8')
 conform=("$MULCIBER" conform "${few[@]}")
 quick=(--repeat 3)

@@ -1,0 +1,9 @@
+# For the scripts beside it, which read it with `.`: they fail with words, and look at exit codes.
+fail() { echo "FAILED: $*"; exit 1; }
+# exits CODE COMMAND...: the exit code; standard output and error go to out and err.
+exits() {
+  local code=$1 status=0
+  shift
+  "$@" >out 2>err || status=$?
+  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
+}
