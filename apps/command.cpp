@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "apps/peaks.h"
@@ -32,6 +34,11 @@ bool interrupted() {
   }();
   (void)installed;
   return g_interrupted != 0;
+}
+
+void flush_output() {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
+  throw ModelError("standard output", fmt::format("cannot be written ({})", std::strerror(errno)), "make room, or print elsewhere");
 }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {

@@ -40,6 +40,10 @@ std::unique_ptr<Device> open_device(const CommonOptions& options);
 /// --validate found something.
 int finish(Device& device, const CommonOptions& options, int code);
 
+/// Throws ModelError when what was printed cannot be written (a full disk, say). The command calls it at its end;
+/// what prints a line at a time calls it after each.
+void flush_output();
+
 /// Set by SIGINT; long work looks at it and ends cleanly.
 bool interrupted();
 

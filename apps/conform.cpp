@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <thread>
@@ -74,13 +76,13 @@ int conform(ConformOptions& options) {
   std::vector<Change> changed;
   if (baseline) changed = changes(baseline->cases, run.record.cases);
   const int code = exit_code(run, changed, baseline.has_value());
-  if (!run.record.cases.empty()) write_reports(run.record, options);
   if (options.json) {
     print_summary_json(run, changed, code);
   } else if (!run.record.cases.empty()) {
     print_summary(run);
     if (baseline) print_changes(changed);
   }
+  if (!run.record.cases.empty()) write_reports(run.record, options);
   if (!run.aborted.empty()) fmt::print(stderr, "mulciber: {}\n", run.aborted);
   if (!run.record.complete && !options.output.empty() && !run.record.cases.empty()) {
     fmt::print(stderr, "mulciber: stopped; the same command with --resume goes on\n");
@@ -142,7 +144,9 @@ void add_conform(CLI::App& app, int& code) {
   command->add_option("--repeat", options->child.repeats, "runs of each case that must agree bit by bit (20)")
       ->check(CLI::Range(1, 1000000))->group(kRun);
   command->add_option("--timeout", options->timeout, "seconds that a case may take, compilation included (60)")
-      ->check(CLI::Range(0.1, 86400.0))->group(kRun);
+      ->check(CLI::Range(0.1, 86400.0))
+      ->check([](const std::string& text) { return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no time" : ""; })
+      ->group(kRun);
   options->jobs = std::thread::hardware_concurrency() >= 2 ? 2 : 1;
   command->add_option("--jobs", options->jobs, "child processes at a time (2; 1 on one core)")->check(CLI::Range(1, 256))->group(kRun);
   command->add_option("--batch", options->batch, "most cases that one child runs (200)")->check(CLI::Range(1, 100000))->group(kRun);

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+    flush_output();
     return code;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kBadInput;

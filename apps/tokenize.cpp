@@ -101,7 +101,7 @@ void run(const TokenizeOptions& options) {
         fmt::print("{}\n", fmt::join(ids, " "));
       }
     }
-    std::fflush(stdout);
+    flush_output();
   }
 }
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Uses that nobody means: each ends with one clear error and the documented exit code, and never with a crash.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/exits.bash"
+cd "$work"
+exec </dev/null
+# refuses WORDS COMMAND...: exit code 2, and two lines of error at most, which hold the words.
+refuses() {
+  local words=$1
+  shift
+  exits 2 "$@"
+  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
+  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
+}
+# full WORDS COMMAND...: the same, where standard output is a full disk.
+full() {
+  local words=$1 status=0
+  shift
+  "$@" >/dev/full 2>err || status=$?
+  [[ $status == 2 ]] || fail "exit $status with a full disk: $* ($(cat err))"
+  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
+  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
+}
+model=$MULCIBER_SOURCE/assets/en-de
+one=(--filter mulciber.elementwise.f32.n1.none --repeat 1)
+exits 0 "$MULCIBER" conform "${one[@]}" --list
+[[ $(wc -l <out) == 1 ]] || one=(--filter "$("$MULCIBER" conform --list --filter 'mulciber.elementwise.f32.*' | sed -n 1p)" --repeat 1)
+
+echo 'a dog' >text
+full "cannot be written" "$MULCIBER" tokenize -m "$model" <text
+full "cannot be written" "$MULCIBER" devices
+full "cannot be written" "$MULCIBER" conform --list
+refuses /dev/full "$MULCIBER" conform "${one[@]}" --output /dev/full
+# The verdict is printed even where the page cannot be.
+exits 2 "$MULCIBER" conform "${one[@]}" --html /dev/full
+grep -q /dev/full err || fail "$(cat err)"
+grep -q '^all .* 1 ' out || fail "no summary: $(cat out)"
+refuses "no-such-folder" "$MULCIBER" conform "${one[@]}" --html no-such-folder/page.html
+refuses "no-such-folder" "$MULCIBER" conform "${one[@]}" --output no-such-folder/run.jsonl
+
+for number in 0 -1 1e3 nan inf 99999999999999999999999 '' 3x; do
+  refuses --repeat "$MULCIBER" conform "${one[@]}" --repeat "$number"
+done
+for number in 0 -1 nan inf 1e300 '' 3x; do
+  refuses --timeout "$MULCIBER" conform "${one[@]}" --timeout "$number"
+done
+for part in 1 1,1 -1,2 0,0 '0,' ',2' 0,99999999999999999999 nan,2 '0, 2' 1,2,3; do
+  refuses --fraction "$MULCIBER" conform --list --fraction "$part"
+done
+exits 0 "$MULCIBER" conform --list --fraction 0,18446744073709551615
+[[ $(wc -l <out) == 1 ]] || fail "one case of so many parts, but $(wc -l <out)"
+
+: >empty.gguf
+refuses empty.gguf "$MULCIBER" tokenize -m empty.gguf
+refuses empty.gguf "$MULCIBER" inspect empty.gguf
+refuses empty.jsonl "$MULCIBER" conform --report empty.jsonl --html page.html
+: >empty.jsonl
+refuses empty.jsonl "$MULCIBER" conform --report empty.jsonl --html page.html
+refuses empty.jsonl "$MULCIBER" conform "${one[@]}" --baseline empty.jsonl
+refuses empty.gguf "$MULCIBER" conform "${one[@]}" --vectors empty.gguf
