@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <map>
+#include <mutex>
+#include <thread>
 
 #include "conformance/run_case.h"
 #include "runtime/deny_list.h"
@@ -74,10 +77,82 @@ std::vector<const Kernel*> untested_rows(const Capabilities& device) {
   return rows;
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Tests rows one after the other, on several threads.
+class Tester {
+ public:
+  Tester(const DeviceSettings& settings, const SelfTestOptions& options, DenyList& list, std::vector<const Kernel*> rows,
+         SelfTestReport& report, Clock::time_point start)
+      : settings_(settings), options_(options), list_(list), rows_(std::move(rows)), report_(report), start_(start) {}
+
+  size_t left() const { return rows_.size() - next_; }
+
+  /// Up to row `end`. Gives the device back, which may be another one after a loss.
+  std::unique_ptr<Device> work(std::unique_ptr<Device> device, size_t end) {
+    while (const Kernel* row = begin(end)) {
+      const OpCase test = self_test_case(*row);
+      const CaseResult result = run_case(*device, test, options_.stand_in ? &options_.stand_in(*row) : row, kRunOptions);
+      note(*row, test, result);
+      if (result.status == Status::kDeviceLost) {
+        device.reset();
+        device = Device::open(settings_);
+      }
+    }
+    return device;
+  }
+
+ private:
+  const Kernel* begin(size_t end) {
+    std::lock_guard lock(mutex_);
+    const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+    if (next_ >= end || elapsed > options_.seconds || (options_.cancelled && options_.cancelled())) return nullptr;
+    const Kernel& row = *rows_[next_];
+    if (options_.progress) options_.progress(row, next_, rows_.size());
+    ++next_;
+    list_.begin(row);
+    return &row;
+  }
+
+  void note(const Kernel& row, const OpCase& test, const CaseResult& result) {
+    std::lock_guard lock(mutex_);
+    switch (result.status) {
+      case Status::kPass:
+      case Status::kQualityWarning:
+        list_.pass(row);
+        ++report_.passed;
+        break;
+      case Status::kFail:
+      case Status::kFlaky:
+      case Status::kDeviceLost:
+      case Status::kNotSupported: {  // the driver could not make the pipeline: nothing else of so small a case fails
+        std::string reason = fmt::format("{} in {}: {}", name_of(result.status), test.name, result.detail);
+        report_.failures.push_back({row.id, reason});
+        list_.fail(row, std::move(reason));
+        break;
+      }
+      default:  // out of memory, or a fault of the suite: nothing is known of the row
+        list_.abandon(row);
+        ++report_.untested;
+    }
+  }
+
+  const DeviceSettings& settings_;
+  const SelfTestOptions& options_;
+  DenyList& list_;
+  const std::vector<const Kernel*> rows_;
+  SelfTestReport& report_;
+  const Clock::time_point start_;
+  std::mutex mutex_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
 SelfTestReport self_test(const DeviceSettings& given, const SelfTestOptions& options) {
-  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   DeviceSettings settings = given;
   settings.ignore_verdicts = true;
   settings.profile = false;
@@ -94,43 +169,22 @@ SelfTestReport self_test(const DeviceSettings& given, const SelfTestOptions& opt
     if (wanted && may_be_chosen(row, capabilities)) rows.push_back(&row);
   }
   likeliest_first(rows);
+  // What may kill the process again is tested while nothing else is, which would share the blame.
+  const auto suspects = std::stable_partition(rows.begin(), rows.end(), [&](const Kernel* row) { return list.suspect(*row); });
+  const size_t alone = static_cast<size_t>(suspects - rows.begin()), count = rows.size();
 
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (elapsed() > options.seconds || (options.cancelled && options.cancelled())) {
-      report.untested += rows.size() - i;
-      break;
-    }
-    const Kernel& row = *rows[i];
-    if (options.progress) options.progress(row, i, rows.size());
-    const OpCase test = self_test_case(row);
-    list.begin(row);
-    const Kernel& runs = options.stand_in ? options.stand_in(row) : row;
-    const CaseResult result = run_case(*device, test, &runs, kRunOptions);
-    switch (result.status) {
-      case Status::kPass:
-      case Status::kQualityWarning:
-        list.pass(row);
-        ++report.passed;
-        break;
-      case Status::kFail:
-      case Status::kFlaky:
-      case Status::kDeviceLost:
-      case Status::kNotSupported: {  // the driver could not make the pipeline: nothing else of so small a case fails
-        std::string reason = fmt::format("{} in {}: {}", name_of(result.status), test.name, result.detail);
-        report.failures.push_back({row.id, reason});
-        list.fail(row, std::move(reason));
-        break;
-      }
-      default:  // out of memory, or a fault of the suite: nothing is known of the row
-        list.abandon(row);
-        ++report.untested;
-    }
-    if (result.status == Status::kDeviceLost) {
-      device.reset();
-      device = Device::open(settings);
-    }
+  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
+  const unsigned threads = options.threads ? options.threads : capabilities.has(kCpu) ? cores : 1;
+  Tester tester(settings, options, list, std::move(rows), report, start);
+  device = tester.work(std::move(device), alone);
+  std::vector<std::future<void>> others;
+  for (unsigned i = 1; i < std::min<size_t>(threads, tester.left()); ++i) {
+    others.push_back(std::async(std::launch::async, [&] { tester.work(Device::open(settings), count); }));
   }
-  report.seconds = elapsed();
+  tester.work(std::move(device), count);
+  for (std::future<void>& other : others) other.get();
+  report.untested += tester.left();
+  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
 }
 

@@ -19,9 +19,12 @@ std::vector<const Kernel*> untested_rows(const Capabilities& device);
 
 struct SelfTestOptions {
   double seconds = 2;  // no row begins later; what is left is tested next time
+  /// How many rows are tested at a time, on a device each; 0: as many as there are cores (4 at most) where the driver
+  /// compiles and computes on them, else 1.
+  unsigned threads = 0;
   bool again = false;  // test rows that have a verdict too, and wait for another process that is testing
   std::function<bool()> cancelled;
-  std::function<void(const Kernel& row, size_t done, size_t total)> progress;
+  std::function<void(const Kernel& row, size_t done, size_t total)> progress;  // one call at a time
   /// Runs another kernel in place of a row, to test the self-test.
   std::function<const Kernel&(const Kernel& row)> stand_in;
 };

@@ -107,6 +107,11 @@ std::string DenyList::reason(const Kernel& kernel) const {
   return entry ? entry->reason : "";
 }
 
+bool DenyList::suspect(const Kernel& kernel) const {
+  const Entry* entry = find(kernel);
+  return entry && entry->begun > 0;
+}
+
 void DenyList::apply(Capabilities& device) const {
   if (entries_.empty()) return;
   for (const Kernel& kernel : kernels()) {

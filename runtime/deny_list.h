@@ -27,6 +27,8 @@ class DenyList {
   Verdict verdict(const Kernel& kernel) const;
   /// Why a row failed; "" when it did not.
   std::string reason(const Kernel& kernel) const;
+  /// Whether a process died in the row's test, once.
+  bool suspect(const Kernel& kernel) const;
   /// Adds the rows that failed to the device's denied rows, and names those that passed.
   void apply(Capabilities& device) const;
 

@@ -85,6 +85,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   SelfTestOptions options;
   bool begun = false, done = false;
   options.seconds = 600;
+  options.threads = 1;  // so that nothing else is tested when the row's turn has come
   options.stand_in = [&](const Kernel& asked) -> const Kernel& { return &asked == &row ? broken : asked; };
   options.progress = [&](const Kernel& asked, size_t, size_t) {
     done = begun;
@@ -123,6 +124,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   // Tested again, it passes, and serves again.
   options = {};
   options.seconds = 600;
+  options.threads = 1;  // so that nothing else is tested when the row's turn has come
   options.again = true;
   begun = false;
   options.progress = [&](const Kernel& asked, size_t, size_t) { begun = begun || &asked == &row; };
@@ -203,6 +205,8 @@ TEST_CASE("A row in which two processes died is denied, one is tested again") {
     DenyList list(device, cache);
     REQUIRE(list.begin_testing(false));
     CHECK(list.verdict(row) == Verdict::kUntested);
+    CHECK(list.suspect(row) == (death == 1));
+    CHECK_FALSE(list.suspect(other));
     list.begin(other);
     list.abandon(other);
     list.begin(row);
@@ -233,4 +237,32 @@ TEST_CASE("One process tests at a time, and none where nothing can be kept") {
     CHECK(report.passed + report.failures.size() == 0);
     CHECK(Device::open({.cache_folder = place}));
   }
+}
+
+TEST_CASE("Threads share the rows, after one that a process died in") {
+  tests::TemporaryFolder folder;
+  const DeviceSettings settings{.cache_folder = folder.path().string()};
+  const Kernel& suspect = row_of("embedding_f32");
+  {
+    DenyList list(Device::enumerate(settings)[0], settings.cache_folder);
+    REQUIRE(list.begin_testing(false));
+    list.begin(suspect);
+  }
+  std::vector<const Kernel*> order;
+  SelfTestOptions options;
+  options.seconds = 600;
+  options.threads = 3;
+  options.progress = [&](const Kernel& row, size_t done, size_t) {
+    CHECK(order.size() == done);
+    order.push_back(&row);
+  };
+  options.cancelled = [&] { return order.size() >= 9; };
+  const SelfTestReport report = self_test(settings, options);
+  CHECK(report.failures.empty());
+  CHECK(report.passed == 9);
+  REQUIRE(order.size() == 9);
+  CHECK(order[0] == &suspect);
+  std::ranges::sort(order);
+  CHECK(std::ranges::adjacent_find(order) == order.end());
+  CHECK(Device::enumerate(settings)[0].passed_rows.size() == 9);
 }
