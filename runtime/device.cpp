@@ -9,6 +9,7 @@
 #include "runtime/deny_list.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
+#include "runtime/queues.h"
 
 namespace mulciber {
 
@@ -279,7 +280,6 @@ void Device::create(VkPhysicalDevice physical) {
          VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
 #endif
 
-  // The second queue: of the same family, else of another one that computes.
   const float priorities[] = {1, 1};
   VkDeviceQueueCreateInfo queues[2] = {{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO},
                                        {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
@@ -287,18 +287,14 @@ void Device::create(VkPhysicalDevice physical) {
   queues[0].queueCount = 1;
   queues[0].pQueuePriorities = queues[1].pQueuePriorities = priorities;
   uint32_t queue_infos = 1;
-  bool second = false;
-  if (settings_.second_queue) {
-    second_queue_family_ = queue_family_;
-    second = family->queueCount >= 2;
-    if (second) queues[0].queueCount = 2;
-    for (uint32_t i = 0; i < count && !second; ++i) {
-      if (i == queue_family_ || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
-      second = true;
-      second_queue_family_ = queues[1].queueFamilyIndex = i;
-      queues[1].queueCount = 1;
-      queue_infos = 2;
-    }
+  std::optional<QueuePlace> second;
+  if (settings_.second_queue) second = second_compute_queue(families, queue_family_);
+  if (second && second->family == queue_family_) {
+    queues[0].queueCount = 2;
+  } else if (second) {
+    queues[1].queueFamilyIndex = second->family;
+    queues[1].queueCount = 1;
+    queue_infos = 2;
   }
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.pNext = &features;
@@ -312,8 +308,8 @@ void Device::create(VkPhysicalDevice physical) {
   if (!vk_.vkGetBufferDeviceAddress) vk_.vkGetBufferDeviceAddress = vk_.vkGetBufferDeviceAddressKHR;
   vk_.vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
   if (second) {
-    const bool same_family = second_queue_family_ == queue_family_;
-    vk_.vkGetDeviceQueue(device_, second_queue_family_, same_family ? 1 : 0, &second_queue_);
+    second_queue_family_ = second->family;
+    vk_.vkGetDeviceQueue(device_, second->family, second->index, &second_queue_);
   }
 
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
@@ -336,6 +332,14 @@ Device::~Device() {
   for (VkFence fence : free_fences_) vk_.vkDestroyFence(device_, fence, nullptr);
   if (command_pool_) vk_.vkDestroyCommandPool(device_, command_pool_, nullptr);
   vk_.vkDestroyDevice(device_, nullptr);
+}
+
+std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families, uint32_t first) {
+  if (families[first].queueCount >= 2) return QueuePlace{first, 1};
+  for (uint32_t i = 0; i < families.size(); ++i) {
+    if (i != first && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) return QueuePlace{i, 0};
+  }
+  return std::nullopt;
 }
 
 void Device::require_alive() const {

@@ -7,6 +7,7 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/pipeline.h"
+#include "runtime/queues.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/support.h"
@@ -225,6 +226,24 @@ TEST_CASE("A home that cannot be written to costs only the cache") {
   auto device = Device::open(settings);
   CHECK(device->pipelines().file().empty());
   use_a_pipeline(*device);
+}
+
+TEST_CASE("The second queue is of the same family, else of another that computes") {
+  const auto family = [](VkQueueFlags flags, uint32_t queues) {
+    VkQueueFamilyProperties f{};
+    f.queueFlags = flags;
+    f.queueCount = queues;
+    return f;
+  };
+  constexpr VkQueueFlags kAll = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT;
+  const auto second = [](std::vector<VkQueueFamilyProperties> families, uint32_t first) {
+    return second_compute_queue(families, first);
+  };
+  CHECK(second({family(kAll, 1)}, 0) == std::nullopt);
+  CHECK(second({family(kAll, 16)}, 0) == QueuePlace{0, 1});
+  CHECK(second({family(kAll, 1), family(VK_QUEUE_TRANSFER_BIT, 2)}, 0) == std::nullopt);
+  CHECK(second({family(kAll, 1), family(VK_QUEUE_TRANSFER_BIT, 2), family(VK_QUEUE_COMPUTE_BIT, 8)}, 0) == QueuePlace{2, 0});
+  CHECK(second({family(kAll, 1), family(VK_QUEUE_COMPUTE_BIT, 1)}, 1) == QueuePlace{0, 0});
 }
 
 TEST_CASE("A second queue is opened where there is one, and kept busy beside the first") {
