@@ -59,7 +59,8 @@ SHADER_STRUCT(AppendCacheParams) {
   uint columns;          // of the cache
   uint x_columns;
   uint x_first;
-  uint position_offset;  // into control
+  uint position_offset;  // into control, of the first row of this dispatch
+  uint position_stride;
 }
 SHADER_STRUCT_END
 

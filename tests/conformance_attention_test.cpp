@@ -3,5 +3,5 @@
 
 TEST_CASE("Every row of attention meets its reference") {
   using mulciber::Op;
-  mulciber::tests::check_rows({Op::kAttention, Op::kAttentionMap, Op::kAppendCache});
+  mulciber::tests::check_rows({Op::kAttention, Op::kAttentionMap, Op::kAppendCache, Op::kRopeAppend});
 }

@@ -15,6 +15,7 @@ struct Variant {
   uint32_t first_column = 0;  // of x
   uint32_t spare = 0;         // columns of x after those that go to the cache
   bool exact = false;         // whole numbers, which every type holds
+  std::vector<uint32_t> positions = {};  // one for each row
 };
 
 OpCase build_case(const Variant& v, KernelTypes types) {
@@ -23,7 +24,13 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.capacity, v.columns, v.position);
   if (v.first_column + v.spare > 0)
     c.name += fmt::format("_from{}_of{}", v.first_column, v.first_column + v.columns + v.spare);
+  if (!v.positions.empty()) c.name += ".positions";
   c.types = types;
+  std::vector<uint32_t> control = {7, 9, v.position, 11};
+  if (!v.positions.empty()) {
+    control.resize(kPositionOffset);
+    control.insert(control.end(), v.positions.begin(), v.positions.end());
+  }
   // Nothing is computed: without a change of type every bit must arrive.
   c.exact = v.exact || types.activation == types.weight;
   if (v.exact) c.name += ".exact";
@@ -31,17 +38,19 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return v.exact ? whole_input(shape, type, 2000) : normal_input(shape, type);
   };
   c.inputs = {values({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
-              values({v.rows, v.capacity, v.columns}, types.weight), words_input({7, 9, v.position, 11})};
+              values({v.rows, v.capacity, v.columns}, types.weight), words_input(control)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], kPositionOffset});
+    append_cache(builder, inputs[0], inputs[1],
+                 {v.first_column, inputs[2], kPositionOffset, v.positions.empty() ? 0u : 1u});
     return std::vector<Tensor>{inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     const HostTensor& x = inputs[0];
     HostTensor cache = inputs[1];
     cache.bounds.assign(cache.values.size(), 0);
-    const auto position = static_cast<uint64_t>(inputs[2].values[kPositionOffset]);
     for (uint64_t row = 0; row < v.rows; ++row) {
+      const auto position =
+          static_cast<uint64_t>(inputs[2].values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
       for (uint64_t i = 0; i < v.q_len && position + i < v.capacity; ++i) {
         for (uint64_t column = 0; column < v.columns; ++column) {
           put(cache, (row * v.capacity + position + i) * v.columns + column,
@@ -97,9 +106,13 @@ class AppendCacheCases : public OpCases {
     add({.rows = 2, .q_len = 4, .capacity = 6, .columns = 40, .position = 4});
     add({.rows = 2, .q_len = 2, .capacity = 6, .columns = 40, .position = 6});
     add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 40, .position = 0xfffffffe});
+    for (uint64_t columns : {40, 33}) {
+      add({.rows = 4, .q_len = 2, .capacity = 6, .columns = columns, .positions = {3, 0, 5, 2}});
+    }
     add({.rows = 80, .q_len = 1, .capacity = 12, .columns = 256, .position = 11});
     // Several MiB in all, and each row below 1 MiB, the least that a binding must hold.
     add({.rows = 9, .q_len = 1, .capacity = 200, .columns = 1024, .position = 199});
+    add({.rows = 5, .q_len = 1, .capacity = 200, .columns = 1024, .positions = {1, 5, 199, 0, 77}});
     return cases;
   }
 };

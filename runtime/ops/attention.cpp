@@ -7,6 +7,7 @@
 
 #include "mulciber/error.h"
 #include "runtime/op.h"
+#include "runtime/ops/row_slices.h"
 #include "shaders/attention.h"
 
 namespace mulciber {
@@ -186,28 +187,6 @@ std::vector<SpecializationConstant> constants_of(const AttentionOptions& options
           {CONSTANT_BIAS_SPAN, options.bias_span}};
 }
 
-/// Rows of keys per node, such that the slices of every tensor fit a descriptor and begin aligned,
-/// and the grid fits the device. `row_bytes`: bytes per row of keys of each tensor that is sliced.
-uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kernel, uint64_t kv_rows,
-                       std::initializer_list<uint64_t> row_bytes) {
-  uint64_t rows = std::min<uint64_t>(kv_rows, builder.capabilities().max_groups[2]);
-  if (kernel.reflection.buffer_address) return rows;
-  uint64_t step = 1;
-  const uint64_t alignment = std::max<uint64_t>(builder.capabilities().storage_alignment, 256);
-  for (uint64_t bytes : row_bytes) {
-    if (bytes * kv_rows <= builder.capabilities().max_storage_range) continue;
-    rows = std::min(rows, builder.rows_per_binding(bytes));
-  }
-  if (rows == kv_rows) return rows;
-  for (uint64_t bytes : row_bytes) step = std::max(step, alignment / std::gcd(alignment, bytes));
-  if (rows < step) {
-    refuse(builder,
-           fmt::format("{} rows of keys are the least that can be bound, {} fit", step, rows),
-           "use fewer or shorter rows, or a device with a larger storage range");
-  }
-  return rows / step * step;
-}
-
 /// The rows of one node: q and result by rows_per_kv rows for each row of keys.
 Tensor slice(const Tensor& tensor, uint64_t lines_per_row, uint64_t first, uint64_t count,
              uint64_t all) {
@@ -360,7 +339,8 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
            "make x wider or the cache narrower");
   }
   if (options.control.type != DataType::kU32 ||
-      options.position_offset >= options.control.shape.elements()) {
+      options.position_offset + (x.shape[0] - 1) * options.position_stride >=
+          options.control.shape.elements()) {
     refuse(
         builder,
         fmt::format("the position stands at word {} of a {} tensor of {}", options.position_offset,
@@ -391,7 +371,9 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
     node.set_params(shader::AppendCacheParams{
         static_cast<uint32_t>(q_len), static_cast<uint32_t>(capacity),
         static_cast<uint32_t>(columns), static_cast<uint32_t>(x.shape.columns()),
-        options.first_column, options.position_offset});
+        options.first_column,
+        options.position_offset + static_cast<uint32_t>(first) * options.position_stride,
+        options.position_stride});
     node.groups = {
         static_cast<uint32_t>(divide_up(words, local_size(kernel, builder.capabilities()))),
         static_cast<uint32_t>(q_len), static_cast<uint32_t>(these)};

@@ -73,11 +73,12 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
                      const AttentionOptions& options);
 
 /// Writes columns of x: (rows, q_len, ...) into cache: (rows, capacity, columns) at position
-/// control[position_offset] + i for query i. Nothing is written past the capacity.
+/// control[position_offset + row * position_stride] + i for query i. Nothing is written past the capacity.
 struct AppendCacheOptions {
   uint32_t first_column = 0;  // of x
   Tensor control;             // u32
   uint32_t position_offset = 0;
+  uint32_t position_stride = 0;  // 0: one position for all rows, 1: one each
 };
 void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
                   const AppendCacheOptions& options);

@@ -1,0 +1,28 @@
+// Rotary position embedding with the write into the cache: its parameters.
+#ifndef MULCIBER_SHADERS_ROPE_H
+#define MULCIBER_SHADERS_ROPE_H
+
+#ifdef __cplusplus
+#include "shaders/include/interface.h"
+#endif
+
+// Specialization constants.
+#define ROPE_INTERLEAVED (CONSTANT_OP + 0)  // 1: neighbours rotate, 0: element i with i + rotary_size / 2
+#define ROPE_GAINS (CONSTANT_OP + 1)        // 1: heads are normalized first
+
+// Buffers: 0 qkv, 1 control, 2 angles, 3 gains, 4 cache (in rows that write it).
+SHADER_STRUCT(RopeAppendParams) {
+  uint tokens;           // of each row
+  uint heads;
+  uint kv_heads;
+  uint head_size;
+  uint rotary_size;
+  uint capacity;
+  uint angle_rows;
+  uint position_offset;  // into control, of the first row of this dispatch
+  uint position_stride;
+  float epsilon;
+}
+SHADER_STRUCT_END
+
+#endif

@@ -1,0 +1,120 @@
+// Heads of a step: queries and keys normalized and rotated, queries in place, keys and values into the cache.
+// One workgroup per head and position. With KEYS_IN_PLACE no cache is bound, keys are rotated where they are,
+// and an append follows: for devices that bind four buffers and no more.
+//
+// Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the pairing.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "rope.h"
+#ifdef KEYS_IN_PLACE
+#define BUFFER_COUNT 4
+#else
+#define BUFFER_COUNT 5
+#endif
+#include "buffers.glsl"
+
+layout(constant_id = ROPE_INTERLEAVED) const uint INTERLEAVED = 0;
+layout(constant_id = ROPE_GAINS) const uint GAINS = 0;
+
+PARAMS(RopeAppendParams)
+
+#ifdef ROW_PER_SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define LANE gl_SubgroupInvocationID
+#define LANES gl_SubgroupSize
+float head_add(float value) { return subgroupAdd(value); }
+#else
+#include "reduce.glsl"
+#define LANE gl_LocalInvocationIndex
+#define LANES LOCAL_SIZE
+float head_add(float value) { return workgroup_add(value); }
+#endif
+
+BUFFER(1, readonly, control, uint)
+BUFFER(2, readonly, angles, vec2)
+BUFFER(3, readonly, gains, vec2)
+#ifdef ACTIVATION_F16
+BUFFER(0, , qkv, uint)
+vec2 load(uint word) { return unpackHalf2x16(AT(qkv, word)); }
+void store(uint word, vec2 value) { AT(qkv, word) = packHalf2x16(value); }
+#else
+BUFFER(0, , qkv, vec2)
+vec2 load(uint word) { return AT(qkv, word); }
+void store(uint word, vec2 value) { AT(qkv, word) = value; }
+#endif
+#ifdef KEYS_IN_PLACE
+#define APPEND(WORD, VALUE)
+#elif defined(WEIGHT_F16)
+BUFFER(4, writeonly, cache, uint)
+#define APPEND(WORD, VALUE) AT(cache, WORD) = packHalf2x16(VALUE);
+#else
+BUFFER(4, writeonly, cache, vec2)
+#define APPEND(WORD, VALUE) AT(cache, WORD) = VALUE;
+#endif
+
+void main() {
+  uint head = gl_WorkGroupID.x, query = gl_WorkGroupID.y, row = gl_WorkGroupID.z;
+  uint position = AT(control, params.position_offset + row * params.position_stride) + query;
+  if (position < query) position = 0xffffffffu;  // the sum wrapped around
+  bool room = position < params.capacity;
+  uint words = params.head_size / 2;
+  uint from = ((row * params.tokens + query) * (params.heads + 2 * params.kv_heads) + head) * words;
+  uint to = ((row * params.capacity + position) * 2 * params.kv_heads + head - params.heads) * words;
+
+  if (head >= params.heads + params.kv_heads) {
+#ifndef KEYS_IN_PLACE
+    for (uint w = LANE; w < words && room; w += LANES) APPEND(to + w, load(from + w))
+#endif
+  } else {
+    bool is_key = head >= params.heads;
+    float scale = 1.0;
+    uint gain = is_key ? words : 0;
+    if (GAINS != 0) {
+      vec2 squares = vec2(0);
+      for (uint w = LANE; w < words; w += LANES) {
+        vec2 value = load(from + w);
+        squares += value * value;
+      }
+      scale = 1.0 / sqrt(head_add(squares.x + squares.y) / float(params.head_size) + params.epsilon);
+    }
+#ifdef KEYS_IN_PLACE
+    bool in_place = true;
+#else
+    bool in_place = !is_key;
+#endif
+
+    uint quarter = params.rotary_size / 4;
+    uint cosines = min(position, params.angle_rows - 1) * 2 * quarter;
+    for (uint turn = LANE; turn < quarter; turn += LANES) {
+      uint first = INTERLEAVED != 0 ? 2 * turn : turn, second = INTERLEAVED != 0 ? first + 1 : turn + quarter;
+      vec2 a = load(from + first), b = load(from + second);
+      if (GAINS != 0) {
+        a *= scale * AT(gains, gain + first);
+        b *= scale * AT(gains, gain + second);
+      }
+      vec2 c = AT(angles, cosines + turn), s = AT(angles, cosines + quarter + turn);
+      vec2 x = INTERLEAVED != 0 ? vec2(a.x, b.x) : a, y = INTERLEAVED != 0 ? vec2(a.y, b.y) : b;
+      vec2 turned_x = x * c - y * s, turned_y = y * c + x * s;
+      a = INTERLEAVED != 0 ? vec2(turned_x.x, turned_y.x) : turned_x;
+      b = INTERLEAVED != 0 ? vec2(turned_x.y, turned_y.y) : turned_y;
+      if (in_place) {
+        store(from + first, a);
+        store(from + second, b);
+      } else if (room) {
+        APPEND(to + first, a)
+        APPEND(to + second, b)
+      }
+    }
+    for (uint w = 2 * quarter + LANE; w < words; w += LANES) {
+      vec2 value = load(from + w);
+      if (GAINS != 0) value *= scale * AT(gains, gain + w);
+      if (in_place) {
+        store(from + w, value);
+      } else if (room) {
+        APPEND(to + w, value)
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+// Rotary angles against transformers' formulas, and the op against recorded values of an independent implementation.
+#include "layers/rope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "models/safetensors.h"
+#include "mulciber/error.h"
+#include "runtime/ops/rope.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+std::vector<double> doubles(const CheckpointTensor& tensor) {
+  std::vector<double> values(tensor.elements());
+  REQUIRE(tensor.type == CheckpointType::kF64);
+  std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(double));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("Angles turn by the position, cosines first") {
+  const std::vector<float> angles = rope_angles(5, 6, 10000);
+  REQUIRE(angles.size() == 30);
+  for (size_t position = 0; position < 5; ++position) {
+    for (size_t i = 0; i < 3; ++i) {
+      const double angle = static_cast<double>(position) / std::pow(10000.0, static_cast<double>(i) / 3);
+      CHECK(std::fabs(angles[position * 6 + i] - std::cos(angle)) < 1e-7);
+      CHECK(std::fabs(angles[position * 6 + 3 + i] - std::sin(angle)) < 1e-7);
+    }
+  }
+  CHECK(rope_angles(2, 4, 100, {.kind = RopeScalingKind::kLinear, .factor = 4})[4] == static_cast<float>(std::cos(0.25)));
+  CHECK(rope_angles(2, 4, 100, {.frequency_factors = {1, 5}})[7] == static_cast<float>(std::sin(0.1 / 5)));
+}
+
+TEST_CASE("Llama 3 scales low frequencies and blends those between") {
+  const RopeScaling scaling{.kind = RopeScalingKind::kLlama3,
+                            .factor = 8,
+                            .original_max_position_embeddings = 8192,
+                            .low_freq_factor = 1,
+                            .high_freq_factor = 4};
+  const std::vector<double> frequencies = rope_frequencies(64, 500000, scaling);
+  // By wavelengths, as transformers' _compute_llama3_parameters goes about it.
+  for (size_t i = 0; i < 32; ++i) {
+    const double plain = 1 / std::pow(500000.0, 2.0 * static_cast<double>(i) / 64);
+    const double wavelength = 2 * std::numbers::pi / plain;
+    double expected = plain;
+    if (wavelength > 8192.0 / 1) {
+      expected = plain / 8;
+    } else if (wavelength >= 8192.0 / 4) {
+      const double smooth = (8192 / wavelength - 1) / (4 - 1);
+      expected = (1 - smooth) * plain / 8 + smooth * plain;
+    }
+    CHECK_THAT(frequencies[i], WithinRel(expected, 1e-12));
+  }
+  // One of each kind, from the same formulas in Python.
+  CHECK_THAT(frequencies[13], WithinRel(0.004839421345719893, 1e-12));
+  CHECK_THAT(frequencies[15], WithinRel(0.0013718935677611381, 1e-12));
+  CHECK_THAT(frequencies[31], WithinRel(3.767322690173964e-07, 1e-12));
+  CHECK(rope_magnitude(scaling) == 1);
+}
+
+TEST_CASE("YaRN blends by the number of the frequency and has a magnitude") {
+  RopeScaling scaling{.kind = RopeScalingKind::kYarn, .factor = 4, .original_max_position_embeddings = 32768};
+  const std::vector<double> frequencies = rope_frequencies(128, 1e6, scaling);
+  // From transformers' _compute_yarn_parameters in Python: the blend reaches from frequency 23 to 40.
+  CHECK_THAT(frequencies[23], WithinRel(0.006978305848598663, 1e-12));
+  CHECK_THAT(frequencies[24], WithinRel(0.005375321490790102, 1e-12));
+  CHECK_THAT(frequencies[39], WithinRel(6.490394320837028e-05, 1e-12));
+  CHECK_THAT(frequencies[40], WithinRel(4.445698525097307e-05, 1e-12));
+  CHECK_THAT(frequencies[63], WithinRel(3.102344401879299e-07, 1e-12));
+  CHECK_THAT(rope_magnitude(scaling), WithinRel(1.138629436111989, 1e-12));
+  CHECK(rope_angles(1, 128, 1e6, scaling)[0] == 1.138629436111989f);
+  scaling.mscale = 0.707;
+  scaling.mscale_all_dim = 0.707;
+  CHECK(rope_magnitude(scaling) == 1);
+  scaling.attention_factor = 1.25;
+  CHECK(rope_magnitude(scaling) == 1.25);
+}
+
+TEST_CASE("Scalings that cannot be are refused") {
+  CHECK_THROWS_AS(rope_frequencies(7, 10000), ShapeError);
+  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.frequency_factors = {1, 2}}), ShapeError);
+  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.kind = RopeScalingKind::kYarn, .factor = 2}), ShapeError);
+  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.kind = RopeScalingKind::kLinear, .factor = 0}), ShapeError);
+}
+
+TEST_CASE("Rotated heads meet recorded values of an independent implementation") {
+  const auto folder = tests::fixtures_dir();
+  if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
+  Device& device = tests::shared_device();
+  const SafetensorsFile file(folder / "attention/attention.safetensors");
+  for (const bool interleaved : {false, true}) {
+    const std::string name = interleaved ? "rope_interleaved" : "rope_half";
+    const CheckpointTensor *x = file.find(name + "/x"), *out = file.find(name + "/out");
+    const CheckpointTensor* at = file.find(name + "/positions");
+    REQUIRE((x && out && at));
+    const auto rows = static_cast<uint32_t>(x->shape[0]), heads = static_cast<uint32_t>(x->shape[1]),
+               length = static_cast<uint32_t>(x->shape[2]), size = static_cast<uint32_t>(x->shape[3]);
+    // Every position by itself, as it may be any: (batch, heads, length, size) becomes rows of one token.
+    const std::vector<double> values = doubles(*x), expected = doubles(*out);
+    std::vector<double> positions(at->elements());
+    for (size_t i = 0; i < positions.size(); ++i) {
+      int64_t whole = 0;
+      if (at->type == CheckpointType::kF64) {
+        std::memcpy(&positions[i], at->bytes.data() + 8 * i, 8);
+      } else {
+        REQUIRE(at->bytes.size() == 8 * positions.size());
+        std::memcpy(&whole, at->bytes.data() + 8 * i, 8);
+        positions[i] = static_cast<double>(whole);
+      }
+    }
+    const uint32_t tokens = rows * length, columns = 3 * heads * size;
+    const auto last = static_cast<uint64_t>(*std::ranges::max_element(positions));
+    std::vector<float> qkv(size_t{tokens} * columns, 0);
+    std::vector<uint32_t> control;
+    const auto index = [&](uint32_t token, uint32_t head, uint32_t d) {
+      return ((token / length * heads + head) * length + token % length) * size + d;
+    };
+    for (uint32_t token = 0; token < tokens; ++token) {
+      control.push_back(static_cast<uint32_t>(positions[token % length]));
+      for (uint32_t head = 0; head < heads; ++head) {
+        for (uint32_t d = 0; d < size; ++d) {
+          const auto value = static_cast<float>(values[index(token, head, d)]);
+          qkv[token * columns + head * size + d] = qkv[token * columns + (heads + head) * size + d] = value;
+        }
+      }
+    }
+    std::vector<Buffer> buffers;
+    const auto make = [&](Shape shape, DataType type, std::span<const std::byte> bytes) {
+      buffers.push_back(device.memory().allocate(bytes.size(), MemoryUse::kDevice));
+      upload(device, buffers.back().view(), bytes);
+      return buffers.back().tensor(shape, type);
+    };
+    const std::vector<float> angles = rope_angles(last + 1, size, 10000), empty(tokens * 2 * heads * size * (last + 1));
+    const Tensor input = make({tokens, 1, columns}, DataType::kF32, std::as_bytes(std::span(qkv)));
+    const Tensor cache = make({tokens, last + 1, 2ull * heads * size}, DataType::kF32, std::as_bytes(std::span(empty)));
+    RopeOptions options;
+    options.heads = options.kv_heads = heads;
+    options.head_size = options.rotary_size = size;
+    options.interleaved = interleaved;
+    options.angles = make({last + 1, size}, DataType::kF32, std::as_bytes(std::span(angles)));
+    options.control = make({tokens}, DataType::kU32, std::as_bytes(std::span(control)));
+    options.position_stride = 1;
+    ProgramBuilder builder(device, "rope");
+    CHECK(rope_append(builder, input, cache, options).first == 0);
+    builder.build().run();
+    const auto read = [&](const Tensor& tensor) {
+      const std::vector<std::byte> bytes = download(device, tensor.view);
+      std::vector<float> result(tensor.shape.elements());
+      std::memcpy(result.data(), bytes.data(), result.size() * sizeof(float));
+      return result;
+    };
+    const std::vector<float> rotated = read(input), cached = read(cache);
+    for (uint32_t token = 0; token < tokens; ++token) {
+      for (uint32_t head = 0; head < heads; ++head) {
+        for (uint32_t d = 0; d < size; ++d) {
+          INFO(name << ", token " << token << ", head " << head << ", element " << d);
+          const double wanted = expected[index(token, head, d)];
+          CHECK(std::fabs(rotated[token * columns + head * size + d] - wanted) < 2e-6);
+          const uint64_t place = (token * (last + 1) + control[token]) * 2 * heads * size + head * size + d;
+          CHECK(std::fabs(cached[place] - wanted) < 2e-6);
+        }
+      }
+    }
+  }
+}
