@@ -101,7 +101,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.gains) c.name += ".gains";
   if (!v.positions.empty()) c.name += ".positions";
   if (v.angle_rows > 0) c.name += fmt::format(".angles_{}", v.angle_rows);
-  c.must_pass = v.rows > 1 || v.rotary_size < v.head_size;
+  c.must_pass = (v.rows > 1 || v.rotary_size < v.head_size) && v.gains == v.interleaved;
 
   const uint64_t columns = uint64_t{v.heads + 2 * v.kv_heads} * v.head_size;
   std::vector<uint32_t> control(kPositionOffset, 0xffffffff);
@@ -166,7 +166,7 @@ class RopeAppendCases : public OpCases {
         add({.heads = 1, .kv_heads = 1, .head_size = 64, .rotary_size = 16, .length = 2, .position = 1});
         add({.heads = 3, .kv_heads = 1, .head_size = 18, .rotary_size = 12, .rows = 2, .position = 7});
         add({.heads = 6, .kv_heads = 2, .head_size = 80, .rotary_size = 32, .length = 5, .position = 2});
-        add({.rows = 4, .length = 2, .capacity = 40, .positions = {39, 0, 17, 38}});
+        add({.rows = 4, .length = 2, .capacity = 40, .positions = {39, 5, 17, 38}});
         // Past the end of cache and table: partly, wholly, and so far that position + token wraps around.
         add({.length = 4, .capacity = 6, .position = 4});
         add({.length = 2, .capacity = 6, .position = 6, .angle_rows = 4});
