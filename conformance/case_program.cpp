@@ -7,16 +7,10 @@
 #include <cstring>
 #include <glm/gtc/packing.hpp>
 
+#include "runtime/memory_guard.h"
+
 namespace mulciber::conformance {
 namespace {
-
-constexpr uint32_t kPoison = 0xffdeffde;
-
-std::vector<std::byte> poison(uint64_t bytes) {
-  std::vector<std::byte> filled(bytes);
-  for (uint64_t i = 0; i < bytes; ++i) filled[i] = static_cast<std::byte>(kPoison >> (8 * (i % 4)));
-  return filled;
-}
 
 // The first byte of `bytes` outside every range of `owned` (begin, end) that is not poison, or -1.
 int64_t first_damaged(const std::vector<std::byte>& bytes, std::vector<std::pair<uint64_t, uint64_t>> owned) {
@@ -25,7 +19,7 @@ int64_t first_damaged(const std::vector<std::byte>& bytes, std::vector<std::pair
   owned.emplace_back(bytes.size(), bytes.size());
   for (const auto& [begin, end] : owned) {
     for (; at < begin; ++at) {
-      if (bytes[at] != static_cast<std::byte>(kPoison >> (8 * (at % 4)))) return static_cast<int64_t>(at);
+      if (bytes[at] != poison_byte(at)) return static_cast<int64_t>(at);
     }
     at = std::max(at, end);
   }

@@ -26,8 +26,7 @@ class CaseProgram {
   Program& program() { return *program_; }
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
-  /// Writes the inputs, and poison over everything else: NaN as f32 and as f16, and an id far past every
-  /// table.
+  /// Writes the inputs, and poison (runtime/memory_guard.h) over everything else.
   void fill(const std::vector<HostTensor>& inputs);
   /// The outputs' bytes after a run.
   std::vector<std::vector<std::byte>> read_outputs();

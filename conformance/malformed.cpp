@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 
 #include "models/checkpoint.h"
 #include "models/json.h"
@@ -30,26 +29,27 @@ std::string open(Device& device, const Path& path) {
   return "";
 }
 
-CaseResult judge(Device& device, const Path& path, bool control) {
-  const auto start = std::chrono::steady_clock::now();
-  CaseResult result;
-  try {
-    const std::string missing = open(device, path);
-    result = !missing.empty() ? CaseResult{Status::kNotSupported, missing}
-             : control ? CaseResult{Status::kPass, "opens, as it should"}
-                               : CaseResult{Status::kFail, "opens without an error"};
-  } catch (const ModelError& error) {
-    const std::string text = error.what();
-    const bool clear = std::count(text.begin(), text.end(), '\n') <= 1 &&
-                       text.find(path.filename().string()) != std::string::npos;
-    const bool good = !control && clear;
-    result = {good ? Status::kPass : Status::kFail, (clear ? "" : "not one clear error naming the file: ") + text};
-  } catch (const std::exception& error) {
-    result = {Status::kFail, fmt::format("not the error of a reader: {}", error.what())};
-  }
-  result.repeats = 1;
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return result;
+CaseResult judge(Device& device, const Path& path, bool control, const RunOptions& options) {
+  return guarded([&]() -> CaseResult {
+    CaseResult result;
+    try {
+      const std::string missing = open(device, path);
+      result = !missing.empty() ? CaseResult{Status::kNotSupported, missing}
+               : control        ? CaseResult{Status::kPass, "opens, as it should"}
+                                : CaseResult{Status::kFail, "opens without an error"};
+    } catch (const ModelError& error) {
+      const std::string text = error.what();
+      const bool clear = std::count(text.begin(), text.end(), '\n') <= 1 &&
+                         text.find(path.filename().string()) != std::string::npos;
+      const bool good = !control && clear;
+      result = {good ? Status::kPass : Status::kFail, (clear ? "" : "not one clear error naming the file: ") + text};
+    } catch (const std::exception& error) {
+      result = {Status::kFail, fmt::format("not the error of a reader: {}", error.what())};
+    }
+    result.repeats = 1;
+    inject(options.fault, device, {}, true);  // no results here that could be corrupted
+    return result;
+  });
 }
 
 std::string case_name(std::string name) {
@@ -76,7 +76,7 @@ std::vector<SuiteCase> load_malformed(const Path& manifest) {
       c.name = case_name(entry.at("path"));
       c.op = "malformed";
       c.must_pass = true;
-      c.run = [path, control](Device& device, const RunOptions&) { return judge(device, path, control); };
+      c.run = [path, control](Device& device, const RunOptions& options) { return judge(device, path, control, options); };
       cases.push_back(std::move(c));
     } catch (const Json::exception& error) {
       throw ModelError(manifest.string(), fmt::format("entry {}: {}", cases.size(), error.what()),

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 
 #include "conformance/bounds.h"
 #include "conformance/case_program.h"
@@ -20,6 +20,8 @@ namespace mulciber::conformance {
 namespace {
 
 using Path = std::filesystem::path;
+
+constexpr uint64_t kGuardBytes = 256;
 
 // The bundled model, or an empty path.
 Path find_model() {
@@ -50,75 +52,100 @@ NamedArray row_of(std::span<const uint32_t> ids) {
   return {{1, ids.size()}, std::vector<double>(ids.begin(), ids.end())};
 }
 
-/// A model twice: on the device, and as its definition.
+/// A model as its definition, and what it is made of.
 struct Opened {
   Checkpoint checkpoint;
   MarianConfig config;
-  Marian model;
   Arithmetic arithmetic;
   ModelReference reference;
 
   Opened(Device& device, const Path& path)
-      : checkpoint(path), config(read_marian_config(checkpoint)), model(device, checkpoint, {}),
+      : checkpoint(path), config(read_marian_config(checkpoint)),
         arithmetic(arithmetic_of(nullptr, device.capabilities())), reference(checkpoint, config, arithmetic) {}
+};
+
+/// The model on the device, all its memory between guards: weights, caches, arenas.
+struct GuardedModel {
+  struct Guards {
+    Allocator& memory;
+    ~Guards() { memory.set_guard(0); }
+  } guards;
+  Marian model;
+
+  GuardedModel(Device& device, const Checkpoint& checkpoint, uint64_t guard_bytes)
+      : guards{device.memory()}, model((guards.memory.set_guard(guard_bytes), device), checkpoint, {}) {}
 };
 
 uint32_t start_of(const Opened& opened) {
   return static_cast<uint32_t>(opened.config.generation.decoder_start.value_or(0));
 }
 
-/// Runs a case `repeats` times: `run` gives numbers that must not change, `judge` the verdict on them.
+/// Wrong beyond every bound, as a number and as an id.
+void corrupt(HostTensor& tensor) { tensor.values[0] += 64 + std::fabs(tensor.values[0]); }
+
+bool is_clean(Status status) { return status == Status::kPass || status == Status::kQualityWarning; }
+
+/// Runs a case `repeats` times, and once more on a model that is loaded anew, elsewhere: `run` gives numbers that must
+/// not change, `judge` the verdict on them. As run_case() does it, but that guards stand around whole allocations, not
+/// between the tensors of an arena, and that poison is fresh in the first and last run alone.
 template <typename Run, typename Verdict>
 CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdict&& judge) {
-  const auto start = std::chrono::steady_clock::now();
-  CaseResult result;
-  try {
+  return guarded([&]() -> CaseResult {
     const Path path = find_model();
     if (path.empty()) return {Status::kNotSupported, "the bundled model is not beside this program"};
-    Opened opened(device, path);
+    const Opened opened(device, path);
+    CaseResult result;
     HostTensor first;
-    for (uint32_t i = 0; i < std::max(1u, options.repeats); ++i) {
-      HostTensor got = run(opened);
+    std::unique_ptr<GuardedModel> model;
+    const uint32_t runs = std::max(1u, options.repeats) + 1;
+    for (uint32_t i = 0; i < runs; ++i) {
+      const bool fresh = i == 0 || i + 1 == runs;
+      if (fresh) {
+        model.reset();
+        model = std::make_unique<GuardedModel>(device, opened.checkpoint, kGuardBytes * (1 + (options.seed + i) % 7));
+      }
+      HostTensor got = run(opened, model->model);
+      if (options.fault != Fault::kNone) {
+        const auto write_outside = [&] { upload(device, device.memory().guard_word(), std::vector<std::byte>(4)); };
+        inject(options.fault, device, {[&] { corrupt(got); }, write_outside}, i + 1 == runs);
+      }
+      const uint32_t repeats = result.repeats + 1;
       if (i == 0) {
+        result = judge(opened, got);
         first = std::move(got);
       } else if (got.values != first.values) {
-        return {Status::kFlaky, fmt::format("run {} has other results than the first", i + 1)};
+        result.status = Status::kFlaky;
+        result.detail = fmt::format("run {} of {} has other results than the first{}", i + 1, runs,
+                                    fresh ? " (of the model loaded anew)" : "");
       }
-      ++result.repeats;
+      result.repeats = repeats;
+      if (std::string damage = fresh ? device.memory().damage() : ""; !damage.empty()) {
+        result.status = Status::kFail;
+        result.detail = damage;
+      }
+      if (!is_clean(result.status)) break;
     }
-    const uint32_t repeats = result.repeats;
-    result = judge(opened, first);
-    result.repeats = repeats;
-  } catch (const DeviceError& error) {
-    const bool memory = error.kind() == DeviceError::Kind::kOutOfMemory;
-    const bool lost = error.kind() == DeviceError::Kind::kLost;
-    result = {memory ? Status::kResourceError : lost ? Status::kDeviceLost : Status::kInternalError, error.what()};
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    result = {Status::kInternalError, error.what()};
-  }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return result;
+    return result;
+  });
 }
 
 CaseResult forward_case(Device& device, const RunOptions& options, const std::vector<uint32_t>& source,
                         const std::vector<uint32_t>& target) {
   return repeated(
       device, options,
-      [&](Opened& opened) {
+      [&](const Opened& opened, Marian& model) {
         std::vector<uint32_t> fed = {start_of(opened)};
         fed.insert(fed.end(), target.begin(), target.end());
         const NamedArray mask = {{1, source.size()}, std::vector<double>(source.size(), 1)};
         const std::string wanted[] = {"logits"};
-        return as_tensor(opened.model
+        return as_tensor(model
                              .forward({{"input_ids", row_of(source)},
                                        {"attention_mask", mask},
                                        {"decoder_input_ids", row_of(fed)}},
                                       wanted)
                              .at("logits"));
       },
-      [&](Opened& opened, const HostTensor& got) {
+      [&](const Opened& opened, const HostTensor& got) {
         std::vector<uint32_t> fed = {start_of(opened)};
         fed.insert(fed.end(), target.begin(), target.end());
         std::vector<HostTensor> outputs = {opened.reference.logits(opened.reference.encode(source), fed)};
@@ -193,13 +220,13 @@ CaseResult search_case(Device& device, const RunOptions& options, const std::vec
   };
   return repeated(
       device, options,
-      [&](Opened& opened) {
+      [&](const Opened& opened, Marian& model) {
         GenerationRequest request;
         request.sources = {&source, 1};
         request.settings = settings_of(opened);
-        return u32_tensor(opened.model.generate(request).items.at(0).at(0).ids);
+        return u32_tensor(model.generate(request).items.at(0).at(0).ids);
       },
-      [&](Opened& opened, const HostTensor& got) {
+      [&](const Opened& opened, const HostTensor& got) {
         const HostTensor expected = u32_tensor(search_reference(opened, source, settings_of(opened)));
         if (got.values.size() != expected.values.size()) {
           return CaseResult{Status::kFail, fmt::format("{} ids, expected {}", got.values.size(), expected.values.size())};

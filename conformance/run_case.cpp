@@ -35,22 +35,6 @@ void misuse(Device& device) {
   device.vk().vkDestroyBuffer(device.handle(), buffer, nullptr);
 }
 
-/// What a fault does around one run of a case.
-void inject(Fault fault, Device& device, CaseProgram& program, bool last_run) {
-  switch (fault) {
-    case Fault::kNone: break;
-    case Fault::kCrash: std::abort();
-    case Fault::kHang: std::this_thread::sleep_for(std::chrono::hours(24)); break;
-    case Fault::kCorrupt: flip(device, program.output_view(0)); break;
-    case Fault::kFlaky:
-      if (last_run) flip(device, program.output_view(0));
-      break;
-    case Fault::kWriteOutside: flip(device, program.guard_view()); break;
-    case Fault::kLoseDevice: device.check(VK_ERROR_DEVICE_LOST, "fault injection"); break;
-    case Fault::kMisuse: misuse(device);
-  }
-}
-
 CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
                  double tolerance) {
   if (row) {
@@ -83,7 +67,11 @@ CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const
     }
     program->fill(inputs);
     program->program().run();
-    if (options.fault != Fault::kNone) inject(options.fault, device, *program, run + 1 == runs);
+    if (options.fault != Fault::kNone) {
+      inject(options.fault, device,
+             {[&] { flip(device, program->output_view(0)); }, [&] { flip(device, program->guard_view()); }},
+             run + 1 == runs);
+    }
     Bytes got = program->read_outputs();
     if (run == 0) {
       if (got.size() != expected.size()) {
@@ -124,16 +112,29 @@ CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const
 
 }  // namespace
 
-CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
-                    double tolerance) {
+void inject(Fault fault, Device& device, const FaultTargets& targets, bool last_run) {
+  const auto strike = [](const std::function<void()>& target) {
+    if (target) target();
+  };
+  switch (fault) {
+    case Fault::kNone: break;
+    case Fault::kCrash: std::abort();
+    case Fault::kHang: std::this_thread::sleep_for(std::chrono::hours(24)); break;
+    case Fault::kCorrupt: strike(targets.corrupt); break;
+    case Fault::kFlaky:
+      if (last_run) strike(targets.corrupt);
+      break;
+    case Fault::kWriteOutside: strike(targets.write_outside); break;
+    case Fault::kLoseDevice: device.check(VK_ERROR_DEVICE_LOST, "fault injection"); break;
+    case Fault::kMisuse: misuse(device);
+  }
+}
+
+CaseResult guarded(const std::function<CaseResult()>& body) {
   const auto start = std::chrono::steady_clock::now();
   CaseResult result;
   try {
-    result = judge(device, op_case, row, options, tolerance);
-  } catch (const KernelError& error) {
-    result = {Status::kNotSupported, error.problem()};
-  } catch (const ShapeError& error) {
-    result = {Status::kNotSupported, error.problem()};
+    result = body();
   } catch (const DeviceError& error) {
     const bool memory = error.kind() == DeviceError::Kind::kOutOfMemory;
     const bool lost = error.kind() == DeviceError::Kind::kLost;
@@ -145,6 +146,19 @@ CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, co
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
+                    double tolerance) {
+  return guarded([&]() -> CaseResult {
+    try {
+      return judge(device, op_case, row, options, tolerance);
+    } catch (const KernelError& error) {
+      return {Status::kNotSupported, error.problem()};
+    } catch (const ShapeError& error) {
+      return {Status::kNotSupported, error.problem()};
+    }
+  });
 }
 
 }  // namespace mulciber::conformance

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "conformance/op_case.h"
 #include "conformance/status.h"
@@ -27,6 +28,17 @@ struct RunOptions {
   uint64_t seed = 0;      // of the inputs and offsets
   Fault fault = Fault::kNone;
 };
+
+/// What is at hand where a fault strikes; what a kind of case lacks is left empty, and such a fault does nothing.
+struct FaultTargets {
+  std::function<void()> corrupt;        // makes a result wrong
+  std::function<void()> write_outside;  // changes a guard
+};
+/// Does what a fault does in one run of a case, after the kernels ran and before results are read.
+void inject(Fault fault, Device& device, const FaultTargets& targets, bool last_run);
+
+/// What `body` gives, and how long it took. Errors become statuses; throws nothing but std::bad_alloc.
+CaseResult guarded(const std::function<CaseResult()>& body);
 
 /// `row`: the row to run, or null for what selection takes. `tolerance`: what the quality
 /// of a row of results is held to (see kernels.def); the row's own when 0.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/memory_guard.h"
 
 namespace mulciber {
 namespace {
@@ -17,6 +18,14 @@ constexpr uint64_t kAlignment = 256;             // the largest offset alignment
 constexpr uint64_t kStagingBytes = 8ull << 20;   // per half of the ring
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+BufferView part_of(BufferView view, uint64_t offset, uint64_t size) {
+  view.offset += offset;
+  if (view.address) view.address += offset;
+  if (view.mapped) view.mapped += offset;
+  view.size = size;
+  return view;
+}
 
 // Memory type flags, best first, for a use.
 std::vector<VkMemoryPropertyFlags> preferences(MemoryUse use, const Capabilities& c) {
@@ -42,16 +51,19 @@ struct MemoryBlock {
 };
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : block_(std::exchange(other.block_, nullptr)), view_(std::exchange(other.view_, {})) {}
+    : block_(std::exchange(other.block_, nullptr)),
+      view_(std::exchange(other.view_, {})),
+      guard_(std::exchange(other.guard_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(block_, other.block_);
   std::swap(view_, other.view_);
+  std::swap(guard_, other.guard_);
   return *this;
 }
 
 Buffer::~Buffer() {
-  if (block_) block_->owner->release(block_, view_.offset, round_up(view_.size, kAlignment));
+  if (block_) block_->owner->release(block_, view_.offset - guard_, round_up(view_.size, kAlignment) + 2 * guard_);
 }
 
 Tensor Buffer::tensor(Shape shape, DataType type) const {
@@ -154,8 +166,8 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
 
 Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
   device_.require_alive();
-  const uint64_t rounded = round_up(std::max<uint64_t>(size, 1), kAlignment);
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  const uint64_t guard = guard_, rounded = round_up(std::max<uint64_t>(size, 1), kAlignment) + 2 * guard;
   MemoryBlock* block = nullptr;
   std::map<uint64_t, uint64_t>::iterator gap;
   for (const auto& candidate : blocks_) {
@@ -185,12 +197,51 @@ Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
   buffer.block_ = block;
   buffer.view_ = {block->buffer, offset, size, block->address ? block->address + offset : 0,
                   block->mapped ? block->mapped + offset : nullptr};
+  if (guard > 0) {
+    const BufferView whole = part_of(buffer.view_, 0, rounded);
+    buffer.view_ = part_of(whole, guard, size);
+    buffer.guard_ = guard;
+    guarded_[{block, offset}] = {whole, guard, size};
+    lock.unlock();
+    upload(device_, whole, poison(rounded));
+  }
   return buffer;
+}
+
+std::string Allocator::damage() {
+  std::vector<Guarded> buffers;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [place, guarded] : guarded_) buffers.push_back(guarded);
+  }
+  for (const Guarded& g : buffers) {
+    const std::vector<std::byte> before = download(device_, part_of(g.whole, 0, g.before));
+    for (uint64_t at = g.before; at-- > 0;) {
+      if (before[at] != poison_byte(at)) {
+        return fmt::format("wrote {} bytes before a buffer of {}", g.before - at, g.bytes);
+      }
+    }
+    // Two halves share a word, so a buffer owns the whole of its last word.
+    const uint64_t end = g.before + round_up(g.bytes, 4);
+    const std::vector<std::byte> behind = download(device_, part_of(g.whole, end, g.whole.size - end));
+    for (uint64_t at = 0; at < behind.size(); ++at) {
+      if (behind[at] != poison_byte(at)) return fmt::format("wrote {} bytes behind a buffer of {}", at, g.bytes);
+    }
+  }
+  return "";
+}
+
+BufferView Allocator::guard_word() const {
+  std::lock_guard lock(mutex_);
+  if (guarded_.empty()) return {};
+  const Guarded& g = guarded_.begin()->second;
+  return part_of(g.whole, g.before + round_up(g.bytes, 4), 4);
 }
 
 void Allocator::release(MemoryBlock* block, uint64_t offset, uint64_t size) {
   std::lock_guard lock(mutex_);
   size = std::max(size, kAlignment);
+  guarded_.erase({block, offset});
   used_ -= size;
   auto next = block->free.upper_bound(offset);
   if (next != block->free.begin()) {
@@ -334,6 +385,12 @@ std::vector<T> download_as(Device& device, const BufferView& from) {
 }
 template std::vector<float> download_as<float>(Device&, const BufferView&);
 template std::vector<uint32_t> download_as<uint32_t>(Device&, const BufferView&);
+
+std::vector<std::byte> poison(uint64_t bytes) {
+  std::vector<std::byte> filled(bytes);
+  for (uint64_t at = 0; at < bytes; ++at) filled[at] = poison_byte(at);
+  return filled;
+}
 
 void upload(Device& device, const BufferView& to, std::span<const std::byte> bytes) {
   Uploader uploader(device);

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/tensor.h"
@@ -39,6 +42,7 @@ class Buffer {
   friend class Allocator;
   MemoryBlock* block_ = nullptr;
   BufferView view_;
+  uint64_t guard_ = 0;  // bytes of it before and after
 };
 
 /// Sub-allocates buffers from blocks of 64 MiB (or the size asked for, when larger). Thread-safe.
@@ -50,6 +54,15 @@ class Allocator {
   /// size: bytes, rounded up to 256. Throws DeviceError (kOutOfMemory) with the sizes concerned.
   Buffer allocate(uint64_t size, MemoryUse use);
 
+  /// From now on buffers begin as poison (runtime/memory_guard.h) between `bytes` of it, a multiple of 256; 0 ends it.
+  /// For tests and conformance: memory grows, and every allocation waits for a copy.
+  void set_guard(uint64_t bytes) { guard_ = bytes; }
+  /// What was written outside a living buffer that has guards ("wrote 3 bytes behind a buffer of 4,096"), or "".
+  /// Reads the guards back: call it when the device is idle.
+  std::string damage();
+  /// The first word behind one of those buffers, to put a fault there; empty where there is none.
+  BufferView guard_word() const;
+
   /// Bytes handed out now, and the most ever.
   uint64_t used() const { return used_; }
   uint64_t peak() const { return peak_; }
@@ -60,6 +73,11 @@ class Allocator {
 
  private:
   friend class Buffer;
+  /// A buffer with its guards.
+  struct Guarded {
+    BufferView whole;
+    uint64_t before = 0, bytes = 0;
+  };
   void release(MemoryBlock* block, uint64_t offset, uint64_t size);
   std::unique_ptr<MemoryBlock> create_block(uint64_t size, MemoryUse use);
 
@@ -67,6 +85,8 @@ class Allocator {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryBlock>> blocks_;
   uint64_t used_ = 0, peak_ = 0, reserved_ = 0;
+  uint64_t guard_ = 0;
+  std::map<std::pair<MemoryBlock*, uint64_t>, Guarded> guarded_;  // by where the first guard begins
 };
 
 /// Copies host bytes into device memory through a bounded staging ring, or straight into memory the

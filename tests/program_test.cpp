@@ -4,6 +4,7 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/norm.h"
+#include "runtime/memory_guard.h"
 #include "runtime/profiler.h"
 #include "runtime/recorder.h"
 #include "tests/catch.h"
@@ -172,4 +173,38 @@ TEST_CASE("An op with a workgroup per row splits its rows, or says why it cannot
   CHECK_THROWS_WITH(softmax(builder, builder.activation({5, 3})),
                     Catch::Matchers::ContainsSubstring("the device allows 2, and a part of them must begin at a multiple "
                                                        "of 64 rows"));
+}
+
+TEST_CASE("Guards notice what is written outside a buffer, and buffers begin as poison") {
+  Device& device = tests::shared_device();
+  Allocator& memory = device.memory();
+  memory.set_guard(512);
+  Buffer buffer = memory.allocate(1001, MemoryUse::kDevice);
+  memory.set_guard(0);
+  const Buffer other = memory.allocate(1001, MemoryUse::kDevice);
+  CHECK(memory.damage().empty());
+  CHECK(download_as<uint32_t>(device, buffer.view())[100] == kPoison);
+  upload(device, buffer.view(), std::vector<std::byte>(1001));
+  CHECK(memory.damage().empty());
+
+  const auto write_at = [&](int64_t from_start) {
+    BufferView view = buffer.view();
+    view.offset += static_cast<uint64_t>(from_start);
+    if (view.mapped) view.mapped += from_start;
+    view.size = 4;
+    upload(device, view, std::vector<std::byte>(4));
+  };
+  SECTION("behind") {
+    write_at(1004);
+    CHECK(memory.damage() == "wrote 0 bytes behind a buffer of 1001");
+  }
+  SECTION("before") {
+    write_at(-8);
+    CHECK(memory.damage() == "wrote 5 bytes before a buffer of 1001");
+  }
+  // A buffer that is gone has no guards.
+  const uint64_t used = memory.used();
+  buffer = Buffer();
+  CHECK(memory.used() == used - 1024 - 2 * 512);
+  CHECK(memory.damage().empty());
 }
