@@ -48,6 +48,15 @@ statuses again.jsonl --errors | cmp - errors || fail "a second run gives other e
 exits 0 "${conform[@]}" "${quick[@]}" --seed 5 --output seed.jsonl
 statuses seed.jsonl --errors | cmp -s - errors && fail "the seed changes nothing"
 
+# Blocks and whole models know the same faults.
+for name in mulciber.block.f32.feed_forward.r2_l7_d32_f64.relu mulciber.model.en_de.greedy.s4; do
+  for fault in corrupt:Fail flaky:Flaky outside:Fail lost:DeviceLost; do
+    exits 1 "$MULCIBER" conform --filter "$name" --repeat 1 --inject "${fault%:*}:$name"
+    grep -q "^${fault#*:}: $name" err || fail "${fault%:*} in $name: $(cat err)"
+  done
+  exits 0 "$MULCIBER" conform --filter "$name" --repeat 1
+done
+
 # Killed in the middle; the file stays readable, and the rest is run later.
 "${conform[@]}" "${quick[@]}" --jobs 1 --batch 10 --timeout 60 --inject "hang:$(sed -n 25p names)" --output killed.jsonl >out 2>err &
 pid=$!
