@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Runs the whole conformance suite on every driver and mask of docs/conformance.md, and writes that file.
+# Runs the conformance suite on every driver and mask of docs/conformance.md, and writes that file.
 #   tools/conformance_matrix.sh [RUN...]      all, or those named (see the list below)
 # Records go to ${MULCIBER_RUNS:-conformance-runs}, one file a run; a run that stopped goes on, one that is whole is
 # kept: remove its file to make it anew. Drivers come from tools/drivers/software.sh and debian-testing.sh; what is not
-# there is named and left out. REPEAT: runs of each case (20).
+# there is named and left out. REPEAT: runs of each case (20). CASES: options that select them (all; --mustpass). TIMEOUT: seconds
+# for a case (900: one pipeline of a large tile compiles for a minute on lavapipe of Mesa 25.0).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${MULCIBER_RUNS:-conformance-runs}
 drivers=${MULCIBER_DRIVERS:-$HOME/.cache/vulkan-drivers}
 mulciber=${MULCIBER:-build/mulciber}
 repeat=${REPEAT:-20}
+read -ra cases <<<"${CASES:-}"
 mkdir -p "$runs"
 say() { echo "matrix: $*"; }
 
@@ -33,7 +35,7 @@ whole() { [[ -e $1 ]] && tail -n 1 "$1" | grep -q '"kind":"summary"'; }
 
 # run NAME DRIVER LIMITS ENVIRONMENT
 run() {
-  local file=$runs/$1.jsonl options=(--repeat "$repeat") before=() command=("$mulciber") status=0
+  local file=$runs/$1.jsonl options=("${cases[@]}" --repeat "$repeat" --timeout "${TIMEOUT:-900}") before=() command=("$mulciber") status=0
   if whole "$file"; then return; fi
   [[ $3 == - ]] || options+=(--limits "$3")
   [[ $4 == - ]] || before+=("$4")
