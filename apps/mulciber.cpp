@@ -45,7 +45,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "mulciber: out of memory\n");
     return kDeviceFailed;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "mulciber: {}\n", error.what());
+    // fmt throws when standard output cannot take a long listing.
+    fmt::print(stderr, "mulciber: {}\n",
+               std::ferror(stdout) ? "standard output: cannot be written; make room, or print elsewhere" : error.what());
     return kBadInput;
   }
 }
