@@ -11,6 +11,7 @@ const OpCases& layer_norm_cases();
 const OpCases& rms_norm_cases();
 const OpCases& embedding_cases();
 const OpCases& append_cache_cases();
+const OpCases& copy_cases();
 const OpCases& rope_append_cases();
 const OpCases& elementwise_cases();
 const OpCases& top_k_cases();
@@ -27,6 +28,7 @@ std::span<const OpCases* const> all_op_cases() {
       &rms_norm_cases(),
       &embedding_cases(),
       &append_cache_cases(),
+      &copy_cases(),
       &rope_append_cases(),
       &elementwise_cases(),
       &top_k_cases(),

@@ -96,6 +96,7 @@ const char* name_of(Op op) {
     case Op::kEmbedding: return "embedding";
     case Op::kElementwise: return "elementwise";
     case Op::kAppendCache: return "append_cache";
+    case Op::kCopyColumns: return "copy_columns";
     case Op::kRopeAppend: return "rope_append";
     case Op::kTopK: return "top_k";
     case Op::kBeamStep: return "beam_step";
@@ -109,14 +110,15 @@ const char* name_of(Op op) {
 const char* summary_of(Op op) {
   switch (op) {
     case Op::kMatmul: return "y = activation(x W^T + b), or added to what y holds";
-    case Op::kAttention: return "softmax(q k^T scale + mask) v, without a matrix of scores in memory";
-    case Op::kAttentionMap: return "the probabilities of attention, softmax(q k^T scale + mask), for reading";
+    case Op::kAttention: return "softmax(score(q, k) + mask) v, without a matrix of scores in memory";
+    case Op::kAttentionMap: return "the probabilities of attention, softmax(score(q, k) + mask), for reading";
     case Op::kSoftmax: return "softmax over each row, masked";
     case Op::kLayerNorm: return "layer norm of each row of x, or of x and a residual added";
     case Op::kRmsNorm: return "root-mean-square norm of each row of x, or of a stream to which x is added";
     case Op::kEmbedding: return "rows of a table by token id, scaled, plus positions";
     case Op::kElementwise: return "sums, activations, copies and conversions, element by element";
     case Op::kAppendCache: return "keys and values of this step written into the cache";
+    case Op::kCopyColumns: return "columns of a tensor copied into columns of another";
     case Op::kRopeAppend: return "queries and keys normalized and rotated, keys and values written into the cache";
     case Op::kTopK: return "log-softmax of each row, rules about tokens, and the k best";
     case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
@@ -150,6 +152,9 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kManyQueries, "8 queries or more"},
       {kQueriesAtLeast32, "32 queries or more"},
       {kManyPositions, "8 positions or more"},
+      {kPlainScores, "scores that are products"},
+      {kPlainKeys, "keys in one stretch"},
+      {kWholeTiles, "tiles within a block of the pattern"},
       {kNoAncestry, "no beam ancestry"},
       {kFewBanned, "at most 64 banned ids"},
   };

@@ -1,12 +1,16 @@
-// Attention for any device: one workgroup per 4 queries of a head, online softmax over blocks of keys.
+// Every kind of attention on any device: one workgroup per TILE queries of a head, online softmax over blocks of keys.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
 #include "attention.h"
+#define WALK_PATTERN
 #include "attention_common.glsl"
+#include "attention_general.glsl"
 
-// A query tile of 4 x 256 floats and two score tiles stay under 6 KiB of shared memory.
-const uint kQueries = 4;
+layout(constant_id = CONSTANT_TILE) const uint TILE = 4;
+
+// A query tile of 4 x 256 floats and three tiles of scores stay under 6 KiB of shared memory.
+const uint kQueries = 4;  // most of a tile
 const uint kKeys = 32;
 const uint kMaxSize = 256;
 const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the values, per invocation
@@ -14,17 +18,18 @@ const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the valu
 shared float q_tile[kQueries * kMaxSize];
 shared float scores[kQueries * kKeys];
 shared float weights[kQueries * kKeys];
+shared float factors[kQueries * kKeys];  // of local attention, onto the weights
 shared float maxima[kQueries];
 
 void main() {
-  const uint first_query = gl_WorkGroupID.x * kQueries;
+  const uint first_query = gl_WorkGroupID.x * TILE;
   const uint kv_row = gl_WorkGroupID.z;
   const uint k_column = params.k_first + key_head() * HEAD_SIZE;
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const uint lane = gl_LocalInvocationIndex;
   const int keys = key_count(kv_row);
 
-  for (uint i = lane; i < kQueries * HEAD_SIZE; i += LOCAL_SIZE) {
+  for (uint i = lane; i < TILE * HEAD_SIZE; i += LOCAL_SIZE) {
     uint query = min(first_query + i / HEAD_SIZE, params.queries - 1u);
     q_tile[i] = q_at(q_element(kv_row, query) + i % HEAD_SIZE);
   }
@@ -38,68 +43,80 @@ void main() {
     total[i] = 0;
     for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = 0;
   }
-  const uint last_query = min(first_query + kQueries, params.queries) - 1u;
+  const uint last_query = min(first_query + TILE, params.queries) - 1u;
   // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
   uvec2 seen = uvec2(params.kv_len, 0);
   for (uint query = first_query; query <= last_query; ++query) {
-    uvec2 visible = visible_keys(query, keys);
+    uvec2 visible = reachable_keys(kv_row, query, keys);
     seen = uvec2(min(seen.x, visible.x), max(seen.y, visible.y));
   }
 
-  for (uint first_key = seen.x; first_key < seen.y; first_key += kKeys) {
+  for (Walk walk = first_stretch(first_query, keys, seen); walk.key < walk.end; walk = advance(walk, kKeys, seen)) {
     barrier();
-    for (uint i = lane; i < kQueries * kKeys; i += LOCAL_SIZE) {
-      uint query = first_query + i / kKeys;
-      uint key = first_key + i % kKeys;
+    for (uint i = lane; i < TILE * kKeys; i += LOCAL_SIZE) {
+      uint query = min(first_query + i / kKeys, params.queries - 1u), key = walk.key + i % kKeys;
+      int position = position_of(query, keys);
       float score = kMasked;
-      if (within(key, visible_keys(query, keys))) {
+      if (key < walk.end && reaches(key, reachable_keys(kv_row, query, keys)) && global_allows(position, key)) {
         uint base = key_base(kv_row, key) + k_column;
-        uint q_base = i / kKeys * HEAD_SIZE;
+        uint q_base = i / kKeys * HEAD_SIZE, head = query_head(query);
         score = 0;
         // Unrolled, its loads take software drivers seconds to compile.
-        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_tile[q_base + d] * kv_at(base + d);
-        score = max(score_of(score, kv_row, query, position_of(query, keys), key), kMasked);
+        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_tile[q_base + d], kv_at(base + d), head, d);
+        score = max(score_of(score, kv_row, query, position, key), kMasked);
+        if (CENTER != CENTER_NONE) factors[i] = center_factor(center_of(kv_row, query, keys), key);
       }
       scores[i] = score;
     }
     barrier();
-    for (uint i = lane; i < kQueries * kKeys; i += LOCAL_SIZE) {
-      uint row = i / kKeys;
+    for (uint i = lane; i < TILE * kKeys; i += LOCAL_SIZE) {
+      uint row = i / kKeys, best = 0;
       float block_maximum = kMasked;
-      [[dont_unroll]] for (uint j = 0; j < kKeys; ++j) block_maximum = max(block_maximum, scores[row * kKeys + j]);
-      // The running maximum differs between invocations only in when they learn of it.
-      float next = block_maximum;
-      for (uint r = 0; r < kQueries; ++r) {
-        if (r == row) next = max(next, maximum[r]);
+      [[dont_unroll]] for (uint j = 0; j < kKeys; ++j) {
+        float score = scores[row * kKeys + j];
+        if (score > block_maximum) best = j;
+        block_maximum = max(block_maximum, score);
       }
-      weights[i] = scores[i] > kMasked ? exp(scores[i] - next) : 0.0;
+      // The running maximum differs between invocations only in when they learn of it.
+      float before = kMasked;
+      for (uint r = 0; r < kQueries; ++r) {
+        if (r == row) before = maximum[r];
+      }
+      float next = max(block_maximum, before);
+      if (HARD != 0u) {
+        weights[i] = block_maximum > before && i % kKeys == best ? 1.0 : 0.0;
+      } else {
+        weights[i] = scores[i] > kMasked ? exp(scores[i] - next) : 0.0;
+      }
       if (i % kKeys == 0u) maxima[row] = next;
     }
     barrier();
-    const uint count = min(kKeys, seen.y - first_key);
-    for (uint i = 0; i < kQueries; ++i) {
-      float correction = exp(maximum[i] - maxima[i]);
+    const uint count = min(kKeys, walk.end - walk.key);
+    for (uint i = 0; i < TILE; ++i) {
+      float correction = HARD != 0u ? (maxima[i] > maximum[i] ? 0.0 : 1.0) : exp(maximum[i] - maxima[i]);
       maximum[i] = maxima[i];
       total[i] *= correction;
       for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] *= correction;
       for (uint j = 0; j < count; ++j) total[i] += weights[i * kKeys + j];
     }
     for (uint j = 0; j < count; ++j) {
-      uint base = key_base(kv_row, first_key + j) + v_column;
+      uint base = key_base(kv_row, walk.key + j) + v_column;
       for (uint c = 0; c < COLUMNS; ++c) {
         uint column = c * LOCAL_SIZE + lane;
         if (column >= VALUE_SIZE) break;
         float value = kv_at(base + column);
-        for (uint i = 0; i < kQueries; ++i) {
+        for (uint i = 0; i < TILE; ++i) {
           // A weight of zero hides whatever stands in a masked place, NaN included.
           float weight = weights[i * kKeys + j];
-          if (weight != 0.0) sums[i * COLUMNS + c] += weight * value;
+          if (weight == 0.0) continue;
+          if (CENTER != CENTER_NONE) weight *= factors[i * kKeys + j];
+          sums[i * COLUMNS + c] += weight * value;
         }
       }
     }
   }
 
-  for (uint i = 0; i < kQueries; ++i) {
+  for (uint i = 0; i < TILE; ++i) {
     uint query = first_query + i;
     if (query >= params.queries) break;
     float inverse = total[i] > 0 ? head_factor(query_head(query)) / total[i] : 0.0;

@@ -17,6 +17,28 @@
 #define CONSTANT_BIAS (CONSTANT_OP + 7)       // one of BIAS_...
 #define CONSTANT_BIAS_SPAN (CONSTANT_OP + 8)  // of BIAS_RELATIVE
 
+// Of rows that serve every kind of attention:
+#define CONSTANT_SCORE (CONSTANT_OP + 9)       // one of SCORE_...
+#define CONSTANT_SLOPE (CONSTANT_OP + 10)      // float, of SCORE_LEAKY
+#define CONSTANT_HARD (CONSTANT_OP + 11)       // 1: the first largest score takes all
+#define CONSTANT_CENTER (CONSTANT_OP + 12)     // one of CENTER_...
+#define CONSTANT_REACH (CONSTANT_OP + 13)      // float, of CENTER_PREDICTED: keys farther away are hidden; 0: none
+#define CONSTANT_NARROWNESS (CONSTANT_OP + 14) // float: weights times exp(-narrowness * distance^2)
+#define CONSTANT_TILE (CONSTANT_OP + 15)       // queries of a workgroup, up to 4
+// Of rows that walk over a list of keys:
+#define CONSTANT_PATTERN_QUERIES (CONSTANT_OP + 16)  // positions per block; 0: no pattern
+#define CONSTANT_PATTERN_KEYS (CONSTANT_OP + 17)     // keys per block
+#define CONSTANT_PATTERN_BLOCKS (CONSTANT_OP + 18)   // of positions
+#define CONSTANT_GLOBALS (CONSTANT_OP + 19)          // 1: params.globals counts
+
+#define SCORE_DOT 0
+#define SCORE_ADDITIVE 1
+#define SCORE_LEAKY 2
+#define SCORE_DISTANCE 3
+#define CENTER_NONE 0
+#define CENTER_POSITION 1
+#define CENTER_PREDICTED 2
+
 // What is added to a scaled and capped score; see AttentionBias in runtime/ops/attention.h.
 #define BIAS_NONE 0
 #define BIAS_RELATIVE 1
@@ -48,7 +70,11 @@ SHADER_STRUCT(AttentionParams) {
   int query_offset;      // position among the keys of the first query of a row
   uint window;
   float soft_cap;
-  int bias;              // offset into control
+  int bias;              // offsets into control
+  int pattern;
+  int globals;
+  int score_vector;
+  int centers;
 }
 SHADER_STRUCT_END
 

@@ -19,9 +19,13 @@ layout(constant_id = CONSTANT_SOFT_CAPPED) const uint SOFT_CAPPED = 0;
 layout(constant_id = CONSTANT_PACK) const uint PACK = 1;
 layout(constant_id = CONSTANT_BIAS) const uint BIAS = BIAS_NONE;
 layout(constant_id = CONSTANT_BIAS_SPAN) const uint BIAS_SPAN = 0;
+layout(constant_id = CONSTANT_PATTERN_QUERIES) const uint PATTERN_QUERIES = 0;
+layout(constant_id = CONSTANT_PATTERN_KEYS) const uint PATTERN_KEYS = 1;
+layout(constant_id = CONSTANT_PATTERN_BLOCKS) const uint PATTERN_BLOCKS = 0;
+layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
 
 // Queries of a tile may see different keys, so that one's key may be another's masked NaN.
-const bool UNEQUAL = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK;
+const bool UNEQUAL = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK || GLOBALS != 0;
 
 // Storage f16 is read as 32-bit words, which needs no 16-bit feature of the device.
 float half_of(uint word, uint index) {
@@ -131,12 +135,12 @@ int position_of(uint n, int count) {
   return first + int(n / PACK % params.q_len);
 }
 
-/// Keys [x, y) that query n of the list may see.
+/// Keys [x, y) outside which query n of the list sees nothing.
 uvec2 visible_keys(uint n, int count) {
   int first = 0, end = min(count, int(params.kv_len));
   if (CAUSAL != 0u || WINDOWED != 0u) {
     int position = position_of(n, count);
-    if (WINDOWED != 0u) {
+    if (WINDOWED != 0u && GLOBALS == 0u) {
       first = max(position - int(params.window) + 1, 0);
       end = min(end, position + int(params.window));
     }
@@ -147,6 +151,66 @@ uvec2 visible_keys(uint n, int count) {
 }
 
 bool within(uint key, uvec2 range) { return key < range.y && (WINDOWED == 0u || key >= range.x); }
+
+#ifdef WALK_PATTERN
+/// Global tokens see all and are seen by all; the others see their window.
+bool is_global(int position) {
+  uint at = uint(max(position, 0));
+  if (position < 0 || at >= params.kv_len) return false;
+  return ((AT(control, uint(params.globals) + at / 32u) >> (at % 32u)) & 1u) != 0u;
+}
+bool global_allows(int position, uint key) {
+  if (GLOBALS == 0u || WINDOWED == 0u) return true;
+  return abs(position - int(key)) < int(params.window) || is_global(int(key)) || is_global(position);
+}
+
+/// Keys of a walk: [key, end) now, then the listed blocks whose numbers stand in control from `entry` to `last`.
+struct Walk {
+  uint key, end, entry, last;
+};
+
+/// The next listed keys within a range; neighbouring blocks in one stretch. An empty stretch ends the walk.
+Walk next_stretch(Walk walk, uvec2 range) {
+  walk.key = range.y;
+  walk.end = range.y;
+  if (PATTERN_QUERIES == 0u) return walk;
+  bool found = false;
+  while (walk.entry < walk.last && !found) {
+    uint block = AT(control, walk.entry), blocks = 1u;
+    ++walk.entry;
+    while (walk.entry < walk.last && AT(control, min(walk.entry, walk.last - 1u)) == block + blocks) {
+      ++walk.entry;
+      ++blocks;
+    }
+    uint first = max(block * PATTERN_KEYS, range.x), end = min((block + blocks) * PATTERN_KEYS, range.y);
+    found = first < end;
+    if (found) {
+      walk.key = first;
+      walk.end = end;
+    }
+  }
+  return walk;
+}
+
+/// The keys that query n of the list is to look at, within a range.
+Walk first_stretch(uint n, int count, uvec2 range) {
+  if (PATTERN_QUERIES == 0u) return Walk(range.x, range.y, 0u, 0u);
+  int position = position_of(n, count);
+  uint block = uint(max(position, 0)) / max(PATTERN_QUERIES, 1u), at = uint(params.pattern) + block;
+  Walk walk = Walk(0u, 0u, 0u, 0u);
+  if (position >= 0 && block < PATTERN_BLOCKS) {
+    walk.entry = uint(params.pattern) + AT(control, at);
+    walk.last = uint(params.pattern) + AT(control, at + 1u);
+  }
+  return next_stretch(walk, range);
+}
+
+Walk advance(Walk walk, uint step, uvec2 range) {
+  walk.key += step;
+  if (PATTERN_QUERIES != 0u && walk.key >= walk.end) return next_stretch(walk, range);
+  return walk;
+}
+#endif
 
 /// What a product of query and key becomes before the softmax. `n` and `position` count where there is a bias.
 float score_of(float product, uint kv_row, uint n, int position, uint key) {

@@ -5,13 +5,23 @@
 #include "interface.h"
 #include "attention.h"
 #define NO_RESULT
+#define WALK_PATTERN
 #include "attention_common.glsl"
+#include "attention_general.glsl"
 
 BUFFER(2, restrict, result, float)
 
 const uint kMaxLocalSize = 128;
 shared float maxima[kMaxLocalSize];
-shared float totals[kMaxLocalSize];
+shared float totals[kMaxLocalSize];  // of hard attention: the first key of the largest score
+
+/// Whether the pattern lists a key for query n.
+bool listed(uint n, int count, uint key) {
+  if (PATTERN_QUERIES == 0u) return true;
+  Walk walk = first_stretch(n, count, uvec2(0u, params.kv_len));
+  while (walk.key < walk.end && walk.end <= key) walk = next_stretch(walk, uvec2(0u, params.kv_len));
+  return walk.key <= key && key < walk.end;
+}
 
 void main() {
   const uint query = gl_WorkGroupID.x;
@@ -19,8 +29,9 @@ void main() {
   const uint kv_row = gl_WorkGroupID.z;
   const uint lane = gl_LocalInvocationIndex;
   const int count = key_count(kv_row);
-  const uvec2 keys = visible_keys(query, count);
+  const uvec2 keys = reachable_keys(kv_row, query, count);
   const int position = position_of(query, count);
+  const float center = CENTER == CENTER_NONE ? 0.0 : center_of(kv_row, query, count);
   const uint k_column = params.k_first + head / params.group * HEAD_SIZE;
   const uint q_base = q_element(kv_row, query);
   const uint row = kv_row * (params.queries / params.q_len) + query / params.q_len;
@@ -40,13 +51,18 @@ void main() {
 #ifdef READ_VECTORS
     [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += dot(q_at(q_base + d), kv_at(base + d));
 #else
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += q_at(q_base + d) * kv_at(base + d);
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_at(q_base + d), kv_at(base + d), head, d);
 #endif
-    if (within(key, keys)) {
+    if (reaches(key, keys)) {
       score = max(score_of(score, kv_row, query, position, key), kMasked);
+      if (!global_allows(position, key) || !listed(query, count, key)) score = kMasked;
       AT(result, result_base + key) = score;
       float next = max(maximum, score);
-      total = total * exp(maximum - next) + (score > kMasked ? exp(score - next) : 0.0);
+      if (HARD != 0u) {
+        if (score > maximum) total = float(key);
+      } else {
+        total = total * exp(maximum - next) + (score > kMasked ? exp(score - next) : 0.0);
+      }
       maximum = next;
     }
     first_key += LOCAL_SIZE;
@@ -59,7 +75,12 @@ void main() {
     if (lane < half_size) {
       float other = maxima[lane + half_size];
       float next = max(maxima[lane], other);
-      totals[lane] = totals[lane] * exp(maxima[lane] - next) + totals[lane + half_size] * exp(other - next);
+      if (HARD != 0u) {
+        float mine = totals[lane], theirs = totals[lane + half_size];
+        totals[lane] = other > maxima[lane] ? theirs : (other < maxima[lane] ? mine : min(mine, theirs));
+      } else {
+        totals[lane] = totals[lane] * exp(maxima[lane] - next) + totals[lane + half_size] * exp(other - next);
+      }
       maxima[lane] = next;
     }
   }
@@ -69,8 +90,13 @@ void main() {
 
   for (uint key = lane; key < params.kv_len; key += LOCAL_SIZE) {
     float probability = 0;
-    if (within(key, keys) && AT(result, result_base + key) > kMasked) {
-      probability = exp(AT(result, result_base + key) - maximum) / total;
+    if (reaches(key, keys) && AT(result, result_base + key) > kMasked) {
+      if (HARD != 0u) {
+        probability = float(key) == total ? 1.0 : 0.0;
+      } else {
+        probability = exp(AT(result, result_base + key) - maximum) / total;
+      }
+      if (CENTER != CENTER_NONE) probability *= center_factor(center, key);
     }
     AT(result, result_base + key) = probability;
   }

@@ -8,6 +8,7 @@
 #include "interface.h"
 #include "attention.h"
 #define READ_VECTORS
+#define WALK_PATTERN
 #include "attention_common.glsl"
 
 layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 8;
@@ -52,9 +53,6 @@ void main() {
     seen = max(seen, visible[i].y);
   }
 
-  // Keys past the last that a query of the tile sees repeat that one, with a weight of zero.
-  const uint last_key = max(seen, 1) - 1;
-
   vec4 sums[TILE_Q * COLUMNS];
   float maximum[TILE_Q];
   float total[TILE_Q];  // of this lane's keys
@@ -66,8 +64,12 @@ void main() {
 
   // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they end at
   // the top. So there is always a first block, whose keys are all masked when there are none.
-  uint first_key = start;
+  const uvec2 range = uvec2(start, seen);
+  Walk walk = first_stretch(first_query, keys, range);
   do {
+    const uint first_key = walk.key;
+    // Keys past the last of the stretch repeat that one, with a weight of zero.
+    const uint last_key = max(walk.end, 1) - 1;
     uint row[LANE_KEYS];  // where this lane's keys begin
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
       row[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, last_key));
@@ -109,6 +111,8 @@ void main() {
         uint query = min(first_query + i, params.queries - 1);
         float scaled = score_of(score[i * LANE_KEYS + j], kv_row, query, position[i], min(key, last_key));
         allowed[j] = within(key, visible[i]);
+        if (PATTERN_QUERIES != 0) allowed[j] = allowed[j] && key < walk.end;
+        if (GLOBALS != 0) allowed[j] = allowed[j] && global_allows(position[i], min(key, last_key));
         if (BIAS >= BIAS_MASK) allowed[j] = allowed[j] && scaled > kMasked;
         scaled = allowed[j] ? scaled : kMasked;
         score[i * LANE_KEYS + j] = scaled;
@@ -155,8 +159,8 @@ void main() {
         }
       }
     }
-    first_key += BLOCK;
-  } while (first_key < seen);
+    walk = advance(walk, BLOCK, range);
+  } while (walk.key < walk.end);
 
   const float factor = head_factor(query_head(first_query));
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {

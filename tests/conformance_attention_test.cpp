@@ -3,5 +3,6 @@
 
 TEST_CASE("Every row of attention meets its reference") {
   using mulciber::Op;
-  mulciber::tests::check_rows({Op::kAttention, Op::kAttentionMap, Op::kAppendCache, Op::kRopeAppend});
+  mulciber::tests::check_rows(
+      {Op::kAttention, Op::kAttentionMap, Op::kAppendCache, Op::kCopyColumns, Op::kRopeAppend});
 }

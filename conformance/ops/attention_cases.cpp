@@ -6,6 +6,7 @@
 
 #include "conformance/op_case.h"
 #include "conformance/ops/attention_reference.h"
+#include "conformance/ops/attention_variants.h"
 #include "mulciber/error.h"
 #include "runtime/op.h"
 #include "runtime/ops/attention.h"
@@ -13,28 +14,7 @@
 namespace mulciber::conformance {
 namespace {
 
-/// A problem of the suite; what is not said is absent.
-struct Variant {
-  uint64_t rows = 1, q_len = 1, kv_len = 1;
-  uint32_t heads = 1, kv_heads = 0;        // 0: as many as heads
-  uint32_t head_size = 1, value_size = 0;  // 0: as head_size
-  std::string suffix;
-  bool causal = false;
-  uint32_t rows_per_kv = 1;
-  std::vector<uint32_t> key_counts;  // per row of keys, or one for all
-  uint32_t key_count_extra = 0;
-  bool ancestry = false;
-  bool head_mask = false;
-  bool poison = false;   // NaN and infinities where no query looks
-  double deviation = 1;  // of q
-  uint32_t spare = 0;    // columns between and after the parts, so that strides and offsets are odd
-  float scale = 0;       // 0: head_size^-0.5
-  std::optional<int32_t> query_offset;
-  uint32_t window = 0;
-  float soft_cap = 0;
-  AttentionBias bias = AttentionBias::kNone;
-  uint32_t bias_span = 0;
-};
+using Variant = AttentionVariant;
 
 /// Floats of the bias of a problem.
 size_t bias_words(const Variant& v) {
@@ -67,13 +47,31 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   const size_t bias = words.size(), bias_end = bias + bias_words(v);
   if (v.bias != AttentionBias::kNone) control.bias = static_cast<int32_t>(bias);
   words.resize(bias_end);
+  const size_t floats = bias_end;  // of score vector and centers
+  if (v.score == AttentionScore::kAdditive || v.score == AttentionScore::kLeaky) {
+    control.score_vector = static_cast<int32_t>(words.size());
+    words.resize(words.size() + uint64_t{v.heads} * v.head_size);
+  }
+  if (v.center == AttentionCenter::kPredicted) {
+    control.centers = static_cast<int32_t>(words.size());
+    words.resize(words.size() + v.rows * v.q_len * v.heads);
+  }
+  const size_t floats_end = words.size();
+  if (v.keys.pattern.block_queries != 0) {
+    control.pattern = static_cast<int32_t>(words.size());
+    words.insert(words.end(), v.keys.words.begin(), v.keys.words.end());
+  }
+  if (!v.keys.globals.empty()) {
+    control.globals = static_cast<int32_t>(words.size());
+    words.insert(words.end(), v.keys.globals.begin(), v.keys.globals.end());
+  }
   const size_t ancestors = words.size();
   if (v.ancestry) {
     control.ancestry = static_cast<int32_t>(ancestors);
     words.resize(ancestors + v.rows * v.kv_len);
   }
   CaseInput input = words_input(words);
-  if (!v.ancestry && v.bias == AttentionBias::kNone) return input;
+  if (!v.ancestry && floats_end == bias) return input;
   input.fill = [=, fixed = input.fill, rows = v.rows](std::vector<double>& values, std::mt19937& random) {
     fixed(values, random);
     // A mask hides every third key, and all keys of the first query.
@@ -83,6 +81,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
       const bool hidden = mask && (i % 3 == 0 || (i - bias < v.kv_len && bias_end - bias > v.kv_len));
       values[i] = bits_of(hidden ? -std::numeric_limits<float>::infinity() : normal(random));
     }
+    for (size_t i = floats; i < floats_end; ++i) values[i] = bits_of(normal(random));
     for (size_t i = ancestors; i < values.size(); ++i) values[i] = static_cast<double>(random() % rows);
   };
   return input;
@@ -125,9 +124,17 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   options.soft_cap = v.soft_cap;
   options.bias = v.bias;
   options.bias_span = v.bias_span;
+  options.score = v.score;
+  options.hard = v.hard;
+  options.center = v.center;
+  options.center_sigma = v.center_sigma;
+  options.center_reach = v.center_reach;
+  options.pattern = v.keys.pattern;
+  options.global_tokens = !v.keys.globals.empty();
   AttentionControl control;
   const CaseInput words = control_of(v, control);
-  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0;
+  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0 || control.pattern >= 0 ||
+                          control.globals >= 0 || control.score_vector >= 0 || control.centers >= 0;
 
   AttentionColumns columns;
   columns.q = v.spare;
@@ -173,8 +180,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     return std::vector<Tensor>{attention(builder, q, k, value, bound)};
   };
   // Of scores far apart one weight is 1 and the others 0; of one key the weight is 1.
-  // A map of small windows is nearly all zeros.
-  c.degenerate = v.deviation > 10 || (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
+  // A map of few keys is nearly all zeros.
+  c.degenerate = v.deviation > 10 || v.sparse || (map && v.hard) || (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     AttentionOptions bound = options;
     if (controlled) bound.control = control;
@@ -183,338 +190,6 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     return std::vector<HostTensor>{map ? expected.map : expected.result};
   };
   return c;
-}
-
-/// Problems that both attention and its map must solve.
-std::vector<Variant> variants() {
-  std::vector<Variant> list;
-  auto add = [&](Variant v) { list.push_back(std::move(v)); };
-  // Head sizes of every loop and tail; sizes of 1, primes, tile edges and their neighbours.
-  for (uint32_t size : {1, 3, 16, 24, 32, 48, 64, 80, 128, 256}) {
-    add({.rows = 2, .q_len = 5, .kv_len = 19, .heads = 2, .head_size = size});
-    add({.rows = 1, .q_len = 1, .kv_len = 67, .heads = 3, .head_size = size});
-    add({.rows = 1, .q_len = 17, .kv_len = 33, .heads = 1, .head_size = size});
-  }
-  for (uint64_t q_len : {1, 3, 4, 7, 8, 9, 16, 31, 65}) {
-    add({.rows = 3, .q_len = q_len, .kv_len = q_len, .heads = 4, .head_size = 32});
-  }
-  for (uint64_t kv_len : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129}) {
-    add({.rows = 1, .q_len = 9, .kv_len = kv_len, .heads = 2, .head_size = 32});
-    add({.rows = 2, .q_len = 1, .kv_len = kv_len, .heads = 2, .head_size = 32});
-  }
-  add({.rows = 80, .q_len = 1, .kv_len = 21, .heads = 4, .head_size = 32});
-  add({.rows = 7, .q_len = 60, .kv_len = 60, .heads = 4, .head_size = 32});
-
-  // Keys and values of different sizes; strides and offsets that no vector load likes.
-  add({.rows = 2, .q_len = 9, .kv_len = 21, .heads = 3, .head_size = 24, .value_size = 40});
-  add({.rows = 2, .q_len = 9, .kv_len = 21, .heads = 2, .head_size = 64, .value_size = 16});
-  add({.rows = 1, .q_len = 12, .kv_len = 40, .heads = 2, .head_size = 7, .value_size = 5});
-  add({.rows = 2,
-       .q_len = 9,
-       .kv_len = 21,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "spare1",
-       .spare = 1});
-  add({.rows = 2,
-       .q_len = 1,
-       .kv_len = 21,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "spare4",
-       .spare = 4});
-  add({.rows = 2,
-       .q_len = 9,
-       .kv_len = 21,
-       .heads = 2,
-       .head_size = 16,
-       .suffix = "spare8",
-       .spare = 8});
-
-  // Causal, with fewer, as many and more queries than keys.
-  for (uint64_t kv_len : {4, 16, 17, 40, 100}) {
-    add({.rows = 2,
-         .q_len = 17,
-         .kv_len = kv_len,
-         .heads = 2,
-         .head_size = 32,
-         .suffix = "causal",
-         .causal = true});
-  }
-  add({.rows = 1,
-       .q_len = 1,
-       .kv_len = 23,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "causal",
-       .causal = true});
-  add({.rows = 1,
-       .q_len = 33,
-       .kv_len = 33,
-       .heads = 2,
-       .head_size = 5,
-       .suffix = "causal",
-       .causal = true});
-  add({.rows = 2,
-       .q_len = 9,
-       .kv_len = 30,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "causal_counts",
-       .causal = true,
-       .key_counts = {3, 27},
-       .poison = true});
-
-  // Key counts: none, some, all; one for all rows; more than there are; with what stands behind
-  // them being NaN.
-  for (uint64_t q_len : {1, 6, 19}) {
-    add({.rows = 4,
-         .q_len = q_len,
-         .kv_len = 37,
-         .heads = 2,
-         .head_size = 32,
-         .suffix = "counts",
-         .key_counts = {0, 1, 20, 37},
-         .poison = true});
-    add({.rows = 3,
-         .q_len = q_len,
-         .kv_len = 37,
-         .heads = 2,
-         .head_size = 24,
-         .suffix = "count_for_all",
-         .key_counts = {16},
-         .key_count_extra = 1,
-         .poison = true});
-    add({.rows = 2,
-         .q_len = q_len,
-         .kv_len = 11,
-         .heads = 2,
-         .head_size = 3,
-         .suffix = "counts",
-         .key_counts = {5, 0},
-         .poison = true});
-  }
-  add({.rows = 2,
-       .q_len = 3,
-       .kv_len = 9,
-       .heads = 2,
-       .head_size = 16,
-       .suffix = "counts_past_end",
-       .key_counts = {8, 20},
-       .key_count_extra = 2});
-
-  // Several rows of queries over one row of keys; grouped heads; ancestry; head masks.
-  for (uint64_t q_len : {1, 2, 5}) {
-    add({.rows = 12,
-         .q_len = q_len,
-         .kv_len = 25,
-         .heads = 2,
-         .head_size = 32,
-         .suffix = "beams",
-         .rows_per_kv = 4,
-         .key_counts = {25, 0, 9},
-         .poison = true});
-    add({.rows = 6,
-         .q_len = q_len,
-         .kv_len = 18,
-         .heads = 2,
-         .head_size = 16,
-         .suffix = "beams_causal",
-         .causal = true,
-         .rows_per_kv = 3});
-    add({.rows = 6,
-         .q_len = q_len,
-         .kv_len = 25,
-         .heads = 4,
-         .head_size = 32,
-         .suffix = "ancestry",
-         .key_counts = {14},
-         .key_count_extra = 1,
-         .ancestry = true});
-    add({.rows = 3,
-         .q_len = q_len,
-         .kv_len = 9,
-         .heads = 2,
-         .head_size = 5,
-         .suffix = "ancestry",
-         .ancestry = true});
-    add({.rows = 2,
-         .q_len = q_len,
-         .kv_len = 40,
-         .heads = 6,
-         .kv_heads = 2,
-         .head_size = 32,
-         .suffix = "grouped"});
-    add({.rows = 2,
-         .q_len = q_len,
-         .kv_len = 20,
-         .heads = 4,
-         .head_size = 32,
-         .suffix = "head_mask",
-         .key_counts = {20, 7},
-         .head_mask = true,
-         .poison = true});
-  }
-  // Grouped heads in decoding and in chunks: the heads of a group share a tile, and tiles are cut inside groups.
-  for (uint32_t group : {2, 3, 4, 8}) {
-    for (uint64_t q_len : {1, 11}) {
-      add({.rows = 2,
-           .q_len = q_len,
-           .kv_len = 45,
-           .heads = 2 * group,
-           .kv_heads = 2,
-           .head_size = 64,
-           .suffix = "chunk",
-           .causal = true,
-           .key_counts = {3, 21},  // tokens before this chunk
-           .key_count_extra = static_cast<uint32_t>(q_len),
-           .head_mask = group == 3,
-           .poison = true});
-    }
-  }
-  // A chunk padded on the right may count keys past the end; a fixed position; queries before the first key.
-  for (uint32_t window : {0u, 4u}) {
-    add({.rows = 2,
-         .q_len = 16,
-         .kv_len = 30,
-         .heads = 4,
-         .kv_heads = 2,
-         .head_size = 32,
-         .suffix = fmt::format("chunk_past_end_w{}", window),
-         .causal = true,
-         .key_counts = {19, 0},
-         .key_count_extra = 16,
-         .window = window});
-    for (int32_t offset : {-5, 0, 14}) {
-      add({.rows = 2,
-           .q_len = 17,
-           .kv_len = 29,
-           .heads = 2,
-           .head_size = 24,
-           .suffix = fmt::format("offset_{}_w{}", name_part(offset), window),
-           .causal = true,
-           .key_counts = {8, 29},
-           .query_offset = offset,
-           .window = window});
-    }
-  }
-  // Windows: one key, smaller and larger than tiles; to both sides; in decoding; keys outside hold NaN.
-  for (uint32_t window : {1, 5, 16, 33, 1000}) {
-    add({.rows = 2,
-         .q_len = 40,
-         .kv_len = 40,
-         .heads = 2,
-         .head_size = 32,
-         .suffix = fmt::format("window_{}", window),
-         .causal = true,
-         .window = window});
-    add({.rows = 2,
-         .q_len = 40,
-         .kv_len = 71,
-         .heads = 2,
-         .head_size = 40,
-         .suffix = fmt::format("around_{}", window),
-         .query_offset = 13,
-         .window = window});
-    add({.rows = 2,
-         .q_len = 1,
-         .kv_len = 70,
-         .heads = 4,
-         .kv_heads = 2,
-         .head_size = 32,
-         .suffix = fmt::format("window_{}", window),
-         .causal = true,
-         .key_counts = {7, 64},
-         .key_count_extra = 1,
-         .poison = true,
-         .window = window});
-  }
-  // Caps far above the scores and far below them.
-  for (float cap : {0.5f, 3.0f, 50.0f}) {
-    add({.rows = 1,
-         .q_len = 18,
-         .kv_len = 37,
-         .heads = 2,
-         .head_size = 32,
-         .suffix = fmt::format("cap_{}", name_part(cap)),
-         .causal = true,
-         .deviation = 4,
-         .soft_cap = cap});
-  }
-  // Biases by distance and by place, alone and with everything else.
-  for (uint32_t span : {1, 8, 100}) {
-    add({.rows = 2,
-         .q_len = 20,
-         .kv_len = 33,
-         .heads = 3,
-         .head_size = 24,
-         .suffix = fmt::format("relative_{}", span),
-         .query_offset = 4,
-         .bias = AttentionBias::kRelative,
-         .bias_span = span});
-    add({.rows = 2,
-         .q_len = 3,
-         .kv_len = 33,
-         .heads = 4,
-         .kv_heads = 2,
-         .head_size = 16,
-         .suffix = fmt::format("relative_{}_capped", span),
-         .causal = true,
-         .key_counts = {8, 29},
-         .window = 11,
-         .soft_cap = 2,
-         .bias = AttentionBias::kRelative,
-         .bias_span = span});
-  }
-  for (AttentionBias bias : {AttentionBias::kMask, AttentionBias::kMaskPerRow, AttentionBias::kMaskPerHead,
-                             AttentionBias::kMaskPerRowAndHead}) {
-    for (uint64_t q_len : {1, 9}) {
-      add({.rows = 4,
-           .q_len = q_len,
-           .kv_len = 21,
-           .heads = 4,
-           .kv_heads = 2,
-           .head_size = 32,
-           .suffix = fmt::format("mask_{}", static_cast<uint32_t>(bias)),
-           .rows_per_kv = 2,
-           .bias = bias});
-    }
-  }
-  add({.rows = 5,
-       .q_len = 11,
-       .kv_len = 13,
-       .heads = 8,
-       .kv_heads = 1,
-       .head_size = 20,
-       .value_size = 12,
-       .suffix = "grouped_causal",
-       .causal = true});
-
-  // Scores of about +-1e4, and all but equal ones.
-  add({.rows = 1,
-       .q_len = 9,
-       .kv_len = 50,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "large",
-       .deviation = 100,
-       .scale = 10});
-  add({.rows = 1,
-       .q_len = 1,
-       .kv_len = 50,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "large",
-       .deviation = 100,
-       .scale = 10});
-  add({.rows = 1,
-       .q_len = 9,
-       .kv_len = 50,
-       .heads = 2,
-       .head_size = 32,
-       .suffix = "tiny",
-       .deviation = 1e-3});
-  return list;
 }
 
 Variant parse_shape(std::span<const uint64_t> shape) {
@@ -550,7 +225,8 @@ class AttentionCases : public OpCases {
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    for (const Variant& v : variants()) cases.push_back(build_case(v, types, map_));
+    for (const Variant& v : attention_variants()) cases.push_back(build_case(v, types, map_));
+    for (const Variant& v : attention_family_variants()) cases.push_back(build_case(v, types, map_));
     return cases;
   }
 

@@ -16,7 +16,7 @@ uint32_t word(const HostTensor& control, uint64_t index) {
 
 /// What a query sees: keys [first, end), and where it stands among them.
 struct View {
-  int64_t first, end, position;
+  int64_t first, end, position, count;
 };
 
 View view_of(const HostTensor& control, const AttentionOptions& options, uint64_t kv_row, uint64_t i,
@@ -26,14 +26,64 @@ View view_of(const HostTensor& control, const AttentionOptions& options, uint64_
     const uint64_t at = options.control->key_counts + kv_row * options.control->key_count_stride;
     count = int64_t{word(control, at)} + options.control->key_count_extra;
   }
-  View view{0, std::min<int64_t>(count, static_cast<int64_t>(kv_len)), static_cast<int64_t>(i)};
+  View view{0, std::min<int64_t>(count, static_cast<int64_t>(kv_len)), static_cast<int64_t>(i), count};
   view.position += options.query_offset ? *options.query_offset : count - static_cast<int64_t>(q_len);
-  if (options.window != 0) {
+  if (options.window != 0 && !options.global_tokens) {
     view.first = std::max<int64_t>(view.position - options.window + 1, 0);
     view.end = std::min<int64_t>(view.end, view.position + options.window);
   }
   if (options.causal) view.end = std::min(view.end, view.position + 1);
   return view;
+}
+
+bool is_global(const HostTensor& control, const AttentionOptions& options, int64_t position, uint64_t kv_len) {
+  if (position < 0 || position >= static_cast<int64_t>(kv_len)) return false;
+  return (word(control, options.control->globals + position / 32) >> (position % 32) & 1) != 0;
+}
+
+/// Whether window, global tokens and pattern let a query see a key inside its view.
+bool allowed(const HostTensor& control, const AttentionOptions& options, const View& view, int64_t key, uint64_t kv_len) {
+  if (options.global_tokens && options.window != 0 && std::abs(view.position - key) >= options.window &&
+      !is_global(control, options, key, kv_len) && !is_global(control, options, view.position, kv_len)) {
+    return false;
+  }
+  const KeyPattern& pattern = options.pattern;
+  if (pattern.block_queries == 0) return true;
+  const int64_t block = view.position / int64_t{pattern.block_queries};
+  if (view.position < 0 || block >= pattern.query_blocks) return false;
+  const uint64_t start = options.control->pattern;
+  for (uint32_t at = word(control, start + block); at < word(control, start + block + 1); ++at) {
+    if (word(control, start + at) == key / pattern.block_keys) return true;
+  }
+  return false;
+}
+
+/// q and k with their errors to what they add to a score. `v`: of the additive scores.
+Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double v) {
+  switch (options.score) {
+    case AttentionScore::kDot: return q * k;
+    case AttentionScore::kAdditive: return tanh(q + k) * Bounded(v);
+    case AttentionScore::kLeaky: {
+      const Bounded sum = q + k;
+      const Bounded low = sum * Bounded(options.leaky_slope);
+      return (sum.value < 0 ? Bounded(low.value, std::max(low.error, sum.error)) : sum) * Bounded(v);
+    }
+    case AttentionScore::kDistance: {
+      const Bounded distance = q - k;
+      return Bounded(0) - distance * distance;
+    }
+  }
+  return {};
+}
+
+/// Where local attention looks.
+Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view, uint64_t query,
+                  uint64_t head, uint64_t kv_len, int64_t count) {
+  if (options.center != AttentionCenter::kPredicted) return {static_cast<double>(view.position)};
+  const uint64_t at = options.control->centers + query * options.heads + head;
+  const Bounded logit(std::bit_cast<float>(word(control, at)), control.bounds.empty() ? 0 : control.bounds[at]);
+  return Bounded(static_cast<double>(std::min<int64_t>(count, static_cast<int64_t>(kv_len)))) /
+         (Bounded(1) + exp(Bounded(0) - logit));
 }
 
 /// The number added to a score of query i of a row.
@@ -96,22 +146,41 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
             &q.values[(row * q_len + i) * q_columns + columns.q + head * options.head_size];
         const size_t map = ((row * heads + head) * q_len + i) * kv_len;
         const size_t result = (row * q_len + i) * heads * value_size + head * value_size;
+        const Bounded center = center_of(control, options, view, row * q_len + i, head, kv_len, view.count);
+        bool doubtful = false;  // rounding may decide which keys count
         Bounded maximum(-std::numeric_limits<double>::infinity());
         double least = std::numeric_limits<double>::infinity();
         keys.clear();
         for (int64_t key = view.first; key < view.end; ++key) {
           const double bias = bias_of(control, options, row, head, i, q_len, view, key, kv_len);
-          if (bias < -1e30) continue;
+          if (bias < -1e30 || !allowed(control, options, view, key, kv_len)) continue;
+          if (options.center_reach != 0) {
+            const double beyond = std::fabs(static_cast<double>(key) - center.value) - options.center_reach;
+            doubtful |= std::fabs(beyond) <= center.error;
+            if (beyond > 0) continue;
+          }
           const double* k = key_at(key) + columns.k + kv_head * options.head_size;
           double score = 0, size = 0, error = 0;
           for (uint64_t d = 0; d < options.head_size; ++d) {
-            score += query[d] * k[d];
-            size += std::fabs(query[d] * k[d]);
             const double query_error = error_at(q, query + d), key_error = error_at(kv, k + d);
-            error += query_error * (std::fabs(k[d]) + key_error) + std::fabs(query[d]) * key_error;
+            if (options.score == AttentionScore::kDot) {
+              score += query[d] * k[d];
+              size += std::fabs(query[d] * k[d]);
+              error += query_error * (std::fabs(k[d]) + key_error) + std::fabs(query[d]) * key_error;
+              continue;
+            }
+            const double factor = options.control && options.control->score_vector >= 0
+                                      ? std::bit_cast<float>(word(control, options.control->score_vector +
+                                                                               head * options.head_size + d))
+                                      : 0;
+            const Bounded term = score_term(options, {query[d], query_error}, {k[d], key_error}, factor);
+            score += term.value;
+            size += std::fabs(term.value);
+            error += term.error;
           }
           // The scale may be multiplied into the query or into the score.
-          const bool exact = sums_exactly(grain, size * std::max(scale_size, 1.0));
+          const bool exact =
+              options.score == AttentionScore::kDot && sums_exactly(grain, size * std::max(scale_size, 1.0));
           const double summing = exact ? 0 : sum_error(options.head_size + 5.0, size);
           weights[key] = {score * scale_value, (error + summing) * scale_size};
           if (options.soft_cap != 0) {
@@ -123,6 +192,27 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           least = std::min(least, weights[key].value);
         }
         if (keys.empty()) continue;  // zeros
+        const auto distrust = [&] {
+          const double any = std::numeric_limits<double>::infinity();
+          std::fill_n(expected.map.bounds.begin() + map, kv_len, any);
+          std::fill_n(expected.result.bounds.begin() + result, value_size, any);
+        };
+        if (options.hard) {
+          int64_t best = keys.front();
+          for (int64_t key : keys) best = weights[key].value > weights[best].value ? key : best;
+          for (int64_t key : keys) {
+            // Equal scores come of equal keys, and are equal on the device.
+            const double gap = weights[best].value - weights[key].value;
+            doubtful |= gap != 0 && gap <= weights[best].error + weights[key].error;
+          }
+          put(expected.map, map + best, 1);
+          const double* v = key_at(best) + columns.v + kv_head * value_size;
+          for (uint64_t d = 0; d < value_size; ++d) {
+            put(expected.result, result + d, Bounded(v[d], error_at(kv, v + d)) * Bounded(factor));
+          }
+          if (doubtful) distrust();
+          continue;
+        }
         double sum = 0, error = 0;
         for (int64_t key : keys) {
           weights[key] = exp(weights[key] - maximum);
@@ -138,6 +228,14 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
         const double factors = (4 * blocks + 2 * (maximum.value - least)) * 0x1p-23;
         const Bounded map_total(sum, total.error + factors * sum);
         const Bounded inverse = Bounded(factor) / total;
+        if (options.center != AttentionCenter::kNone && options.center_sigma != 0) {
+          const double sigma = options.center_sigma;
+          for (int64_t key : keys) {
+            const Bounded distance = Bounded(static_cast<double>(key)) - center;
+            const Bounded narrowness(1 / (2 * sigma * sigma), 0x1p-23 / (sigma * sigma));
+            weights[key] = weights[key] * exp(Bounded(0) - distance * distance * narrowness);
+          }
+        }
         for (int64_t key : keys) put(expected.map, map + key, weights[key] / map_total);
         for (uint64_t d = 0; d < value_size; ++d) {
           double value = 0, size = 0, value_error = 0;
@@ -150,6 +248,7 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           put(expected.result, result + d,
               Bounded(value, value_error + sum_error(count + 2, size) + rescaled * size) * inverse);
         }
+        if (doubtful) distrust();
       }
     }
   }

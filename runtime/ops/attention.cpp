@@ -1,6 +1,7 @@
 #include "runtime/ops/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -21,7 +22,10 @@ uint64_t divide_up(uint64_t a, uint64_t b) {
 }
 
 static_assert(static_cast<uint32_t>(AttentionBias::kRelative) == BIAS_RELATIVE &&
-              static_cast<uint32_t>(AttentionBias::kMask) == BIAS_MASK);
+              static_cast<uint32_t>(AttentionBias::kMask) == BIAS_MASK &&
+              static_cast<uint32_t>(AttentionScore::kLeaky) == SCORE_LEAKY &&
+              static_cast<uint32_t>(AttentionScore::kDistance) == SCORE_DISTANCE &&
+              static_cast<uint32_t>(AttentionCenter::kPredicted) == CENTER_PREDICTED);
 
 /// Sizes of a checked problem.
 struct Sizes {
@@ -44,11 +48,6 @@ void check_columns(const ProgramBuilder& builder, const char* what, const HeadCo
                        part.first, part.tensor.shape.columns(), what),
            "make the tensor wider or the heads smaller");
   }
-}
-
-bool same_storage(const Tensor& a, const Tensor& b) {
-  return a.arena_id == b.arena_id && a.byte_offset == b.byte_offset && a.type == b.type &&
-         a.shape == b.shape && a.view.buffer == b.view.buffer && a.view.offset == b.view.offset;
 }
 
 /// Floats of the bias.
@@ -75,6 +74,10 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   check_range("ancestry", control.ancestry, sizes.rows * sizes.kv_len);
   check_range("the head mask", control.head_mask, options.heads);
   check_range("the bias", control.bias, bias_words(options, sizes));
+  check_range("the pattern", control.pattern, options.pattern.query_blocks + uint64_t{1});
+  check_range("global tokens", control.globals, divide_up(sizes.kv_len, 32));
+  check_range("the score vector", control.score_vector, uint64_t{options.heads} * options.head_size);
+  check_range("the centers", control.centers, sizes.rows * sizes.q_len * options.heads);
   if (control.ancestry >= 0 && options.rows_per_kv != 1) {
     refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
            "with ancestry every row has keys of its own");
@@ -114,11 +117,36 @@ Sizes check_problem(const ProgramBuilder& builder, const HeadColumns& q, const H
   if (!(options.soft_cap >= 0)) {
     refuse(builder, fmt::format("scores are capped at {}", options.soft_cap), "give a positive cap, or 0 for none");
   }
-  if (options.bias != AttentionBias::kNone && (!options.control || options.control->bias < 0)) {
-    refuse(builder, "a bias is asked for and control holds none", "give control.bias");
+  const auto need = [&](bool asked, const char* what, int32_t AttentionControl::*offset) {
+    if (!asked || (options.control && (*options.control).*offset >= 0)) return;
+    refuse(builder, fmt::format("{} is asked for and control holds none", what), "give its offset in control");
+  };
+  need(options.bias != AttentionBias::kNone, "a bias", &AttentionControl::bias);
+  need(options.pattern.block_queries != 0, "a pattern", &AttentionControl::pattern);
+  need(options.global_tokens, "a set of global tokens", &AttentionControl::globals);
+  need(options.center == AttentionCenter::kPredicted, "a predicted center", &AttentionControl::centers);
+  need(options.score == AttentionScore::kAdditive || options.score == AttentionScore::kLeaky, "an additive score",
+       &AttentionControl::score_vector);
+  if (options.pattern.block_queries != 0 && (options.pattern.block_keys == 0 || options.pattern.query_blocks == 0)) {
+    refuse(builder, "a pattern has blocks of no keys or no blocks", "give all of KeyPattern");
+  }
+  if (options.hard && options.center != AttentionCenter::kNone) {
+    refuse(builder, "hard attention has a center", "a single key has no neighbours to fall off to");
+  }
+  if (!(options.center_sigma >= 0 && options.center_reach >= 0)) {
+    refuse(builder, "local attention has a negative width", "give positive ones, or 0 for none");
   }
   if (options.control) check_control(builder, *options.control, options, sizes);
   return sizes;
+}
+
+/// Whether no tile of `tile` queries of the list reaches into two blocks of a pattern.
+bool whole_tiles(const AttentionOptions& options, uint64_t tile) {
+  const uint64_t block = options.pattern.block_queries;
+  if (block == 0) return true;
+  const uint64_t pack = options.heads / options.kv_heads;
+  return block * pack % tile == 0 && options.rows_per_kv == 1 && options.query_offset &&
+         *options.query_offset % static_cast<int64_t>(block) == 0;
 }
 
 /// Facts by the largest power of two that divides every size, stride and offset.
@@ -143,6 +171,11 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   if (queries >= 8) facts |= kManyQueries;
   if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
+  if (options.score == AttentionScore::kDot && !options.hard && options.center == AttentionCenter::kNone) {
+    facts |= kPlainScores;
+  }
+  if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kPlainKeys;
+  if (whole_tiles(options, 16)) facts |= kWholeTiles;
   return facts;
 }
 
@@ -168,7 +201,16 @@ shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, co
   params.window = std::min(options.window, kMaxWindow);
   params.soft_cap = options.soft_cap;
   params.bias = options.control ? options.control->bias : -1;
+  params.pattern = options.control ? options.control->pattern : -1;
+  params.globals = options.control ? options.control->globals : -1;
+  params.score_vector = options.control ? options.control->score_vector : -1;
+  params.centers = options.control ? options.control->centers : -1;
   return params;
+}
+
+/// Queries of a workgroup of the row that serves every kind: those of a tile look at the same list of keys.
+uint32_t baseline_queries(const AttentionOptions& options) {
+  return whole_tiles(options, 4) ? 4 : 1;
 }
 
 std::vector<SpecializationConstant> constants_of(const AttentionOptions& options,
@@ -176,6 +218,7 @@ std::vector<SpecializationConstant> constants_of(const AttentionOptions& options
   // The one query of a decode step is the last of its keys: it sees them all.
   const bool causal = options.causal && (sizes.q_len > 1 || options.query_offset);
   const bool ancestry = options.control && options.control->ancestry >= 0;
+  const float sigma = options.center_sigma, narrowness = sigma == 0 ? 0 : 1 / (2 * sigma * sigma);
   return {{CONSTANT_HEAD_SIZE, options.head_size},
           {CONSTANT_VALUE_SIZE, options.value_size},
           {CONSTANT_CAUSAL, causal ? 1u : 0u},
@@ -184,7 +227,18 @@ std::vector<SpecializationConstant> constants_of(const AttentionOptions& options
           {CONSTANT_SOFT_CAPPED, options.soft_cap != 0 ? 1u : 0u},
           {CONSTANT_PACK, pack},
           {CONSTANT_BIAS, static_cast<uint32_t>(options.bias)},
-          {CONSTANT_BIAS_SPAN, options.bias_span}};
+          {CONSTANT_BIAS_SPAN, options.bias_span},
+          {CONSTANT_SCORE, static_cast<uint32_t>(options.score)},
+          {CONSTANT_SLOPE, std::bit_cast<uint32_t>(options.leaky_slope)},
+          {CONSTANT_HARD, options.hard ? 1u : 0u},
+          {CONSTANT_CENTER, static_cast<uint32_t>(options.center)},
+          {CONSTANT_REACH, std::bit_cast<uint32_t>(options.center_reach)},
+          {CONSTANT_NARROWNESS, std::bit_cast<uint32_t>(narrowness)},
+          {CONSTANT_TILE, baseline_queries(options)},
+          {CONSTANT_PATTERN_QUERIES, options.pattern.block_queries},
+          {CONSTANT_PATTERN_KEYS, options.pattern.block_keys},
+          {CONSTANT_PATTERN_BLOCKS, options.pattern.query_blocks},
+          {CONSTANT_GLOBALS, options.global_tokens ? 1u : 0u}};
 }
 
 /// The rows of one node: q and result by rows_per_kv rows for each row of keys.
@@ -195,9 +249,8 @@ Tensor slice(const Tensor& tensor, uint64_t lines_per_row, uint64_t first, uint6
 }
 
 /// Queries that a workgroup of a row serves: the row's tile constant where it has one.
-uint32_t queries_per_group(const Kernel& kernel) {
-  constexpr uint32_t kBaselineQueries = 4;
-  return kernel.constant_count > 1 ? kernel.constant(1) : kBaselineQueries;
+uint32_t queries_per_group(const Kernel& kernel, const AttentionOptions& options) {
+  return kernel.constant_count > 1 ? kernel.constant(1) : baseline_queries(options);
 }
 
 /// What masks that are known when a program is built leave of a row's keys: keys that some query sees, and
@@ -267,6 +320,11 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
 
 }  // namespace
 
+bool same_storage(const Tensor& a, const Tensor& b) {
+  return a.arena_id == b.arena_id && a.byte_offset == b.byte_offset && a.type == b.type &&
+         a.shape == b.shape && a.view.buffer == b.view.buffer && a.view.offset == b.view.offset;
+}
+
 Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                  const HeadColumns& v, const AttentionOptions& options) {
   const Sizes sizes = check_problem(builder, q, k, options);
@@ -298,7 +356,7 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
                kept.keys * kv_columns * size_of(k.tensor.type);
   work.flops = 2 * kept.pairs * options.rows_per_kv * options.heads * (options.head_size + options.value_size);
   add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes,
-            divide_up(params.queries, queries_per_group(kernel)), pack, work);
+            divide_up(params.queries, queries_per_group(kernel, options)), pack, work);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// Scaled dot-product attention over many heads with an online softmax, and its map for reading.
+// Attention over many heads with an online softmax, and its map for reading: every score, mask and pattern
+// that docs/attention.md lists, under one set of options.
 #pragma once
 
 #include <optional>
@@ -23,6 +24,37 @@ struct AttentionControl {
   int32_t ancestry = -1;        // (q rows, key capacity): row of the cache that holds key t of a q row
   int32_t head_mask = -1;       // (heads) floats, multiplied onto each head's output
   int32_t bias = -1;            // floats, as AttentionOptions::bias says
+  int32_t pattern = -1;         // as KeyPattern says
+  int32_t globals = -1;         // a bit per position, 32 a word: tokens that see all and are seen by all
+  int32_t score_vector = -1;    // (heads, head_size) floats: v of the additive scores
+  int32_t centers = -1;         // (rows, q_len, heads) floats, as AttentionCenter::kPredicted says
+};
+
+/// What becomes of a query and a key before `scale`.
+enum class AttentionScore : uint32_t {
+  kDot = 0,       // q . k
+  kAdditive = 1,  // v . tanh(q + k); Bahdanau et al. 2015, arXiv:1409.0473
+  kLeaky = 2,     // v . leaky_relu(q + k); graph attention, Brody et al. 2022, arXiv:2105.14491
+  kDistance = 3,  // -|q - k|^2; with the scale 1 / (2 sigma^2) Nadaraya-Watson regression
+};
+
+/// Local attention: weights fall off from a center, times exp(-distance^2 / (2 sigma^2)), and are not made to
+/// add up to 1 again. Source: Luong et al. 2015, arXiv:1508.04025, section 3.2.
+enum class AttentionCenter : uint32_t {
+  kNone = 0,
+  kPosition = 1,   // local-m: the position of the query
+  kPredicted = 2,  // local-p: number of keys * sigmoid(centers[row, query, head])
+};
+
+/// The keys that queries look at, block by block; what is not listed costs nothing. In control stand
+/// query_blocks + 1 words, then lists: the keys of positions [b * block_queries, (b + 1) * block_queries) are
+/// those of the blocks whose numbers stand in words [w[b], w[b + 1]) of the pattern, in ascending order, each of
+/// block_keys keys. With blocks of 1 by 1 it is an adjacency list. Positions past the last block see nothing.
+/// Makers of common patterns: layers/key_pattern.h.
+struct KeyPattern {
+  uint32_t block_queries = 0;  // 0: no pattern
+  uint32_t block_keys = 0;
+  uint32_t query_blocks = 0;
 };
 
 /// What is added to the scaled and capped scores; its floats stand in control.
@@ -55,10 +87,23 @@ struct AttentionOptions {
   float soft_cap = 0;
   AttentionBias bias = AttentionBias::kNone;
   uint32_t bias_span = 0;  // of kRelative
+  AttentionScore score = AttentionScore::kDot;
+  float leaky_slope = 0.2f;  // of AttentionScore::kLeaky
+  /// The first largest score takes all. Source: Xu et al. 2015, arXiv:1502.03044.
+  bool hard = false;
+  AttentionCenter center = AttentionCenter::kNone;
+  float center_sigma = 0;  // 0: weights do not fall off
+  float center_reach = 0;  // of kPredicted: keys farther from the center are hidden; 0: none
+  KeyPattern pattern;
+  /// With a window: global tokens, in control, see all and are seen by all. Source: Longformer, arXiv:2004.05150.
+  bool global_tokens = false;
   /// q rows per row of keys (beams that share one encoded sentence).
   uint32_t rows_per_kv = 1;
   std::optional<AttentionControl> control;  // none: every row sees all keys
 };
+
+/// Whether two handles name one and the same tensor.
+bool same_storage(const Tensor& a, const Tensor& b);
 
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; online softmax: Milakov and Gimelshein 2018,
 /// arXiv:1805.02867.

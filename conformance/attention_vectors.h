@@ -1,0 +1,19 @@
+// Recorded results of attention as cases: the entries of attention.json (docs/conformance-vectors.md).
+#pragma once
+
+#include <string>
+
+#include "conformance/op_case.h"
+#include "models/json.h"
+#include "models/safetensors.h"
+
+namespace mulciber::conformance {
+
+/// What attention lacks to serve an entry, "no score `x`", or "".
+std::string missing_of_attention(const Json& entry);
+
+/// The case of an entry, with f32 or f16 storage. f32: the bounds of the reference over the same inputs. f16: 2e-3
+/// of the largest recorded value, 4e-3 of the largest probability, for inputs and projections are rounded too. Throws ModelError, Json::exception.
+OpCase attention_vector(const Json& entry, const SafetensorsFile& file, DataType type);
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,47 @@
+// The problems that attention and its map must solve, as lists; attention_cases.cpp makes cases of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layers/key_pattern.h"
+#include "runtime/ops/attention.h"
+
+namespace mulciber::conformance {
+
+/// A problem of the suite; what is not said is absent.
+struct AttentionVariant {
+  uint64_t rows = 1, q_len = 1, kv_len = 1;
+  uint32_t heads = 1, kv_heads = 0;        // 0: as many as heads
+  uint32_t head_size = 1, value_size = 0;  // 0: as head_size
+  std::string suffix;
+  bool causal = false;
+  uint32_t rows_per_kv = 1;
+  std::vector<uint32_t> key_counts;  // per row of keys, or one for all
+  uint32_t key_count_extra = 0;
+  bool ancestry = false;
+  bool head_mask = false;
+  bool poison = false;   // NaN and infinities where no query looks
+  double deviation = 1;  // of q
+  uint32_t spare = 0;    // columns between and after the parts, so that strides and offsets are odd
+  float scale = 0;       // 0: head_size^-0.5
+  std::optional<int32_t> query_offset;
+  uint32_t window = 0;
+  float soft_cap = 0;
+  AttentionBias bias = AttentionBias::kNone;
+  uint32_t bias_span = 0;
+  AttentionScore score = AttentionScore::kDot;
+  bool hard = false;
+  AttentionCenter center = AttentionCenter::kNone;
+  float center_sigma = 0, center_reach = 0;
+  KeyList keys;         // a pattern, global tokens
+  bool sparse = false;  // so few keys that nearly all is zero
+};
+
+/// Scaled products over masks, sizes, windows, caps and biases.
+std::vector<AttentionVariant> attention_variants();
+/// The other scores, hard and local attention, patterns of keys.
+std::vector<AttentionVariant> attention_family_variants();
+
+}  // namespace mulciber::conformance

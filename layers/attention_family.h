@@ -1,0 +1,60 @@
+// Every attention of docs/attention.md as one description: score, selection, roles and heads. What it is made
+// of becomes matrix products and one fused kernel, the best that the device has for it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "layers/linear.h"
+#include "runtime/ops/attention.h"
+
+namespace mulciber {
+
+/// The kinds differ in what is projected before the score:
+///   dot, scaled dot        nothing
+///   general, q^T W k       query: W^T
+///   reduced rank           query: V^T, key: U^T
+///   additive               query: W with bias b, key: U, vector: v; options.score kAdditive
+///   concat, v.tanh(W[q;k]) the same, W cut into its columns of q and of k
+///   Gaussian kernel        nothing; kDistance, scale 1 / (2 sigma^2)
+///   graph (GAT)            query, key: one number a head (heads of size 1), vector: ones; kLeaky, listed keys
+/// Heads project apart: a weight per head is a weight of all heads with zeros elsewhere (block_diagonal()).
+struct Attention {
+  AttentionOptions options;          // sizes after projection; a control of its own for masks and patterns
+  std::optional<Linear> query;       // (heads * head_size, columns of q)
+  std::optional<Linear> key;         // (kv_heads * head_size, columns of k)
+  std::optional<Tensor> vector;      // (heads, head_size) f32: v of the additive scores
+  /// Luong's local-p: p = keys * sigmoid(v_p . tanh(W_p q)), from the query before its projection.
+  std::optional<Linear> center_hidden;  // W_p: (heads * n, columns of q)
+  std::optional<Linear> center_out;     // v_p: (heads, heads * n)
+
+  /// q: (rows, q_len, ...), k, v: (rows / rows_per_kv, kv_len, ...), columns of one tensor or of two. Result:
+  /// (rows, q_len, heads * value_size); with `map` also the probabilities, (rows, heads, q_len, kv_len) f32.
+  /// Roles: self (q, k, v of one sequence), cross (k, v of another), key-value memory (k and v of different
+  /// tensors), pooling (q of one row, which is given to every row). A projection reads its whole tensor. Throws
+  /// ShapeError naming the layer, KernelError when no row serves.
+  Tensor operator()(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
+                    Tensor* map = nullptr) const;
+};
+
+/// Weights per head, (heads, out, in), as one of all heads: (heads * out, heads * in), zeros elsewhere.
+std::vector<float> block_diagonal(std::span<const float> weights, uint32_t heads, uint32_t out, uint32_t in);
+
+/// T5's bias by distance, written out for AttentionBias::kRelative with bias_span = max_distance: (heads,
+/// 2 * max_distance + 1) floats from the table (buckets, heads). Source: Raffel et al. 2020, arXiv:1910.10683.
+struct T5Buckets {
+  uint32_t buckets = 32, max_distance = 128;
+  bool bidirectional = true;
+};
+std::vector<float> t5_bias(std::span<const float> table, uint32_t heads, const T5Buckets& t5);
+/// The bucket of a key `distance` after (or, negative, before) the query.
+uint32_t t5_bucket(int32_t distance, const T5Buckets& t5);
+
+/// ALiBi, likewise: -slope * |distance| up to `span`, which no distance may pass.
+/// Source: Press et al. 2022, arXiv:2108.12409.
+std::vector<float> alibi_bias(std::span<const float> slopes, uint32_t span);
+/// Its slopes: 2^(-8 i / n) for powers of two n of heads; others take every second one of 2 n beside them.
+std::vector<float> alibi_slopes(uint32_t heads);
+
+}  // namespace mulciber

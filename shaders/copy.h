@@ -1,0 +1,20 @@
+// Parameters of copies of columns.
+#ifndef MULCIBER_SHADERS_COPY_H
+#define MULCIBER_SHADERS_COPY_H
+
+#ifdef __cplusplus
+#include "shaders/include/interface.h"
+#endif
+
+// Buffers: 0 x, 1 y, both as 32-bit words, which is what all of these count.
+SHADER_STRUCT(CopyColumnsParams) {
+  uint count;     // words to copy
+  uint columns;   // of a row, that are copied
+  uint x_stride;  // from row to row; 0: one row for all
+  uint x_first;
+  uint y_stride;
+  uint y_first;
+}
+SHADER_STRUCT_END
+
+#endif
