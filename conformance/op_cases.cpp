@@ -17,6 +17,7 @@ const OpCases& elementwise_cases();
 const OpCases& top_k_cases();
 const OpCases& beam_step_cases();
 const OpCases& recurrent_cell_cases();
+const OpCases& advance_cases();
 
 std::span<const OpCases* const> all_op_cases() {
   static const OpCases* const kAll[] = {
@@ -34,6 +35,7 @@ std::span<const OpCases* const> all_op_cases() {
       &top_k_cases(),
       &beam_step_cases(),
       &recurrent_cell_cases(),
+      &advance_cases(),
   };
   return kAll;
 }

@@ -108,7 +108,11 @@ StepLoopResult run_steps(Device& device, Program& step, const BufferView& progre
                          const StepLoop& loop) {
   const volatile uint32_t* words = reinterpret_cast<const volatile uint32_t*>(progress.mapped);
   StepLoopResult result;
-  std::deque<Ticket> in_flight;
+  struct Submitted {
+    Ticket ticket;
+    uint32_t steps;  // all that were submitted until then
+  };
+  std::deque<Submitted> in_flight;
   bool finished = false, first_submitted = false, first_done = false;
   const auto once = [](bool& done, const std::function<void()>& call) {
     if (!std::exchange(done, true) && call) call();
@@ -119,14 +123,18 @@ StepLoopResult run_steps(Device& device, Program& step, const BufferView& progre
     // give it the measure by which it bounds submissions.
     const size_t ahead = result.steps < 3 ? 1 : loop.in_flight;
     while (!finished && result.steps < loop.most_steps && in_flight.size() < ahead) {
-      in_flight.push_back(step.submit());
-      ++result.steps;
+      const uint32_t count = result.steps < 3 ? 1 : loop.steps_per_submission;
+      const uint32_t these = std::min(std::max(count, 1u), loop.most_steps - result.steps);
+      result.steps += these;
+      in_flight.push_back({step.submit(these), result.steps});
     }
     if (in_flight.empty()) break;
     once(first_submitted, loop.on_first_submitted);
-    device.wait(in_flight.front());
+    device.wait(in_flight.front().ticket);
+    const uint32_t done = in_flight.front().steps;
     in_flight.pop_front();
     once(first_done, loop.on_first_step);
+    if (loop.on_steps) loop.on_steps(done);
     if (words[1] == 0) finished = true;
   }
   return result;

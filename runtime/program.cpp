@@ -204,7 +204,7 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
-Ticket Program::submit() { return impl_->recording->submit(&impl_->last_submissions); }
+Ticket Program::submit(uint32_t times) { return impl_->recording->submit(&impl_->last_submissions, times); }
 void Program::run() {
   impl_->device.wait(submit());
   impl_->recording->collect_times();

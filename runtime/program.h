@@ -149,8 +149,8 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Replays the program once, in submissions bounded by DeviceSettings::submission_ms, without waiting.
-  Ticket submit();
+  /// Replays the program so many times, in submissions bounded by DeviceSettings::submission_ms, without waiting.
+  Ticket submit(uint32_t times = 1);
   /// submit() and wait.
   void run();
   /// Records all nodes into a host's command buffer, outside a render pass. The caller submits.

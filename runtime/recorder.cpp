@@ -234,7 +234,10 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
 
 void Recording::record_all(VkCommandBuffer commands) { record_nodes(commands, 0, nodes_.size(), false); }
 
-Ticket Recording::submit(size_t* submissions) {
+Ticket Recording::submit(size_t* submissions, uint32_t times) {
+  if (device_.profiler()) {  // the next replay would overwrite the timestamps of this one
+    for (; times > 1; --times) submit(submissions, 1);
+  }
   if (times_pending_ && device_.finished(last_ticket_)) collect_times();
   const double budget = device_.settings().submission_ms;
   std::vector<VkCommandBuffer> batch;
@@ -247,15 +250,16 @@ Ticket Recording::submit(size_t* submissions) {
     batch.clear();
     batch_ms = 0;
   };
-  for (const Part& part : parts_) {
-    if (batch_ms + part.estimated_ms > budget) flush();
-    batch.push_back(part.commands);
-    batch_ms += part.estimated_ms;
+  for (; times > 0; --times) {
+    for (const Part& part : parts_) {
+      if (batch_ms + part.estimated_ms > budget) flush();
+      batch.push_back(part.commands);
+      batch_ms += part.estimated_ms;
+    }
   }
   flush();
   times_pending_ = true;
   if (device_.profiler()) {
-    // The next replay would overwrite these timestamps.
     device_.wait(last_ticket_);
     collect_times();
   }

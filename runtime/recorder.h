@@ -44,9 +44,9 @@ class Recording {
   ~Recording();
   Recording(const Recording&) = delete;
 
-  /// Replays everything, in as few submissions as stay below DeviceSettings::submission_ms each by
+  /// Replays everything so many times, in as few submissions as stay below DeviceSettings::submission_ms each by
   /// estimate. `submissions`: how many were made.
-  Ticket submit(size_t* submissions);
+  Ticket submit(size_t* submissions, uint32_t times);
   /// Records the nodes into a host's command buffer.
   void record_all(VkCommandBuffer commands);
   /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and go to
