@@ -13,6 +13,7 @@ Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& inp
                         .scale = scale,
                         .positions = positions,
                         .first_position_offset = input.first_position,
+                        .first_position_stride = input.first_position_stride,
                         .result = input.type});
   if (norm) {
     const auto scope = builder.scope("embedding_norm");

@@ -15,6 +15,7 @@ struct TokenInput {
   uint32_t tokens = 0;  // word of the first id; (rows, length) ids follow
   uint32_t rows = 1, length = 1;
   int32_t first_position = -1;     // word of the position of token 0 of every row; -1: 0
+  uint32_t first_position_stride = 0;  // 1: each row has a word of its own
   DataType type = DataType::kF32;  // of the activations
 };
 
@@ -23,7 +24,7 @@ struct TokenEmbedding {
   Tensor table;                     // (vocabulary, D)
   std::optional<Tensor> positions;  // (max positions, D) f32, sinusoidal or learned
   float scale = 1;
-  std::optional<LayerNorm> norm;
+  std::optional<Norm> norm;
 
   /// Result: (rows, length, D). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const TokenInput& input) const;

@@ -6,7 +6,7 @@ Tensor FeedForward::operator()(ProgramBuilder& builder, const Tensor& x,
                                const std::optional<Tensor>& add_to) const {
   const Tensor hidden = [&] {
     const auto scope = builder.scope("fc1");
-    return up(builder, x, activation);  // (..., F)
+    return up(builder, x, activation, gated);  // (..., F)
   }();
   const auto scope = builder.scope("fc2");
   if (!add_to) return down(builder, hidden);

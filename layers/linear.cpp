@@ -2,8 +2,9 @@
 
 namespace mulciber {
 
-Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation) const {
-  return matmul(builder, x, weight, {.bias = bias, .activation = activation});
+Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation,
+                          bool gated) const {
+  return matmul(builder, x, weight, {.bias = bias, .activation = activation, .gated = gated});
 }
 
 void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {

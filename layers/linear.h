@@ -12,9 +12,9 @@ struct Linear {
   Tensor weight;               // (N, K)
   std::optional<Tensor> bias;  // (N) f32
 
-  /// x: (..., K); result: (..., N) of x's type. Throws ShapeError naming the layer.
+  /// x: (..., K); result: (..., N) of x's type, or gated (..., N / 2). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
-                    Activation activation = Activation::kNone) const;
+                    Activation activation = Activation::kNone, bool gated = false) const;
   /// y += x W^T + b, in place. y: (..., N).
   void add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const;
   /// Writes into `y`, (..., N), which may outlive the program.

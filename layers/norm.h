@@ -1,4 +1,4 @@
-// Layer normalization with learned gain and bias.
+// Normalization with learned gains, alone and where a sublayer's result joins the residual stream.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,38 @@
 
 namespace mulciber {
 
-/// Source: Ba et al. 2016, arXiv:1607.06450.
-struct LayerNorm {
-  Tensor gain_bias;  // (2, D) f32, gain first
-  float epsilon = 1e-5f;
+enum class NormKind {
+  kLayer,    // Ba et al. 2016, arXiv:1607.06450. weight: (2, D), gain first, then bias
+  kRms,      // Zhang and Sennrich 2019, arXiv:1910.07467. weight: (D)
+  kRmsBoth,  // join() alone: what joins the stream is normalized too, with row 0 of (2, D)
+};
 
-  /// Normalizes x [+ residual] over the last dimension. x, residual, result: (..., D).
+struct Norm {
+  Tensor weight;  // f32
+  float epsilon = 1e-5f;
+  NormKind kind = NormKind::kLayer;
+
+  /// Normalizes x [+ residual, for kLayer] over the last dimension. x, residual, result: (..., D).
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
-                    const std::optional<Tensor>& residual = std::nullopt) const {
-    return layer_norm(builder, x, gain_bias, epsilon, residual);
+                    const std::optional<Tensor>& residual = std::nullopt) const;
+
+  /// The stream after a sublayer, normalized for the next. `sublayer(add_to)` returns its result, or
+  /// adds it to `add_to` where one is given. Changes `stream`, (..., D), in place.
+  template <typename Sublayer>
+  Tensor join(ProgramBuilder& builder, const Tensor& stream, Sublayer&& sublayer) const {
+    if (kind != NormKind::kRmsBoth) {
+      sublayer(std::optional<Tensor>(stream));
+      return (*this)(builder, stream);
+    }
+    const Tensor y = sublayer(std::optional<Tensor>());
+    return add_rms_norm(builder, stream, y, weight, epsilon);
   }
 };
+
+inline Tensor Norm::operator()(ProgramBuilder& builder, const Tensor& x,
+                               const std::optional<Tensor>& residual) const {
+  if (kind == NormKind::kLayer) return layer_norm(builder, x, weight, epsilon, residual);
+  return rms_norm(builder, x, weight, epsilon);
+}
 
 }  // namespace mulciber

@@ -10,7 +10,7 @@ namespace {
 /// One sublayer with its residual connection and norm. `sublayer(x, add_to)` returns its result, or
 /// adds it to `add_to`.
 template <typename Sublayer>
-Tensor residual(ProgramBuilder& builder, const Tensor& x, const LayerNorm& norm,
+Tensor residual(ProgramBuilder& builder, const Tensor& x, const Norm& norm,
                 NormPlacement placement, const char* name, Sublayer&& sublayer) {
   const auto normalize = [&](const Tensor& y, const std::optional<Tensor>& added) {
     const auto scope = builder.scope(fmt::format("{}_norm", name));

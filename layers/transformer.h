@@ -19,9 +19,9 @@ enum class NormPlacement {
 /// Self-attention, then feed-forward.
 struct EncoderLayer {
   SelfAttention self_attention;
-  LayerNorm self_attention_norm;
+  Norm self_attention_norm;
   FeedForward feed_forward;
-  LayerNorm feed_forward_norm;
+  Norm feed_forward_norm;
   NormPlacement norms = NormPlacement::kAfter;
 
   /// x, result: (rows, length, D); pre-norm layers change x in place. Throws ShapeError naming the
@@ -32,11 +32,11 @@ struct EncoderLayer {
 /// Self-attention, attention to the encoder's output, then feed-forward.
 struct DecoderLayer {
   SelfAttention self_attention;
-  LayerNorm self_attention_norm;
+  Norm self_attention_norm;
   CrossAttention cross_attention;
-  LayerNorm cross_attention_norm;
+  Norm cross_attention_norm;
   FeedForward feed_forward;
-  LayerNorm feed_forward_norm;
+  Norm feed_forward_norm;
   NormPlacement norms = NormPlacement::kAfter;
 
   struct Inputs {
@@ -60,7 +60,7 @@ struct StackControl {
 struct Encoder {
   TokenEmbedding embedding;
   std::vector<EncoderLayer> layers;
-  std::optional<LayerNorm> final_norm;
+  std::optional<Norm> final_norm;
 
   /// Result: (rows, length, D). Every layer gets a command buffer of its own, "layers.N".
   Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens, const StackControl& control,
@@ -70,7 +70,7 @@ struct Encoder {
 struct Decoder {
   TokenEmbedding embedding;
   std::vector<DecoderLayer> layers;
-  std::optional<LayerNorm> final_norm;
+  std::optional<Norm> final_norm;
 
   /// Whole sequences, each token seeing those before it. memories: per layer, what its
   /// cross_attention.project() gave. control.lengths: of the memory. Result: (rows, length, D).

@@ -8,15 +8,6 @@
 namespace mulciber {
 namespace {
 
-// Far above every known model, low enough that products of two of them stay within 64 bits and a
-// hostile configuration is refused before anything is allocated.
-constexpr std::int64_t kMostLayers = 1024;
-constexpr std::int64_t kMostHeads = 1024;
-constexpr std::int64_t kWidest = 1 << 20;
-constexpr std::int64_t kLargestVocab = 1 << 24;
-constexpr std::int64_t kMostPositions = 1 << 24;
-constexpr std::int64_t kMostTokens = 1 << 24;
-
 struct ActivationName {
   const char* name;
   Activation activation;

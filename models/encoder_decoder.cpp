@@ -58,25 +58,6 @@ void write_control(std::span<uint32_t> control, const ControlLayout& layout,
   write_factors(part(layout.cross_masks, layout.end), factors.cross, "cross");
 }
 
-/// The leading corner of `values`, an array of extents `from`, with extents `to`.
-std::vector<double> crop(std::span<const float> values, std::span<const uint64_t> from,
-                         std::span<const uint64_t> to) {
-  if (from.empty()) return {values[0]};
-  uint64_t stride = 1;
-  for (uint64_t extent : from.subspan(1)) stride *= extent;
-  std::vector<double> result;
-  for (uint64_t i = 0; i < to[0]; ++i) {
-    if (from.size() == 1) {
-      result.push_back(values[i]);
-      continue;
-    }
-    const std::vector<double> part =
-        crop(values.subspan(i * stride, stride), from.subspan(1), to.subspan(1));
-    result.insert(result.end(), part.begin(), part.end());
-  }
-  return result;
-}
-
 }  // namespace
 
 EncoderDecoder::EncoderDecoder(Device& device, EncoderDecoderNetwork network, uint64_t memory_limit)

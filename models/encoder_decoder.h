@@ -12,16 +12,9 @@
 #include <vector>
 
 #include "models/encoder_decoder_programs.h"
-#include "models/model.h"
+#include "models/padded_ids.h"
 
 namespace mulciber {
-
-/// Sequences of unequal lengths, padded to a rectangle.
-struct PaddedIds {
-  uint32_t rows = 0, length = 0;
-  std::vector<uint32_t> ids;      // (rows, length)
-  std::vector<uint32_t> lengths;  // (rows): real ids of each row; those behind are not attended to
-};
 
 /// A whole pass with given target ids.
 struct ForwardRequest {

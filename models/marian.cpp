@@ -88,7 +88,7 @@ Linear linear(const Weights& weights, const std::string& name) {
   return {weights[name + ".weight"], weights[name + ".bias"]};
 }
 
-LayerNorm norm(const Weights& weights, const MarianConfig& config, const std::string& name) {
+Norm norm(const Weights& weights, const MarianConfig& config, const std::string& name) {
   return {weights[name], static_cast<float>(config.norm_epsilon)};
 }
 
@@ -188,43 +188,11 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
 // --- Arrays by the names of Hugging Face transformers
 // -----------------------------------------------
 
-std::string where_of(const char* name) {
-  return fmt::format("marian input `{}`", name);
-}
-
-const NamedArray& input(const NamedArrays& inputs, const char* name) {
-  const auto found = inputs.find(name);
-  if (found == inputs.end()) throw ModelError(where_of(name), "is missing", "");
-  if (found->second.shape.size() != 2)
-    throw ModelError(where_of(name),
-                     fmt::format("has {} dimensions, 2 are expected", found->second.shape.size()),
-                     "");
-  return found->second;
-}
-
-PaddedIds padded_ids(const NamedArrays& inputs, const char* name, uint32_t vocabulary,
-                     uint32_t max_length) {
-  const NamedArray& array = input(inputs, name);
-  const std::string where = where_of(name);
-  if (array.shape[0] < 1 || array.shape[1] < 1 || array.shape[1] > max_length)
-    throw ModelError(where,
-                     fmt::format("has shape ({}, {}), the model takes 1 to {} positions",
-                                 array.shape[0], array.shape[1], max_length),
-                     "");
-  PaddedIds ids = {.rows = static_cast<uint32_t>(array.shape[0]),
-                   .length = static_cast<uint32_t>(array.shape[1])};
-  for (double value : array.values) {
-    if (!(value >= 0 && value < vocabulary))
-      throw ModelError(where, fmt::format("holds id {}, ids are below {}", value, vocabulary), "");
-    ids.ids.push_back(static_cast<uint32_t>(value));
-  }
-  ids.lengths.assign(ids.rows, ids.length);
-  return ids;
-}
+constexpr const char* kFamily = "marian";
 
 void apply_mask(PaddedIds& ids, const NamedArrays& inputs) {
   if (inputs.count("attention_mask") == 0) return;
-  const NamedArray& mask = input(inputs, "attention_mask");
+  const NamedArray& mask = matrix_input(kFamily, inputs, "attention_mask");
   if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
     throw ModelError("marian input `attention_mask`", "does not have the shape of input_ids", "");
   for (uint32_t row = 0; row < ids.rows; ++row) {
@@ -312,33 +280,26 @@ void Marian::check_source(std::span<const uint32_t> ids) const {
 }
 
 NamedArrays Marian::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
-  const auto wants = [&](std::string_view part) {
-    return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-      return name.find(part) != std::string::npos;
-    });
-  };
   ForwardRequest request;
-  request.source = padded_ids(inputs, "input_ids", config_.source_vocab, config_.max_positions);
+  request.source = read_padded_ids(kFamily, inputs, "input_ids", config_.source_vocab, config_.max_positions);
   request.target =
-      padded_ids(inputs, "decoder_input_ids", config_.target_vocab, config_.max_positions);
+      read_padded_ids(kFamily, inputs, "decoder_input_ids", config_.target_vocab, config_.max_positions);
   if (request.target.rows != request.source.rows)
     throw ModelError(
         "marian input `decoder_input_ids`",
         fmt::format("has {} rows, input_ids has {}", request.target.rows, request.source.rows), "");
   apply_mask(request.source, inputs);
-  request.logits = wants("logits");
-  request.hidden_states = wants("hidden_states");
-  request.attentions = wants("attentions");
+  request.logits = wants(wanted, "logits");
+  request.hidden_states = wants(wanted, "hidden_states");
+  request.attentions = wants(wanted, "attentions");
   NamedArrays results = network_.forward(request);
-  std::erase_if(results, [&](const auto& entry) {
-    return std::find(wanted.begin(), wanted.end(), entry.first) == wanted.end();
-  });
+  keep_wanted(results, wanted);
   return results;
 }
 
 NamedArrays Marian::generate(const NamedArrays& inputs, const GenerationConfig& config,
                              uint32_t n_best) {
-  PaddedIds source = padded_ids(inputs, "input_ids", config_.source_vocab, config_.max_positions);
+  PaddedIds source = read_padded_ids(kFamily, inputs, "input_ids", config_.source_vocab, config_.max_positions);
   apply_mask(source, inputs);
   if (source.rows != 1)
     throw ModelError("marian input `input_ids`",

@@ -4,15 +4,9 @@
 #include <memory>
 
 #include "models/encoder_decoder.h"
-#include "models/weights.h"
+#include "models/model_options.h"
 
 namespace mulciber {
-
-struct ModelOptions {
-  MatrixStorage matrices = MatrixStorage::kAsInFile;
-  DataType activations = DataType::kF32;  // or f16
-  uint64_t memory_limit = 0;              // bytes of device memory; 0: what is available
-};
 
 /// Names, shapes and source names of every weight that a configuration asks for.
 /// Optional weights (final_logits_bias) are in the table when the checkpoint has them.

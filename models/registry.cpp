@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "models/decoder_model.h"
+#include "models/families/families.h"
+#include "models/gguf_config.h"
+#include "models/marian.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -13,9 +17,43 @@ std::unique_ptr<Model> open(Device& device, const Checkpoint& checkpoint,
   return std::make_unique<Family>(device, checkpoint, options);
 }
 
+template <ReadDecoder read>
+std::unique_ptr<Model> open_decoder(Device& device, const Checkpoint& checkpoint,
+                                    const ModelOptions& options) {
+  return std::make_unique<DecoderModel>(device, checkpoint, options, read);
+}
+
+template <ReadDecoder read>
+constexpr ModelFamily decoder(const char* model_type, const char* gguf_architecture) {
+  return {model_type, gguf_architecture, open_decoder<read>, read};
+}
+
 constexpr ModelFamily kFamilies[] = {
-    {"marian", open<Marian>},
+    {"marian", nullptr, open<Marian>},
+    decoder<read_gpt2>("gpt2", "gpt2"),
+    decoder<read_llama>("llama", "llama"),
+    decoder<read_llama>("mistral", nullptr),
+    decoder<read_qwen2>("qwen2", "qwen2"),
+    decoder<read_qwen3>("qwen3", "qwen3"),
+    decoder<read_gemma3>("gemma3_text", "gemma3"),
 };
+
+const ModelFamily& family_of(const Checkpoint& checkpoint) {
+  const GgufFile* gguf = checkpoint.gguf();
+  const std::string type = gguf ? gguf_architecture(*gguf) : checkpoint.model_type();
+  std::string known;
+  for (const ModelFamily& family : kFamilies) {
+    const char* name = gguf ? family.gguf_architecture : family.model_type;
+    if (!name) continue;
+    if (type == name) return family;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  const std::string where = checkpoint.path().string();
+  if (!gguf && !checkpoint.has_config())
+    throw ModelError(where, "has no config.json", "give a model folder as people download it, or a GGUF file");
+  throw ModelError(where, fmt::format("is a model of type \"{}\"", printable(type)),
+                   fmt::format("supported types: {}", known));
+}
 
 }  // namespace
 
@@ -25,18 +63,17 @@ std::span<const ModelFamily> model_families() {
 
 std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
                                   const ModelOptions& options) {
-  std::string known;
-  for (const ModelFamily& family : kFamilies) {
-    if (checkpoint.model_type() == family.model_type)
-      return family.open(device, checkpoint, options);
-    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
-  }
-  const std::string where = checkpoint.path().string();
-  if (!checkpoint.has_config())
-    throw ModelError(where, "has no config.json", "give a model folder as people download it");
-  throw ModelError(where,
-                   fmt::format("is a model of type \"{}\"", printable(checkpoint.model_type())),
-                   fmt::format("supported types: {}", known));
+  return family_of(checkpoint).open(device, checkpoint, options);
+}
+
+bool is_decoder(const Checkpoint& checkpoint) { return family_of(checkpoint).read != nullptr; }
+
+ReadDecoder decoder_family(const Checkpoint& checkpoint) {
+  const ModelFamily& family = family_of(checkpoint);
+  if (!family.read)
+    throw ModelError(checkpoint.path().string(), fmt::format("is a {} model, which does not continue texts", family.model_type),
+                     "give a decoder-only language model");
+  return family.read;
 }
 
 }  // namespace mulciber

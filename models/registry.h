@@ -4,14 +4,18 @@
 #include <memory>
 #include <span>
 
-#include "models/marian.h"
+#include "models/decoder_config.h"
+#include "models/model.h"
+#include "models/model_options.h"
 
 namespace mulciber {
 
 struct ModelFamily {
-  const char* model_type;  // of config.json
+  const char* model_type;         // of config.json
+  const char* gguf_architecture;  // of GGUF files; nullptr: there are none
   std::unique_ptr<Model> (*open)(Device& device, const Checkpoint& checkpoint,
                                  const ModelOptions& options);
+  ReadDecoder read = nullptr;  // of decoder-only families
 };
 /// Every family this library can run.
 std::span<const ModelFamily> model_families();
@@ -20,5 +24,10 @@ std::span<const ModelFamily> model_families();
 /// model_type is none of them, and what the family's constructor throws.
 std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
                                   const ModelOptions& options = {});
+
+/// Whether a checkpoint is of a decoder-only family. Throws ModelError when it is of none that is known.
+bool is_decoder(const Checkpoint& checkpoint);
+/// How a decoder-only checkpoint's configuration is read. Throws ModelError when it is of another kind.
+ReadDecoder decoder_family(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

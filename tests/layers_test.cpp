@@ -48,7 +48,7 @@ class Parameters {
   Linear linear(uint64_t rows, uint64_t columns) {
     return {random({rows, columns}, 0.4), random({rows}, 0.3)};
   }
-  LayerNorm norm() { return {random({2, kWidth}, 0.3, 0.5)}; }
+  Norm norm() { return {random({2, kWidth}, 0.3, 0.5)}; }
   SelfAttention self_attention() {
     return {kSizes, linear(kSizes.key_columns() + kSizes.memory_columns(), kWidth),
             linear(kWidth, kSizes.value_columns())};
@@ -97,8 +97,8 @@ Rows add(Rows x, const Rows& y) {
   return x;
 }
 
-Rows reference(const LayerNorm& norm, Rows x) {
-  const Row gain_bias = values_of(norm.gain_bias);
+Rows reference(const Norm& norm, Rows x) {
+  const Row gain_bias = values_of(norm.weight);
   for (Row& row : x) {
     double mean = 0, variance = 0;
     for (double value : row) mean += value / row.size();
@@ -138,7 +138,7 @@ Rows attend(const Rows& q, const Rows& memory, size_t first, size_t keys, bool c
 }
 
 template <typename Sublayer>
-Rows residual(const Rows& x, const LayerNorm& norm, NormPlacement placement, Sublayer&& sublayer) {
+Rows residual(const Rows& x, const Norm& norm, NormPlacement placement, Sublayer&& sublayer) {
   return placement == NormPlacement::kAfter ? reference(norm, add(x, sublayer(x)))
                                             : add(x, sublayer(reference(norm, x)));
 }

@@ -14,7 +14,7 @@ Linear linear_of(const LinearPart& part, std::span<const Tensor> inputs) {
   return {inputs[part.weight], inputs[part.bias]};
 }
 
-LayerNorm norm_of(const NormPart& part, std::span<const Tensor> inputs) {
+Norm norm_of(const NormPart& part, std::span<const Tensor> inputs) {
   return {inputs[part.gain_bias], part.epsilon};
 }
 

@@ -1,0 +1,108 @@
+#include "layers/causal_decoder.h"
+
+#include <fmt/format.h>
+
+#include "runtime/ops/elementwise.h"
+
+namespace mulciber {
+namespace {
+
+/// The stream changes in place: what is kept of it is a copy.
+void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
+  if (trace && trace->hidden_states) trace->keep(builder, "output", convert(builder, x, x.type));
+}
+
+}  // namespace
+
+/// Keys and values join the cache; returns the queries.
+HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& projected,
+                                    const CausalState& state, const Tensor& cache) const {
+  if (rope) {
+    return rope_append(builder, projected, cache,
+                       {.heads = heads,
+                        .kv_heads = kv_heads,
+                        .head_size = head_size,
+                        .rotary_size = rope->rotated,
+                        .interleaved = rope->interleaved,
+                        .angles = rope->angles,
+                        .gains = qk_gains,
+                        .epsilon = qk_epsilon,
+                        .control = state.control,
+                        .position_offset = state.positions,
+                        .position_stride = 1});
+  }
+  append_cache(builder, projected, cache,
+               {.first_column = query_columns(),
+                .control = state.control,
+                .position_offset = state.positions,
+                .position_stride = 1});
+  return {projected, 0};
+}
+
+Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
+                                   const CausalState& state, const Tensor& cache,
+                                   const std::optional<Tensor>& add_to) const {
+  const Tensor projected = [&] {
+    const auto scope = builder.scope("qkv");
+    return qkv(builder, x);  // (rows, length, query columns + cache columns)
+  }();
+  const HeadColumns q = append(builder, projected, state, cache);
+  const AttentionOptions options = {
+      .heads = heads,
+      .kv_heads = kv_heads,
+      .head_size = head_size,
+      .value_size = head_size,
+      .scale = scale,
+      .causal = true,
+      .window = window,
+      // The keys of this pass are in the cache when it is read.
+      .control = AttentionControl{.tensor = state.control,
+                                  .key_counts = static_cast<int32_t>(state.positions),
+                                  .key_count_extra = static_cast<uint32_t>(x.shape[1])}};
+  const HeadColumns k = {cache, 0}, v = {cache, kv_heads * head_size};
+  if (state.trace && state.trace->attentions)
+    state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
+  const Tensor context = attention(builder, q, k, v, options);  // (rows, length, query columns)
+
+  const auto scope = builder.scope("out");
+  if (!add_to) return out(builder, context);
+  out.add_to(builder, context, *add_to);
+  return *add_to;
+}
+
+Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
+                               const CausalState& state, const Tensor& cache) const {
+  const Tensor attended = [&] {
+    const auto scope = builder.scope("attention");
+    return after_attention.join(builder, stream, [&](const std::optional<Tensor>& add_to) {
+      return attention(builder, x, state, cache, add_to);
+    });
+  }();
+  const auto scope = builder.scope("ffn");
+  return after_feed_forward.join(builder, stream, [&](const std::optional<Tensor>& add_to) {
+    return feed_forward(builder, attended, add_to);
+  });
+}
+
+Tensor CausalDecoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
+                                 const CausalState& state) const {
+  Tensor stream, x;
+  {
+    const auto scope = builder.layer("embedding");
+    stream = embedding(builder, tokens);  // (rows, length, D)
+    keep_stream(builder, state.trace, stream);
+    x = first_norm(builder, stream);
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto scope = builder.layer(fmt::format("layers.{}", i));
+    x = layers[i](builder, stream, x, state, state.caches[i]);
+    keep_stream(builder, state.trace, stream);
+  }
+  return x;
+}
+
+Tensor CausalDecoder::logits(ProgramBuilder& builder, const Tensor& x) const {
+  return output(builder, x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32));
+}
+
+}  // namespace mulciber

@@ -1,0 +1,81 @@
+// Decoder-only Transformer blocks over a cache of keys and values: GPT-2 and what came after it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "layers/embedding.h"
+#include "layers/feed_forward.h"
+#include "layers/linear.h"
+#include "layers/norm.h"
+#include "layers/trace.h"
+#include "runtime/ops/rope.h"
+
+namespace mulciber {
+
+/// Where a pass stands: the state that outlives programs.
+struct CausalState {
+  Tensor control;                  // u32
+  uint32_t positions = 0;          // word of the first of (rows): tokens in the cache before this pass
+  std::span<const Tensor> caches;  // per layer: (rows, capacity, CausalAttention::cache_columns())
+  Trace* trace = nullptr;
+};
+
+/// Attention of tokens to themselves and to what the cache holds of the tokens before.
+struct CausalAttention {
+  uint32_t heads = 1, kv_heads = 1;  // heads / kv_heads query heads share keys and values
+  uint32_t head_size = 0;
+  float scale = 1;      // onto q k^T
+  uint32_t window = 0;  // a token sees that many, itself included; 0: all before it
+  struct Rope {
+    Tensor angles;  // as layers/rope.h makes them
+    uint32_t rotated = 0;
+    bool interleaved = false;  // pairs are neighbours
+  };
+  std::optional<Rope> rope;        // none: positions are in the embedding
+  std::optional<Tensor> qk_gains;  // (2, head_size): queries and keys are normalized head by head
+  float qk_epsilon = 0;
+  Linear qkv;       // ((heads + 2 kv_heads) * head_size, D)
+  Linear out;       // (D, heads * head_size)
+
+  uint32_t query_columns() const { return heads * head_size; }
+  uint32_t cache_columns() const { return 2 * kv_heads * head_size; }
+
+  /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const CausalState& state,
+                    const Tensor& cache, const std::optional<Tensor>& add_to) const;
+
+ private:
+  HeadColumns append(ProgramBuilder& builder, const Tensor& projected, const CausalState& state,
+                     const Tensor& cache) const;
+};
+
+/// Two sublayers. Each takes the normalized stream, and a norm joins its result to the stream.
+struct CausalLayer {
+  CausalAttention attention;
+  Norm after_attention;
+  FeedForward feed_forward;
+  Norm after_feed_forward;  // for the next layer's attention, or the output
+
+  /// x: the stream normalized; result: the same after this layer. Changes `stream` in place.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
+                    const CausalState& state, const Tensor& cache) const;
+};
+
+struct CausalDecoder {
+  TokenEmbedding embedding;
+  Norm first_norm;  // of the embedding, for layer 0
+  std::vector<CausalLayer> layers;
+  Linear output;  // (vocabulary, D)
+
+  /// What the output product takes: (rows, length, D). Every layer gets a command buffer of its own,
+  /// "layers.N". Keys and values of all tokens join the caches.
+  Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens,
+                    const CausalState& state) const;
+  /// In f32 whatever the activations are: what is chosen hangs on small differences.
+  /// x: (..., D); result: (..., vocabulary).
+  Tensor logits(ProgramBuilder& builder, const Tensor& x) const;
+};
+
+}  // namespace mulciber

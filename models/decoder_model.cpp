@@ -1,0 +1,204 @@
+#include "models/decoder_model.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/decoding.h"
+#include "models/gguf_config.h"
+#include "models/padded_ids.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+uint32_t positions_of(const DecoderConfig& config, const ModelOptions& options) {
+  return options.context > 0 ? std::min(options.context, config.max_positions) : config.max_positions;
+}
+
+std::string family_name(const Checkpoint& checkpoint) {
+  return checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : checkpoint.model_type();
+}
+
+Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::string& family,
+                     const DecoderConfig& config, const ModelOptions& options) {
+  const uint64_t bytes = DecoderModel::predict_weight_bytes(checkpoint, config, options);
+  require_memory(device, bytes, options.memory_limit, "the model");
+  Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices);
+  for (const ComputedWeight& computed : computed_decoder_weights(config, positions_of(config, options)))
+    weights.add(device, computed.name, computed.shape, computed.values());
+  return weights;
+}
+
+/// Where the tokens of each row begin: those before are padding.
+std::vector<uint32_t> first_tokens(const std::string& family, const NamedArrays& inputs, PaddedIds& ids) {
+  std::vector<uint32_t> first(ids.rows, 0);
+  if (inputs.count("attention_mask") == 0) return first;
+  const NamedArray& mask = matrix_input(family, inputs, "attention_mask");
+  const std::string where = family + " input `attention_mask`";
+  if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
+    throw ModelError(where, "does not have the shape of input_ids", "");
+  for (uint32_t row = 0; row < ids.rows; ++row) {
+    const auto begin = mask.values.begin() + row * ids.length, end = begin + ids.length;
+    const auto real = std::find_if(begin, end, [](double value) { return value != 0; });
+    const auto after = std::find(real, end, 0.0);
+    if (real == end || std::any_of(after, end, [](double value) { return value != 0; }))
+      throw ModelError(where, fmt::format("row {} has no tokens, or padding between them", row), "pad on one side");
+    first[row] = static_cast<uint32_t>(real - begin);
+    ids.lengths[row] = static_cast<uint32_t>(after - real);
+  }
+  return first;
+}
+
+void check_positions(const std::string& family, const NamedArrays& inputs, const PaddedIds& ids,
+                     std::span<const uint32_t> first) {
+  if (inputs.count("position_ids") == 0) return;
+  const NamedArray& positions = matrix_input(family, inputs, "position_ids");
+  if (positions.shape != std::vector<uint64_t>{ids.rows, ids.length})
+    throw ModelError(family + " input `position_ids`", "does not have the shape of input_ids", "");
+  for (uint32_t row = 0; row < ids.rows; ++row) {
+    for (uint32_t i = 0; i < ids.lengths[row]; ++i) {
+      if (positions.values[row * ids.length + first[row] + i] != i)
+        throw ModelError(family + " input `position_ids`", fmt::format("row {} does not count its tokens from 0", row), "");
+    }
+  }
+}
+
+/// A whole pass over given tokens, everything asked for kept.
+class TracedPass {
+ public:
+  TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, bool states, bool attentions)
+      : device_(device), shape_{ids.rows, ids.length}, layout_(plan_batch(shape_, ids.length)) {
+    BatchTensors tensors = batch_tensor_shapes(network, shape_, layout_);
+    const auto allocate = [&](Tensor& tensor) {
+      buffers_.push_back(device.memory().allocate(tensor.bytes(), MemoryUse::kDevice));
+      tensor = buffers_.back().tensor(tensor.shape, tensor.type);
+    };
+    allocate(tensors.control);
+    for (Tensor& cache : tensors.caches) allocate(cache);
+    trace_.hidden_states = states;
+    trace_.attentions = attentions;
+    ProgramBuilder builder(device, "forward");
+    build_decoder_pass(builder, network, layout_, tensors, {ids.length, PassOutput::kTrace}, &trace_);
+    program_ = builder.build();
+
+    std::vector<uint32_t> words(layout_.words, 0);
+    const uint32_t to = ids.length == 1 ? layout_.state.tokens : layout_.prompt;
+    std::copy(ids.ids.begin(), ids.ids.end(), words.begin() + to);
+    upload(device, buffers_.front().view(), std::as_bytes(std::span(words)));
+    program_->run();
+  }
+
+  /// (rows, length, ...) or, for probabilities, (rows, heads, length, length).
+  std::vector<float> read(const std::string& name) {
+    return download_as<float>(device_, program_->view(trace_.at(name)));
+  }
+
+ private:
+  Device& device_;
+  BatchShape shape_;
+  BatchLayout layout_;
+  std::vector<Buffer> buffers_;
+  Trace trace_;
+  std::optional<Program> program_;
+};
+
+/// Rows of (B, length, width) from where they stood behind padding: back to there.
+void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<const uint32_t> first, uint64_t width) {
+  for (uint32_t row = 0; row < ids.rows; ++row) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * ids.length * width);
+    std::rotate(begin, begin + static_cast<std::ptrdiff_t>((ids.length - first[row]) * width),
+                begin + static_cast<std::ptrdiff_t>(ids.length * width));
+  }
+}
+
+}  // namespace
+
+DecoderConfig read_decoder_config(const Checkpoint& checkpoint, ReadDecoder read) {
+  if (checkpoint.gguf()) {
+    const Json metadata = gguf_config(checkpoint);
+    const ConfigReader reader(metadata, checkpoint.path().string());
+    DecoderConfig config = read(reader);
+    config.generation = read_generation_config(reader, nullptr, config.vocabulary);
+    adapt_to_gguf(config, checkpoint);
+    return config;
+  }
+  const std::string where = (checkpoint.folder() / "config.json").string();
+  DecoderConfig config = read(ConfigReader(checkpoint.config(), where));
+  config.generation = read_generation_config(checkpoint, config.vocabulary);
+  return config;
+}
+
+uint64_t DecoderModel::predict_weight_bytes(const Checkpoint& checkpoint, const DecoderConfig& config,
+                                            const ModelOptions& options) {
+  uint64_t bytes = mulciber::weight_bytes(decoder_weight_table(config), checkpoint, family_name(checkpoint), options.matrices);
+  for (const ComputedWeight& computed : computed_decoder_weights(config, positions_of(config, options)))
+    bytes += computed.shape.elements() * sizeof(float);
+  return bytes;
+}
+
+DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, const ModelOptions& options, ReadDecoder read)
+    : device_(device),
+      family_(family_name(checkpoint)),
+      memory_limit_(options.memory_limit),
+      config_(read_decoder_config(checkpoint, read)),
+      half_precision_(options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16),
+      weights_(load_weights(device, checkpoint, family_, config_, options)),
+      network_(build_decoder_network(config_, [&](const std::string& name) { return weights_[name]; },
+                                     positions_of(config_, options), options.activations, options.activations)) {}
+
+NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
+  PaddedIds ids = read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
+  const std::vector<uint32_t> first = first_tokens(family_, inputs, ids);
+  check_positions(family_, inputs, ids, first);
+  // Padding goes behind the tokens, where nothing sees it.
+  for (uint32_t row = 0; row < ids.rows; ++row) {
+    const auto begin = ids.ids.begin() + row * ids.length;
+    std::rotate(begin, begin + first[row], begin + ids.length);
+  }
+  TracedPass pass(device_, network_, ids, wants(wanted, "hidden_states"), wants(wanted, "attentions"));
+
+  const uint64_t rows = ids.rows, length = ids.length;
+  NamedArrays results;
+  const auto append = [&](NamedArray& to, const std::string& name, uint64_t width) {
+    const std::vector<float> values = pass.read(name);
+    std::vector<double> wide(values.begin(), values.end());
+    shift_back(wide, ids, first, width);
+    to.values.insert(to.values.end(), wide.begin(), wide.end());
+  };
+  NamedArray& logits = results["logits"] = {{rows, length, config_.vocabulary}, {}};
+  append(logits, "output.logits", config_.vocabulary);
+  const uint64_t layers = config_.layers.size();
+  if (wants(wanted, "hidden_states")) {
+    NamedArray& states = results["hidden_states"] = {{layers + 1, rows, length, config_.width}, {}};
+    append(states, "embedding.output", config_.width);
+    for (uint64_t i = 0; i + 1 < layers; ++i) append(states, fmt::format("layers.{}.output", i), config_.width);
+    append(states, "output.normalized", config_.width);
+  }
+  const bool padded = std::any_of(first.begin(), first.end(), [](uint32_t padding) { return padding > 0; });
+  if (wants(wanted, "attentions") && !padded) {
+    NamedArray& maps = results["attentions"] = {{layers, rows, config_.heads, length, length}, {}};
+    for (uint64_t i = 0; i < layers; ++i) {
+      const std::vector<float> values = pass.read(fmt::format("layers.{}.attention.probabilities", i));
+      maps.values.insert(maps.values.end(), values.begin(), values.end());
+    }
+  }
+  keep_wanted(results, wanted);
+  return results;
+}
+
+NamedArrays DecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config, uint32_t n_best) {
+  const PaddedIds ids = read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
+  if (ids.rows != 1 || n_best != 1 || config.num_beams != 1)
+    throw ModelError(family_ + " input `input_ids`", "asks for several rows, beams or results: one is what a decoder-only search gives", "");
+  SequenceRequest request = {.prompts = {ids.ids}};
+  request.max_new_tokens = static_cast<uint32_t>(config.max_new_tokens.value_or(static_cast<int32_t>(network_.max_positions - ids.length)));
+  for (int32_t stop : config.eos) request.stops.push_back(static_cast<uint32_t>(stop));
+  const uint32_t capacity = std::min(ids.length + request.max_new_tokens, network_.max_positions);
+  SequenceBatch batch(device_, network_, {1, capacity}, memory_limit_);
+  const SequenceResult result = batch.generate(request);
+  const std::vector<uint32_t>& found = result.rows[0].ids;
+  return {{"output_ids", {{1, found.size()}, {found.begin(), found.end()}}}};
+}
+
+}  // namespace mulciber

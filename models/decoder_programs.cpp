@@ -1,0 +1,76 @@
+#include "models/decoder_programs.h"
+
+#include "runtime/ops/embedding.h"
+
+namespace mulciber {
+namespace {
+
+// How far the host may lag behind the device, in tokens of a row.
+constexpr uint32_t kRing = 256;
+
+Tensor planned(Shape shape, DataType type) {
+  Tensor tensor = {.shape = shape, .type = type};
+  tensor.view.size = tensor.bytes();
+  return tensor;
+}
+
+/// The last token of every row, of (rows, length, D): (rows, 1, D).
+Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& layout, const Tensor& control) {
+  const uint32_t rows = layout.state.rows;
+  return embedding(builder, x.reshaped({x.shape.rows(), x.shape.columns()}),
+                   {.control = control, .tokens_offset = layout.last, .rows = rows, .length = 1, .result = x.type});
+}
+
+}  // namespace
+
+BatchLayout plan_batch(const BatchShape& shape, uint32_t longest) {
+  BatchLayout layout;
+  layout.longest = longest;
+  layout.last = layout.prompt + shape.rows * longest;
+  layout.rules.forced_offset = layout.last + shape.rows;  // index and id; index 0xffffffff: never
+  layout.rules.banned_offset = layout.rules.forced_offset;
+  layout.state = plan_sequence_state(layout.rules.forced_offset + 2, shape.rows, shape.capacity, kMostStops, kRing);
+  layout.rules.position_offset = layout.state.steps;
+  layout.words = layout.state.end;
+  return layout;
+}
+
+BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape, const BatchLayout& layout) {
+  BatchTensors tensors = {.control = planned({layout.words}, DataType::kU32),
+                          .progress = planned({layout.state.progress_words()}, DataType::kU32),
+                          .caches = {}};
+  for (const CausalLayer& layer : network.decoder.layers)
+    tensors.caches.push_back(
+        planned({shape.rows, shape.capacity, layer.attention.cache_columns()}, network.cache));
+  return tensors;
+}
+
+void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
+                        const BatchTensors& tensors, const DecoderPass& shape, Trace* trace) {
+  const uint32_t rows = layout.state.rows;
+  const TokenInput tokens = {.control = tensors.control,
+                             .tokens = shape.length == 1 ? layout.state.tokens : layout.prompt,
+                             .rows = rows,
+                             .length = shape.length,
+                             .first_position = static_cast<int32_t>(layout.state.positions),
+                             .first_position_stride = 1,
+                             .type = network.activations};
+  const CausalState state = {.control = tensors.control,
+                             .positions = layout.state.positions,
+                             .caches = tensors.caches,
+                             .trace = trace};
+  Tensor x = network.decoder(builder, tokens, state);  // (rows, length, D)
+  if (shape.result == PassOutput::kCache) return;
+  const auto scope = builder.layer("output");
+  if (shape.result == PassOutput::kTrace) {
+    trace->keep(builder, "normalized", x);
+    trace->keep(builder, "logits", network.decoder.logits(builder, x));
+    return;
+  }
+  if (shape.length > 1) x = last_tokens(builder, x, layout, tensors.control);
+  const Tensor logits = network.decoder.logits(builder, x).reshaped({rows, network.vocabulary});
+  const Tensor candidates = top_k(builder, logits, 1, tensors.control, layout.rules);
+  advance_sequences(builder, candidates, tensors.control, layout.state, tensors.progress);
+}
+
+}  // namespace mulciber

@@ -1,0 +1,50 @@
+#include <cmath>
+
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kPrefixes[] = {"", "language_model."};  // the second in files with a vision tower
+
+DecoderNames names() {
+  DecoderNames names = kLlamaNames;
+  names.prefixes = kPrefixes;
+  names.after_attention_norm = "post_attention_layernorm";
+  names.feed_forward_norm = "pre_feedforward_layernorm";
+  names.after_feed_forward_norm = "post_feedforward_layernorm";
+  return names;
+}
+
+/// Rotary base of one kind of layer, in whichever place the file has it.
+RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& defaults) {
+  if (config.has("rope_parameters") || !sliding)
+    return read_rope_of(config, sliding ? "sliding_attention" : "full_attention", defaults);
+  const Json local = {{"rope_theta", config.number_or("rope_local_base_freq", defaults.base, 1e-6, 1e30)}};
+  return read_rope(ConfigReader(local, config.where(), config.remedy()), defaults);
+}
+
+}  // namespace
+
+DecoderConfig read_gemma3(const ConfigReader& config) {
+  DecoderConfig decoder = read_llama_like(config);
+  decoder.names = names();
+  decoder.qkv_bias = decoder.out_bias = config.boolean_or("attention_bias", false);
+  decoder.tied_output = config.boolean_or("tie_word_embeddings", true);
+  decoder.gains_less_one = decoder.norm_after = decoder.qk_norm = true;
+  // transformers rounds the factor to the type of the embeddings, which for bfloat16 files changes it.
+  decoder.embedding_scale = std::sqrt(static_cast<float>(decoder.width));
+  decoder.attention_scale =
+      static_cast<float>(1 / std::sqrt(config.number_or("query_pre_attn_scalar", 256, 1e-6, 1e9)));
+  decoder.ropes = {rope(config, false, {decoder.head_size, 1e6, decoder.max_positions}),
+                   rope(config, true, {decoder.head_size, 1e4, decoder.max_positions})};
+  // Without layer_types every sixth layer (or as the pattern says) sees everything.
+  read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
+    const char* key = c.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+    return (layer + 1) % c.integer_or(key, 6, 1, kMostLayers) != 0;
+  });
+  for (DecoderLayerConfig& layer : decoder.layers) layer.rope = layer.window > 0 ? 1 : 0;
+  return decoder;
+}
+
+}  // namespace mulciber
