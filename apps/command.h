@@ -53,6 +53,7 @@ void add_bench(CLI::App& app, int& code);
 void add_verify(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
+void add_generate(CLI::App& app, int& code);
 void add_tokenize(CLI::App& app, int& code);
 void add_conform(CLI::App& app, int& code);
 

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   int code = kSuccess;
   add_devices(app, code);
   add_translate(app, code);
+  add_generate(app, code);
   add_tokenize(app, code);
   add_bench(app, code);
   add_verify(app, code);

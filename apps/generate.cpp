@@ -1,0 +1,184 @@
+// `mulciber generate`: a prompt in, its continuation out, piece by piece.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/command.h"
+#include "apps/peaks.h"
+#include "apps/progress.h"
+#include "mulciber/text_generator.h"
+
+namespace mulciber::apps {
+namespace {
+
+struct Options {
+  CommonOptions common;
+  std::string model, prompt, prompt_file;
+  uint32_t tokens = 0, context = 0, steps = 0;
+  std::vector<std::string> stop;
+  bool half_weights = false, half_activations = false, stats = false, ignore_end = false;
+};
+
+double mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+
+double per_second(uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+
+std::string read_prompt(const Options& options) {
+  if (options.prompt_file.empty()) return options.prompt;
+  std::ifstream in(options.prompt_file == "-" ? "/dev/stdin" : options.prompt_file, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!in && text.empty()) throw ModelError(options.prompt_file, "cannot be read", "give a text file, or - for standard input");
+  return text;
+}
+
+void write_piece(std::string_view piece) {
+  if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size() || std::fflush(stdout) != 0)
+    throw ModelError("standard output", "could not be written to the end", "what was written before stands; is the disk full?");
+}
+
+/// Sees SIGINT while the library works.
+class InterruptWatch {
+ public:
+  explicit InterruptWatch(std::atomic<bool>& cancel)
+      : thread_([this, &cancel] {
+          while (watching_) {
+            if (interrupted()) cancel = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          }
+        }) {}
+  ~InterruptWatch() {
+    watching_ = false;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> watching_{true};
+  std::thread thread_;
+};
+
+/// The share of its floor that decoding reaches: the bytes a step must move, at the device's measured rate.
+double floor_share(const GenerateStatistics& s, double bytes_per_second) {
+  if (s.decode_steps == 0 || s.decode_seconds <= 0 || bytes_per_second <= 0) return 0;
+  return static_cast<double>(s.step_bytes) * s.decode_steps / bytes_per_second / s.decode_seconds;
+}
+
+nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
+  return {{"device", describe(device).name},
+          {"load_seconds", s.load_seconds},
+          {"build_seconds", s.build_seconds},
+          {"first_token_seconds", s.first_token_seconds},
+          {"prompt_tokens", s.prompt_tokens},
+          {"reused_tokens", s.reused_tokens},
+          {"new_tokens", s.new_tokens},
+          {"steps", s.decode_steps},
+          {"prefill_seconds", s.prefill_seconds},
+          {"decode_seconds", s.decode_seconds},
+          {"prefill_tps", per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds)},
+          {"decode_tps", per_second(s.decode_steps, s.decode_seconds)},
+          {"floor_share", floor_share(s, measure_peaks(device).bytes_per_second)},
+          {"weight_bytes", s.weight_bytes},
+          {"predicted_device_bytes", s.predicted_device_bytes},
+          {"peak_device_bytes", s.peak_device_bytes}};
+}
+
+void print_statistics(const GenerateStatistics& s, Device& device) {
+  const DeviceDescription d = describe(device);
+  fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
+  fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
+  fmt::print(stderr, "time to 1st token {:.3f} s ({:.3f} s of it making programs)\n", s.first_token_seconds, s.build_seconds);
+  fmt::print(stderr, "prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
+             per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens, s.reused_tokens, s.prefill_seconds);
+  fmt::print(stderr, "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
+             per_second(s.decode_steps, s.decode_seconds), s.decode_steps, s.decode_seconds,
+             100 * floor_share(s, measure_peaks(device).bytes_per_second));
+  fmt::print(stderr, "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+             mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes), mebibytes(s.weight_bytes));
+}
+
+int run(const Options& options) {
+  const std::string prompt = read_prompt(options);
+  const std::shared_ptr<Device> device = open_device(options.common);
+  const GeneratorOptions loading = {
+      .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
+      .context = options.context};
+  if (options.common.verbose) {
+    const MemoryPrediction predicted = TextGenerator::predict(*device, options.model, loading);
+    fmt::print(stderr, "predicted: {:.1f} MiB weights, {:.1f} MiB context and activations\n",
+               mebibytes(predicted.weight_bytes), mebibytes(predicted.context_bytes));
+  }
+  TextGenerator generator(device, options.model, loading);
+
+  std::atomic<bool> cancel{false};
+  GenerateOptions settings = {.max_new_tokens = options.tokens,
+                              .stop = options.stop,
+                              .ignore_end = options.ignore_end,
+                              .steps_per_submission = options.steps,
+                              .cancel = &cancel};
+  std::optional<Progress> progress;
+  settings.on_prompt = [&](size_t done, size_t total) {
+    if (!progress) progress.emplace("prompt", total);
+    progress->update(done);
+    if (done == total) progress->finish();
+  };
+  if (!options.common.json) settings.on_text = write_piece;
+  Generation result;
+  {
+    const InterruptWatch watch(cancel);
+    result = generator.generate(prompt, settings);
+  }
+  const GenerateStatistics& statistics = generator.statistics();
+  if (options.common.json) {
+    nlohmann::json object = {{"prompt", prompt},       {"text", result.text},
+                             {"prompt_ids", result.prompt_ids}, {"ids", result.ids},
+                             {"end", name_of(result.end)}};
+    if (options.stats) object["statistics"] = statistics_json(statistics, *device);
+    write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else {
+    write_piece("\n");
+    if (result.end == GenerateEnd::kContextFull && options.tokens == 0)
+      fmt::print(stderr, "mulciber: the context of {} tokens is full\n", generator.context());
+    if (options.stats) print_statistics(statistics, *device);
+  }
+  return finish(*device, options.common, result.end == GenerateEnd::kCancelled ? kInterrupted : kSuccess);
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, int& code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("generate", "Continue a text with a decoder-only language model");
+  command->add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")->required()->type_name("FILE|DIR");
+  auto* prompt = command->add_option("-p,--prompt", options->prompt, "text to continue");
+  auto* file = command->add_option("--prompt-file", options->prompt_file, "file with the text to continue (- is standard input)")
+                   ->type_name("FILE");
+  prompt->excludes(file);
+  command->add_option("-n,--tokens", options->tokens, "most tokens of the answer (default: what the context has room for)")
+      ->check(CLI::Range(1, 16777216));
+  command->add_option("--context", options->context, "tokens of prompt and answer together (default: the model's own, at most 4096)")
+      ->check(CLI::Range(1, 16777216));
+  command->add_option("--stop", options->stop, "text that ends the answer; may be given several times");
+  command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
+  command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
+      ->check(CLI::Range(1, 32));
+  command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
+  command->add_flag("--half-activations", options->half_activations, "keep activations, keys and values in 16 bits");
+  command->add_flag("--stats", options->stats, "times, tokens per second, share of the bandwidth floor and memory, on standard error");
+  add_common_options(*command, options->common);
+  command->footer(
+      "The answer appears as it is made, never half a character. Ctrl-C ends it; what was written stands. A prompt that\n"
+      "leaves no room in the context is an error, never cut.\n\n"
+      "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"
+      "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 --stats");
+  command->callback([options, prompt, file, &code] {
+    if (prompt->count() + file->count() == 0)
+      throw ModelError("generate", "was given no prompt", "give -p TEXT or --prompt-file FILE");
+    code = run(*options);
+  });
+}
+
+}  // namespace mulciber::apps

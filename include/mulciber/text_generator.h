@@ -1,0 +1,101 @@
+// Text generation with decoder-only language models on any Vulkan device. It needs no Vulkan headers. Errors are
+// the types of mulciber/error.h; nothing is printed.
+#pragma once
+
+#include <string_view>
+
+#include "mulciber/mulciber.h"
+
+namespace mulciber {
+
+struct GeneratorOptions {
+  LoadOptions load;
+  /// Tokens of prompt and answer together; 0: what the model was made for, at most 4096.
+  uint32_t context = 0;
+};
+
+struct GenerateOptions {
+  uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
+  std::vector<std::string> stop;  // texts that end an answer and are no part of it
+  bool add_special = true;        // begin with what the model expects in front of a text: <s>, <bos> ...
+  bool parse_special = true;      // special tokens spelled out in the prompt count as such
+  bool ignore_end = false;        // go on behind the model's own end of text
+  /// Steps of decoding in one submission, 1 to 32; 0: what suits the device. The answer does not depend on it.
+  uint32_t steps_per_submission = 0;
+  /// Looked at between submissions; once true, generate() returns with what there is.
+  const std::atomic<bool>* cancel = nullptr;
+  /// Called with the prompt's tokens that are computed, and their number in all.
+  std::function<void(size_t done, size_t total)> on_prompt;
+  /// Called with each piece of the answer as it is known: whole characters of UTF-8.
+  std::function<void(std::string_view piece)> on_text;
+};
+
+enum class GenerateEnd {
+  kEndOfText,    // the model ended it
+  kStopText,     // one of GenerateOptions::stop came
+  kTokenLimit,   // max_new_tokens
+  kContextFull,  // prompt and answer fill the context
+  kCancelled,
+};
+/// "end of text", "context full", ...
+const char* name_of(GenerateEnd end);
+
+struct Generation {
+  std::string text;
+  std::vector<uint32_t> ids;  // a token that ended the answer included
+  std::vector<uint32_t> prompt_ids;
+  GenerateEnd end = GenerateEnd::kCancelled;
+};
+
+/// Of the last generate(), except where it says "load".
+struct GenerateStatistics {
+  double load_seconds = 0;  // load: files to device
+  uint64_t prompt_tokens = 0;
+  uint64_t reused_tokens = 0;  // of these, computed for an earlier prompt that began alike
+  uint64_t new_tokens = 0;
+  uint32_t decode_steps = 0;
+  double build_seconds = 0;  // making and recording programs
+  double prefill_seconds = 0, decode_seconds = 0;
+  double first_token_seconds = 0;        // from the call
+  uint64_t weight_bytes = 0;             // load: on the device
+  uint64_t predicted_device_bytes = 0;   // load: weights, keys and values, activations, before allocating
+  uint64_t peak_device_bytes = 0;        // handed out at most
+  uint64_t step_bytes = 0;               // that a step of decoding must read and write, with a full context
+};
+
+/// Device memory a model takes, by its files alone.
+struct MemoryPrediction {
+  uint64_t weight_bytes = 0, context_bytes = 0;
+};
+
+/// A language model: a Hugging Face folder or a GGUF file, on a device.
+class TextGenerator {
+ public:
+  /// Throws ModelError when the files do not hold a language model or disagree, DeviceError when weights and context
+  /// do not fit the device's memory (before anything is loaded).
+  TextGenerator(std::shared_ptr<Device> device, const std::string& path, const GeneratorOptions& options = {});
+  ~TextGenerator();
+  TextGenerator(TextGenerator&&) noexcept;
+  TextGenerator& operator=(TextGenerator&&) noexcept;
+
+  /// What a constructor with the same arguments will take. Throws as that does, but for memory.
+  static MemoryPrediction predict(Device& device, const std::string& path, const GeneratorOptions& options = {});
+
+  /// Continues a text (UTF-8). What an earlier prompt and answer had in common with this prompt's beginning is not
+  /// computed again, so a conversation may be given from its start every time. Throws ModelError when the prompt has
+  /// no tokens, or does not leave room for one more in the context (naming both numbers; nothing is cut).
+  Generation generate(const std::string& prompt, const GenerateOptions& options = {});
+
+  const GenerateStatistics& statistics() const;
+  /// Tokens of prompt and answer together, at most.
+  uint32_t context() const;
+  /// `model_type` of config.json, or the architecture of a GGUF file.
+  std::string family() const;
+  const std::shared_ptr<Device>& device() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mulciber
