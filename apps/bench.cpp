@@ -166,13 +166,16 @@ int run_bench(const BenchOptions& options) {
 void add_bench(CLI::App& app, int& code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Achieved rate of each kernel row, beside its floor on this device");
-  command->add_option("-m,--model", options->model.model, "measure a translation with this model instead of kernel rows")
-      ->type_name("DIR");
+  command->add_option("-m,--model", options->model.model, "measure a translation, or a language model, instead of kernel rows")
+      ->type_name("FILE|DIR");
   command->add_option("-f,--file", options->model.file, "with -m: sentences, one a line (default: eight of our own)")
       ->type_name("FILE");
   command->add_option("-b,--beam", options->model.beams, "with -m: beams (default: the model's own)")->check(CLI::Range(1, 32));
-  command->add_option("-r,--repeats", options->model.repeats, "with -m: translations to take the median of")
+  command->add_option("-r,--repeats", options->model.repeats, "with -m: runs to take the median of")
       ->check(CLI::Range(1, 1000));
+  command->add_option("-p,--prompt", options->model.prompt, "with a language model: tokens to take in")->check(CLI::Range(1, 1000000));
+  command->add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")->check(CLI::Range(1, 1000000));
+  command->add_flag("--half-activations", options->model.half_activations, "with a language model: activations, keys and values in 16 bits");
   command->add_option("--kernel", options->kernel, "rows or ops to measure: a glob over row ids and op names")
       ->type_name("GLOB");
   command->add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")

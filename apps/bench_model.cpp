@@ -6,7 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench_decoder.h"
 #include "apps/peaks.h"
+#include "models/registry.h"
 #include "mulciber/mulciber.h"
 #include "runtime/profiler.h"
 
@@ -31,6 +33,8 @@ std::vector<std::string> sentences(const std::string& file) {
   return lines;
 }
 
+}  // namespace
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -40,9 +44,21 @@ double per_second(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-}  // namespace
+nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {
+  nlohmann::json rows = nlohmann::json::array();
+  const double all_seconds = profiler.total_us() * 1e-6;
+  for (const KernelTotal& total : profiler.totals()) {
+    const double floor = std::max(static_cast<double>(total.work.bytes) / peaks.bytes_per_second,
+                                  static_cast<double>(total.work.flops) / peaks.flops_per_second);
+    rows.push_back({{"kernel", total.kernel->id}, {"dispatches", total.dispatches},
+                    {"seconds", total.total_us * 1e-6}, {"floor_seconds", floor},
+                    {"share", total.total_us * 1e-6 / all_seconds}});
+  }
+  return rows;
+}
 
 int bench_model(const ModelBench& options) {
+  if (is_decoder(Checkpoint(options.model))) return bench_decoder(options);
   const std::vector<std::string> texts = sentences(options.file);
   TranslateOptions settings;
   if (options.beams > 0) settings.beams = options.beams;
@@ -75,14 +91,6 @@ int bench_model(const ModelBench& options) {
   const double ratio = kernel_seconds > 0 ? median(wall) / kernel_seconds : 0;
 
   if (options.common.json) {
-    nlohmann::json rows = nlohmann::json::array();
-    for (const KernelTotal& total : timed->profiler()->totals()) {
-      const double floor = std::max(static_cast<double>(total.work.bytes) / peaks.bytes_per_second,
-                                    static_cast<double>(total.work.flops) / peaks.flops_per_second);
-      rows.push_back({{"kernel", total.kernel->id}, {"dispatches", total.dispatches},
-                      {"seconds", total.total_us * 1e-6}, {"floor_seconds", floor},
-                      {"share", total.total_us * 1e-6 / kernel_seconds}});
-    }
     fmt::print("{}\n", nlohmann::json{{"device", timed->capabilities().name},
                                       {"driver", timed->capabilities().driver_info},
                                       {"sentences", texts.size()},
@@ -92,7 +100,7 @@ int bench_model(const ModelBench& options) {
                                       {"wall_seconds", median(wall)},
                                       {"kernel_seconds", kernel_seconds},
                                       {"wall_over_kernels", ratio},
-                                      {"kernels", rows}}.dump(2));
+                                      {"kernels", kernel_rows(*timed->profiler(), peaks)}}.dump(2));
     return kSuccess;
   }
   fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
