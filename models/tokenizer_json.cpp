@@ -11,7 +11,6 @@ namespace mulciber {
 namespace {
 
 constexpr const char* kRemedy = "the file is damaged, or uses something this version does not know";
-constexpr std::int64_t kLargestVocab = 1 << 24;
 
 bool ends_with_word(std::string_view text) {
   std::size_t at = text.size();
