@@ -41,6 +41,8 @@ void flush_output() {
   throw ModelError("standard output", fmt::format("cannot be written ({})", std::strerror(errno)), "make room, or print elsewhere");
 }
 
+void clear_interrupt() { g_interrupted = 0; }
+
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--device", options.settings.device, "device by index or by part of its name (see `mulciber devices`)");
   command.add_option("--limits", options.settings.limits,

@@ -46,6 +46,8 @@ void flush_output();
 
 /// Set by SIGINT; long work looks at it and ends cleanly.
 bool interrupted();
+/// Forgets a SIGINT that was answered: it stopped something, and the program goes on.
+void clear_interrupt();
 
 /// Each adds one subcommand; its callback stores the exit code in `code`.
 void add_devices(CLI::App& app, int& code);
