@@ -3,20 +3,12 @@
 #ifndef MULCIBER_TOP_K_GLSL
 #define MULCIBER_TOP_K_GLSL
 
-#define NEVER uintBitsToFloat(0xff800000u)  // log of 0
-#define NO_ID 0xffffffffu
+#include "logits.glsl"
 
 struct Choice {
   float value;
   uint id;
 };
-
-// NaN counts as impossible, infinity as the largest finite number: then no difference is undefined.
-// The test is on bits because drivers may assume that there are no NaN.
-float sanitized(float value) {
-  bool nan = (floatBitsToUint(value) & 0x7fffffffu) > 0x7f800000u;
-  return nan ? NEVER : min(value, 3.4028234663852886e38);
-}
 
 bool goes_before(Choice a, Choice b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 Choice better(Choice a, Choice b) { return goes_before(a, b) ? a : b; }

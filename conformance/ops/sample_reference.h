@@ -1,0 +1,31 @@
+// Sampling in double precision: what one row chooses, and how near the choice was to another.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/ops/sampling.h"
+
+namespace mulciber::conformance {
+
+/// The first word of Philox 4x32-10 of (step, stream, 0, 0) under the key `seed`, as a number within (0, 1).
+double random_number(uint64_t seed, uint32_t step, uint32_t stream);
+
+/// Logits after penalties and bans. history: the whole sequence.
+std::vector<double> penalized(std::span<const double> logits, const SampleSettings& settings,
+                              std::span<const uint32_t> history, std::span<const uint32_t> banned);
+
+struct Choice {
+  uint32_t id = 0;
+  /// The smallest share of a total by which a sum missed a decision that would have been another: of a filter's
+  /// threshold, or of the draw. Infinite where the choice is greedy.
+  double margin = 0;
+  /// Probabilities of all ids, those that filters took away being 0.
+  std::vector<double> probabilities;
+};
+
+/// The choice among penalized logits at random number u, by sorting.
+Choice choose(std::span<const double> logits, const SampleSettings& settings, double u);
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,66 @@
+// Sampling: the parameters of its two kernels, and the state that host and device share.
+//
+// The state stands in the control tensor, in words; SampleStateLayout (runtime/ops/sampling.h) says where each
+// field begins. `rows` sequences in all.
+//
+//   positions  per row: index of the token to be fed next
+//   tokens     per row: that token
+//   fed        per row: tokens that the step before this one fed; 1 again afterwards
+//   counts     per row: tokens of the history so far, whatever it still holds of them
+//   stopped    per row: SAMPLE_RUNNING, ...
+//   settings   per row: SAMPLE_SETTING_WORDS words, below
+//   history    per row: `capacity` words; token t of the sequence, the prompt included, stands at t % capacity
+//   banned     how many, then ids that are never chosen
+//   stops      how many, then ids that end a row
+#ifndef MULCIBER_SHADERS_SAMPLE_H
+#define MULCIBER_SHADERS_SAMPLE_H
+
+#ifdef __cplusplus
+#include "shaders/include/interface.h"
+#endif
+
+#define SAMPLE_RUNNING 0
+#define SAMPLE_STOP_ID 1  // chose one of `stops`
+#define SAMPLE_LIMIT 2    // came to its last position
+
+// Words of a row's settings. Floats by their bits.
+#define SAMPLE_SEED 0  // and the next: 64 bits, low word first
+#define SAMPLE_STREAM 2
+#define SAMPLE_TEMPERATURE 3  // 0: the largest logit
+#define SAMPLE_TOP_K 4        // 0: off
+#define SAMPLE_TOP_P 5        // 1: off
+#define SAMPLE_MIN_P 6        // 0: off
+#define SAMPLE_TYPICAL_P 7    // 1: off
+#define SAMPLE_REPETITION 8   // 1: off
+#define SAMPLE_PRESENCE 9     // 0: off
+#define SAMPLE_FREQUENCY 10   // 0: off
+#define SAMPLE_WINDOW 11      // tokens, the latest, that penalties look at
+#define SAMPLE_LAST_POSITION 12
+#define SAMPLE_SETTING_WORDS 16
+
+// Chunks of a row that the second kernel has room for.
+#define SAMPLE_MOST_CHUNKS 1024
+// Ids of the largest chunk, and of the smallest.
+#define SAMPLE_MOST_CHUNK 512
+#define SAMPLE_LEAST_CHUNK 256
+
+// chunk: ids per chunk, a power of two. The rest: words of control.
+SHADER_STRUCT(SampleParams) {
+  uint vocabulary;
+  uint chunk;
+  uint chunks;
+  uint capacity;
+  uint banned_capacity;
+  uint stop_capacity;
+  uint positions;
+  uint tokens;
+  uint fed;
+  uint counts;
+  uint stopped;
+  uint settings;
+  uint history;
+  uint banned;
+  uint stops;
+} SHADER_STRUCT_END
+
+#endif

@@ -1,0 +1,330 @@
+// One token for each row, from what the filters leave: one workgroup per row.
+//
+// A filter keeps the ids whose rank is at least a threshold, ranks being the bits of a float in an order of whole
+// numbers. The threshold is the smallest rank such that the ids above it weigh less than a target (a count for top k,
+// a probability for top p and typical): a search with 7 probes to a pass, exact, without a sort. The chunks' largest
+// logits alone give a first bound; chunks below it are never read again. An invocation goes through whole chunks, and
+// the chunks of a row are dealt out to 128: some software drivers stop an invocation after 65,535 iterations of all
+// its loops together, and three searches through 2^19 ids stay below that.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "sample.h"
+#define BUFFER_COUNT 4
+#include "buffers.glsl"
+
+PARAMS(SampleParams)
+BUFFER(0, readonly, logits, float)
+BUFFER(1, , control, uint)
+BUFFER(2, readonly, stats, vec2)
+BUFFER(3, writeonly, progress, uint)
+
+#include "logits.glsl"
+
+const uint PROBES = 7;
+const uint PIECES = 32;  // of a chunk, and of the list of chunks
+
+shared float chunk_largest[SAMPLE_MOST_CHUNKS];
+shared float chunk_weight[SAMPLE_MOST_CHUNKS];
+shared float piece_weight[PIECES];
+shared uint chosen_chunk;
+shared float chosen_rest;
+
+#include "reduce.glsl"
+#define LANE gl_LocalInvocationIndex
+
+// Ids stay below 2^24, and a float holds them whole.
+uint workgroup_min(uint value) { return uint(-workgroup_max(-float(value))); }
+
+shared float probe_scratch[PROBES * LOCAL_SIZE];
+void add_probes(inout float sums[PROBES]) {
+  barrier();
+  [[unroll]] for (uint i = 0; i < PROBES; ++i) probe_scratch[i * LOCAL_SIZE + LANE] = sums[i];
+  barrier();
+  if (LANE < PROBES) {
+    float sum = 0.0;
+    for (uint other = 0; other < LOCAL_SIZE; ++other) sum += probe_scratch[LANE * LOCAL_SIZE + other];
+    piece_weight[LANE] = sum;
+  }
+  barrier();
+  [[unroll]] for (uint i = 0; i < PROBES; ++i) sums[i] = piece_weight[i];
+}
+
+uint setting(uint word) { return AT(control, params.settings + gl_WorkGroupID.x * SAMPLE_SETTING_WORDS + word); }
+float setting_float(uint word) { return uintBitsToFloat(setting(word)); }
+
+// Larger numbers have larger ranks; both zeros have one.
+uint rank_of(float value) {
+  uint bits = floatBitsToUint(value);
+  if (bits == 0x80000000u) bits = 0;
+  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+// What is known of the row, and what has passed the filters: logits of rank `least` and above whose distance from
+// the usual surprise (typical sampling) has rank `least_typical` and above.
+float largest, per_degree, usual;
+uint least = 0, least_typical = 0;
+
+float weight_of(float logit) { return exp((logit - largest) * per_degree); }
+// The nearer to the usual, the larger the rank.
+uint typical_rank(float logit) { return ~floatBitsToUint(abs(usual - (logit - largest) * per_degree)); }
+bool kept(float logit) {
+  return logit > NEVER && rank_of(logit) >= least && (least_typical == 0 || typical_rank(logit) >= least_typical);
+}
+float logit_at(uint id) { return sanitized(AT(logits, gl_WorkGroupID.x * params.vocabulary + id)); }
+
+// Runs BODY for every logit of a chunk, four to an iteration.
+#define FOR_EACH_LOGIT(CHUNK, BODY)                                          \
+  {                                                                          \
+    uint end_ = min(((CHUNK) + 1) * params.chunk, params.vocabulary);        \
+    uint id_ = (CHUNK) * params.chunk;                                       \
+    for (; id_ + 4 <= end_; id_ += 4) {                                      \
+      [[unroll]] for (uint j_ = 0; j_ < 4; ++j_) {                           \
+        float logit = logit_at(id_ + j_);                                    \
+        BODY                                                                 \
+      }                                                                      \
+    }                                                                        \
+    for (; id_ < end_; ++id_) {                                              \
+      float logit = logit_at(id_);                                           \
+      BODY                                                                   \
+    }                                                                        \
+  }
+
+#define BY_COUNT 0    // ranks of logits, each weighs 1
+#define BY_WEIGHT 1   // ranks of logits
+#define BY_TYPICAL 2  // typical ranks
+
+void probe(inout float sums[PROBES], float logit, uint mode, uint first, uint stride) {
+  uint rank = mode == BY_TYPICAL ? typical_rank(logit) : rank_of(logit);
+  if (rank <= first || rank_of(logit) < least || logit == NEVER) return;
+  float weight = mode == BY_COUNT ? 1.0 : weight_of(logit);
+  [[unroll]] for (uint i = 0; i < PROBES; ++i) {
+    // Probes lie `stride` apart; past the last number there is none.
+    uint at = first + min(i * stride, 0xffffffffu - first);
+    sums[i] += rank > at ? weight : 0.0;
+  }
+}
+
+// The smallest rank of [from, to] such that what is above it weighs less than `target`; `to` must be one.
+uint search(uint from, uint to, float target, uint mode, bool only_chunks) {
+  while (from < to) {
+    uint stride = (to - from) / (PROBES + 1) + 1;
+    float sums[PROBES];
+    [[unroll]] for (uint i = 0; i < PROBES; ++i) sums[i] = 0.0;
+    if (only_chunks) {
+      for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) probe(sums, chunk_largest[c], mode, from, stride);
+    } else {
+      for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
+        uint highest = rank_of(chunk_largest[c]);
+        if (highest < least || (mode != BY_TYPICAL && highest <= from)) continue;
+        FOR_EACH_LOGIT(c, probe(sums, logit, mode, from, stride);)
+      }
+    }
+    add_probes(sums);
+    uint low = from, high = to;
+    [[unroll]] for (uint i = 0; i < PROBES; ++i) {
+      uint at = from + min(i * stride, 0xffffffffu - from);
+      if (at < to) {
+        if (sums[i] < target) {
+          high = min(high, at);
+        } else {
+          low = max(low, at + 1);
+        }
+      }
+    }
+    from = low;
+    to = high;
+  }
+  return to;
+}
+
+// Ranks of logits: the chunks' largest bound the threshold from below.
+uint search_logits(float target, uint mode) {
+  uint highest = rank_of(largest);
+  return search(search(least, highest, target, mode, true), highest, target, mode, false);
+}
+
+// Weights of what is kept, chunk by chunk, and their sum: each lane adds up chunks of its own.
+float weigh_chunks() {
+  float sum = 0.0;
+  barrier();
+  for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
+    float weight = 0.0;
+    if (least == 0 && least_typical == 0) {
+      vec2 whole = AT(stats, gl_WorkGroupID.x * params.chunks + c);
+      weight = whole.x == NEVER ? 0.0 : whole.y * weight_of(whole.x);
+    } else if (rank_of(chunk_largest[c]) >= least) {
+      FOR_EACH_LOGIT(c, if (kept(logit)) weight += weight_of(logit);)
+    }
+    chunk_weight[c] = weight;
+    sum += weight;
+  }
+  barrier();
+  return workgroup_add(sum);
+}
+
+// Sum of weight * logit over what is kept, logits counted from the largest, in degrees.
+float weigh_surprise() {
+  float sum = 0.0;
+  for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
+    if (rank_of(chunk_largest[c]) < least) continue;
+    float part = 0.0;
+    FOR_EACH_LOGIT(c, if (kept(logit)) part += weight_of(logit) * (logit - largest) * per_degree;)
+    sum += part;
+  }
+  return workgroup_add(sum);
+}
+
+// Philox 4x32-10 of (step, stream, 0, 0): its first word, as a number within (0, 1).
+float random_number(uint step, uint stream, uvec2 key) {
+  uvec4 counter = uvec4(step, stream, 0, 0);
+  for (uint round = 0; round < 10; ++round) {
+    uint high_x, low_x, high_z, low_z;
+    umulExtended(0xD2511F53u, counter.x, high_x, low_x);
+    umulExtended(0xCD9E8D57u, counter.z, high_z, low_z);
+    counter = uvec4(high_z ^ counter.y ^ key.x, low_z, high_x ^ counter.w ^ key.y, low_x);
+    key += uvec2(0x9E3779B9u, 0xBB67AE85u);
+  }
+  return (float(counter.x >> 9) + 0.5) * 1.1920928955078125e-7;  // 2^-23
+}
+
+// Steps over weights until `rest` is used up; gives the last that weighs anything where rounding leaves some.
+#define WALK(COUNT, WEIGHT_OF_I, FOUND)      \
+  for (uint i = 0; i < (COUNT); ++i) {       \
+    float weight_ = WEIGHT_OF_I;             \
+    if (weight_ > 0.0) {                     \
+      FOUND = i;                             \
+      rest_before = rest;                    \
+      rest -= weight_;                       \
+      if (rest < 0.0) break;                 \
+    }                                        \
+  }
+
+// The id at which the sum of weights passes share * total.
+uint draw(float share) {
+  // Pieces of the list of chunks, then chunks of the piece.
+  uint per_piece = (params.chunks + PIECES - 1) / PIECES;
+  for (uint p = LANE; p < PIECES; p += LOCAL_SIZE) {
+    float sum = 0.0;
+    uint end = min((p + 1) * per_piece, params.chunks);
+    for (uint c = p * per_piece; c < end; ++c) sum += chunk_weight[c];
+    piece_weight[p] = sum;
+  }
+  barrier();
+  if (LANE == 0) {
+    float total = 0.0;
+    for (uint p = 0; p < PIECES; ++p) total += piece_weight[p];
+    float rest = share * total, rest_before = rest;
+    uint p = 0, c = 0;
+    WALK(PIECES, piece_weight[i], p)
+    rest = rest_before;
+    uint first = p * per_piece;
+    WALK(min(per_piece, params.chunks - first), chunk_weight[first + i], c)
+    chosen_chunk = first + c;
+    chosen_rest = rest_before;
+  }
+  barrier();
+
+  // Pieces of the chunk, then ids of the piece.
+  uint begin = chosen_chunk * params.chunk, ids = params.chunk / PIECES;
+  for (uint p = LANE; p < PIECES; p += LOCAL_SIZE) {
+    float sum = 0.0;
+    uint end = min(begin + (p + 1) * ids, params.vocabulary);
+    for (uint id = begin + p * ids; id < end; ++id) {
+      float logit = logit_at(id);
+      if (kept(logit)) sum += weight_of(logit);
+    }
+    piece_weight[p] = sum;
+  }
+  barrier();
+  uint found = 0;
+  if (LANE == 0) {
+    float rest = chosen_rest, rest_before = rest;
+    uint p = 0, step = 0;
+    WALK(PIECES, piece_weight[i], p)
+    rest = rest_before;
+    begin += p * ids;
+    WALK(min(ids, params.vocabulary - begin), kept(logit_at(begin + i)) ? weight_of(logit_at(begin + i)) : 0.0, step)
+    found = begin + step;
+  }
+  return found;
+}
+
+// The smallest id of the largest logit.
+uint greedy() {
+  uint c = NO_ID >> 8;
+  for (uint i = LANE; i < params.chunks; i += LOCAL_SIZE) {
+    if (chunk_largest[i] == largest) c = min(c, i);
+  }
+  c = workgroup_min(c);
+  uint best = NO_ID >> 8, end = min((c + 1) * params.chunk, params.vocabulary);
+  for (uint id = c * params.chunk + LANE; id < end; id += LOCAL_SIZE) {
+    if (logit_at(id) == largest) best = min(best, id);
+  }
+  return workgroup_min(best);
+}
+
+uint choose() {
+  float temperature = setting_float(SAMPLE_TEMPERATURE);
+  if (largest == NEVER) return 0;
+  if (!(temperature > 0.0)) return greedy();
+  per_degree = 1.0 / temperature;
+
+  uint k = setting(SAMPLE_TOP_K);
+  if (k > 0 && k < params.vocabulary) least = search_logits(float(k), BY_COUNT);
+  float total = weigh_chunks();
+  float top_p = setting_float(SAMPLE_TOP_P), typical_p = setting_float(SAMPLE_TYPICAL_P);
+  float min_p = setting_float(SAMPLE_MIN_P);
+  bool changed = false;
+  if (top_p < 1.0) {
+    least = search_logits(top_p * total, BY_WEIGHT);
+    changed = true;
+  }
+  if (min_p > 0.0) {
+    least = max(least, min(rank_of(largest), rank_of(largest + log(min_p) * temperature)));
+    changed = true;
+  }
+  if (changed) total = weigh_chunks();
+  if (typical_p < 1.0) {
+    usual = weigh_surprise() / total;
+    least_typical = search(~0x7f800000u, NO_ID, typical_p * total, BY_TYPICAL, false);
+    weigh_chunks();
+  }
+  uvec2 seed = uvec2(setting(SAMPLE_SEED), setting(SAMPLE_SEED + 1));
+  uint step = AT(control, params.counts + gl_WorkGroupID.x);
+  return draw(random_number(step, setting(SAMPLE_STREAM), seed));
+}
+
+// Feeds the choice to the next step.
+void advance(uint row, uint token) {
+  uint count = AT(control, params.counts + row), position = AT(control, params.positions + row);
+  position += AT(control, params.fed + row);
+  AT(control, params.tokens + row) = token;
+  AT(control, params.positions + row) = position;
+  AT(control, params.fed + row) = 1;
+  AT(control, params.history + row * params.capacity + count % params.capacity) = token;
+  AT(control, params.counts + row) = count + 1;
+  uint stopped = position >= setting(SAMPLE_LAST_POSITION) ? SAMPLE_LIMIT : SAMPLE_RUNNING;
+  uint stops = min(AT(control, params.stops), params.stop_capacity);
+  for (uint i = 1; i <= stops; ++i) {
+    if (AT(control, params.stops + i) == token) stopped = SAMPLE_STOP_ID;
+  }
+  AT(control, params.stopped + row) = stopped;
+}
+
+void main() {
+  uint row = gl_WorkGroupID.x;
+  largest = NEVER;
+  for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
+    chunk_largest[c] = AT(stats, row * params.chunks + c).x;
+    largest = max(largest, chunk_largest[c]);
+  }
+  barrier();
+  largest = workgroup_max(largest);
+  uint token = choose();
+  if (LANE == 0) {
+    if (AT(control, params.stopped + row) == SAMPLE_RUNNING) advance(row, token);
+    AT(progress, 2 * row) = AT(control, params.counts + row);
+    AT(progress, 2 * row + 1) = AT(control, params.stopped + row);
+  }
+}

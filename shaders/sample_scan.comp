@@ -1,0 +1,94 @@
+// Penalties and banned ids onto the logits, then the largest logit and the sum of exponentials of each chunk of a
+// row. One workgroup per chunk. What the history and the rules say of the chunk's ids is first marked in shared
+// memory, by whole numbers, whose order of arrival does not matter.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef ROW_PER_SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+#include "interface.h"
+#include "sample.h"
+#define BUFFER_COUNT 3
+#include "buffers.glsl"
+
+PARAMS(SampleParams)
+BUFFER(0, , logits, float)
+BUFFER(1, readonly, control, uint)
+BUFFER(2, writeonly, chunks, vec2)
+
+#include "logits.glsl"
+#ifdef ROW_PER_SUBGROUP
+#define LANE gl_SubgroupInvocationID
+#define LANES gl_SubgroupSize
+float chunk_add(float value) { return subgroupAdd(value); }
+float chunk_max(float value) { return subgroupMax(value); }
+void settle() {
+  subgroupMemoryBarrierShared();
+  subgroupBarrier();
+}
+#else
+#include "reduce.glsl"
+#define LANE gl_LocalInvocationIndex
+#define LANES LOCAL_SIZE
+float chunk_add(float value) { return workgroup_add(value); }
+float chunk_max(float value) { return workgroup_max(value); }
+void settle() { barrier(); }
+#endif
+
+const uint BANNED = 0x80000000u;
+shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the window, and whether it is banned
+
+uint setting(uint word) { return AT(control, params.settings + gl_WorkGroupID.y * SAMPLE_SETTING_WORDS + word); }
+float setting_float(uint word) { return uintBitsToFloat(setting(word)); }
+
+void main() {
+  uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.y;
+  uint first = row * params.vocabulary;
+  uint begin = chunk * params.chunk, end = min(begin + params.chunk, params.vocabulary);
+
+  float repetition = setting_float(SAMPLE_REPETITION), presence = setting_float(SAMPLE_PRESENCE);
+  float frequency = setting_float(SAMPLE_FREQUENCY);
+  uint count = AT(control, params.counts + row);
+  uint window = min(min(count, params.capacity), setting(SAMPLE_WINDOW));
+  if (repetition == 1.0 && presence == 0.0 && frequency == 0.0) window = 0;
+  uint banned = min(AT(control, params.banned), params.banned_capacity);
+  bool marked = window > 0 || banned > 0;
+  if (marked) {
+    for (uint i = LANE; i < params.chunk; i += LANES) marks[i] = 0;
+    settle();
+    for (uint age = LANE; age < window; age += LANES) {
+      uint token = AT(control, params.history + row * params.capacity + (count - 1 - age) % params.capacity);
+      if (token >= begin && token < end) atomicAdd(marks[token - begin], 1);
+    }
+    settle();
+    for (uint i = LANE; i < banned; i += LANES) {
+      uint id = AT(control, params.banned + 1 + i);
+      if (id >= begin && id < end) atomicOr(marks[id - begin], BANNED);
+    }
+    settle();
+  }
+
+  float largest = NEVER;
+  for (uint id = begin + LANE; id < end; id += LANES) {
+    float value = sanitized(AT(logits, first + id));
+    if (marked && marks[id - begin] != 0) {
+      uint mark = marks[id - begin];
+      value = value > 0.0 ? value / repetition : value * repetition;
+      value -= presence + frequency * float(mark);
+      if ((mark & BANNED) != 0) value = NEVER;
+      AT(logits, first + id) = value;
+    }
+    largest = max(largest, value);
+  }
+  largest = chunk_max(largest);
+  float temperature = setting_float(SAMPLE_TEMPERATURE);
+  float per_degree = temperature > 0.0 ? 1.0 / temperature : 1.0;
+  float origin = largest == NEVER ? 0.0 : largest;
+  float sum = 0.0;
+  for (uint id = begin + LANE; id < end; id += LANES) {
+    sum += exp((sanitized(AT(logits, first + id)) - origin) * per_degree);
+  }
+  sum = chunk_add(sum);
+  if (LANE == 0) AT(chunks, row * params.chunks + chunk) = vec2(largest, sum);
+}

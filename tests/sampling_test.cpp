@@ -1,0 +1,147 @@
+// Sampling on the device over many draws, and the stream of tokens whatever the number of steps per submission.
+#include "runtime/ops/sampling.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "conformance/ops/sample_reference.h"
+#include "mulciber/error.h"
+#include "shaders/sample.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+
+using namespace mulciber;
+
+namespace {
+
+/// Sequences that all see the same logits, whatever they chose before.
+class Sampler {
+ public:
+  Sampler(std::span<const float> logits, std::span<const SampleRow> rows, std::vector<uint32_t> stops = {})
+      : layout_(plan_sample_state(0, static_cast<uint32_t>(rows.size()), 64, 0, static_cast<uint32_t>(stops.size()))) {
+    std::vector<float> all;
+    for (size_t row = 0; row < rows.size(); ++row) all.insert(all.end(), logits.begin(), logits.end());
+    logits_ = make({rows.size(), logits.size()}, DataType::kF32, std::as_bytes(std::span(all)));
+    const std::vector<uint32_t> state = initial_sample_state(layout_, rows, {}, stops);
+    control_ = make({state.size()}, DataType::kU32, std::as_bytes(std::span(state)));
+    progress_ = make({rows.size(), 2}, DataType::kU32, std::as_bytes(std::span(state).first(2 * rows.size())));
+  }
+
+  void run(uint32_t submissions, uint32_t steps) {
+    ProgramBuilder builder(device_, "sampling");
+    for (uint32_t step = 0; step < steps; ++step) sample(builder, logits_, control_, layout_, progress_);
+    Program program = builder.build();
+    for (uint32_t i = 0; i < submissions; ++i) program.run();
+  }
+
+  std::vector<uint32_t> state() { return read(control_); }
+  std::vector<uint32_t> progress() { return read(progress_); }
+  const SampleStateLayout& layout() const { return layout_; }
+
+ private:
+  Tensor make(Shape shape, DataType type, std::span<const std::byte> bytes) {
+    buffers_.push_back(device_.memory().allocate(bytes.size(), MemoryUse::kDevice));
+    upload(device_, buffers_.back().view(), bytes);
+    return buffers_.back().tensor(shape, type);
+  }
+  std::vector<uint32_t> read(const Tensor& tensor) {
+    const std::vector<std::byte> bytes = download(device_, tensor.view);
+    std::vector<uint32_t> words(tensor.shape.elements());
+    std::memcpy(words.data(), bytes.data(), words.size() * 4);
+    return words;
+  }
+
+  Device& device_ = tests::shared_device();
+  SampleStateLayout layout_;
+  std::vector<Buffer> buffers_;
+  Tensor logits_, control_, progress_;
+};
+
+std::vector<SampleRow> rows_of(uint32_t count, SampleSettings settings) {
+  std::vector<SampleRow> rows(count);
+  for (uint32_t row = 0; row < count; ++row) {
+    settings.stream = row;
+    rows[row].settings = settings;
+    rows[row].history = {1, 2, 3};
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("Philox 4x32-10 gives the numbers that its authors publish") {
+  // First words of the known answers of Random123 for counter and key 0.
+  CHECK(conformance::random_number(0, 0, 0) == ((0x6627e8d5u >> 9) + 0.5) * 0x1p-23);
+}
+
+TEST_CASE("Ids are drawn as often as their probabilities say") {
+  const std::vector<float> logits = {0.5f, -1, 2, 1.5f, -0.25f, 0, 1, -3, 2.25f, 0.75f, -2, 1.75f};
+  const std::vector<double> exact(logits.begin(), logits.end());
+  constexpr uint32_t kRows = 500, kSteps = 8;
+  for (SampleSettings settings : {SampleSettings{}, SampleSettings{.temperature = 0.6f, .top_k = 7, .top_p = 0.9f},
+                                  SampleSettings{.temperature = 1.5f, .min_p = 0.2f, .typical_p = 0.8f}}) {
+    settings.seed = 20240229;
+    Sampler sampler(logits, rows_of(kRows, settings));
+    sampler.run(1, kSteps);
+    const std::vector<uint32_t> state = sampler.state();
+    std::vector<double> drawn(logits.size(), 0);
+    for (uint32_t row = 0; row < kRows; ++row) {
+      for (uint32_t step = 0; step < kSteps; ++step) {
+        const uint32_t id = state[sampler.layout().history + row * 64 + 3 + step];
+        REQUIRE(id < logits.size());
+        drawn[id] += 1;
+      }
+    }
+    const std::vector<double> p = conformance::choose(exact, settings, 0.5).probabilities;
+    double chi_square = 0, kinds = 0;
+    for (size_t id = 0; id < p.size(); ++id) {
+      INFO("id " << id << " drawn " << drawn[id] << " times, probability " << p[id]);
+      if (p[id] == 0) {
+        CHECK(drawn[id] == 0);
+        continue;
+      }
+      const double expected = p[id] * kRows * kSteps;
+      chi_square += (drawn[id] - expected) * (drawn[id] - expected) / expected;
+      ++kinds;
+    }
+    // Beyond mean + 5 deviations of a chi-square distribution of kinds - 1 degrees of freedom.
+    CHECK(kinds > 2);
+    CHECK(chi_square < kinds - 1 + 5 * std::sqrt(2 * (kinds - 1)));
+  }
+}
+
+TEST_CASE("The stream of tokens is the same whatever the steps per submission") {
+  std::vector<float> logits(300);
+  for (size_t id = 0; id < logits.size(); ++id) logits[id] = static_cast<float>(std::sin(0.37 * double(id * id)) * 3);
+  const std::vector<SampleRow> rows = rows_of(5, {.temperature = 0.9f, .top_p = 0.95f, .seed = 7});
+  Sampler one(logits, rows), three(logits, rows), other(logits, rows_of(5, {.temperature = 0.9f, .top_p = 0.95f, .seed = 8}));
+  one.run(12, 1);
+  three.run(4, 3);
+  other.run(12, 1);
+  CHECK(one.state() == three.state());
+  CHECK(one.state() != other.state());
+  CHECK(one.progress() == std::vector<uint32_t>{15, 0, 15, 0, 15, 0, 15, 0, 15, 0});
+}
+
+TEST_CASE("A stopped row stays where it is") {
+  std::vector<float> logits(40, 0);
+  logits[17] = 5;
+  Sampler sampler(logits, rows_of(2, {.temperature = 0}), {3, 17});
+  sampler.run(3, 1);
+  const std::vector<uint32_t> state = sampler.state();
+  CHECK(sampler.progress() == std::vector<uint32_t>{4, SAMPLE_STOP_ID, 4, SAMPLE_STOP_ID});
+  CHECK(state[sampler.layout().tokens] == 17);
+  CHECK(state[sampler.layout().positions] == 1);
+}
+
+TEST_CASE("Settings and states that cannot be are refused") {
+  CHECK_THROWS_AS(sample_setting_words({.temperature = -1}), ShapeError);
+  CHECK_THROWS_AS(sample_setting_words({.top_p = 0}), ShapeError);
+  CHECK_THROWS_AS(sample_setting_words({.repetition_penalty = 0}), ShapeError);
+  CHECK_THROWS_AS(plan_sample_state(0, 0, 8, 0, 0), ShapeError);
+  const SampleStateLayout layout = plan_sample_state(0, 1, 8, 0, 1);
+  const std::vector<uint32_t> two = {1, 2};
+  CHECK_THROWS_AS(initial_sample_state(layout, std::vector<SampleRow>(2)), ShapeError);
+  CHECK_THROWS_AS(initial_sample_state(layout, std::vector<SampleRow>(1), two), ShapeError);
+}
