@@ -23,13 +23,14 @@ using conformance::Timing;
 
 struct BenchOptions : CommonOptions {
   ModelBench model;
-  std::string kernel = "*";
+  std::string kernel = "*", weight = "*";
   std::vector<uint64_t> shape;
   double seconds = 0.3;
 };
 
 struct Result {
   const Kernel* row;
+  KernelTypes types;
   std::vector<uint64_t> shape;
   std::string shape_format;
   Timing timing;
@@ -64,24 +65,35 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
     if (!options.shape.empty()) shapes = {options.shape};
     for (const auto& shape : shapes) {
       if (interrupted()) break;
-      OpCase op_case = cases.make(shape, rows[i]->types);
-      try {
-        Result result{rows[i], shape, cases.shape_format(),
-                      conformance::time_case(device, op_case, *rows[i], options.seconds)};
-        result.chosen = conformance::chosen_row(device.capabilities(), op_case, rows[i]->op) == rows[i];
-        results.push_back(std::move(result));
-      } catch (const KernelError&) {
-        continue;  // the row cannot serve that shape
+      for (const KernelTypes& types : concrete_types(rows[i]->types)) {
+        if (fnmatch(options.weight.c_str(), name_of(types.weight), 0) != 0) continue;
+        try {
+          OpCase op_case = cases.make(shape, types);
+          Result result{rows[i], types, shape, cases.shape_format(),
+                        conformance::time_case(device, op_case, *rows[i], options.seconds)};
+          result.chosen = conformance::chosen_row(device.capabilities(), op_case, rows[i]->op) == rows[i];
+          results.push_back(std::move(result));
+        } catch (const KernelError&) {
+          continue;  // the row cannot serve that shape
+        } catch (const ShapeError&) {
+          if (concrete_types(rows[i]->types).size() == 1) throw;
+          continue;  // not whole blocks of the type
+        }
       }
     }
   }
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
   // Rows side by side, shape after shape.
   std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) {
-    auto key = [](const Result& r) { return std::tuple(r.row->op, r.shape, r.row->types.activation, r.row->types.weight); };
+    auto key = [](const Result& r) { return std::tuple(r.row->op, r.shape, r.types.activation, r.types.weight); };
     return key(a) < key(b);
   });
   return results;
+}
+
+/// A row that serves several types says which.
+std::string row_and_type(const Result& r) {
+  return r.types == r.row->types ? r.row->id : fmt::format("{} {}", r.row->id, name_of(r.types.weight));
 }
 
 void print_table(const Device& device, const Peaks& peaks, const std::vector<Result>& results) {
@@ -93,10 +105,10 @@ void print_table(const Device& device, const Peaks& peaks, const std::vector<Res
   for (const Result& r : results) {
     if (!previous || previous->row->op != r.row->op || previous->shape != r.shape) {
       fmt::print("\n{} {} = {}\n", name_of(r.row->op), r.shape_format, fmt::join(r.shape, ","));
-      fmt::print("  {:<34} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread", "GFLOP/s", "GB/s",
+      fmt::print("  {:<42} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread", "GFLOP/s", "GB/s",
                  "floor ms", "ratio");
     }
-    fmt::print("{} {:<34} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n", r.chosen ? '*' : ' ', r.row->id,
+    fmt::print("{} {:<42} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n", r.chosen ? '*' : ' ', row_and_type(r),
                r.timing.median_ms, 100 * r.timing.spread_ms / std::max(1e-9, r.timing.median_ms),
                rate(r.timing.work.flops, r.timing) * 1e-9, rate(r.timing.work.bytes, r.timing) * 1e-9,
                r.floor_seconds(peaks) * 1000, r.floor_seconds(peaks) / std::max(1e-12, r.seconds()));
@@ -112,8 +124,8 @@ nlohmann::json to_json(const Device& device, const Peaks& peaks, const std::vect
     list.push_back({{"op", name_of(r.row->op)},
                     {"row", r.row->id},
                     {"shape", r.shape},
-                    {"activation", name_of(r.row->types.activation)},
-                    {"weight", name_of(r.row->types.weight)},
+                    {"activation", name_of(r.types.activation)},
+                    {"weight", name_of(r.types.weight)},
                     {"median_ms", r.timing.median_ms},
                     {"spread_ms", r.timing.spread_ms},
                     {"dispatches", r.timing.dispatches},
@@ -177,6 +189,8 @@ void add_bench(CLI::App& app, int& code) {
   command->add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")->check(CLI::Range(1, 1000000));
   command->add_flag("--half-activations", options->model.half_activations, "with a language model: activations, keys and values in 16 bits");
   command->add_option("--kernel", options->kernel, "rows or ops to measure: a glob over row ids and op names")
+      ->type_name("GLOB");
+  command->add_option("--weight", options->weight, "of rows for several types of weights, those to measure: a glob")
       ->type_name("GLOB");
   command->add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
       ->delimiter(',')

@@ -132,11 +132,13 @@ void print_choices(const Capabilities& device) {
   for (const conformance::OpCases* cases : conformance::all_op_cases()) {
     std::set<std::pair<DataType, DataType>> types;
     for (const Kernel& kernel : kernels()) {
-      if (kernel.op == cases->op()) types.insert({kernel.types.activation, kernel.types.weight});
+      if (kernel.op != cases->op()) continue;
+      for (const KernelTypes& served : concrete_types(kernel.types)) types.insert({served.activation, served.weight});
     }
     for (const auto& [activation, weight] : types) {
       std::map<std::string, std::vector<std::string>> shapes_by_row;
       for (const auto& shape : cases->bench_shapes()) {
+        if (shape.back() % block_elements(weight) != 0) continue;  // the last extent is a row's
         conformance::OpCase op_case = cases->make(shape, {activation, weight});
         const Kernel* row = conformance::chosen_row(device, op_case, cases->op());
         shapes_by_row[row ? row->id : "none"].push_back(fmt::format("{}", fmt::join(shape, ",")));

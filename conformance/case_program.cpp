@@ -29,11 +29,15 @@ int64_t first_damaged(const std::vector<std::byte>& bytes, std::vector<std::pair
 }  // namespace
 
 std::vector<std::byte> to_bytes(const HostTensor& tensor) {
+  if (!tensor.bytes.empty()) return tensor.bytes;
   std::vector<std::byte> bytes(tensor.values.size() * size_of(tensor.type));
   for (size_t i = 0; i < tensor.values.size(); ++i) {
     if (tensor.type == DataType::kF16) {
       uint16_t half = glm::packHalf1x16(static_cast<float>(tensor.values[i]));
       std::memcpy(bytes.data() + 2 * i, &half, 2);
+    } else if (tensor.type == DataType::kBF16) {
+      const auto upper = static_cast<uint16_t>(bits_of(static_cast<float>(tensor.values[i])) >> 16);
+      std::memcpy(bytes.data() + 2 * i, &upper, 2);
     } else {
       uint32_t word = tensor.type == DataType::kU32 ? static_cast<uint32_t>(tensor.values[i])
                                                     : bits_of(static_cast<float>(tensor.values[i]));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <glm/gtc/packing.hpp>
 
+#include "conformance/block_input.h"
 #include "conformance/bounds.h"
 #include "runtime/hash.h"
 
@@ -17,6 +18,10 @@ double round_to(DataType type, double value) {
     case DataType::kF16: return glm::unpackHalf1x16(glm::packHalf1x16(static_cast<float>(value)));
     case DataType::kF32: return static_cast<float>(value);
     case DataType::kU32: return static_cast<double>(static_cast<uint32_t>(value));
+    case DataType::kBF16: {
+      const uint32_t bits = bits_of(static_cast<float>(value));
+      return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
+    }
     default: return value;  // blocks are drawn as such
   }
 }
@@ -34,26 +39,34 @@ std::string name_part(double value) {
 }
 
 CaseInput normal_input(Shape shape, DataType type, double deviation, double mean) {
+  if (is_block_type(type)) return block_input(shape, type, deviation, false);
   return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
             std::normal_distribution<double> normal(mean, deviation);
             for (double& value : values) value = normal(random);
-          }};
+          }, nullptr};
 }
 
 CaseInput whole_input(Shape shape, DataType type, int largest) {
+  if (is_block_type(type)) return block_input(shape, type, 0, true);
   return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
             std::uniform_int_distribution<int> whole(-largest, largest - 1);
             for (double& value : values) {
               value = whole(random);
               if (value >= 0) ++value;
             }
-          }};
+          }, nullptr};
+}
+
+KernelTypes plain_types(KernelTypes row) {
+  if (row.weight == DataType::kHalf) row.weight = DataType::kF16;
+  if (row.weight == DataType::kBlocks) row.weight = DataType::kQ4_0;
+  return row;
 }
 
 CaseInput words_input(std::vector<uint32_t> words) {
   return {Shape{words.size()}, DataType::kU32, [=](std::vector<double>& values, std::mt19937&) {
             std::copy(words.begin(), words.end(), values.begin());
-          }};
+          }, nullptr};
 }
 
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
@@ -64,6 +77,10 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
   for (const CaseInput& input : op_case.inputs) {
     hash.add(static_cast<uint64_t>(input.type));
     std::mt19937 random(static_cast<uint32_t>(hash.value() ^ (hash.value() >> 32)));
+    if (input.draw) {
+      drawn.push_back(input.draw(random));
+      continue;
+    }
     HostTensor tensor{input.shape, input.type, std::vector<double>(input.shape.elements())};
     input.fill(tensor.values, random);
     for (double& value : tensor.values) {

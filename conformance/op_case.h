@@ -20,6 +20,10 @@ struct HostTensor {
   /// Of an expected output: how far each value may be off (conformance/bounds.h); infinite: not looked at.
   /// Empty: every value must be met exactly.
   std::vector<double> bounds;
+  /// Of an input in a block type: the magnitudes of the two numbers that each value is the sum of, added up; and
+  /// its bytes on the device.
+  std::vector<double> sizes;
+  std::vector<std::byte> bytes;
 };
 
 /// How a device multiplies, as far as it changes what may be lost.
@@ -45,9 +49,11 @@ struct CaseInput {
   DataType type = DataType::kF32;
   /// Fills `values` (as many as the shape has elements, zero before); they are rounded to the type after.
   std::function<void(std::vector<double>& values, std::mt19937& random)> fill;
+  /// Of block types, whose values hang together: makes the whole tensor instead.
+  std::function<HostTensor(std::mt19937& random)> draw;
 };
 
-/// Values from a normal distribution around `mean`.
+/// Values from a normal distribution around `mean` (block types: of that size, around 0).
 CaseInput normal_input(Shape shape, DataType type, double deviation = 1, double mean = 0);
 /// Whole numbers from -largest to largest without 0, all equally often: sums of their products are exact.
 CaseInput whole_input(Shape shape, DataType type, int largest);
@@ -70,6 +76,9 @@ struct OpCase {
   std::function<std::vector<HostTensor>(std::span<const HostTensor>, const Arithmetic&)> reference;
 };
 
+/// Of the kinds of types that a row may name, the plainest: f16 of halves, q4_0 of blocks.
+KernelTypes plain_types(KernelTypes row);
+
 /// Draws every input of a case: the same values for the same name, types and seed, whatever else runs.
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed);
 
@@ -82,7 +91,8 @@ class OpCases {
   virtual std::string shape_format() const = 0;
   /// Shapes that `mulciber bench` runs without --shape.
   virtual std::vector<std::vector<uint64_t>> bench_shapes() const = 0;
-  /// A plain case of one shape. Throws ShapeError when the numbers make no sense.
+  /// A plain case of one shape. Throws ShapeError when the numbers make no sense. `types` as a row of kernels.def
+  /// names them or as a tensor has them.
   virtual OpCase make(std::span<const uint64_t> shape, KernelTypes types) const = 0;
   /// The cases of the suite: 1, primes, tile edges +-1, masks of all kinds, every epilogue.
   virtual std::vector<OpCase> samples(KernelTypes types) const = 0;

@@ -38,7 +38,7 @@ void misuse(Device& device) {
 CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
                  double tolerance) {
   if (row) {
-    if (row->types != op_case.types) return {Status::kNotSupported, "other storage types"};
+    if (!serves(row->types, op_case.types)) return {Status::kNotSupported, "other storage types"};
     std::string reason = why_not_runnable(*row, device.capabilities());
     if (!reason.empty()) return {Status::kNotSupported, reason};
   }

@@ -44,7 +44,7 @@ void add_rows(std::vector<SuiteCase>& cases) {
       c.name = fmt::format("mulciber.{}.{}.{}", name_of(row.op), row_part(row), op_case->name);
       c.op = name_of(row.op);
       c.row = row.id;
-      c.types = types_of(row.types);
+      c.types = types_of(op_case->types);
       c.must_pass = op_case->must_pass || op_case->exact;
       c.op_case = op_case;
       c.run = [&row, op_case = op_case](Device& device, const RunOptions& options) {

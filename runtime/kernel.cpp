@@ -27,6 +27,8 @@ struct Row {
 
 constexpr DataType F32 = DataType::kF32;
 constexpr DataType F16 = DataType::kF16;
+constexpr DataType HALF = DataType::kHalf;
+constexpr DataType BLOCKS = DataType::kBlocks;
 
 KernelTypes types_of(DataType activation) { return {activation, activation}; }
 KernelTypes types_of(DataType activation, DataType weight) { return {activation, weight}; }
@@ -167,6 +169,20 @@ std::string describe_shape_facts(ShapeFacts facts) {
   return text;
 }
 
+bool serves(KernelTypes row, KernelTypes problem) {
+  if (row.activation != problem.activation) return false;
+  return row.weight == problem.weight || (row.weight == DataType::kBlocks && is_block_type(problem.weight)) ||
+         (row.weight == DataType::kHalf && (problem.weight == DataType::kF16 || problem.weight == DataType::kBF16));
+}
+
+std::vector<KernelTypes> concrete_types(KernelTypes row) {
+  std::vector<KernelTypes> all;
+  for (auto type = DataType::kF32; type < DataType::kHalf; type = static_cast<DataType>(static_cast<int>(type) + 1)) {
+    if (serves(row, {row.activation, type})) all.push_back({row.activation, type});
+  }
+  return all;
+}
+
 std::span<const Kernel> kernels() {
   static const std::vector<Kernel> table = build_table();
   return table;
@@ -238,7 +254,7 @@ std::string why_not_runnable(const Kernel& kernel, const Capabilities& device) {
 }
 
 std::string why_not(const Kernel& kernel, const Capabilities& device, const Problem& problem) {
-  if (kernel.types != problem.types) {
+  if (!serves(kernel.types, problem.types)) {
     return fmt::format("is for {} activations with {} weights", name_of(kernel.types.activation),
                        name_of(kernel.types.weight));
   }

@@ -27,6 +27,10 @@ struct KernelTypes {
   DataType weight = DataType::kF32;
   bool operator==(const KernelTypes&) const = default;
 };
+/// Whether a row of those types serves a problem of these: the same, or of the kind the row names (kHalf, kBlocks).
+bool serves(KernelTypes row, KernelTypes problem);
+/// What a row's types stand for, one by one.
+std::vector<KernelTypes> concrete_types(KernelTypes row);
 
 /// What the SPIR-V of a row says of itself.
 struct Reflection {

@@ -6,6 +6,7 @@
 #include "embedding.h"
 #define BUFFER_COUNT 4
 #include "buffers.glsl"
+#include "types.glsl"
 
 layout(constant_id = EMBEDDING_POSITIONS) const uint POSITIONS = 0;
 
@@ -41,15 +42,17 @@ Source source_of(uint token) {
 #ifdef VECTOR
 
 BUFFER(2, readonly, positions, vec4)
-#ifdef WEIGHT_F16
+#if defined(WEIGHT_BLOCKS)
+#define BLOCKS_BUFFER 0
+#define BLOCKS_COLUMNS params.columns
+#include "blocks.glsl"
+vec4 entry(uint row, uint unit) { return block_quad(row, unit * 4); }
+#elif defined(WEIGHT_HALF)
 BUFFER(0, readonly, table, uvec2)
-vec4 entry(uint i) {
-  uvec2 word = AT(table, i);
-  return vec4(unpackHalf2x16(word.x), unpackHalf2x16(word.y));
-}
+vec4 entry(uint row, uint unit) { return unpack_weight4(AT(table, row * (params.columns / 4) + unit)); }
 #else
 BUFFER(0, readonly, table, vec4)
-vec4 entry(uint i) { return AT(table, i); }
+vec4 entry(uint row, uint unit) { return AT(table, row * (params.columns / 4) + unit); }
 #endif
 #ifdef ACTIVATION_F16
 BUFFER(3, writeonly, y, uvec2)
@@ -68,7 +71,7 @@ void main() {
     uint column = unit - token * row_units;
     Source source = source_of(token);
     if (!source.here) continue;
-    vec4 value = entry(source.table_row * row_units + column) * params.scale;
+    vec4 value = entry(source.table_row, column) * params.scale;
     if (POSITIONS == 1) value += AT(positions, source.position_row * row_units + column);
     AT(y, unit) = pack(value);
   }
@@ -77,9 +80,9 @@ void main() {
 #else
 
 BUFFER(2, readonly, positions, float)
-#ifdef WEIGHT_F16
+#ifdef WEIGHT_HALF
 BUFFER(0, readonly, table, uint)
-float entry(uint i) { return unpackHalf2x16(AT(table, i / 2))[i % 2]; }
+float entry(uint i) { return unpack_weight2(AT(table, i / 2))[i % 2]; }
 #else
 BUFFER(0, readonly, table, float)
 float entry(uint i) { return AT(table, i); }

@@ -40,7 +40,7 @@ f16vec4 staged_x(uint row, uint k) {
 }
 f16vec4 staged_w(uint row, uint k) {
   if (row >= params.columns || k >= params.depth) return f16vec4(0);
-  return f16vec4(w_quad(row, k));
+  return f16vec4(clamp(w_quad(row, k), -65504.0, 65504.0));
 }
 
 void main() {

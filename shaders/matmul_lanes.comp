@@ -31,7 +31,7 @@ struct Xs { uint words[4]; };
 struct Xs { float values[8]; };
 #endif
 BUFFER(0, readonly, x_step, Xs)
-#ifdef WEIGHT_F16
+#ifdef WEIGHT_HALF
 struct Ws { uint words[4]; };
 BUFFER(1, readonly, w_wide, uvec4)
 #else
@@ -40,10 +40,10 @@ struct Ws { float values[8]; };
 BUFFER(1, readonly, w_step, Ws)
 
 void load_w(uint at, out float values[STEP]) {
-#ifdef WEIGHT_F16
+#ifdef WEIGHT_HALF
   uvec4 wide = WIDE != 0 ? AT(w_wide, at / 8) : uvec4(0);
   [[unroll]] for (uint i = 0; i < 4; ++i) {
-    vec2 pair = unpackHalf2x16(WIDE != 0 ? wide[i] : AT(w_step, at / 8).words[i]);
+    vec2 pair = unpack_weight2(WIDE != 0 ? wide[i] : AT(w_step, at / 8).words[i]);
     values[2 * i] = pair.x;
     values[2 * i + 1] = pair.y;
   }

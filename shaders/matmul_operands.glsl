@@ -1,6 +1,6 @@
 // Operands and epilogue that all matmul kernels share. x, W and y are row-major; quads are four
 // neighbours along K. A row of kernels.def may define
-//   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load
+//   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load (so it is with blocks)
 //   STORAGE16    f16 results are stored as 16-bit values; without it two share a word by atomics
 #ifndef MULCIBER_MATMUL_OPERANDS_GLSL
 #define MULCIBER_MATMUL_OPERANDS_GLSL
@@ -19,7 +19,7 @@ layout(constant_id = MATMUL_GATED) const uint GATED = 0;
 BUFFER(2, readonly, bias, float)
 
 // f16 operands are read as 32-bit words, which needs no feature. Rows of an odd K begin inside a word.
-#ifdef DEPTH_BY_4
+#if defined(DEPTH_BY_4) || defined(WEIGHT_BLOCKS)
 
 #ifdef ACTIVATION_F16
 BUFFER(0, readonly, x, uvec2)
@@ -29,9 +29,14 @@ BUFFER(0, readonly, x, vec4)
 vec4 x_quad(uint row, uint k) { return AT(x, (row * params.depth + k) / 4); }
 #endif
 
-#ifdef WEIGHT_F16
+#if defined(WEIGHT_BLOCKS)
+#define BLOCKS_BUFFER 1
+#define BLOCKS_COLUMNS params.depth
+#include "blocks.glsl"
+vec4 w_quad(uint row, uint k) { return block_quad(row, k); }
+#elif defined(WEIGHT_HALF)
 BUFFER(1, readonly, w, uvec2)
-vec4 w_quad(uint row, uint k) { return unpack_half4(AT(w, (row * params.depth + k) / 4)); }
+vec4 w_quad(uint row, uint k) { return unpack_weight4(AT(w, (row * params.depth + k) / 4)); }
 #else
 BUFFER(1, readonly, w, vec4)
 vec4 w_quad(uint row, uint k) { return AT(w, (row * params.depth + k) / 4); }
@@ -47,9 +52,9 @@ BUFFER(0, readonly, x, float)
 float x_element(uint at) { return AT(x, at); }
 #endif
 
-#ifdef WEIGHT_F16
+#ifdef WEIGHT_HALF
 BUFFER(1, readonly, w, uint)
-float w_element(uint at) { return unpackHalf2x16(AT(w, at / 2))[at % 2]; }
+float w_element(uint at) { return unpack_weight2(AT(w, at / 2))[at % 2]; }
 #else
 BUFFER(1, readonly, w, float)
 float w_element(uint at) { return AT(w, at); }

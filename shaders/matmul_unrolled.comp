@@ -10,7 +10,9 @@
 #include "types.glsl"
 #include "matmul_operands.glsl"
 
-#ifdef WEIGHT_F16
+#if defined(WEIGHT_BLOCKS)
+const uint STEP = 8;  // a word of a group's four
+#elif defined(WEIGHT_HALF)
 BUFFER(0, readonly, x_pairs, vec2)
 BUFFER(1, readonly, w_words, uint)
 const uint STEP = 2;  // along K, per lane
@@ -35,6 +37,30 @@ void main() {
   uint lane = gl_LocalInvocationID.x;
   uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * 4;
   uint last_column = params.columns - 1, last_row = params.rows - 1;
+#ifdef WEIGHT_BLOCKS
+#define BEGIN(I)                                                  \
+  uint x_row##I = min(row0 + I, last_row); \
+  vec4 sum##I = vec4(0);
+  ROWS(BEGIN)
+
+  for (uint part = lane; part < params.depth / STEP; part += LOCAL_SIZE) {
+    uint group = part / 4, s = part % 4, k = group * 32 + s * 4;
+#define COLUMN(J)                                                                                            \
+  uint row_at##J = min(column0 + J, last_column) * row_words();                                              \
+  GroupScales scales##J = group_scales(row_at##J, group);                                                    \
+  QuadPair pair##J = quad_pair(row_at##J, group, s, group_high(row_at##J, group));                           \
+  vec4 first##J = quad_numbers(pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.least.x; \
+  vec4 second##J = quad_numbers(pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.least.y;
+    COLUMN(0) COLUMN(1) COLUMN(2) COLUMN(3)
+#define MULTIPLY(I)                                                                                        \
+  {                                                                                                        \
+    vec4 xs = x_quad(x_row##I, k), others = x_quad(x_row##I, k + 16);                                      \
+    sum##I += vec4(dot(xs, first0), dot(xs, first1), dot(xs, first2), dot(xs, first3));                    \
+    sum##I += vec4(dot(others, second0), dot(others, second1), dot(others, second2), dot(others, second3)); \
+  }
+    ROWS(MULTIPLY)
+  }
+#else
   uint w_at0 = min(column0, last_column) * params.depth / STEP + lane;
   uint w_at1 = min(column0 + 1, last_column) * params.depth / STEP + lane;
   uint w_at2 = min(column0 + 2, last_column) * params.depth / STEP + lane;
@@ -46,9 +72,9 @@ void main() {
 
   uint ends = params.depth / STEP;
   for (uint k = lane; k < ends; k += LOCAL_SIZE) {
-#ifdef WEIGHT_F16
-    vec2 pair0 = unpackHalf2x16(AT(w_words, w_at0)), pair1 = unpackHalf2x16(AT(w_words, w_at1));
-    vec2 pair2 = unpackHalf2x16(AT(w_words, w_at2)), pair3 = unpackHalf2x16(AT(w_words, w_at3));
+#ifdef WEIGHT_HALF
+    vec2 pair0 = unpack_weight2(AT(w_words, w_at0)), pair1 = unpack_weight2(AT(w_words, w_at1));
+    vec2 pair2 = unpack_weight2(AT(w_words, w_at2)), pair3 = unpack_weight2(AT(w_words, w_at3));
     vec4 w_even = vec4(pair0.x, pair1.x, pair2.x, pair3.x), w_odd = vec4(pair0.y, pair1.y, pair2.y, pair3.y);
 #define MULTIPLY(I)                      \
   {                                      \
@@ -69,6 +95,8 @@ void main() {
     w_at2 += LOCAL_SIZE;
     w_at3 += LOCAL_SIZE;
   }
+
+#endif
 
 #define FINISH(I)                                                                      \
   {                                                                                    \

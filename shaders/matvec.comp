@@ -1,5 +1,6 @@
 // Few rows of x: lanes along K, each workgroup taking COLUMNS rows of W, read once for all ROWS rows of x.
-// With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared memory.
+// With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared memory. Weights in blocks are
+// taken WORDS words of a group at a time, by one lane; one row of x multiplies the plain numbers and scales the sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP_ADD
@@ -11,12 +12,14 @@
 #include "matmul_operands.glsl"
 
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;  // even
+layout(constant_id = CONSTANT_ROW + 3) const uint WORDS = 1;  // of the four of a group of 32 elements
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
 #ifndef SUBGROUP_ADD
 shared float partial[2080];  // at most 32 sums of 64 lanes, and a word of padding for each
 #endif
 
+#ifndef WEIGHT_BLOCKS
 // Neighbours along K that a lane loads at once: 16 bytes of f16 where K is a multiple of 8.
 #ifdef DEPTH_BY_8
 const uint QUADS = 2;
@@ -24,19 +27,20 @@ const uint QUADS = 2;
 const uint QUADS = 1;
 #endif
 
-#if defined(DEPTH_BY_8) && defined(WEIGHT_F16)
+#if defined(DEPTH_BY_8) && defined(WEIGHT_HALF)
 BUFFER(1, readonly, w_wide, uvec4)
 #endif
 
 void load_w(uint row, uint k, out vec4 quads[QUADS]) {
-#if defined(DEPTH_BY_8) && defined(WEIGHT_F16)
+#if defined(DEPTH_BY_8) && defined(WEIGHT_HALF)
   uvec4 wide = AT(w_wide, (row * params.depth + k) / 8);
-  quads[0] = unpack_half4(wide.xy);
-  quads[1] = unpack_half4(wide.zw);
+  quads[0] = unpack_weight4(wide.xy);
+  quads[1] = unpack_weight4(wide.zw);
 #else
   [[unroll]] for (uint q = 0; q < QUADS; ++q) quads[q] = w_quad(row, k + 4 * q);
 #endif
 }
+#endif
 
 void main() {
   uint lane = gl_LocalInvocationID.x;
@@ -47,6 +51,41 @@ void main() {
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
   }
+#ifdef WEIGHT_BLOCKS
+  const uint parts = 4 / WORDS;  // of a group
+  for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
+    uint group = part / parts, first = part % parts * WORDS;
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      uint row_at = min(column0 + j, params.columns - 1) * row_words();
+      GroupScales scales = group_scales(row_at, group);
+      uvec2 high = group_high(row_at, group);
+      QuadPair pairs[4];
+      if (WORDS == 4) {
+        quad_pairs(row_at, group, high, pairs);
+      } else {
+        [[unroll]] for (uint s = 0; s < WORDS; ++s) pairs[s] = quad_pair(row_at, group, first + s, high);
+      }
+      [[unroll]] for (uint h = 0; h < 2; ++h) {
+        vec4 products = vec4(0);
+        float x_sum = 0;
+        [[unroll]] for (uint s = 0; s < WORDS; ++s) {
+          vec4 ws = quad_numbers(h == 0 ? pairs[s].first : pairs[s].second);
+          if (ROWS > 1) ws = ws * quad_scale(scales.scale[h]) + scales.least[h];
+          [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+            vec4 xs = x_quad(min(row0 + i, params.rows - 1), group * 32 + h * 16 + (first + s) * 4);
+            if (ROWS == 1) {
+              products += xs * ws;
+              x_sum += dot(xs, vec4(1));
+            } else {
+              sums[i][j] += dot(xs, ws);
+            }
+          }
+        }
+        if (ROWS == 1) sums[0][j] += dot(products, quad_scale(scales.scale[h])) + x_sum * scales.least[h];
+      }
+    }
+  }
+#else
   for (uint k = lane * QUADS * 4; k < params.depth; k += LOCAL_SIZE * QUADS * 4) {
     vec4 xs[ROWS][QUADS];
     [[unroll]] for (uint i = 0; i < ROWS; ++i) {
@@ -61,6 +100,7 @@ void main() {
       }
     }
   }
+#endif
 
   // Sums i * COLUMNS + j of an even number and the next are finished by the lane of half that number, modulo
   // the lanes there are.

@@ -39,11 +39,18 @@ class EmbeddingCases : public OpCases {
       throw ShapeError("embedding", "a shape is four positive numbers",
                        "give rows,length,vocabulary,columns such as 16,64,32000,512");
     }
-    return variant(shape[0], shape[1], shape[2], shape[3], types,
+    const KernelTypes concrete = plain_types(types);
+    if (shape[3] % block_elements(concrete.weight) != 0) {
+      throw ShapeError("embedding", fmt::format("{} columns are not whole blocks of {}", shape[3], name_of(concrete.weight)),
+                       "give columns of whole blocks");
+    }
+    return variant(shape[0], shape[1], shape[2], shape[3], concrete,
                    {.positions = shape[1], .scale = std::sqrt(double(shape[3]))});
   }
 
-  std::vector<OpCase> samples(KernelTypes types) const override {
+  std::vector<OpCase> samples(KernelTypes row_types) const override {
+    if (row_types.weight == DataType::kBlocks) return block_samples(row_types);
+    const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
     auto add = [&](uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
                    Variant options = {}) {
@@ -69,10 +76,30 @@ class EmbeddingCases : public OpCases {
     add(2, 20, 3001, 135, {.positions = 30});
     add(1, 20, 40, 512, {.positions = 700, .first_position = 500});
     add(10, 130, 20, 301, {.positions = 1100});
+    if (row_types.weight == DataType::kHalf) {
+      const KernelTypes other{types.activation, DataType::kBF16};
+      for (uint64_t columns : {64, 65}) {
+        cases.push_back(variant(2, 3, 11, columns, other, {.exact = true}));
+        cases.push_back(variant(3, 5, 11, columns, other, {.positions = 9, .scale = 8}));
+      }
+    }
     return cases;
   }
 
  private:
+  static std::vector<OpCase> block_samples(KernelTypes row_types) {
+    std::vector<OpCase> cases;
+    for (const KernelTypes& types : concrete_types(row_types)) {
+      const uint64_t block = block_elements(types.weight);
+      cases.push_back(variant(2, 3, 11, block == 32 ? 96 : 256, types, {.exact = true}));
+      cases.push_back(variant(3, 5, 11, 512, types, {.positions = 9, .scale = 8}));
+      cases.push_back(variant(1, 7, 5, 256, types, {.ids_past_the_table = true}));
+    }
+    // A table above 1 MiB.
+    cases.push_back(variant(3, 40, 2100, 1024, {row_types.activation, DataType::kQ4_0}, {.scale = 16}));
+    return cases;
+  }
+
   static OpCase variant(uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
                         KernelTypes types, Variant options) {
     OpCase c;
@@ -83,6 +110,7 @@ class EmbeddingCases : public OpCases {
     if (options.row_step > 0) c.name += fmt::format(".per_row_{}", options.row_step);
     if (options.scale != 1) c.name += ".scaled";
     if (options.ids_past_the_table) c.name += ".clamped";
+    if (is_block_type(types.weight) || types.weight == DataType::kBF16) c.name += fmt::format(".{}", name_of(types.weight));
     if (options.exact) c.name += ".exact";
     c.exact = options.exact;
     c.must_pass = options.ids_past_the_table || options.first_position >= 0 || columns == 65 || columns == 96;
@@ -125,7 +153,9 @@ class EmbeddingCases : public OpCases {
                                 vocabulary - 1);
         uint64_t position = std::max<int64_t>(options.first_position, 0) + token / length * options.row_step + token % length;
         for (uint64_t i = 0; i < columns; ++i) {
-          Bounded value = Bounded(inputs[0].values[row * columns + i]) * Bounded(static_cast<float>(options.scale));
+          // A value in blocks is a sum that is rounded once; what it is the sum of is exact.
+          const double entry = inputs[0].values[row * columns + i];
+          Bounded value = Bounded(entry, stored_error(DataType::kF32, entry, 0)) * Bounded(static_cast<float>(options.scale));
           if (options.positions > 0) {
             value = value + Bounded(inputs[2].values[std::min(position, options.positions - 1) * columns + i]);
           }

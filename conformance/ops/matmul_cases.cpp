@@ -20,6 +20,7 @@ enum class Part : uint8_t { kFree, kRepeated, kOpposed };
 
 /// Odd numbers up to 99: sums of products are exact in f32 up to K = 1600, and most are not in f16.
 CaseInput whole_operand(Shape shape, DataType type, Part part) {
+  if (is_block_type(type)) return whole_input(shape, type, 0);
   return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
             std::uniform_int_distribution<int> magnitude(0, 49), one_in_eight(0, 7);
             const uint64_t k = shape.columns(), half = k / 2;
@@ -33,7 +34,7 @@ CaseInput whole_operand(Shape shape, DataType type, Part part) {
               if (second && part == Part::kOpposed && one_in_eight(random) == 0) values[i] += 1;
               if (part != Part::kFree && column == 2 * half) values[i] = odd % 7;
             }
-          }};
+          }, nullptr};
 }
 
 struct Variant {
@@ -60,10 +61,17 @@ class MatmulCases : public OpCases {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0) {
       throw ShapeError("matmul", "a shape is three positive numbers", "give M,N,K such as 64,2048,768");
     }
-    return variant({shape[0]}, shape[1], shape[2], types, {});
+    const KernelTypes concrete = plain_types(types);
+    if (shape[2] % block_elements(concrete.weight) != 0) {
+      throw ShapeError("matmul", fmt::format("{} is not whole blocks of {}", shape[2], name_of(concrete.weight)),
+                       "give a K of whole blocks");
+    }
+    return variant({shape[0]}, shape[1], shape[2], concrete, {});
   }
 
-  std::vector<OpCase> samples(KernelTypes types) const override {
+  std::vector<OpCase> samples(KernelTypes row_types) const override {
+    if (row_types.weight == DataType::kBlocks) return block_samples(row_types);
+    const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
     auto add = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options = {}) {
       cases.push_back(variant(rows, n, k, types, options));
@@ -130,10 +138,60 @@ class MatmulCases : public OpCases {
     add({127}, 261, 8, {.exact = true});
     add({129}, 271, 68, {.bias = true, .accumulate = true, .columns_before = 1, .exact = true});
     add({66}, 260, 320, {.exact = true});
+    if (row_types.weight == DataType::kHalf) {
+      const KernelTypes other{types.activation, DataType::kBF16};
+      auto add_other = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options) {
+        cases.push_back(variant(rows, n, k, other, options));
+      };
+      add_other({1}, 37, 24, {.bias = true, .exact = true});
+      add_other({1}, 515, 770, {});
+      add_other({5}, 19, 13, {.exact = true});
+      add_other({8}, 130, 72, {.bias = true, .accumulate = true, .exact = true});
+      add_other({17}, 129, 40, {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
+      add_other({17}, 129, 67, {});
+      add_other({66}, 260, 40, {});
+    }
     return cases;
   }
 
  private:
+  /// Every block type with one row and with several, with an odd and an even number of blocks; the edges of tiles
+  /// and the epilogues take turns through the types, for each is a pipeline of its own.
+  static std::vector<OpCase> block_samples(KernelTypes row_types) {
+    std::vector<OpCase> cases;
+    const std::vector<KernelTypes> all = concrete_types(row_types);
+    for (const KernelTypes& types : all) {
+      const uint64_t block = block_elements(types.weight);
+      cases.push_back(variant({1}, 37, 768 - block, types, {.bias = true}));
+      cases.push_back(variant({17}, 45, block == 32 ? 96 : 256, types, {.exact = true}));
+    }
+    struct Sample {
+      std::vector<uint64_t> rows;
+      uint64_t n, k;
+      Variant options;
+    };
+    const std::vector<Sample> samples = {
+        {{1}, 1, 256, {}},
+        {{1}, 70, 512, {.activation = Activation::kRelu, .bias = true, .accumulate = true, .exact = true}},
+        {{2}, 515, 1280, {}},
+        {{3}, 31, 256, {.exact = true}},
+        {{8}, 130, 512, {.bias = true, .accumulate = true}},
+        {{2, 3, 7}, 33, 256, {.columns_before = 3, .columns_after = 2}},
+        {{33}, 65, 512, {.activation = Activation::kSilu}},
+        {{1}, 74, 256, {.activation = Activation::kSilu, .gated = true}},
+        {{9}, 38, 512, {.activation = Activation::kGeluTanh, .columns_before = 3, .gated = true}},
+        {{66}, 260, 256, {}},
+        {{129}, 271, 256, {.bias = true, .accumulate = true, .columns_before = 1, .exact = true}},
+        {{3}, 2100, 1024, {}},  // above 1 MiB: several nodes where the storage range is that small
+    };
+    for (size_t i = 0; i < samples.size(); ++i) {
+      for (const KernelTypes& types : {all[i % all.size()], all[(i + 3) % all.size()]}) {
+        cases.push_back(variant(samples[i].rows, samples[i].n, samples[i].k, types, samples[i].options));
+      }
+    }
+    return cases;
+  }
+
   static OpCase variant(std::vector<uint64_t> rows, uint64_t n, uint64_t k, KernelTypes types,
                         Variant options) {
     auto shape = [&](uint64_t columns) {
@@ -156,6 +214,7 @@ class MatmulCases : public OpCases {
     if (total != results) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
 
+    if (is_block_type(types.weight) || types.weight == DataType::kBF16) c.name += fmt::format(".{}", name_of(types.weight));
     if (options.exact) c.name += ".exact";
     c.exact = options.exact;
     c.must_pass = options.activation != Activation::kNone || options.bias || (n == 37 && k == 19) || n > 250 || options.gated;

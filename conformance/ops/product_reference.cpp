@@ -5,22 +5,33 @@
 
 namespace mulciber::conformance {
 
+namespace {
+
+void round_to_halves(const HostTensor& tensor, std::vector<double>& errors) {
+  errors.resize(tensor.values.size());
+  for (size_t i = 0; i < errors.size(); ++i) errors[i] += stored_error(DataType::kF16, tensor.values[i], errors[i]);
+  if (std::all_of(errors.begin(), errors.end(), [](double e) { return e == 0; })) errors.clear();
+}
+
+}  // namespace
+
 Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias, const Arithmetic& arithmetic)
     : x_(x), w_(w), bias_(bias), depth_(w.shape.columns()), grain_(grain_of(x.values) * grain_of(w.values)) {
   if (bias) grain_ = std::min(grain_, grain_of(bias->values));
   x_error_ = x.bounds;
-  // Matrix units take halves; only rows with weights in f16 use them.
-  if (arithmetic.half_operands && w.type == DataType::kF16 && x.type == DataType::kF32) {
-    x_error_.resize(x.values.size());
-    for (size_t i = 0; i < x.values.size(); ++i) {
-      x_error_[i] += stored_error(DataType::kF16, x.values[i], x_error_[i]);
-    }
+  // Matrix units take halves; no row with weights in f32 uses them.
+  if (arithmetic.half_operands && w.type != DataType::kF32) {
+    if (x.type == DataType::kF32) round_to_halves(x, x_error_);
+    if (w.type != DataType::kF16) round_to_halves(w, w_error_);
   }
   if (std::all_of(x_error_.begin(), x_error_.end(), [](double e) { return e == 0; })) x_error_.clear();
 }
 
 Bounded Product::at(uint64_t i, uint64_t j) const {
   const double *x = &x_.values[i * depth_], *w = &w_.values[j * depth_];
+  // A weight in blocks is a sum of two numbers, which a kernel may multiply one by one.
+  const double* w_sizes = w_.sizes.empty() ? nullptr : &w_.sizes[j * depth_];
+  auto size_of_term = [&](uint64_t p, double product) { return std::fabs(w_sizes ? x[p] * w_sizes[p] : product); };
   // Four sums side by side, for the compiler's vectors.
   double sums[4] = {}, sizes[4] = {};
   uint64_t p = 0;
@@ -28,23 +39,25 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
     for (uint64_t lane = 0; lane < 4; ++lane) {
       const double product = x[p + lane] * w[p + lane];
       sums[lane] += product;
-      sizes[lane] += std::fabs(product);
+      sizes[lane] += size_of_term(p + lane, product);
     }
   }
   for (; p < depth_; ++p) {
     sums[0] += x[p] * w[p];
-    sizes[0] += std::fabs(x[p] * w[p]);
+    sizes[0] += size_of_term(p, x[p] * w[p]);
   }
   double value = (sums[0] + sums[1]) + (sums[2] + sums[3]), size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
   if (bias_) {
     value += bias_->values[j];
     size += std::fabs(bias_->values[j]);
   }
-  if (!x_error_.empty()) {
-    const double* error = &x_error_[i * depth_];
+  if (!x_error_.empty() || !w_error_.empty()) {
+    const double* x_error = x_error_.empty() ? nullptr : &x_error_[i * depth_];
+    const double* w_error = w_error_.empty() ? nullptr : &w_error_[j * depth_];
     double sum = 0, squares = 0;
     for (p = 0; p < depth_; ++p) {
-      const double e = std::fabs(error[p] * w[p]);
+      const double ex = x_error ? x_error[p] : 0, ew = w_error ? w_error[p] : 0;
+      const double e = ex * std::fabs(w[p]) + (std::fabs(x[p]) + ex) * ew;
       sum += e;
       squares += e * e;
     }
@@ -53,8 +66,9 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
     return {value, operands + sum_error(static_cast<double>(depth_) + 2, size + sum)};
   }
   if (sums_exactly(grain_, size)) return value;
-  // A product and an addition per term, and the bias.
-  return {value, sum_error(static_cast<double>(depth_) + 2, size)};
+  // A product and an addition per term, and the bias; in blocks the minima are further terms.
+  const double terms = static_cast<double>(depth_) * (w_sizes ? 2 : 1) + 2;
+  return {value, sum_error(terms, size)};
 }
 
 }  // namespace mulciber::conformance

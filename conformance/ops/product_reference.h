@@ -19,7 +19,8 @@ class Product {
   const HostTensor* bias_;
   uint64_t depth_;
   double grain_;
-  std::vector<double> x_error_;  // of operands that reach the product rounded, or off already; or empty
+  // Of operands that reach the product rounded, or off already; or empty.
+  std::vector<double> x_error_, w_error_;
 };
 
 }  // namespace mulciber::conformance

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
+#include "runtime/blocks.h"
 #include "runtime/op.h"
 #include "runtime/ops/row_slices.h"
 #include "shaders/embedding.h"
@@ -16,9 +17,11 @@ void check(const ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
   };
   if (table.shape.rank() != 2 || table.shape.elements() == 0 || table.type == DataType::kU32) {
     refuse(fmt::format("the table is {} {}", name_of(table.type), table.shape.to_string()),
-           "pass f32 or f16 (vocabulary, columns)");
+           "pass (vocabulary, columns) of any type but u32");
   }
-  if (options.result == DataType::kU32) refuse("the result cannot be u32", "ask for f32 or f16");
+  if (options.result != DataType::kF32 && options.result != DataType::kF16) {
+    refuse(fmt::format("the result cannot be {}", name_of(options.result)), "ask for f32 or f16");
+  }
   uint64_t tokens = uint64_t{options.rows} * options.length;
   uint64_t words = options.control.shape.elements();
   const int64_t last_position =
@@ -53,6 +56,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
   // CONSTANTS(workgroup, elements per invocation)
   uint64_t per_group = local_size(kernel, builder.capabilities()) * uint64_t{kernel.constant(1)};
 
+  const uint32_t format = block_format(table.type);
   Tensor positions = options.positions ? *options.positions : table;
   uint64_t position_count = positions.shape[0];
   uint64_t token_step = rows_per_node(builder, y), table_step = rows_per_node(builder, table);
@@ -91,6 +95,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
         params.scale = options.scale;
         node.set_params(params);
         node.constants = {{EMBEDDING_POSITIONS, options.positions ? 1u : 0u}};
+        if (format != 0) node.constants.push_back({WEIGHT_FORMAT, format});
         uint64_t elements = part.shape.elements();
         node.groups = {groups_for(builder, (elements + per_group - 1) / per_group), 1, 1};
         // The floor is that of one pass, and belongs to the first node of each part of the result.

@@ -19,7 +19,7 @@ struct EmbeddingOptions {
   DataType result = DataType::kF32;
 };
 
-/// table: (vocabulary, D) f32 or f16. Ids and positions past the tables are clamped to their last row
+/// table: (vocabulary, D) of any type but u32 (blocks: the result is f32). Ids and positions past the tables are clamped to their last row
 /// (the host checks ids before). A table above the device's storage range is read in slices.
 /// Throws ShapeError naming the layer.
 Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOptions& options);

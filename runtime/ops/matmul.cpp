@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mulciber/error.h"
+#include "runtime/blocks.h"
 #include "runtime/op.h"
 #include "runtime/ops/row_slices.h"
 #include "shaders/matmul.h"
@@ -87,9 +88,10 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                                  weight.shape.to_string()),
                      "the last extents must agree, and the weight must be (outputs, inputs)");
   }
-  if (x.type == DataType::kU32 || weight.type == DataType::kU32) {
-    throw ShapeError(builder.path() + ": matmul", "integers cannot be multiplied",
-                     "pass f32 or f16 tensors");
+  if ((x.type != DataType::kF32 && x.type != DataType::kF16) || weight.type == DataType::kU32) {
+    throw ShapeError(builder.path() + ": matmul",
+                     fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
+                     "x must be f32 or f16, the weight any type of numbers but u32");
   }
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
   const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
@@ -109,6 +111,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   if (columns_per_invocation) tile_columns *= local_size(kernel, builder.capabilities());
 
   const Capabilities& device = builder.capabilities();
+  const uint32_t format = block_format(weight.type);
   uint64_t row_step = std::min({rows_per_node(builder, x), rows_per_node(builder, target),
                                 tile_rows * device.max_groups[1]});
   uint64_t column_step =
@@ -144,6 +147,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                         {MATMUL_BIAS, options.bias ? 1u : 0u},
                         {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u},
                         {MATMUL_GATED, options.gated ? 1u : 0u}};
+      if (format != 0) node.constants.push_back({WEIGHT_FORMAT, format});
       if (open_height) node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile_rows)});
       node.groups = {static_cast<uint32_t>((node_columns + tile_columns - 1) / tile_columns),
                      static_cast<uint32_t>((node_rows + tile_rows - 1) / tile_rows), 1};

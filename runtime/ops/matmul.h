@@ -26,7 +26,7 @@ struct MatmulOptions {
 };
 
 /// y = activation(x W^T + bias) [+ y].
-/// x: (..., K) f32 or f16; weight: (N, K) f32 or f16; result: (..., N) of x's type ((..., N / 2) where gated).
+/// x: (..., K) f32 or f16; weight: (N, K) of any type but u32 (blocks: x f32); result: (..., N) of x's type ((..., N / 2) where gated).
 /// Sums in f32.
 /// Splits into several nodes where a matrix passes the device's storage range.
 /// Throws ShapeError naming the layer when the shapes disagree.

@@ -1,0 +1,17 @@
+// Inputs in block types: random rows in the device's layout, and what they mean in double precision.
+#pragma once
+
+#include "conformance/op_case.h"
+
+namespace mulciber::conformance {
+
+/// Values whose size is about `deviation`; with `whole`, whole numbers up to some hundreds, so that short sums of
+/// products are exact. Columns must be whole blocks.
+CaseInput block_input(Shape shape, DataType type, double deviation, bool whole);
+
+/// Rows of the layout in words (shaders/include/blocks.h) as numbers: the definition that kernels are held to.
+/// `sizes`: of each value, the magnitudes of the two numbers it is the sum of, added up.
+void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> words, std::vector<double>& values,
+                 std::vector<double>& sizes);
+
+}  // namespace mulciber::conformance

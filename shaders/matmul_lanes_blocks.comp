@@ -1,0 +1,142 @@
+// matmul_lanes.comp for weights in blocks: lanes along N, ROWS x COLUMNS sums per lane in registers, a value of x
+// reaches all lanes as one broadcast scalar. A group of 32 elements is read once for all rows: several rows take
+// it dequantized, a single one multiplies the plain numbers and scales their sum.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef SHUFFLE
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
+#include "interface.h"
+#include "matmul.h"
+#include "types.glsl"
+#include "matmul_operands.glsl"
+
+layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane; even
+layout(constant_id = CONSTANT_ROW + 3) const uint WANTED = 1;   // of a group's four words, per iteration
+layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
+
+// The lanes of a subgroup load at least one row's quads of x.
+const uint WORDS = WANTED > 2 && SUBGROUP_SIZE < 8 ? 2 : WANTED;
+
+// Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
+uint column_of(uint j, uint lane) {
+  uint first = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
+  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2 : first + j * LOCAL_SIZE + lane;
+}
+
+struct Xs { float values[4]; };
+BUFFER(0, readonly, x_step, Xs)
+
+void main() {
+  uint lane = gl_LocalInvocationID.x;
+  uint row0 = gl_WorkGroupID.y * ROWS;
+
+  // Beyond the edges the last row and column are computed again, and not stored.
+  uint w_at[COLUMNS];
+  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    w_at[j] = min(column_of(j, lane), params.columns - 1) * row_words();
+  }
+  float sums[ROWS][COLUMNS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+  }
+
+#ifdef SHUFFLE
+  // One load takes the quads of an iteration for each of several rows.
+  const uint lanes_per_row = 2 * WORDS, rows_per_load = SUBGROUP_SIZE / lanes_per_row;
+  const uint loads = (ROWS + rows_per_load - 1) / rows_per_load;
+  uint mine = lane % lanes_per_row;
+  uint x_row[loads], x_quad_at = mine % WORDS + mine / WORDS * 4;
+  [[unroll]] for (uint i = 0; i < loads; ++i) {
+    x_row[i] = min(row0 + i * rows_per_load + lane / lanes_per_row, params.rows - 1);
+  }
+#else
+  uint x_at[ROWS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) x_at[i] = min(row0 + i, params.rows - 1) * params.depth / 4;
+#endif
+
+  for (uint group = 0; group < params.depth / 32; ++group) {
+    GroupScales scales[COLUMNS];
+    uvec2 high[COLUMNS];
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      scales[j] = group_scales(w_at[j], group);
+      high[j] = group_high(w_at[j], group);
+    }
+    // Of a single row: sums of numbers times x, by the byte they stand in, and of x alone.
+    vec4 parts[COLUMNS][2];
+    float x_sums[2];
+    [[unroll]] for (uint h = 0; h < 2; ++h) {
+      x_sums[h] = 0;
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) parts[j][h] = vec4(0);
+    }
+
+    // Where an iteration takes the whole group, 16 bytes at a time.
+    QuadPair wide[COLUMNS][4];
+    if (WORDS == 4) {
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) quad_pairs(w_at[j], group, high[j], wide[j]);
+    }
+    for (uint s = 0; s < 4; s += WORDS) {
+#ifdef SHUFFLE
+      vec4 xs[loads];
+      [[unroll]] for (uint i = 0; i < loads; ++i) xs[i] = x_quad(x_row[i], group * 32 + (s + x_quad_at) * 4);
+#endif
+      [[unroll]] for (uint u = 0; u < WORDS; ++u) {
+        QuadPair pairs[COLUMNS];
+        [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+          if (WORDS == 4) {
+            pairs[j] = wide[j][u];
+          } else {
+            pairs[j] = quad_pair(w_at[j], group, s + u, high[j]);
+          }
+        }
+        [[unroll]] for (uint h = 0; h < 2; ++h) {
+          vec4 ws[COLUMNS];
+          [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+            ws[j] = quad_numbers(h == 0 ? pairs[j].first : pairs[j].second);
+            if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].least[h];
+          }
+          // Only types with scales of their own for either half keep two sums.
+          const uint part = SCALES == BLOCKS_SUB_SCALES ? h : 0;
+          [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+            [[unroll]] for (uint c = 0; c < 4; ++c) {
+#ifdef SHUFFLE
+              float x_value = subgroupShuffle(xs[i / rows_per_load][c], i % rows_per_load * lanes_per_row + h * WORDS + u);
+#else
+              float x_value = AT(x_step, x_at[i] + group * 8 + h * 4 + s + u).values[c];
+#endif
+              if (ROWS == 1) x_sums[part] += x_value;
+              [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+                if (ROWS == 1) {
+                  parts[j][part][c] += x_value * ws[j][c];
+                } else {
+                  sums[i][j] += x_value * ws[j][c];
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+    if (ROWS == 1) {
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        sums[0][j] += dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].least.x;
+        if (SCALES == BLOCKS_SUB_SCALES) {
+          sums[0][j] += dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].least.y;
+        }
+      }
+    }
+  }
+
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    if (GATED != 0) {
+      [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+        store_pair(row0 + i, column_of(j, lane), sums[i][j], sums[i][j + 1]);
+      }
+    } else {
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        uint row = row0 + i, column = column_of(j, lane);
+        if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+      }
+    }
+  }
+}
