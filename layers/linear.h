@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "runtime/ops/matmul.h"
 
@@ -10,7 +11,8 @@ namespace mulciber {
 /// y = x W^T + b.
 struct Linear {
   Tensor weight;               // (N, K)
-  std::optional<Tensor> bias;  // (N) f32
+  std::optional<Tensor> bias;  // (N) f32, of all rows
+  std::vector<Tensor> below;   // further rows of the weight, stored in other types: a product each
 
   /// x: (..., K); result: (..., N) of x's type, or gated (..., N / 2). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,

@@ -36,6 +36,23 @@ const char* name_of(CheckpointType type) { return info(type).name; }
 std::size_t block_elements(CheckpointType type) { return info(type).elements; }
 std::size_t block_bytes(CheckpointType type) { return info(type).bytes; }
 
+std::optional<DataType> device_type(CheckpointType type) {
+  switch (type) {
+    case CheckpointType::kF32: return DataType::kF32;
+    case CheckpointType::kF16: return DataType::kF16;
+    case CheckpointType::kBF16: return DataType::kBF16;
+    case CheckpointType::kQ8_0: return DataType::kQ8_0;
+    case CheckpointType::kQ4_0: return DataType::kQ4_0;
+    case CheckpointType::kQ4_1: return DataType::kQ4_1;
+    case CheckpointType::kQ5_0: return DataType::kQ5_0;
+    case CheckpointType::kQ5_1: return DataType::kQ5_1;
+    case CheckpointType::kQ4_K: return DataType::kQ4_K;
+    case CheckpointType::kQ5_K: return DataType::kQ5_K;
+    case CheckpointType::kQ6_K: return DataType::kQ6_K;
+    default: return std::nullopt;
+  }
+}
+
 std::uint64_t CheckpointTensor::elements() const {
   return bytes.size() / block_bytes(type) * block_elements(type);
 }

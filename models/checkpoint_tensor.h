@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/tensor.h"
+
 namespace mulciber {
 
 /// Storage types a checkpoint may hold, whatever the device can compute with. Those from kQ4_0 on are
@@ -49,6 +51,9 @@ std::size_t block_elements(CheckpointType type);
 std::size_t block_bytes(CheckpointType type);
 /// Whether elements share scales in blocks.
 inline bool is_quantized(CheckpointType type) { return block_elements(type) > 1; }
+
+/// How the device holds values of a type as they are; nothing where it must convert them.
+std::optional<DataType> device_type(CheckpointType type);
 
 /// One tensor of a checkpoint: row-major, little-endian bytes inside a mapped file. Blocks lie along
 /// the innermost dimension and never cross a row.

@@ -1,13 +1,16 @@
 #include "models/weights.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/mapped_file.h"
 #include "models/tensor_values.h"
 #include "mulciber/error.h"
+#include "runtime/blocks.h"
 
 namespace mulciber {
 namespace {
@@ -58,28 +61,39 @@ const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint
                        : "the file and config.json disagree: download both from one revision");
 }
 
-DataType storage_type(const WeightSpec& spec, std::span<const CheckpointTensor* const> sources,
+/// The type in which one source is stored.
+DataType storage_type(const WeightSpec& spec, const WeightSource& source, const CheckpointTensor& tensor,
                       MatrixStorage storage) {
   if (spec.role == WeightRole::kVector) return DataType::kF32;
   if (storage == MatrixStorage::kF16) return DataType::kF16;
-  const bool all_half = std::all_of(sources.begin(), sources.end(), [](const auto* tensor) {
-    return tensor->type == CheckpointType::kF16;
-  });
-  return all_half ? DataType::kF16 : DataType::kF32;
+  const DataType type = device_type(tensor.type).value_or(DataType::kF32);
+  if (source.form == SourceForm::kPlusOne) return DataType::kF32;
+  // Blocks stay as they are or become numbers; rows of the file's blocks must be rows of the weight.
+  const bool whole = source.form == SourceForm::kAsInFile && source.shape.columns() % block_elements(type) == 0;
+  return is_block_type(type) && !whole ? DataType::kF32 : type;
 }
+
+/// Neighbouring sources of one type: a tensor on the device.
+struct Part {
+  DataType type;
+  size_t first, count;  // sources
+  Shape shape;
+  uint64_t bytes() const { return shape.rows() * row_bytes(type, shape.columns()); }
+};
 
 struct Resolved {
   std::vector<const CheckpointTensor*> sources;
-  DataType type;
-  uint64_t bytes;
+  std::vector<Part> parts;
 };
 
 Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std::string& family,
                  MatrixStorage storage) {
   Resolved result;
   uint64_t elements = 0;
+  std::vector<DataType> types;
   for (const WeightSource& source : spec.sources) {
     result.sources.push_back(&find_source(source, checkpoint, family));
+    types.push_back(storage_type(spec, source, *result.sources.back(), storage));
     elements += source.shape.elements();
     if (spec.interleaved && !(source.shape == spec.sources.front().shape))
       throw ShapeError(spec.name, "sources to be interleaved differ in shape", "");
@@ -90,8 +104,20 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
                                  spec.shape.elements(), spec.shape.to_string()),
                      "");
   }
-  result.type = storage_type(spec, result.sources, storage);
-  result.bytes = elements * size_of(result.type);
+  const bool same = std::all_of(types.begin(), types.end(), [&](DataType t) { return t == types.front(); });
+  if (same || spec.interleaved) {
+    result.parts.push_back({same ? types.front() : DataType::kF32, 0, types.size(), spec.shape});
+    return result;
+  }
+  for (size_t first = 0; first < types.size();) {
+    size_t end = first;
+    uint64_t rows = 0;
+    for (; end < types.size() && types[end] == types[first]; ++end) {
+      rows += spec.sources[end].shape.elements() / spec.shape.columns();
+    }
+    result.parts.push_back({types[first], first, end - first, {rows, spec.shape.columns()}});
+    first = end;
+  }
   return result;
 }
 
@@ -104,6 +130,9 @@ BufferView part_of(const BufferView& view, uint64_t offset, uint64_t size) {
   return part;
 }
 
+/// bf16 of a number that is one.
+uint16_t upper_half(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
+
 /// A source as it will lie on the device.
 struct Converted {
   const CheckpointTensor& tensor;
@@ -111,10 +140,9 @@ struct Converted {
   DataType type;
   uint64_t rows, columns;  // of the result
 
+  /// Stored as in the file, byte by byte where there are no blocks.
   bool as_it_is() const {
-    return form == SourceForm::kAsInFile &&
-           ((type == DataType::kF32 && tensor.type == CheckpointType::kF32) ||
-            (type == DataType::kF16 && tensor.type == CheckpointType::kF16));
+    return form == SourceForm::kAsInFile && device_type(tensor.type) == type && !is_block_type(type);
   }
 
   /// Elements [first, first + count), which are whole rows of a transposed source.
@@ -135,7 +163,14 @@ struct Converted {
     return values;
   }
 
+  /// Those elements as the device holds them.
   std::vector<std::byte> bytes(uint64_t first, uint64_t count) const {
+    if (is_block_type(type)) {
+      std::vector<std::byte> packed(count / columns * row_bytes(type, columns));
+      const uint64_t block = block_elements(type), block_bytes = gguf_block_bytes(type);
+      pack_blocks(type, columns, tensor.bytes.subspan(first / block * block_bytes, count / block * block_bytes), packed);
+      return packed;
+    }
     std::vector<std::byte> result(count * size_of(type));
     if (as_it_is()) {
       std::memcpy(result.data(), tensor.bytes.data() + first * size_of(type), result.size());
@@ -146,7 +181,7 @@ struct Converted {
       std::memcpy(result.data(), values.data(), result.size());
     } else {
       for (uint64_t i = 0; i < count; ++i) {
-        const uint16_t half = float_to_half(values[i]);
+        const uint16_t half = type == DataType::kF16 ? float_to_half(values[i]) : upper_half(values[i]);
         std::memcpy(result.data() + i * sizeof(half), &half, sizeof(half));
       }
     }
@@ -156,7 +191,7 @@ struct Converted {
   /// Elements converted at a time: whole rows where that matters.
   uint64_t piece() const {
     const uint64_t in_rows = std::max<uint64_t>(kPieceElements / columns, 1) * columns;
-    return form == SourceForm::kTransposed ? in_rows : kPieceElements;
+    return form == SourceForm::kTransposed || is_block_type(type) ? in_rows : kPieceElements;
   }
 };
 
@@ -167,9 +202,11 @@ void upload_source(Uploader& uploader, const Converted& source, const BufferView
     return;
   }
   const uint64_t elements = source.tensor.elements(), piece = source.piece();
+  uint64_t at = 0;
   for (uint64_t first = 0; first < elements; first += piece) {
     const std::vector<std::byte> bytes = source.bytes(first, std::min(piece, elements - first));
-    uploader.copy(part_of(to, first * size_of(source.type), bytes.size()), bytes);
+    uploader.copy(part_of(to, at, bytes.size()), bytes);
+    at += bytes.size();
   }
 }
 
@@ -177,18 +214,18 @@ void upload_source(Uploader& uploader, const Converted& source, const BufferView
 void upload_interleaved(Uploader& uploader, std::span<const Converted> sources,
                         const BufferView& to) {
   const uint64_t rows = sources.front().rows, columns = sources.front().columns;
-  const uint64_t row_bytes = columns * size_of(sources.front().type);
+  const uint64_t bytes_per_row = row_bytes(sources.front().type, columns);
   const uint64_t step = std::max<uint64_t>(kPieceElements / columns, 1);
   for (uint64_t first = 0; first < rows; first += step) {
     const uint64_t count = std::min(step, rows - first);
-    std::vector<std::byte> piece(count * sources.size() * row_bytes);
+    std::vector<std::byte> piece(count * sources.size() * bytes_per_row);
     for (size_t i = 0; i < sources.size(); ++i) {
       const std::vector<std::byte> bytes = sources[i].bytes(first * columns, count * columns);
       for (uint64_t row = 0; row < count; ++row)
-        std::memcpy(piece.data() + (row * sources.size() + i) * row_bytes,
-                    bytes.data() + row * row_bytes, row_bytes);
+        std::memcpy(piece.data() + (row * sources.size() + i) * bytes_per_row,
+                    bytes.data() + row * bytes_per_row, bytes_per_row);
     }
-    uploader.copy(part_of(to, first * sources.size() * row_bytes, piece.size()), piece);
+    uploader.copy(part_of(to, first * sources.size() * bytes_per_row, piece.size()), piece);
   }
 }
 
@@ -202,8 +239,9 @@ uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage) {
   uint64_t total = 0;
   for (const WeightSpec& spec : table) {
-    const uint64_t bytes = resolve(spec, checkpoint, family, storage).bytes;
-    total += (bytes + kAllocationStep - 1) / kAllocationStep * kAllocationStep;
+    for (const Part& part : resolve(spec, checkpoint, family, storage).parts) {
+      total += (part.bytes() + kAllocationStep - 1) / kAllocationStep * kAllocationStep;
+    }
   }
   return total;
 }
@@ -213,24 +251,29 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
   Uploader uploader(device);
   for (const WeightSpec& spec : table) {
     const Resolved resolved = resolve(spec, checkpoint, family, storage);
-    Buffer buffer = device.memory().allocate(resolved.bytes, MemoryUse::kDevice);
-    std::vector<Converted> sources;
-    for (size_t i = 0; i < resolved.sources.size(); ++i) {
-      const WeightSource& source = spec.sources[i];
-      sources.push_back({*resolved.sources[i], source.form, resolved.type, source.shape.rows(),
-                         source.shape.columns()});
+    for (const Part& part : resolved.parts) {
+      Buffer buffer = device.memory().allocate(part.bytes(), MemoryUse::kDevice);
+      std::vector<Converted> sources;
+      for (size_t i = part.first; i < part.first + part.count; ++i) {
+        const WeightSource& source = spec.sources[i];
+        sources.push_back({*resolved.sources[i], source.form, part.type, source.shape.rows(), source.shape.columns()});
+      }
+      if (spec.interleaved) {
+        upload_interleaved(uploader, sources, buffer.view());
+      } else {
+        uint64_t offset = 0;
+        for (const Converted& source : sources) {
+          const uint64_t bytes = source.rows * row_bytes(part.type, source.columns);
+          upload_source(uploader, source, part_of(buffer.view(), offset, bytes));
+          offset += bytes;
+        }
+      }
+      // The device has its copy: what was read of the file need not stay in memory.
+      for (const Converted& source : sources) release_pages(source.tensor.bytes);
+      tensors_[spec.name].push_back(buffer.tensor(part.shape, part.type));
+      bytes_ += buffer.size();
+      buffers_.push_back(std::move(buffer));
     }
-    uint64_t offset = 0;
-    if (spec.interleaved) upload_interleaved(uploader, sources, buffer.view());
-    for (const Converted& source : sources) {
-      if (spec.interleaved) break;
-      const uint64_t bytes = source.tensor.elements() * size_of(resolved.type);
-      upload_source(uploader, source, part_of(buffer.view(), offset, bytes));
-      offset += bytes;
-    }
-    tensors_[spec.name] = buffer.tensor(spec.shape, resolved.type);
-    bytes_ += buffer.size();
-    buffers_.push_back(std::move(buffer));
   }
   uploader.finish();
 }
@@ -239,16 +282,22 @@ void Weights::add(Device& device, const std::string& name, Shape shape,
                   std::span<const float> values) {
   Buffer buffer = device.memory().allocate(values.size_bytes(), MemoryUse::kDevice);
   upload(device, buffer.view(), std::as_bytes(values));
-  tensors_[name] = buffer.tensor(shape, DataType::kF32);
+  tensors_[name] = {buffer.tensor(shape, DataType::kF32)};
   bytes_ += buffer.size();
   buffers_.push_back(std::move(buffer));
 }
 
-const Tensor& Weights::operator[](const std::string& name) const {
+const std::vector<Tensor>& Weights::parts(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end())
     throw ShapeError(name, "the model's weight table has no such weight", "");
   return found->second;
+}
+
+const Tensor& Weights::operator[](const std::string& name) const {
+  const std::vector<Tensor>& all = parts(name);
+  if (all.size() != 1) throw ShapeError(name, fmt::format("stands in {} tensors of different types", all.size()), "");
+  return all.front();
 }
 
 void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::string& what) {

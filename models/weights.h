@@ -14,11 +14,11 @@
 namespace mulciber {
 
 enum class WeightRole {
-  kMatrix,  // keeps the precision of the file: f16, or f32 (bf16 is widened)
+  kMatrix,  // keeps the type of the file where the device has it (f32, f16, bf16, blocks), else f32
   kVector,  // norms and biases: f32
 };
 
-/// Storage of matrices on the device.
+/// Storage of matrices on the device: as in the file, or everything that is not f16 converted to it.
 enum class MatrixStorage { kAsInFile, kF16 };
 
 /// How the values of a tensor of the file become those of a weight.
@@ -35,7 +35,9 @@ struct WeightSource {
   SourceForm form = SourceForm::kAsInFile;
 };
 
-/// One weight of a model: its sources, one after the other, rows below rows.
+/// One weight of a model: its sources, one after the other, rows below rows. Sources of one type make one tensor.
+/// Where their types differ the weight becomes several, one below the other, each in the type of its file;
+/// those to be interleaved become f32 then, which holds every value.
 struct WeightSpec {
   std::string name;
   WeightRole role;
@@ -63,14 +65,16 @@ class Weights {
   /// Adds a weight that is computed and not read.
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);
 
-  /// Throws ShapeError when the table has no weight of that name.
+  /// Throws ShapeError when the table has no weight of that name, or when it stands in several tensors.
   const Tensor& operator[](const std::string& name) const;
+  /// The tensors of a weight whose sources may differ in type, rows below rows.
+  const std::vector<Tensor>& parts(const std::string& name) const;
   bool has(const std::string& name) const { return tensors_.count(name) > 0; }
   uint64_t bytes() const { return bytes_; }
 
  private:
   std::vector<Buffer> buffers_;
-  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, std::vector<Tensor>> tensors_;
   uint64_t bytes_ = 0;
 };
 

@@ -1,0 +1,197 @@
+// Block types from the file to the device: values through the embedding and the product, against other
+// implementations' values.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "conformance/block_input.h"
+#include "layers/linear.h"
+#include "models/safetensors.h"
+#include "models/tensor_values.h"
+#include "runtime/blocks.h"
+#include "runtime/device.h"
+#include "runtime/ops/embedding.h"
+#include "runtime/ops/matmul.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+namespace {
+
+constexpr DataType kBlockTypes[] = {DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1, DataType::kQ5_0,
+                                    DataType::kQ5_1, DataType::kQ4_K, DataType::kQ5_K, DataType::kQ6_K};
+
+std::string fixture_name(DataType type) {
+  std::string name = name_of(type);
+  name[0] = 'Q';
+  if (name.back() == 'k') name.back() = 'K';
+  return name;
+}
+
+Buffer upload_words(Device& device, std::span<const std::byte> bytes) {
+  Buffer buffer = device.memory().allocate(bytes.size(), MemoryUse::kDevice);
+  upload(device, buffer.view(), bytes);
+  return buffer;
+}
+
+/// The rows of a matrix in blocks as the embedding reads them, and as a product with the identity does.
+struct Readings {
+  std::vector<float> looked_up, multiplied;
+};
+Readings read_on_device(DataType type, uint64_t rows, uint64_t columns, std::span<const std::byte> packed) {
+  Device& device = shared_device();
+  const Buffer weight = upload_words(device, packed);
+  std::vector<uint32_t> ids(rows);
+  for (uint32_t i = 0; i < rows; ++i) ids[i] = i;
+  const Buffer control = upload_words(device, std::as_bytes(std::span(ids)));
+  std::vector<float> identity(columns * columns);
+  for (uint64_t i = 0; i < columns; ++i) identity[i * columns + i] = 1;
+  const Buffer x = upload_words(device, std::as_bytes(std::span(identity)));
+
+  ProgramBuilder builder(device, "blocks");
+  const Tensor table = weight.tensor({rows, columns}, type);
+  const Tensor entries = embedding(builder, table, {.control = control.tensor({rows}, DataType::kU32), .rows = 1,
+                                                    .length = static_cast<uint32_t>(rows)});
+  const Tensor product = matmul(builder, x.tensor({columns, columns}, DataType::kF32), table);
+  builder.keep(entries);
+  builder.keep(product);
+  Program program = builder.build();
+  program.run();
+  Readings readings{download_as<float>(device, program.view(entries)), {}};
+  const std::vector<float> turned = download_as<float>(device, program.view(product));
+  for (uint64_t i = 0; i < rows; ++i) {
+    for (uint64_t k = 0; k < columns; ++k) readings.multiplied.push_back(turned[k * rows + i]);
+  }
+  return readings;
+}
+
+std::vector<std::byte> packed(DataType type, uint64_t rows, uint64_t columns, std::span<const std::byte> blocks) {
+  std::vector<std::byte> result(rows * row_bytes(type, columns));
+  pack_blocks(type, columns, blocks, result);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Blocks that other programs wrote have their values on the device, bit by bit") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  const SafetensorsFile file(fixtures_dir() / "gguf/blocks.safetensors");
+  for (const DataType type : kBlockTypes) {
+    for (const char* set : {"random", "quantized", "file"}) {
+      const std::string name = fixture_name(type) + "/" + set;
+      const CheckpointTensor *raw = file.find(name + "_raw"), *values = file.find(name + "_float");
+      if (!raw) continue;
+      INFO(name);
+      // A row per block, or two rows of several as the file has them.
+      const uint64_t bytes = gguf_block_bytes(type), blocks = raw->bytes.size() / bytes;
+      const uint64_t columns = block_elements(type), rows = blocks;
+      const std::vector<float> wanted = read_floats(*values, 0, values->elements());
+      REQUIRE(wanted.size() == rows * columns);
+      const Readings readings = read_on_device(type, rows, columns, packed(type, rows, columns, raw->bytes));
+      for (uint64_t i = 0; i < wanted.size(); ++i) {
+        // Of a scale that is no number nothing is asked; that of a whole block is known by its first value.
+        if (!std::isfinite(wanted[i]) || !std::isfinite(readings.looked_up[i])) continue;
+        INFO("element " << i);
+        REQUIRE(readings.looked_up[i] == wanted[i]);
+        REQUIRE(readings.multiplied[i] == wanted[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("Packed rows mean what the blocks of the file mean") {
+  std::mt19937 random(7);
+  for (const DataType type : kBlockTypes) {
+    INFO(name_of(type));
+    // An odd number of blocks of 32 leaves half a word of scales and padding.
+    const uint64_t columns = block_elements(type) == 32 ? 96 : 512, rows = 3;
+    const uint64_t bytes = gguf_block_bytes(type), blocks = rows * columns / block_elements(type);
+    std::vector<std::byte> raw(blocks * bytes);
+    for (std::byte& byte : raw) byte = static_cast<std::byte>(random());
+    for (uint64_t b = 0; b < blocks; ++b) {
+      // Scales are small numbers: their upper bytes are set.
+      const uint64_t at = type == DataType::kQ6_K ? 208 : 0;
+      raw[b * bytes + at + 1] = std::byte{0x2c};
+      if (type == DataType::kQ4_1 || type == DataType::kQ5_1 || type == DataType::kQ4_K || type == DataType::kQ5_K) {
+        raw[b * bytes + 3] = std::byte{0xac};
+      }
+    }
+    const std::vector<std::byte> rows_of_words = packed(type, rows, columns, raw);
+    std::vector<uint32_t> words(rows_of_words.size() / 4);
+    std::memcpy(words.data(), rows_of_words.data(), rows_of_words.size());
+    std::vector<double> values, sizes;
+    conformance::read_blocks(type, columns, words, values, sizes);
+    CheckpointTensor tensor{"t", {}, {rows, columns}, raw};
+    for (int candidate = 0;; ++candidate) {
+      tensor.type = static_cast<CheckpointType>(candidate);
+      if (device_type(tensor.type) == type) break;
+    }
+    const std::vector<float> wanted = read_floats(tensor, 0, rows * columns);
+    REQUIRE(values.size() == wanted.size());
+    for (size_t i = 0; i < values.size(); ++i) REQUIRE(static_cast<float>(values[i]) == wanted[i]);
+  }
+}
+
+TEST_CASE("A layer whose rows are stored in two types is the layer of all rows") {
+  Device& device = shared_device();
+  std::mt19937 random(3);
+  auto numbers = [&](size_t count) {
+    std::normal_distribution<float> normal;
+    std::vector<float> values(count);
+    for (float& value : values) value = normal(random);
+    return values;
+  };
+  const uint64_t columns = 64, rows[2] = {5, 3}, length = 2;
+  std::vector<std::byte> raw(rows[1] * columns / 32 * gguf_block_bytes(DataType::kQ8_0));
+  for (std::byte& byte : raw) byte = static_cast<std::byte>(random());
+  for (size_t b = 0; b < raw.size() / 34; ++b) raw[34 * b + 1] = std::byte{0x20};
+  auto upload_numbers = [&](size_t count) {
+    const std::vector<float> values = numbers(count);
+    return upload_words(device, std::as_bytes(std::span(values)));
+  };
+  const Buffer above = upload_numbers(rows[0] * columns);
+  const Buffer below = upload_words(device, packed(DataType::kQ8_0, rows[1], columns, raw));
+  const Buffer bias = upload_numbers(rows[0] + rows[1]);
+  const Buffer x = upload_numbers(length * columns);
+
+  ProgramBuilder builder(device, "two_types");
+  const Tensor input = x.tensor({length, columns}, DataType::kF32);
+  const Linear layer{above.tensor({rows[0], columns}, DataType::kF32),
+                     bias.tensor({rows[0] + rows[1]}, DataType::kF32),
+                     {below.tensor({rows[1], columns}, DataType::kQ8_0)}};
+  const Tensor y = layer(builder, input, Activation::kRelu);
+  const Tensor parts[2] = {matmul(builder, input, layer.weight), matmul(builder, input, layer.below[0])};
+  for (const Tensor& tensor : {y, parts[0], parts[1]}) builder.keep(tensor);
+  Program program = builder.build();
+  program.run();
+  const std::vector<float> got = download_as<float>(device, program.view(y));
+  const std::vector<float> biases = download_as<float>(device, bias.view());
+  uint64_t first = 0;
+  for (int part = 0; part < 2; ++part) {
+    const std::vector<float> plain = download_as<float>(device, program.view(parts[part]));
+    for (uint64_t i = 0; i < length; ++i) {
+      for (uint64_t j = 0; j < rows[part]; ++j) {
+        const float wanted = std::max(0.0f, plain[i * rows[part] + j] + biases[first + j]);
+        CHECK(std::fabs(got[i * (rows[0] + rows[1]) + first + j] - wanted) <= 1e-5f);
+      }
+    }
+    first += rows[part];
+  }
+}
+
+TEST_CASE("What blocks take on the device is close to what they take in the file") {
+  for (const DataType type : kBlockTypes) {
+    for (const uint64_t columns : {768, 2048, 4096}) {
+      const double in_file = static_cast<double>(columns / block_elements(type) * gguf_block_bytes(type));
+      INFO(name_of(type) << " " << columns);
+      CHECK(static_cast<double>(row_bytes(type, columns)) >= in_file);
+      CHECK(static_cast<double>(row_bytes(type, columns)) < 1.04 * in_file);
+    }
+  }
+  CHECK_THROWS_WITH(row_bytes(DataType::kQ4_K, 640), Catch::Matchers::ContainsSubstring("not whole blocks of q4_k"));
+  CHECK_THROWS_WITH(row_bytes(DataType::kQ4_0, 33), Catch::Matchers::ContainsSubstring("not whole blocks of q4_0"));
+}
