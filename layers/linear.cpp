@@ -9,10 +9,8 @@ namespace {
 void all_parts(ProgramBuilder& builder, const Linear& linear, const Tensor& x, MatmulOptions options) {
   auto part = [&](const Tensor& weight) {
     const uint64_t rows = weight.shape[0];
-    if (linear.bias) {
-      const Tensor column = linear.bias->reshaped({linear.bias->shape.elements(), 1});
-      options.bias = column.row_slice(options.first_column, rows).reshaped({rows});
-    }
+    options.bias = linear.bias;
+    options.first_bias = options.first_column;
     matmul(builder, x, weight, options);
     options.first_column += static_cast<uint32_t>(rows);
   };

@@ -144,7 +144,7 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, const M
       config_(read_decoder_config(checkpoint, read)),
       half_precision_(options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
-      network_(build_decoder_network(config_, [&](const std::string& name) { return weights_[name]; },
+      network_(build_decoder_network(config_, [&](const std::string& name) { return weights_.parts(name); },
                                      positions_of(config_, options), options.activations, options.activations)) {}
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {

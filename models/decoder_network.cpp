@@ -135,10 +135,12 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
 }
 
 DecoderNetwork build_decoder_network(const DecoderConfig& config,
-                                     const std::function<Tensor(const std::string&)>& weight,
+                                     const std::function<std::vector<Tensor>(const std::string&)>& parts,
                                      uint32_t positions, DataType activations, DataType cache) {
+  const auto weight = [&](const std::string& name) { return parts(name).at(0); };
   const auto linear = [&](const std::string& name, bool bias) {
-    Linear result = {weight(name + ".weight"), std::nullopt};
+    const std::vector<Tensor> matrices = parts(name + ".weight");
+    Linear result = {matrices[0], std::nullopt, {matrices.begin() + 1, matrices.end()}};
     if (bias) result.bias = weight(name + ".bias");
     return result;
   };
@@ -194,7 +196,7 @@ DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t pos
   const auto planned = [&](const std::string& name) {
     Tensor tensor = {.shape = shapes.at(name)};
     tensor.view.size = tensor.bytes();
-    return tensor;
+    return std::vector<Tensor>{tensor};
   };
   return build_decoder_network(config, planned, positions, activations, cache);
 }

@@ -33,9 +33,10 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
 DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions, DataType activations,
                                        DataType cache);
 
-/// weight: the tensor of a name of the table or of a computed weight.
+/// parts: the tensors of a name of the table or of a computed weight; several only where a matrix is stored in several
+/// types, as in files that keep queries, keys and values in different ones.
 DecoderNetwork build_decoder_network(const DecoderConfig& config,
-                                     const std::function<Tensor(const std::string&)>& weight,
+                                     const std::function<std::vector<Tensor>(const std::string&)>& parts,
                                      uint32_t positions, DataType activations, DataType cache);
 
 }  // namespace mulciber

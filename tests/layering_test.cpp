@@ -47,7 +47,8 @@ std::string include_problem(const std::string& file, const std::string& included
   if (!rank(to)) return {};
   if (from == "conformance") {
     // Cases of a whole model need the model, and cases that stand in files the readers of such files.
-    constexpr std::array<std::string_view, 5> kOverModels = {
+    constexpr std::array<std::string_view, 7> kOverModels = {
+        "conformance/attention_vectors.h", "conformance/attention_vectors.cpp",
         "conformance/model_cases.cpp", "conformance/model_reference.h",
         "conformance/model_reference.cpp", "conformance/vectors.cpp", "conformance/malformed.cpp"};
     const bool may = std::find(kOverModels.begin(), kOverModels.end(), file) != kOverModels.end();

@@ -63,7 +63,8 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
     refuse(fmt::format("{} rows of the weight cannot be gates and what they gate", columns),
            "a gated product needs an even number of them, in turns");
   }
-  if (options.bias && (options.bias->shape.elements() != columns || options.bias->type != DataType::kF32)) {
+  if (options.bias && (options.bias->type != DataType::kF32 || options.first_bias + columns > options.bias->shape.elements() ||
+                       (options.first_bias == 0 && options.bias->shape.elements() != columns && !options.into))) {
     refuse(fmt::format("the bias is {} {}, the weight has {} rows", name_of(options.bias->type),
                        options.bias->shape.to_string(), columns),
            "the bias must be f32 with one value per row of the weight");
@@ -141,7 +142,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       params.depth = static_cast<uint32_t>(depth);
       params.row_stride = static_cast<uint32_t>(target.shape.columns());
       params.first_column = static_cast<uint32_t>(options.first_column + column / per_result);
-      params.first_bias = static_cast<uint32_t>(column);
+      params.first_bias = static_cast<uint32_t>(options.first_bias + column);
       node.set_params(params);
       node.constants = {{MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
                         {MATMUL_BIAS, options.bias ? 1u : 0u},
