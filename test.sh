@@ -141,15 +141,15 @@ build() {
 # Tests of the host side alone say nothing new under another mask or layer.
 device_tests=(-L unit -E "^(attention_page|chat|config|inspect|layering|safetensors|tokenizer)")
 
-# Each case of a kernel compiles pipelines of its own: every fourth here, and the suite's short list below.
-run_lavapipe() { MULCIBER_CASE_STEP=4 on_driver lvp run_ctest lavapipe build; }
-run_swiftshader() { MULCIBER_CASE_STEP=4 on_driver swiftshader run_ctest swiftshader build; }
-# Here it is the paths that differ, and every fifth case takes them.
+# Each case of a kernel compiles pipelines of its own: every eighth here, and the suite's short list below.
+run_lavapipe() { MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build; }
+run_swiftshader() { MULCIBER_CASE_STEP=8 on_driver swiftshader run_ctest swiftshader build; }
+# Here it is the paths that differ, and every tenth case takes them.
 run_android_2021() {
-  MULCIBER_CASE_STEP=5 MULCIBER_LIMITS=android-2021 on_driver lvp run_ctest android-2021 build "${device_tests[@]}"
+  MULCIBER_CASE_STEP=10 MULCIBER_LIMITS=android-2021 on_driver lvp run_ctest android-2021 build "${device_tests[@]}"
 }
 run_storage_1m() {
-  MULCIBER_CASE_STEP=5 MULCIBER_LIMITS=storage=1M on_driver lvp run_ctest storage-1M build "${device_tests[@]}"
+  MULCIBER_CASE_STEP=10 MULCIBER_LIMITS=storage=1M on_driver lvp run_ctest storage-1M build "${device_tests[@]}"
 }
 run_validation() {
   if [[ -z $(find /usr/share/vulkan /etc/vulkan -name 'VkLayer_khronos_validation.json' \
@@ -157,7 +157,7 @@ run_validation() {
     skip "validation: the package vulkan-validationlayers is not installed"
     return
   fi
-  MULCIBER_CASE_STEP=5 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
+  MULCIBER_CASE_STEP=10 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
   if [[ -e $logs/validation.log.xml ]] &&
     ! grep -q 'synchronization validation was active' "$logs/validation.log.xml"; then
     fail "validation: no device had synchronization validation"
