@@ -59,10 +59,11 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
     const Tensor part = x.row_slice(row, count);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; without a stream nothing reads or writes the second.
+    // Every binding needs a buffer; without a stream nothing reads or writes the second. The shader declares it
+    // writable, so it takes what the node writes anyway: validation looks at declarations.
     node.buffers = {{part, Access::kRead},
                     stream ? BufferUse{stream->row_slice(row, count), Access::kReadWrite}
-                           : BufferUse{part, Access::kRead},
+                           : BufferUse{y.row_slice(row, count), Access::kWrite},
                     {gains, Access::kRead},
                     {y.row_slice(row, count), Access::kWrite}};
     shader::RmsNormParams params{};
