@@ -10,7 +10,7 @@ void all_parts(ProgramBuilder& builder, const Linear& linear, const Tensor& x, M
   auto part = [&](const Tensor& weight) {
     const uint64_t rows = weight.shape[0];
     options.bias = linear.bias;
-    options.first_bias = options.first_column;
+    if (!linear.below.empty()) options.first_bias = options.first_column;
     matmul(builder, x, weight, options);
     options.first_column += static_cast<uint32_t>(rows);
   };

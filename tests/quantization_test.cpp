@@ -11,6 +11,7 @@
 #include "models/tensor_values.h"
 #include "runtime/blocks.h"
 #include "runtime/device.h"
+#include "runtime/ops/elementwise.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/matmul.h"
 #include "tests/catch.h"
@@ -165,18 +166,23 @@ TEST_CASE("A layer whose rows are stored in two types is the layer of all rows")
                      {below.tensor({rows[1], columns}, DataType::kQ8_0)}};
   const Tensor y = layer(builder, input, Activation::kRelu);
   const Tensor parts[2] = {matmul(builder, input, layer.weight), matmul(builder, input, layer.below[0])};
-  for (const Tensor& tensor : {y, parts[0], parts[1]}) builder.keep(tensor);
+  const Tensor sum = fill(builder, {length, rows[0] + rows[1]}, 1);
+  layer.add_to(builder, input, sum);
+  for (const Tensor& tensor : {y, sum, parts[0], parts[1]}) builder.keep(tensor);
   Program program = builder.build();
   program.run();
   const std::vector<float> got = download_as<float>(device, program.view(y));
+  const std::vector<float> summed = download_as<float>(device, program.view(sum));
   const std::vector<float> biases = download_as<float>(device, bias.view());
   uint64_t first = 0;
   for (int part = 0; part < 2; ++part) {
     const std::vector<float> plain = download_as<float>(device, program.view(parts[part]));
     for (uint64_t i = 0; i < length; ++i) {
       for (uint64_t j = 0; j < rows[part]; ++j) {
-        const float wanted = std::max(0.0f, plain[i * rows[part] + j] + biases[first + j]);
-        CHECK(std::fabs(got[i * (rows[0] + rows[1]) + first + j] - wanted) <= 1e-5f);
+        const float biased = plain[i * rows[part] + j] + biases[first + j];
+        const uint64_t at = i * (rows[0] + rows[1]) + first + j;
+        CHECK(std::fabs(got[at] - std::max(0.0f, biased)) <= 1e-5f);
+        CHECK(std::fabs(summed[at] - (1 + biased)) <= 1e-5f);
       }
     }
     first += rows[part];

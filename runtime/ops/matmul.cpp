@@ -63,8 +63,10 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
     refuse(fmt::format("{} rows of the weight cannot be gates and what they gate", columns),
            "a gated product needs an even number of them, in turns");
   }
-  if (options.bias && (options.bias->type != DataType::kF32 || options.first_bias + columns > options.bias->shape.elements() ||
-                       (options.first_bias == 0 && options.bias->shape.elements() != columns && !options.into))) {
+  const auto bias_fits = [&](uint64_t biases) {
+    return options.first_bias ? *options.first_bias + columns <= biases : columns == biases;
+  };
+  if (options.bias && (options.bias->type != DataType::kF32 || !bias_fits(options.bias->shape.elements()))) {
     refuse(fmt::format("the bias is {} {}, the weight has {} rows", name_of(options.bias->type),
                        options.bias->shape.to_string(), columns),
            "the bias must be f32 with one value per row of the weight");
@@ -142,7 +144,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       params.depth = static_cast<uint32_t>(depth);
       params.row_stride = static_cast<uint32_t>(target.shape.columns());
       params.first_column = static_cast<uint32_t>(options.first_column + column / per_result);
-      params.first_bias = static_cast<uint32_t>(options.first_bias + column);
+      params.first_bias = static_cast<uint32_t>(options.first_bias.value_or(0) + column);
       node.set_params(params);
       node.constants = {{MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
                         {MATMUL_BIAS, options.bias ? 1u : 0u},

@@ -11,8 +11,9 @@ namespace mulciber {
 enum class Activation : uint32_t { kNone = 0, kRelu = 1, kGelu = 2, kGeluTanh = 3, kSilu = 4, kTanh = 5 };
 
 struct MatmulOptions {
-  std::optional<Tensor> bias;  // f32; (N), or longer where first_bias says which part is meant
-  uint32_t first_bias = 0;     // element of bias that goes with the first row of the weight
+  std::optional<Tensor> bias;  // f32; (N), or longer where first_bias says which part of it is meant
+  /// Element of bias that goes with the first row of the weight. None: all of bias is meant.
+  std::optional<uint32_t> first_bias;
   Activation activation = Activation::kNone;
   /// Added after the activation, and overwritten by the result: y += ... Shape of the result.
   std::optional<Tensor> accumulate_into;
