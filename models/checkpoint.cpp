@@ -51,7 +51,8 @@ Checkpoint::Checkpoint(const fs::path& path) : path_(path), folder_(path) {
   if (!fs::is_directory(path, ignored)) {
     folder_ = path.parent_path();
     const std::string start = first_bytes(path);
-    if (start == "GGUF") {
+    // A file too short to say what it is goes by its name.
+    if (start == "GGUF" || (start.size() < 4 && path.extension() == ".gguf")) {
       open_gguf(path);
       return;
     }
