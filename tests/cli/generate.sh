@@ -5,15 +5,10 @@ set -euo pipefail
 model=$MULCIBER_SOURCE/tests/data/gemma3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
-# exits CODE COMMAND...
-exits() {
-  local code=$1 status=0
-  shift
-  "$@" >out 2>err </dev/null || status=$?
-  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
-}
+. "$here/exits.bash"
+exec </dev/null
 generate() { exits 0 "$MULCIBER" generate -m "$model" --ignore-end "$@"; }
 
 generate -p "The red hammer" -n 12
