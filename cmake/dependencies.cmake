@@ -1,6 +1,8 @@
 # Libraries that Mulciber builds on, by Debian package name:
 #   libvulkan-dev libvulkan-volk-dev glslang-tools spirv-tools libfmt-dev nlohmann-json3-dev
 #   libcli11-dev libpcre2-dev libutf8proc-dev libzstd-dev zstd catch2
+# and for `mulciber pull`, which may be left out:
+#   libcurl4-openssl-dev nettle-dev (SHA-256)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -24,3 +26,7 @@ find_program(SPIRV_VAL spirv-val)
 find_program(ZSTD zstd REQUIRED)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
+
+find_package(CURL QUIET)
+find_path(NETTLE_INCLUDE_DIR nettle/sha2.h)
+find_library(NETTLE_LIBRARY nettle)

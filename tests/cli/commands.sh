@@ -27,6 +27,7 @@ for command in devices translate verify inspect bench conform; do
     grep -q -- "$option" help || fail "no $option in $command --help"
   done
 done
+"$MULCIBER" pull --help | grep -q Example || fail "no example in pull --help"
 expect 2 "subcommand is required" "$MULCIBER" no-such-command
 expect 2 no-such-option "$MULCIBER" devices --no-such-option
 expect 2 "subcommand is required" "$MULCIBER"
