@@ -9,7 +9,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
-all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers install
+all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers fuzz install
   scripts debian-testing)
 parts=("${all_parts[@]}")
 yes=()
@@ -172,6 +172,17 @@ run_sanitizers() {
   MULCIBER_CASE_STEP=40 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
   UBSAN_OPTIONS=print_stacktrace=1 \
     on_driver lvp run_ctest sanitizers build-sanitize -L unit
+}
+
+# Readers of foreign files against libFuzzer, each for a minute, two at a time.
+run_fuzz() {
+  if ! command -v clang++ >/dev/null; then
+    skip "fuzz: the package clang is not installed"
+    return
+  fi
+  build build-fuzz mulciber_fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+    -DMULCIBER_TESTS=OFF -DMULCIBER_FUZZ=ON || return 0
+  check "fuzz targets" tests/fuzz/run.sh build-fuzz "${MULCIBER_FUZZ_SECONDS:-60}"
 }
 
 # The suite's verdict on the drivers, as a user asks for it, in parts that keep the whole below 25 minutes.

@@ -155,7 +155,7 @@ std::string ChatTemplate::render(Value messages, const ChatRenderOptions& option
   jinja::Template::Variables variables;
   for (const auto& [name, text] : special_tokens_) variables.emplace_back(name, Value::string(jinja::valid_utf8(text)));
   for (const auto& [name, json] : options.variables) {
-    std::erase_if(variables, [&](const auto& variable) { return variable.first == name; });
+    std::erase_if(variables, [&name = name](const auto& variable) { return variable.first == name; });
     variables.emplace_back(name, jinja::from_json(json, "the template's variable '" + name + "'"));
   }
   variables.emplace_back("messages", std::move(messages));

@@ -15,7 +15,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
   merges_.reserve(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     const auto& [left, right] = merges[rank];
-    const auto find = [&](const std::string& piece) {
+    const auto find = [&, &left = left, &right = right](const std::string& piece) {
       const auto id = vocabulary_.find(piece);
       if (!id)
         throw ModelError(where,

@@ -206,7 +206,7 @@ Value unique(Interpreter& i, const Value& self, Args args) {
   std::vector<Value> seen, out;
   for (auto& [key, item] : keyed(i, i.elements(self), {a[1], a[0] && truth(*a[0])})) {
     i.step(seen.size());
-    if (std::any_of(seen.begin(), seen.end(), [&](const Value& old) { return equal(old, key); })) continue;
+    if (std::any_of(seen.begin(), seen.end(), [&key = key](const Value& old) { return equal(old, key); })) continue;
     seen.push_back(key);
     out.push_back(item);
   }

@@ -167,7 +167,7 @@ Value Interpreter::call_macro(const Function& macro, const Arguments& arguments,
     else more.push_back(arguments.positional[i]);
   }
   for (const auto& [name, value] : arguments.named) {
-    const auto parameter = std::find_if(s.parameters.begin(), s.parameters.end(), [&](const Parameter& p) { return p.name == name; });
+    const auto parameter = std::find_if(s.parameters.begin(), s.parameters.end(), [&name = name](const Parameter& p) { return p.name == name; });
     if (parameter == s.parameters.end()) named.set(Value::string(name), value);
     else if (parameter < s.parameters.begin() + static_cast<std::ptrdiff_t>(std::min(arguments.positional.size(), s.parameters.size())))
       refuse("got two values for '" + name + "'");

@@ -126,7 +126,8 @@ expect 2 "there is no such file" "$base/nothing.bin" -o nothing.bin
 expect 2 "HF_TOKEN" "$base/forbidden.bin" -o forbidden.bin
 expect 2 "redirects" "$base/round.bin" -o round.bin
 expect 2 "file" "$base/file.bin" -o file.bin
-expect 2 "is a folder" "$base/whole.bin" -o .
+mkdir -p taken/whole.bin
+expect 2 "is a folder" "$base/whole.bin" -o taken
 [[ ! -e nothing.bin && ! -e forbidden.bin && ! -e file.bin ]] || fail "an answer that is no file was kept"
 no_rest
 expect 2 "cannot be written" "$base/whole.bin" -o /proc/nowhere/file

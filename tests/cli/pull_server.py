@@ -17,7 +17,7 @@ LISTING = {
     "one/gguf": [("model-q4_0.gguf", len(BODY)), ("README.md", 5)],
     "two/gguf": [("a.gguf", 1), ("b.gguf", 1)],
     "no/weights": [("README.md", 5)],
-    "evil/names": [("../../outside.json", 5), ("..json", 5), ("model.safetensors", len(BODY))],
+    "evil/names": [("../../outside.json", 20), ("..json", 20), ("model.safetensors", len(BODY))],
 }
 counts, lock, log = {}, threading.Lock(), open(sys.argv[2], "a", buffering=1)
 

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Writes a small seed corpus and dictionaries for the fuzz targets.
+
+    python3 tests/fuzz/seeds.py FOLDER      makes FOLDER/{gguf,safetensors,config,tokenizer,chat_template} and *.dict
+"""
+import json
+import os
+import re
+import struct
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FIXTURES = os.environ.get("MULCIBER_FIXTURES", "")
+OUT = sys.argv[1]
+
+
+def put(target, name, data):
+    folder = os.path.join(OUT, target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data if isinstance(data, bytes) else data.encode())
+
+
+def gguf_string(text):
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def gguf_value(value):
+    """(type, bytes) of a metadata value."""
+    if isinstance(value, bool):
+        return 7, struct.pack("<?", value)
+    if isinstance(value, int):
+        return 4, struct.pack("<I", value)
+    if isinstance(value, float):
+        return 6, struct.pack("<f", value)
+    if isinstance(value, str):
+        return 8, gguf_string(value)
+    items = [gguf_value(v) for v in value]
+    return 9, struct.pack("<IQ", items[0][0], len(items)) + b"".join(data for _, data in items)
+
+
+def gguf(metadata, tensors=(), version=3):
+    """tensors: (name, shape, type, bytes)"""
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
+    for key, value in metadata.items():
+        kind, data = gguf_value(value)
+        head += gguf_string(key) + struct.pack("<I", kind) + data
+    body = b""
+    for name, shape, kind, data in tensors:
+        body += b"\0" * (-len(body) % 32)
+        head += gguf_string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, len(body))
+        body += data
+    return head + b"\0" * (-len(head) % 32) + body
+
+
+PIECES = ["<unk>", "<s>", "</s>", *[f"<0x{i:02X}>" for i in range(8)], "\u2581", "H", "e", "l", "o", "\u2581H", "He", "ll", "Hell", "Hello"]
+SPM = {"general.architecture": "llama", "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": PIECES,
+       "tokenizer.ggml.scores": [float(-i) for i in range(len(PIECES))],
+       "tokenizer.ggml.token_type": [2, 3, 3] + [6] * 8 + [1] * (len(PIECES) - 11), "tokenizer.ggml.bos_token_id": 1,
+       "tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.unknown_token_id": 0, "tokenizer.ggml.add_bos_token": True,
+       "tokenizer.chat_template": "{% for m in messages %}{{ m.role }}{% endfor %}"}
+BPE_PIECES = ["H", "e", "l", "o", "\u0120", "w", "He", "ll", "Hell", "Hello", "<|end|>"]
+BPE = {"general.architecture": "gpt2", "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
+       "tokenizer.ggml.tokens": BPE_PIECES, "tokenizer.ggml.token_type": [1] * 10 + [3],
+       "tokenizer.ggml.merges": ["H e", "l l", "He ll", "Hell o"], "tokenizer.ggml.eos_token_id": 10}
+TENSORS = [("a.weight", (4, 2), 0, bytes(32)), ("b.weight", (32, 2), 8, bytes(68)), ("c.weight", (256, 1), 12, bytes(144))]
+put("gguf", "spm", gguf(SPM, TENSORS))
+put("gguf", "bpe", gguf(BPE))
+put("gguf", "bpe_v2", gguf({**BPE, "tokenizer.ggml.pre": "llama-bpe", "general.alignment": 64}, version=2))
+put("gguf", "tensors", gguf({"general.name": "x", "split.no": 0, "split.count": 2}, TENSORS))
+put("gguf", "empty", gguf({}))
+
+
+def safetensors(header, size):
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(size)
+
+
+put("safetensors", "two", safetensors({"__metadata__": {"format": "pt"}, "a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+                                       "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]}}, 26))
+put("safetensors", "empty", safetensors({}, 0))
+put("safetensors", "none", safetensors({"a": {"dtype": "I64", "shape": [0, 5], "data_offsets": [0, 0]}}, 0))
+
+for name in ("config.json", "generation_config.json"):
+    put("config", "marian_" + name, open(f"{ROOT}/tests/data/marian/{name}", "rb").read())
+
+
+def tokenizer(model, **parts):
+    added = [{"id": 0, "content": "<s>", "single_word": False, "lstrip": False, "rstrip": True, "normalized": False, "special": True}]
+    return json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+                       "pre_tokenizer": None, "post_processor": None, "decoder": None, "model": model, **parts})
+
+
+LETTERS = {"<s>": 0, **{piece: i + 1 for i, piece in enumerate(["H", "e", "l", "o", "\u0120", "w", "He", "ll", "Hell", "Hello"])}}
+TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}}
+put("tokenizer", "bpe", tokenizer({"type": "BPE", "vocab": LETTERS, "merges": ["H e", "l l", "He ll", "Hell o"], "byte_fallback": False},
+                                  pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+                                  decoder={"type": "ByteLevel"}, post_processor=TEMPLATE))
+put("tokenizer", "unigram", tokenizer({"type": "Unigram", "unk_id": 0, "vocab": [["<s>", 0.0], ["\u2581", -2.0], ["\u2581Hello", -3.5], ["H", -4.0]]},
+                                      normalizer={"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+                                      pre_tokenizer={"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+                                      decoder={"type": "Metaspace", "replacement": "\u2581"}))
+put("tokenizer", "word_piece", tokenizer({"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                                          "vocab": {"<s>": 0, "[UNK]": 1, "hello": 2, "##lo": 3, "hel": 4, ",": 5}},
+                                         normalizer={"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
+                                         pre_tokenizer={"type": "BertPreTokenizer"}, decoder={"type": "WordPiece", "prefix": "##", "cleanup": True}))
+put("tokenizer", "split", tokenizer({"type": "BPE", "vocab": LETTERS, "merges": [["H", "e"]], "ignore_merges": True},
+                                    pre_tokenizer={"type": "Sequence", "pretokenizers": [
+                                        {"type": "Split", "pattern": {"Regex": r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"}, "behavior": "Isolated", "invert": False},
+                                        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}]}))
+# Small ones of the reference models.
+for family in ("llama", "gemma3", "qwen2", "bert", "t5", "gpt2"):
+    for target, name in (("config", "config.json"), ("tokenizer", "tokenizer.json")):
+        path = os.path.join(FIXTURES, "models", family, name)
+        if FIXTURES and os.path.exists(path) and os.path.getsize(path) < 40_000:
+            put(target, family, open(path, "rb").read())
+
+templates = json.load(open(f"{ROOT}/tests/data/chat_templates.json"))["templates"]
+for i, template in enumerate(templates):
+    put("chat_template", f"{i:03}", template)
+
+
+def dictionary(target, words):
+    lines = ('"' + "".join(c if c.isalnum() or c in "_.- " else f"\\x{b:02x}" for b in w.encode() for c in [chr(b)]) + '"' for w in sorted(words) if w)
+    with open(os.path.join(OUT, target + ".dict"), "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+dictionary("gguf", {*SPM, *BPE, "general.alignment", "llama-bpe", "qwen2", "deepseek-llm", "bert", "\u2581"})
+dictionary("safetensors", {"dtype", "shape", "data_offsets", "__metadata__", "F16", "BF16", "F64", "U8", "BOOL", "F8_E4M3"})
+words = set()
+for target in ("config", "tokenizer"):
+    words = set()
+    for name in os.listdir(os.path.join(OUT, target)):
+        words |= set(re.findall(r'"([A-Za-z_]{2,40})"', open(os.path.join(OUT, target, name), encoding="utf-8").read()))
+    dictionary(target, words)
+dictionary("chat_template", {w for t in templates for w in re.findall(r"[a-z_]{3,20}|\{%-?|-?%\}|\{\{-?|-?\}\}|\{#|#\}", t)})
