@@ -146,7 +146,7 @@ nlohmann::json to_json(const Device& device, const Peaks& peaks, const std::vect
 }
 
 int run_bench(const BenchOptions& options) {
-  std::unique_ptr<Device> device = open_device(options);
+  std::unique_ptr<Device> device = open_device(options, kTestEveryRow);
   std::vector<const Kernel*> rows = matching_rows(options.kernel, device->capabilities());
   if (rows.empty()) {
     fmt::print(stderr, "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",

@@ -53,7 +53,7 @@ class Bench {
 
 int bench_decoder(const ModelBench& options) {
   Measured measured;
-  std::shared_ptr<Device> device = open_device(options.common);
+  std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
   const Peaks peaks = measure_peaks(*device);
   {
     Bench bench(*device, options);

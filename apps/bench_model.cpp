@@ -63,7 +63,7 @@ int bench_model(const ModelBench& options) {
   TranslateOptions settings;
   if (options.beams > 0) settings.beams = options.beams;
 
-  std::shared_ptr<Device> device = open_device(options.common);
+  std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
   const Peaks peaks = measure_peaks(*device);
   std::vector<double> wall, encode, decode;
   TranslateStatistics statistics;

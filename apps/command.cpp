@@ -56,14 +56,14 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 
 namespace {
 
-// Tests the rows that were not tested on this driver, for two seconds at most: the rest at the next start.
+// Tests the rows that were not tested on this driver until so many seconds are over: the rest at the next start.
 // Returns whether anything was.
-bool test_driver(const DeviceSettings& settings, const Capabilities& device, bool verbose) {
+bool test_driver(const DeviceSettings& settings, const Capabilities& device, double seconds, bool verbose) {
   const char* wanted = std::getenv("MULCIBER_SELF_TEST");
   if (settings.ignore_verdicts || (wanted && std::string(wanted) == "0")) return false;
   const size_t untested = conformance::untested_rows(device).size();
   if (untested == 0) return false;
-  conformance::SelfTestOptions options;
+  conformance::SelfTestOptions options{.seconds = seconds};
   options.cancelled = interrupted;
   Progress progress("testing the driver, once per version", untested);
   options.progress = [&](const Kernel&, size_t done, size_t) { progress.update(done); };
@@ -81,12 +81,12 @@ bool test_driver(const DeviceSettings& settings, const Capabilities& device, boo
 
 }  // namespace
 
-std::unique_ptr<Device> open_device(const CommonOptions& options) {
+std::unique_ptr<Device> open_device(const CommonOptions& options, double self_test_seconds) {
   interrupted();  // installs the handler
   DeviceSettings settings = options.settings;
   settings.profile = !options.profile_file.empty();
   std::unique_ptr<Device> device = Device::open(settings);
-  if (test_driver(settings, device->capabilities(), options.verbose)) {
+  if (test_driver(settings, device->capabilities(), self_test_seconds, options.verbose)) {
     device.reset();
     device = Device::open(settings);
   }

@@ -31,9 +31,11 @@ struct CommonOptions {
 void add_common_options(CLI::App& command, CommonOptions& options);
 
 /// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on this driver
-/// version are tested first, on a device of their own, for two seconds at most; MULCIBER_SELF_TEST=0 leaves
-/// that out.
-std::unique_ptr<Device> open_device(const CommonOptions& options);
+/// version are tested first, on a device of their own, until `self_test_seconds` are over; MULCIBER_SELF_TEST=0
+/// leaves that out.
+std::unique_ptr<Device> open_device(const CommonOptions& options, double self_test_seconds = 2);
+/// For commands that measure: a row without a verdict would be passed over, and the next run choose otherwise.
+constexpr double kTestEveryRow = 1e9;
 
 /// After the work: writes the profile when one was asked for (a trace to the file, a table to standard
 /// error) and reports validation messages on standard error. Returns `code`, or kDeviceFailed when

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 
@@ -264,19 +265,42 @@ std::string why_not(const Kernel& kernel, const Capabilities& device, const Prob
   return why_not_runnable(kernel, device);
 }
 
+namespace {
+
+bool has_passed(const Kernel& kernel, const Capabilities& device) {
+  return std::ranges::count(device.passed_rows, kernel.id) > 0;
+}
+
+}  // namespace
+
 Selection select_kernel(const Capabilities& device, const Problem& problem) {
   Selection selection;
+  const Kernel* untested = nullptr;  // the best of those without a verdict
+  size_t better_than_untested = 0;
   for (const Kernel& kernel : kernels()) {
     if (kernel.op != problem.op) continue;
     std::string reason = why_not(kernel, device, problem);
     if (reason.empty() && !device.has(kernel.made_for)) {
       reason = "is made for " + describe_features(kernel.made_for & ~device.features);
     }
-    if (reason.empty()) {
+    // Where no row was tested (the self-test is off, or the suite runs) the first one serves.
+    if (reason.empty() && (device.passed_rows.empty() || has_passed(kernel, device))) {
       selection.kernel = &kernel;
       return selection;
     }
+    if (reason.empty()) {
+      if (!untested) {
+        untested = &kernel;
+        better_than_untested = selection.passed_over.size();
+      }
+      reason = "is not yet tested on this driver";
+    }
     selection.passed_over.push_back({&kernel, std::move(reason)});
+  }
+  if (untested) {
+    selection.passed_over.erase(selection.passed_over.begin() + static_cast<ptrdiff_t>(better_than_untested),
+                                selection.passed_over.end());
+    selection.kernel = untested;
   }
   return selection;
 }

@@ -1,5 +1,6 @@
 // Selection over made-up devices: no Vulkan call.
 #include <map>
+#include <algorithm>
 #include <set>
 
 #include "mulciber/error.h"
@@ -94,6 +95,28 @@ TEST_CASE("Selection takes the first row that serves and explains the ones befor
         CHECK_FALSE(refusal.reason.empty());
       }
     }
+  }
+}
+
+TEST_CASE("Where rows were tested, one that passed goes before a better one without a verdict") {
+  Capabilities device = large_gpu();
+  for (const Kernel& row : kernels()) {
+    const Problem problem{row.op, row.types, row.shape};
+    device.passed_rows.clear();
+    const Kernel* best = select_kernel(device, problem).kernel;
+    REQUIRE(best != nullptr);
+    if (best == &row || !why_not_runnable(row, device).empty() || !device.has(row.made_for)) continue;
+    INFO(row.id << " against " << best->id);
+    device.passed_rows = {row.id};
+    const Selection tested = select_kernel(device, problem);
+    CHECK(tested.kernel == &row);
+    CHECK(std::ranges::any_of(tested.passed_over, [&](const Refusal& refusal) {
+      return refusal.kernel == best && refusal.reason == "is not yet tested on this driver";
+    }));
+    device.passed_rows = {"of another op"};
+    const Selection none = select_kernel(device, problem);
+    CHECK(none.kernel == best);
+    CHECK(std::ranges::all_of(none.passed_over, [&](const Refusal& refusal) { return refusal.kernel < best; }));
   }
 }
 
