@@ -11,6 +11,7 @@
 #include "apps/command.h"
 #include "apps/peaks.h"
 #include "apps/progress.h"
+#include "apps/sampling_options.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {
@@ -18,6 +19,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  SamplingOptions sampling;
   std::string model, prompt, prompt_file;
   uint32_t tokens = 0, context = 0, steps = 0;
   std::vector<std::string> stop;
@@ -86,6 +88,13 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
           {"peak_device_bytes", s.peak_device_bytes}};
 }
 
+nlohmann::json sampling_json(const Sampling& s) {
+  return {{"temperature", s.temperature}, {"top_k", s.top_k}, {"top_p", s.top_p}, {"min_p", s.min_p},
+          {"typical_p", s.typical_p}, {"repetition_penalty", s.repetition_penalty},
+          {"presence_penalty", s.presence_penalty}, {"frequency_penalty", s.frequency_penalty},
+          {"penalty_window", s.penalty_window}, {"seed", s.seed}};
+}
+
 void print_statistics(const GenerateStatistics& s, Device& device) {
   const DeviceDescription d = describe(device);
   fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
@@ -113,8 +122,11 @@ int run(const Options& options) {
   }
   TextGenerator generator(device, options.model, loading);
 
+  const Sampling sampling = chosen_sampling(options.sampling, generator.default_sampling());
+  tell(sampling, generator.default_sampling());
   std::atomic<bool> cancel{false};
-  GenerateOptions settings = {.max_new_tokens = options.tokens,
+  GenerateOptions settings = {.sampling = sampling,
+                              .max_new_tokens = options.tokens,
                               .stop = options.stop,
                               .ignore_end = options.ignore_end,
                               .steps_per_submission = options.steps,
@@ -135,7 +147,7 @@ int run(const Options& options) {
   if (options.common.json) {
     nlohmann::json object = {{"prompt", prompt},       {"text", result.text},
                              {"prompt_ids", result.prompt_ids}, {"ids", result.ids},
-                             {"end", name_of(result.end)}};
+                             {"end", name_of(result.end)},  {"sampling", sampling_json(sampling)}};
     if (options.stats) object["statistics"] = statistics_json(statistics, *device);
     write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
@@ -162,6 +174,7 @@ void add_generate(CLI::App& app, int& code) {
   command->add_option("--context", options->context, "tokens of prompt and answer together (default: the model's own, at most 4096)")
       ->check(CLI::Range(1, 16777216));
   command->add_option("--stop", options->stop, "text that ends the answer; may be given several times");
+  add_sampling_options(*command, options->sampling);
   command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
   command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
       ->check(CLI::Range(1, 32));

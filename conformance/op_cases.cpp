@@ -19,7 +19,6 @@ const OpCases& beam_step_cases();
 const OpCases& sample_scan_cases();
 const OpCases& sample_choose_cases();
 const OpCases& recurrent_cell_cases();
-const OpCases& advance_cases();
 
 std::span<const OpCases* const> all_op_cases() {
   static const OpCases* const kAll[] = {
@@ -39,7 +38,6 @@ std::span<const OpCases* const> all_op_cases() {
       &sample_scan_cases(),
       &sample_choose_cases(),
       &recurrent_cell_cases(),
-      &advance_cases(),
   };
   return kAll;
 }

@@ -210,6 +210,8 @@ GenerationConfig read_generation_config(const ConfigReader& config, const Config
   result.temperature = reader("temperature").number_or("temperature", 1.0, 0, 1e6);
   result.top_k = count("top_k", 50, kLargestVocab);
   result.top_p = reader("top_p").number_or("top_p", 1.0, 0, 1);
+  result.min_p = reader("min_p").number_or("min_p", 0.0, 0, 1);
+  result.typical_p = reader("typical_p").number_or("typical_p", 1.0, 0, 1);
   result.repetition_penalty =
       reader("repetition_penalty").number_or("repetition_penalty", 1.0, 0, 1e6);
   result.no_repeat_ngram_size = count("no_repeat_ngram_size", 0, 1024);

@@ -90,6 +90,8 @@ struct GenerationConfig {
   double temperature = 1.0;
   std::int32_t top_k = 50;
   double top_p = 1.0;
+  double min_p = 0.0;
+  double typical_p = 1.0;
   double repetition_penalty = 1.0;
   std::int32_t no_repeat_ngram_size = 0;
 };

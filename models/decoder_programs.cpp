@@ -27,11 +27,9 @@ BatchLayout plan_batch(const BatchShape& shape, uint32_t longest) {
   BatchLayout layout;
   layout.longest = longest;
   layout.last = layout.prompt + shape.rows * longest;
-  layout.rules.forced_offset = layout.last + shape.rows;  // index and id; index 0xffffffff: never
-  layout.rules.banned_offset = layout.rules.forced_offset;
-  layout.state = plan_sequence_state(layout.rules.forced_offset + 2, shape.rows, shape.capacity, kMostStops, kRing);
-  layout.rules.position_offset = layout.state.steps;
-  layout.words = layout.state.end;
+  // The last token of a sequence need not be in the cache.
+  layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.capacity + 1, 0, kMostStops, kRing);
+  layout.words = layout.state.first_word + layout.state.words;
   return layout;
 }
 
@@ -69,8 +67,7 @@ void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, 
   }
   if (shape.length > 1) x = last_tokens(builder, x, layout, tensors.control);
   const Tensor logits = network.decoder.logits(builder, x).reshaped({rows, network.vocabulary});
-  const Tensor candidates = top_k(builder, logits, 1, tensors.control, layout.rules);
-  advance_sequences(builder, candidates, tensors.control, layout.state, tensors.progress);
+  sample(builder, logits, tensors.control, layout.state, tensors.progress);
 }
 
 }  // namespace mulciber

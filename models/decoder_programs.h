@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "models/decoder_network.h"
-#include "runtime/ops/search.h"
-#include "runtime/ops/sequence.h"
+#include "runtime/ops/sampling.h"
 
 namespace mulciber {
 
@@ -24,8 +23,7 @@ struct BatchLayout {
   uint32_t longest = 1;  // tokens of a row in one pass
   uint32_t prompt = 0;   // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
   uint32_t last = 0;     // (rows): the last token of each row in the pass, numbered through the pass
-  SequenceStateLayout state;
-  TokenRules rules;
+  SampleStateLayout state;
   uint32_t words = 0;
 };
 BatchLayout plan_batch(const BatchShape& shape, uint32_t longest);

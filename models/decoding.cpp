@@ -104,9 +104,7 @@ uint32_t steps_in_flight(Device& device) {
   return device.capabilities().has(kCpu) || device.profiler() ? 1 : 3;
 }
 
-StepLoopResult run_steps(Device& device, Program& step, const BufferView& progress,
-                         const StepLoop& loop) {
-  const volatile uint32_t* words = reinterpret_cast<const volatile uint32_t*>(progress.mapped);
+StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop) {
   StepLoopResult result;
   struct Submitted {
     Ticket ticket;
@@ -135,7 +133,7 @@ StepLoopResult run_steps(Device& device, Program& step, const BufferView& progre
     in_flight.pop_front();
     once(first_done, loop.on_first_step);
     if (loop.on_steps) loop.on_steps(done);
-    if (words[1] == 0) finished = true;
+    finished = finished || loop.finished();
   }
   return result;
 }

@@ -49,8 +49,9 @@ std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
 
 struct StepLoop {
   uint32_t most_steps = 0;
-  /// Steps in flight at most: how late the host may look at `progress`. A search may run one step
-  /// less than that too many.
+  std::function<bool()> finished;  // looks at what steps that have ended wrote to host memory
+  /// Steps in flight at most: how late `finished` may be asked. A search may run one step less than
+  /// that too many.
   uint32_t in_flight = 2;
   uint32_t steps_per_submission = 1;
   const std::atomic<bool>* cancel = nullptr;
@@ -66,9 +67,7 @@ struct StepLoopResult {
 /// gap between two submissions, which is so on software drivers and while nodes are timed.
 uint32_t steps_in_flight(Device& device);
 
-/// Replays `step` until progress[1], the number of unfinished items, is 0. progress: (2) u32 in
-/// host memory. Returns with nothing in flight.
-StepLoopResult run_steps(Device& device, Program& step, const BufferView& progress,
-                         const StepLoop& loop);
+/// Replays `step` until all is finished. Returns with nothing in flight.
+StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop);
 
 }  // namespace mulciber

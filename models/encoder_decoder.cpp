@@ -203,8 +203,10 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   } else {
     encoded = programs.encode->submit();
   }
-  const StepLoopResult loop = run_steps(device_, *programs.step, programs.progress.view(),
+  const auto* progress = reinterpret_cast<const volatile uint32_t*>(programs.progress.view().mapped);
+  const StepLoopResult loop = run_steps(device_, *programs.step,
                                         {.most_steps = request.settings.max_new_tokens,
+                                         .finished = [&] { return progress[1] == 0; },
                                          .in_flight = steps_in_flight(device_),
                                          .cancel = request.cancel,
                                          .on_first_submitted =

@@ -8,7 +8,7 @@
 #include "models/decoding.h"
 #include "models/weights.h"
 #include "mulciber/error.h"
-#include "shaders/sequence.h"
+#include "shaders/sample.h"
 
 namespace mulciber {
 namespace {
@@ -49,7 +49,8 @@ uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
 struct SequenceBatch::Run {
   const SequenceRequest& request;
   SequenceResult result;
-  std::vector<uint32_t> states;   // of each row, once its prompt is in
+  std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
+  std::vector<uint32_t> first;    // number of the first id it chooses
   std::vector<uint32_t> emitted;  // ids the caller has been told of
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   double prefill_end = 0;
@@ -76,7 +77,6 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
   progress_ = allocate(tensors_.progress, MemoryUse::kHost);
   for (Tensor& cache : tensors_.caches) cache_buffers_.push_back(allocate(cache, MemoryUse::kDevice));
   words_.assign(layout_.words, 0);
-  words_[layout_.rules.forced_offset] = 0xffffffff;
 }
 
 uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderNetwork& network,
@@ -98,6 +98,10 @@ void SequenceBatch::truncate(uint32_t row, uint32_t length) {
   position = std::min(position, length);
 }
 
+std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
+  return std::span(words_).subspan(layout_.state.history + row * layout_.state.history_capacity, length(row));
+}
+
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = cache.shape.columns() * size_of(cache.type);
@@ -111,9 +115,9 @@ BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tok
 }
 
 SavedSequence SequenceBatch::save(uint32_t row) {
-  SavedSequence saved = {length(row), network_.cache, {}};
-  for (size_t i = 0; saved.length > 0 && i < tensors_.caches.size(); ++i)
-    saved.layers.push_back(download(device_, part_of_cache(i, row, saved.length)));
+  SavedSequence saved = {{ids(row).begin(), ids(row).end()}, network_.cache, {}};
+  for (size_t i = 0; !saved.ids.empty() && i < tensors_.caches.size(); ++i)
+    saved.layers.push_back(download(device_, part_of_cache(i, row, length(row))));
   return saved;
 }
 
@@ -121,15 +125,16 @@ void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
   const auto fail = [](const std::string& problem) {
     throw ModelError("saved sequence", problem, "save it with the same model and storage, or ask for a larger context");
   };
-  if (saved.length > shape_.capacity)
-    fail(fmt::format("holds {} tokens, there is room for {}", saved.length, shape_.capacity));
-  if (saved.length > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
+  const auto count = static_cast<uint32_t>(saved.ids.size());
+  if (count > shape_.capacity) fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.capacity));
+  if (count > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
     fail("is of another model");
   for (size_t i = 0; i < saved.layers.size(); ++i) {
-    if (saved.layers[i].size() != part_of_cache(i, row, saved.length).size) fail("is of another model");
+    if (saved.layers[i].size() != part_of_cache(i, row, count).size) fail("is of another model");
   }
-  for (size_t i = 0; i < saved.layers.size(); ++i) upload(device_, part_of_cache(i, row, saved.length), saved.layers[i]);
-  words_[layout_.state.positions + row] = saved.length;
+  for (size_t i = 0; i < saved.layers.size(); ++i) upload(device_, part_of_cache(i, row, count), saved.layers[i]);
+  words_[layout_.state.positions + row] = count;
+  std::copy(saved.ids.begin(), saved.ids.end(), words_.begin() + layout_.state.history + row * layout_.state.history_capacity);
 }
 
 Program& SequenceBatch::program(const DecoderPass& shape) {
@@ -155,11 +160,11 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
   // Words of later steps may change while these are read: only what the steps waited for wrote counts.
   const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
-    if (run.states[row] == SEQUENCE_IDLE) continue;
-    const uint32_t count_shown = shown[layout_.state.progress_count(row)];
-    const uint32_t known = std::min(count_shown, steps + 1);
+    if (run.states[row] == SAMPLE_IDLE) continue;
+    const uint32_t chosen = shown[layout_.state.progress_count(row)] - run.first[row];
+    const uint32_t known = std::min(chosen, steps + 1);
     for (uint32_t& count = run.emitted[row]; count < known; ++count) {
-      const uint32_t id = shown[layout_.state.progress_token(row, count)];
+      const uint32_t id = shown[layout_.state.progress_token(row, run.first[row] + count)];
       if (run.result.first_token_seconds == 0) run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
       if (run.request.on_token) run.request.on_token(row, id);
@@ -169,7 +174,7 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
 
 void SequenceBatch::prefill(Run& run) {
   const auto& prompts = run.request.prompts;
-  const SequenceStateLayout& state = layout_.state;
+  const SampleStateLayout& state = layout_.state;
   std::vector<size_t> taken(shape_.rows, 0);
   uint64_t done = 0;
   while (!run.is_cancelled()) {
@@ -196,7 +201,7 @@ void SequenceBatch::prefill(Run& run) {
         std::copy_n(ids, fed[row], words_.begin() + (length == 1 ? state.tokens + row : layout_.prompt + row * length));
       words_[layout_.last + row] = row * length + std::max(fed[row], 1u) - 1;
       words_[state.fed + row] = fed[row];
-      words_[state.states + row] = ends ? SEQUENCE_RUNNING : SEQUENCE_IDLE;
+      words_[state.stopped + row] = ends ? SAMPLE_RUNNING : SAMPLE_IDLE;
       taken[row] += fed[row];
       done += fed[row];
     }
@@ -209,7 +214,7 @@ void SequenceBatch::prefill(Run& run) {
     for (uint32_t row = 0; row < shape_.rows; ++row) {
       if (fed[row] == 0) continue;
       if (taken[row] == prompts[row].size() && run.request.max_new_tokens > 0) {
-        run.states[row] = words_[state.states + row];
+        run.states[row] = words_[state.stopped + row];
       } else {
         words_[state.positions + row] += fed[row];
       }
@@ -225,11 +230,11 @@ void SequenceBatch::prefill(Run& run) {
 }
 
 void SequenceBatch::decode(Run& run) {
-  const SequenceStateLayout& state = layout_.state;
+  const SampleStateLayout& state = layout_.state;
   bool running = false;
   for (uint32_t row = 0; row < shape_.rows; ++row) {
-    words_[state.states + row] = run.states[row];
-    running = running || run.states[row] == SEQUENCE_RUNNING;
+    words_[state.stopped + row] = run.states[row];
+    running = running || run.states[row] == SAMPLE_RUNNING;
   }
   if (!running || run.is_cancelled()) return;
   push();
@@ -240,9 +245,17 @@ void SequenceBatch::decode(Run& run) {
   const uint32_t together = run.request.steps_per_submission > 0 ? run.request.steps_per_submission
                             : in_flight > 1                      ? kStepsPerSubmission
                                                                  : 1;
+  const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
+  const auto finished = [&] {
+    for (uint32_t row = 0; row < shape_.rows; ++row) {
+      if (shown[state.progress_stopped(row)] == SAMPLE_RUNNING) return false;
+    }
+    return true;
+  };
   const StepLoopResult loop =
-      run_steps(device_, step, progress_.view(),
+      run_steps(device_, step,
                 {.most_steps = run.request.max_new_tokens - 1,
+                 .finished = finished,
                  .in_flight = in_flight,
                  .steps_per_submission = std::min(together, state.ring / 8),
                  .cancel = run.request.cancel,
@@ -252,18 +265,21 @@ void SequenceBatch::decode(Run& run) {
   run.result.steps = loop.steps;
   run.cancelled = loop.cancelled;
   pull();
-  for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_[state.states + row];
+  for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_[state.stopped + row];
 }
 
 SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
-  const SequenceStateLayout& state = layout_.state;
+  const SampleStateLayout& state = layout_.state;
   if (request.prompts.size() != shape_.rows)
     throw ModelError("prompts", fmt::format("are {}, the batch has {} rows", request.prompts.size(), shape_.rows), "");
   if (request.stops.size() > kMostStops)
     throw ModelError("stop ids", fmt::format("are {}, at most {} are looked for", request.stops.size(), kMostStops), "");
+  if (!request.sampling.empty() && request.sampling.size() != shape_.rows)
+    throw ModelError("settings of sampling", fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
   Run run = {.request = request,
              .result = {},
-             .states = std::vector<uint32_t>(shape_.rows, SEQUENCE_IDLE),
+             .states = std::vector<uint32_t>(shape_.rows, SAMPLE_IDLE),
+             .first = std::vector<uint32_t>(shape_.rows, 0),
              .emitted = std::vector<uint32_t>(shape_.rows, 0)};
   run.result.rows.resize(shape_.rows);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
@@ -277,14 +293,22 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
       throw ModelError("prompt",
                        fmt::format("takes the context to {} tokens, there is room for {}", needed, shape_.capacity),
                        "ask for a larger context, or give a shorter text");
-    words_[state.counts + row] = 0;
-    words_[state.limits + row] = request.max_new_tokens;
+    // The history goes on where the cache ends: an id chosen last and not fed is forgotten.
+    const auto& prompt = request.prompts[row];
+    const auto history = words_.begin() + state.history + row * state.history_capacity;
+    std::copy(prompt.begin(), prompt.end(), history + length(row));
+    run.first[row] = words_[state.counts + row] = static_cast<uint32_t>(needed);
+    SampleSettings settings = request.sampling.empty() ? SampleSettings{.temperature = 0} : request.sampling[row];
+    settings.last_position = shape_.capacity;
+    settings.last_count = static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
+    std::ranges::copy(sample_setting_words(settings), words_.begin() + state.settings + row * SAMPLE_SETTING_WORDS);
   }
-  words_[state.steps] = 0;
   words_[state.stops] = static_cast<uint32_t>(request.stops.size());
   std::copy(request.stops.begin(), request.stops.end(), words_.begin() + state.stops + 1);
 
-  std::fill_n(reinterpret_cast<uint32_t*>(progress_.view().mapped), state.progress_words(), 0);
+  auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
+  std::fill_n(shown, state.progress_words(), 0);
+  for (uint32_t row = 0; row < shape_.rows; ++row) shown[state.progress_count(row)] = run.first[row];
   prefill(run);
   run.result.prefill_seconds = seconds_since(run.start) - run.result.build_seconds;
   const auto decoding = std::chrono::steady_clock::now();
@@ -297,8 +321,8 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
     SequenceResult::Row& to = run.result.rows[row];
     const bool full = words_[state.positions + row] >= shape_.capacity;
     switch (run.states[row]) {
-      case SEQUENCE_STOPPED: to.end = SequenceEnd::kStop; break;
-      case SEQUENCE_LIMITED:
+      case SAMPLE_STOP_ID: to.end = SequenceEnd::kStop; break;
+      case SAMPLE_LIMIT:
         to.end = full && to.ids.size() < request.max_new_tokens ? SequenceEnd::kFull : SequenceEnd::kLimit;
         break;
       default: to.end = run.cancelled ? SequenceEnd::kCancelled : SequenceEnd::kLimit;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/decoder_programs.h"
+#include "runtime/ops/sampling.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -28,6 +29,8 @@ struct SequenceRequest {
   std::vector<std::vector<uint32_t>> prompts;
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
+  /// How each row chooses. Empty: the likeliest id, always. last_position and last_count are not looked at.
+  std::vector<SampleSettings> sampling;
   std::vector<uint32_t> stops;        // at most kMostStops
   uint32_t steps_per_submission = 0;  // 0: what suits the device
   const std::atomic<bool>* cancel = nullptr;
@@ -49,9 +52,9 @@ struct SequenceResult {
 
 /// What a row holds, on the host.
 struct SavedSequence {
-  uint32_t length = 0;                         // tokens
+  std::vector<uint32_t> ids;                   // its tokens
   DataType type = DataType::kF32;              // of the cache
-  std::vector<std::vector<std::byte>> layers;  // (length, columns) each
+  std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
 };
 
 /// Not thread-safe. Must not outlive the device or the network's weights.
@@ -68,6 +71,8 @@ class SequenceBatch {
   /// Tokens of a row whose keys and values are there. An id that generate() chose last is not among them: feed
   /// it before what follows.
   uint32_t length(uint32_t row) const { return words_[layout_.state.positions + row]; }
+  /// Those tokens.
+  std::span<const uint32_t> ids(uint32_t row) const;
   /// Forgets what a row holds from token `length` on.
   void truncate(uint32_t row, uint32_t length);
 
@@ -77,8 +82,9 @@ class SequenceBatch {
   SavedSequence save(uint32_t row);
   void restore(uint32_t row, const SavedSequence& saved);
 
-  /// Takes the prompts in and lets every row that got one choose its next ids, the likeliest first. Throws
-  /// ModelError when a prompt does not fit the row's room.
+  /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses depends on its
+  /// tokens, settings and seed alone: neither on its company nor on the steps per submission. Throws ModelError when a
+  /// prompt does not fit the row's room.
   SequenceResult generate(const SequenceRequest& request);
 
   /// The programs of decoding one token, for a look at their nodes.

@@ -57,6 +57,21 @@ std::vector<uint32_t> end_ids(const DecoderConfig& config, const Tokenizer& toke
   return ids;
 }
 
+SampleSettings settings_of(const Sampling& sampling) {
+  const SampleSettings settings = {.temperature = sampling.temperature,
+                                   .top_k = sampling.top_k,
+                                   .top_p = sampling.top_p,
+                                   .min_p = sampling.min_p,
+                                   .typical_p = sampling.typical_p,
+                                   .repetition_penalty = sampling.repetition_penalty,
+                                   .presence_penalty = sampling.presence_penalty,
+                                   .frequency_penalty = sampling.frequency_penalty,
+                                   .penalty_window = sampling.penalty_window,
+                                   .seed = sampling.seed};
+  sample_setting_words(settings);  // throws what is out of range
+  return settings;
+}
+
 }  // namespace
 
 const char* name_of(GenerateEnd end) {
@@ -76,7 +91,6 @@ struct TextGenerator::Impl {
   std::unique_ptr<DecoderModel> model;
   std::optional<SequenceBatch> batch;
   std::vector<uint32_t> ends;
-  std::vector<uint32_t> held;  // ids whose keys and values are in the batch
   uint32_t context = 0;
   GenerateStatistics statistics;
 };
@@ -124,10 +138,10 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
                      "give a shorter text, or ask for a larger context");
 
   // What is held and begins alike stays; the last token is fed again, because its logits are not kept.
-  const auto common = std::mismatch(result.prompt_ids.begin(), result.prompt_ids.end() - 1, impl.held.begin(), impl.held.end());
+  const std::span<const uint32_t> held = impl.batch->ids(0);
+  const auto common = std::mismatch(result.prompt_ids.begin(), result.prompt_ids.end() - 1, held.begin(), held.end());
   const auto reused = static_cast<uint32_t>(common.first - result.prompt_ids.begin());
   impl.batch->truncate(0, reused);
-  impl.held.resize(reused);
 
   TokenStream stream(*impl.tokenizer, encoded);
   StopFilter filter(options.stop);
@@ -147,6 +161,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   const uint32_t room = impl.context - static_cast<uint32_t>(result.prompt_ids.size()) + 1;
   request.max_new_tokens = options.max_new_tokens > 0 ? options.max_new_tokens : room;
   if (!options.ignore_end) request.stops = impl.ends;
+  request.sampling = {settings_of(options.sampling.value_or(default_sampling()))};
   request.steps_per_submission = options.steps_per_submission;
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
@@ -178,10 +193,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   if (cancelled) result.end = GenerateEnd::kCancelled;
 
   // The device may have run ahead of a stop text: what is held ends with the answer that was given.
-  impl.held = result.prompt_ids;
-  impl.held.insert(impl.held.end(), result.ids.begin(), result.ids.end());
-  impl.batch->truncate(0, static_cast<uint32_t>(impl.held.size()));
-  impl.held.resize(std::min<size_t>(impl.held.size(), impl.batch->length(0)));
+  impl.batch->truncate(0, static_cast<uint32_t>(result.prompt_ids.size() + result.ids.size()));
 
   GenerateStatistics& s = impl.statistics;
   s.prompt_tokens = result.prompt_ids.size();
@@ -195,6 +207,21 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   s.peak_device_bytes = impl.device->memory().peak();
   s.step_bytes = impl.batch->step().work().bytes;
   return result;
+}
+
+Sampling TextGenerator::default_sampling() const {
+  const GenerationConfig& config = impl_->model->config().generation;
+  Sampling sampling;
+  if (config.do_sample) {
+    sampling.temperature = static_cast<float>(config.temperature);
+    sampling.top_k = static_cast<uint32_t>(config.top_k);
+    sampling.top_p = config.top_p > 0 ? static_cast<float>(config.top_p) : 1;
+    sampling.min_p = static_cast<float>(config.min_p);
+    sampling.typical_p = config.typical_p > 0 ? static_cast<float>(config.typical_p) : 1;
+  }
+  if (config.repetition_penalty > 0) sampling.repetition_penalty = static_cast<float>(config.repetition_penalty);
+  sampling.penalty_window = impl_->context;
+  return sampling;
 }
 
 const GenerateStatistics& TextGenerator::statistics() const { return impl_->statistics; }

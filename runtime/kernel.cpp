@@ -106,7 +106,6 @@ const char* name_of(Op op) {
     case Op::kSampleScan: return "sample_scan";
     case Op::kSampleChoose: return "sample_choose";
     case Op::kRecurrentCell: return "recurrent_cell";
-    case Op::kAdvance: return "advance";
   }
   return "?";
 }
@@ -129,7 +128,6 @@ const char* summary_of(Op op) {
     case Op::kSampleScan: return "penalties and banned ids onto logits, then what each chunk of them holds";
     case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
     case Op::kRecurrentCell: return "one step in time of an Elman network, a GRU or an LSTM";
-    case Op::kAdvance: return "the chosen token of each sequence becomes the next one fed";
   }
   return "?";
 }

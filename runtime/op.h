@@ -23,7 +23,6 @@ enum class Op : uint8_t {
   kSampleScan,
   kSampleChoose,
   kRecurrentCell,
-  kAdvance,
 };
 
 /// Facts about a problem that a row may require, as bits; each op computes its own.

@@ -3,15 +3,18 @@
 // The state stands in the control tensor, in words; SampleStateLayout (runtime/ops/sampling.h) says where each
 // field begins. `rows` sequences in all.
 //
-//   positions  per row: index of the token to be fed next
+//   positions  per row: tokens before the one to be fed next: their keys and values are in the cache
 //   tokens     per row: that token
-//   fed        per row: tokens that the step before this one fed; 1 again afterwards
+//   fed        per row: tokens that the step of this choice feeds; 1 again afterwards
 //   counts     per row: tokens of the history so far, whatever it still holds of them
 //   stopped    per row: SAMPLE_RUNNING, ...
 //   settings   per row: SAMPLE_SETTING_WORDS words, below
 //   history    per row: `capacity` words; token t of the sequence, the prompt included, stands at t % capacity
 //   banned     how many, then ids that are never chosen
 //   stops      how many, then ids that end a row
+//
+// `progress` is what the host reads while the device goes on, and may be host memory: per row its count and whether it
+// is stopped, then (rows, ring) ids: token t of a sequence stands at t % ring.
 #ifndef MULCIBER_SHADERS_SAMPLE_H
 #define MULCIBER_SHADERS_SAMPLE_H
 
@@ -21,7 +24,8 @@
 
 #define SAMPLE_RUNNING 0
 #define SAMPLE_STOP_ID 1  // chose one of `stops`
-#define SAMPLE_LIMIT 2    // came to its last position
+#define SAMPLE_LIMIT 2    // came to its last position, or to its last token
+#define SAMPLE_IDLE 3     // takes no part: nothing of it changes
 
 // Words of a row's settings. Floats by their bits.
 #define SAMPLE_SEED 0  // and the next: 64 bits, low word first
@@ -36,6 +40,7 @@
 #define SAMPLE_FREQUENCY 10   // 0: off
 #define SAMPLE_WINDOW 11      // tokens, the latest, that penalties look at
 #define SAMPLE_LAST_POSITION 12
+#define SAMPLE_LAST_COUNT 13
 #define SAMPLE_SETTING_WORDS 16
 
 // Chunks of a row that the second kernel has room for.
@@ -61,6 +66,10 @@ SHADER_STRUCT(SampleParams) {
   uint history;
   uint banned;
   uint stops;
+  uint ring;
+  uint rows;
+  uint first_chunk;  // of the first kernel's dispatch, and one past its last
+  uint end_chunk;
 } SHADER_STRUCT_END
 
 #endif

@@ -50,7 +50,9 @@ void add_probes(inout float sums[PROBES]) {
   [[unroll]] for (uint i = 0; i < PROBES; ++i) sums[i] = piece_weight[i];
 }
 
-uint setting(uint word) { return AT(control, params.settings + gl_WorkGroupID.x * SAMPLE_SETTING_WORDS + word); }
+uint row;
+
+uint setting(uint word) { return AT(control, params.settings + row * SAMPLE_SETTING_WORDS + word); }
 float setting_float(uint word) { return uintBitsToFloat(setting(word)); }
 
 // Larger numbers have larger ranks; both zeros have one.
@@ -71,7 +73,7 @@ uint typical_rank(float logit) { return ~floatBitsToUint(abs(usual - (logit - la
 bool kept(float logit) {
   return logit > NEVER && rank_of(logit) >= least && (least_typical == 0 || typical_rank(logit) >= least_typical);
 }
-float logit_at(uint id) { return sanitized(AT(logits, gl_WorkGroupID.x * params.vocabulary + id)); }
+float logit_at(uint id) { return sanitized(AT(logits, row * params.vocabulary + id)); }
 
 // Runs BODY for every logit of a chunk, four to an iteration.
 #define FOR_EACH_LOGIT(CHUNK, BODY)                                          \
@@ -151,7 +153,7 @@ float weigh_chunks() {
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
     float weight = 0.0;
     if (least == 0 && least_typical == 0) {
-      vec2 whole = AT(stats, gl_WorkGroupID.x * params.chunks + c);
+      vec2 whole = AT(stats, row * params.chunks + c);
       weight = whole.x == NEVER ? 0.0 : whole.y * weight_of(whole.x);
     } else if (rank_of(chunk_largest[c]) >= least) {
       FOR_EACH_LOGIT(c, if (kept(logit)) weight += weight_of(logit);)
@@ -291,12 +293,12 @@ uint choose() {
     weigh_chunks();
   }
   uvec2 seed = uvec2(setting(SAMPLE_SEED), setting(SAMPLE_SEED + 1));
-  uint step = AT(control, params.counts + gl_WorkGroupID.x);
+  uint step = AT(control, params.counts + row);
   return draw(random_number(step, setting(SAMPLE_STREAM), seed));
 }
 
 // Feeds the choice to the next step.
-void advance(uint row, uint token) {
+void advance(uint token) {
   uint count = AT(control, params.counts + row), position = AT(control, params.positions + row);
   position += AT(control, params.fed + row);
   AT(control, params.tokens + row) = token;
@@ -304,7 +306,9 @@ void advance(uint row, uint token) {
   AT(control, params.fed + row) = 1;
   AT(control, params.history + row * params.capacity + count % params.capacity) = token;
   AT(control, params.counts + row) = count + 1;
-  uint stopped = position >= setting(SAMPLE_LAST_POSITION) ? SAMPLE_LIMIT : SAMPLE_RUNNING;
+  AT(progress, 2 * params.rows + row * params.ring + count % params.ring) = token;
+  bool last = position >= setting(SAMPLE_LAST_POSITION) || count + 1 >= setting(SAMPLE_LAST_COUNT);
+  uint stopped = last ? SAMPLE_LIMIT : SAMPLE_RUNNING;
   uint stops = min(AT(control, params.stops), params.stop_capacity);
   for (uint i = 1; i <= stops; ++i) {
     if (AT(control, params.stops + i) == token) stopped = SAMPLE_STOP_ID;
@@ -312,19 +316,27 @@ void advance(uint row, uint token) {
   AT(control, params.stopped + row) = stopped;
 }
 
-void main() {
-  uint row = gl_WorkGroupID.x;
+void serve_row() {
+  bool running = AT(control, params.stopped + row) == SAMPLE_RUNNING;
   largest = NEVER;
+  least = least_typical = 0;
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
     chunk_largest[c] = AT(stats, row * params.chunks + c).x;
     largest = max(largest, chunk_largest[c]);
   }
   barrier();
   largest = workgroup_max(largest);
-  uint token = choose();
+  uint token = running ? choose() : 0;
   if (LANE == 0) {
-    if (AT(control, params.stopped + row) == SAMPLE_RUNNING) advance(row, token);
+    if (running) advance(token);
     AT(progress, 2 * row) = AT(control, params.counts + row);
     AT(progress, 2 * row + 1) = AT(control, params.stopped + row);
+  }
+}
+
+void main() {
+  for (row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
+    serve_row();
+    barrier();
   }
 }

@@ -39,11 +39,12 @@ void settle() { barrier(); }
 const uint BANNED = 0x80000000u;
 shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the window, and whether it is banned
 
-uint setting(uint word) { return AT(control, params.settings + gl_WorkGroupID.y * SAMPLE_SETTING_WORDS + word); }
+uint row;
+
+uint setting(uint word) { return AT(control, params.settings + row * SAMPLE_SETTING_WORDS + word); }
 float setting_float(uint word) { return uintBitsToFloat(setting(word)); }
 
-void main() {
-  uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.y;
+void serve_chunk(uint chunk) {
   uint first = row * params.vocabulary;
   uint begin = chunk * params.chunk, end = min(begin + params.chunk, params.vocabulary);
 
@@ -91,4 +92,13 @@ void main() {
   }
   sum = chunk_add(sum);
   if (LANE == 0) AT(chunks, row * params.chunks + chunk) = vec2(largest, sum);
+}
+
+void main() {
+  for (row = gl_WorkGroupID.y; row < params.rows; row += gl_NumWorkGroups.y) {
+    for (uint chunk = params.first_chunk + gl_WorkGroupID.x; chunk < params.end_chunk; chunk += gl_NumWorkGroups.x) {
+      serve_chunk(chunk);
+      settle();
+    }
+  }
 }

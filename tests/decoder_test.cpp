@@ -8,7 +8,6 @@
 #include "models/verify.h"
 #include "mulciber/error.h"
 #include "mulciber/text_generator.h"
-#include "shaders/sequence.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
@@ -202,6 +201,41 @@ TEST_CASE("The tokens are the same whatever the number of steps per submission")
   }
 }
 
+TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
+  const auto model = open_decoder(small_model());
+  const std::vector<uint32_t> prompt = prompt_of(9, 5);
+  const SampleSettings settings = {.temperature = 1.4f, .top_k = 60, .top_p = 0.97f, .repetition_penalty = 1.1f, .seed = 42};
+  const auto draw = [&](const SampleSettings& s, uint32_t steps, std::vector<uint32_t> stops = {}) {
+    SequenceBatch batch(shared_device(), model->network(), {1, 96});
+    return batch.generate({.prompts = {prompt}, .max_new_tokens = 40, .sampling = {s}, .stops = std::move(stops), .steps_per_submission = steps});
+  };
+  const std::vector<uint32_t> expected = draw(settings, 1).rows[0].ids;
+  REQUIRE(expected.size() == 40);
+  CHECK(expected != alone(*model, prompt, 40));
+  for (uint32_t steps : {2u, 7u, 32u}) {
+    INFO(steps << " steps per submission");
+    CHECK(draw(settings, steps).rows[0].ids == expected);
+  }
+  SampleSettings other = settings;
+  other.seed = 43;
+  CHECK(draw(other, 2).rows[0].ids != expected);
+  CHECK(draw({.temperature = 0.5f, .top_k = 1, .seed = 9}, 2).rows[0].ids == alone(*model, prompt, 40));
+
+  // The device sees the stop itself: nothing is drawn behind it.
+  const SequenceResult stopped = draw(settings, 32, {expected[20]});
+  const auto first = std::find(expected.begin(), expected.end(), expected[20]);
+  CHECK(stopped.rows[0].ids == std::vector<uint32_t>(expected.begin(), first + 1));
+  CHECK(stopped.rows[0].end == SequenceEnd::kStop);
+
+  // In company, each row with settings of its own; and in two turns, the second from what the first left.
+  SequenceBatch batch(shared_device(), model->network(), {3, 96});
+  const SequenceResult together = batch.generate({.prompts = {prompt_of(30, 8), {}, prompt}, .max_new_tokens = 25, .sampling = {other, {}, settings}});
+  CHECK(together.rows[2].ids == std::vector<uint32_t>(expected.begin(), expected.begin() + 25));
+  const SequenceResult later = batch.generate({.prompts = {{}, {}, {expected[24]}}, .max_new_tokens = 15, .sampling = {{}, {}, settings}});
+  CHECK(later.rows[2].ids == std::vector<uint32_t>(expected.begin() + 25, expected.end()));
+  CHECK(std::ranges::equal(batch.ids(2).first(prompt.size()), prompt));
+}
+
 TEST_CASE("A prompt is taken in by chunks, up to the last token of the context") {
   const auto model = open_decoder(small_model());
   const std::vector<uint32_t> prompt = prompt_of(93, 6);
@@ -286,6 +320,16 @@ TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
   CHECK(stopped.end == GenerateEnd::kStopText);
   CHECK(stopped.text == whole.text.substr(0, whole.text.find(stop)));
   CHECK(streamed == stopped.text);
+
+  options.stop.clear();
+  CHECK(generator.default_sampling().temperature == 0);
+  options.sampling = Sampling{.temperature = 1.5f, .seed = 3};
+  const Generation drawn = generator.generate("The red hammer", options);
+  CHECK(drawn.ids != whole.ids);
+  options.steps_per_submission = 5;
+  CHECK(generator.generate("The red hammer", options).ids == drawn.ids);
+  options.sampling->top_p = -1;
+  CHECK_THROWS_AS(generator.generate("The red hammer", options), SettingError);
 
   std::string longest(1000, 'a');
   CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""), ContainsSubstring("context of 64"));

@@ -19,13 +19,14 @@ namespace {
 class Sampler {
  public:
   Sampler(std::span<const float> logits, std::span<const SampleRow> rows, std::vector<uint32_t> stops = {})
-      : layout_(plan_sample_state(0, static_cast<uint32_t>(rows.size()), 64, 0, static_cast<uint32_t>(stops.size()))) {
+      : layout_(plan_sample_state(0, static_cast<uint32_t>(rows.size()), 64, 0, static_cast<uint32_t>(stops.size()), 4)) {
     std::vector<float> all;
     for (size_t row = 0; row < rows.size(); ++row) all.insert(all.end(), logits.begin(), logits.end());
     logits_ = make({rows.size(), logits.size()}, DataType::kF32, std::as_bytes(std::span(all)));
     const std::vector<uint32_t> state = initial_sample_state(layout_, rows, {}, stops);
     control_ = make({state.size()}, DataType::kU32, std::as_bytes(std::span(state)));
-    progress_ = make({rows.size(), 2}, DataType::kU32, std::as_bytes(std::span(state).first(2 * rows.size())));
+    const std::vector<uint32_t> shown(layout_.progress_words(), 0);
+    progress_ = make({shown.size()}, DataType::kU32, std::as_bytes(std::span(shown)));
   }
 
   void run(uint32_t submissions, uint32_t steps) {
@@ -121,7 +122,14 @@ TEST_CASE("The stream of tokens is the same whatever the steps per submission") 
   other.run(12, 1);
   CHECK(one.state() == three.state());
   CHECK(one.state() != other.state());
-  CHECK(one.progress() == std::vector<uint32_t>{15, 0, 15, 0, 15, 0, 15, 0, 15, 0});
+  const std::vector<uint32_t> shown = one.progress(), state = one.state();
+  CHECK(shown == three.progress());
+  for (uint32_t row = 0; row < 5; ++row) {
+    CHECK(shown[one.layout().progress_count(row)] == 15);
+    CHECK(shown[one.layout().progress_stopped(row)] == SAMPLE_RUNNING);
+    for (uint32_t token = 11; token < 15; ++token)
+      CHECK(shown[one.layout().progress_token(row, token)] == state[one.layout().history + row * 64 + token]);
+  }
 }
 
 TEST_CASE("A stopped row stays where it is") {
@@ -130,15 +138,16 @@ TEST_CASE("A stopped row stays where it is") {
   Sampler sampler(logits, rows_of(2, {.temperature = 0}), {3, 17});
   sampler.run(3, 1);
   const std::vector<uint32_t> state = sampler.state();
-  CHECK(sampler.progress() == std::vector<uint32_t>{4, SAMPLE_STOP_ID, 4, SAMPLE_STOP_ID});
+  const std::vector<uint32_t> shown = sampler.progress();
+  CHECK(std::vector(shown.begin(), shown.begin() + 4) == std::vector<uint32_t>{4, SAMPLE_STOP_ID, 4, SAMPLE_STOP_ID});
   CHECK(state[sampler.layout().tokens] == 17);
   CHECK(state[sampler.layout().positions] == 1);
 }
 
 TEST_CASE("Settings and states that cannot be are refused") {
-  CHECK_THROWS_AS(sample_setting_words({.temperature = -1}), ShapeError);
-  CHECK_THROWS_AS(sample_setting_words({.top_p = 0}), ShapeError);
-  CHECK_THROWS_AS(sample_setting_words({.repetition_penalty = 0}), ShapeError);
+  CHECK_THROWS_AS(sample_setting_words({.temperature = -1}), SettingError);
+  CHECK_THROWS_AS(sample_setting_words({.top_p = 0}), SettingError);
+  CHECK_THROWS_AS(sample_setting_words({.repetition_penalty = 0}), SettingError);
   CHECK_THROWS_AS(plan_sample_state(0, 0, 8, 0, 0), ShapeError);
   const SampleStateLayout layout = plan_sample_state(0, 1, 8, 0, 1);
   const std::vector<uint32_t> two = {1, 2};

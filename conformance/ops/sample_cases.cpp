@@ -23,7 +23,7 @@ struct Variant {
   uint64_t vocabulary = 100;
   std::vector<SampleRow> rows = {{}};
   std::vector<uint32_t> banned = {}, stops = {};
-  uint32_t history_capacity = 32;
+  uint32_t history_capacity = 32, ring = 1;
   uint32_t steps = 1;
   double deviation = 3;   // of the logits
   double levels = 0;      // > 0: logits are multiples of 1 / levels, so that many are equal
@@ -33,17 +33,17 @@ struct Variant {
 
 SampleStateLayout layout_of(const Variant& v) {
   return plan_sample_state(kFirstWord, static_cast<uint32_t>(v.rows.size()), v.history_capacity,
-                           static_cast<uint32_t>(v.banned.size()) + 2, static_cast<uint32_t>(v.stops.size()) + 1);
+                           static_cast<uint32_t>(v.banned.size()) + 2, static_cast<uint32_t>(v.stops.size()) + 1, v.ring);
 }
 
 /// A row as the steps before left it.
 struct RowState {
   std::vector<uint32_t> history;
-  uint32_t position, fed, token, count, stopped = SAMPLE_RUNNING;
+  uint32_t position, fed, token, count, stopped;
 
   explicit RowState(const SampleRow& row)
       : history(row.history), position(row.position), fed(row.fed), token(row.token),
-        count(static_cast<uint32_t>(row.history.size())) {}
+        count(static_cast<uint32_t>(row.history.size())), stopped(row.idle ? SAMPLE_IDLE : SAMPLE_RUNNING) {}
 };
 
 /// One step of a row; returns the margin of its choice.
@@ -58,7 +58,7 @@ double step_reference(const Variant& v, const SampleSettings& settings, std::spa
   row.fed = 1;
   row.token = choice.id;
   ++row.count;
-  if (row.position >= settings.last_position) row.stopped = SAMPLE_LIMIT;
+  if (row.position >= settings.last_position || row.count >= settings.last_count) row.stopped = SAMPLE_LIMIT;
   if (std::ranges::count(v.stops, choice.id) > 0) row.stopped = SAMPLE_STOP_ID;
   return choice.margin;
 }
@@ -104,35 +104,36 @@ OpCase choose_case(const Variant& v, KernelTypes types) {
   c.degenerate = true;  // a choice is a single number
   c.must_pass = v.vocabulary < 10000;
   const std::vector<uint32_t> control = control_of(v);
-  c.inputs = {words_input(control)};
+  c.inputs = {words_input(control), words_input(std::vector<uint32_t>(layout_of(v).progress_words(), 99))};
   // Later steps choose the largest logit: nothing is left to rounding.
   for (uint32_t step = 0; step < v.steps; ++step) c.inputs.push_back(logits_input(v, v.steps > 1));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    Tensor progress = builder.activation({v.rows.size(), 2}, DataType::kU32);
-    for (uint32_t step = 0; step < v.steps; ++step) sample(builder, inputs[1 + step], inputs[0], layout_of(v), progress);
-    return std::vector<Tensor>{inputs[0], progress};
+    for (uint32_t step = 0; step < v.steps; ++step) sample(builder, inputs[2 + step], inputs[0], layout_of(v), inputs[1]);
+    return std::vector<Tensor>{inputs[0], inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     const SampleStateLayout layout = layout_of(v);
-    std::vector<uint32_t> words(inputs[0].values.begin(), inputs[0].values.end()), progress;
+    std::vector<uint32_t> words(inputs[0].values.begin(), inputs[0].values.end());
+    std::vector<uint32_t> progress(inputs[1].values.begin(), inputs[1].values.end());
     for (uint32_t r = 0; r < v.rows.size(); ++r) {
       RowState row(v.rows[r]);
       for (uint32_t step = 0; step < v.steps; ++step) {
         const uint32_t before = row.count;
         step_reference(v, v.rows[r].settings,
-                       std::span(inputs[1 + step].values).subspan(r * v.vocabulary, v.vocabulary), row);
-        if (row.count > before) words[layout.history + r * v.history_capacity + before % v.history_capacity] = row.token;
+                       std::span(inputs[2 + step].values).subspan(r * v.vocabulary, v.vocabulary), row);
+        if (row.count == before) continue;
+        words[layout.history + r * v.history_capacity + before % v.history_capacity] = row.token;
+        progress[layout.progress_token(r, before)] = row.token;
       }
       words[layout.positions + r] = row.position;
       words[layout.tokens + r] = row.token;
       words[layout.fed + r] = row.fed;
       words[layout.counts + r] = row.count;
       words[layout.stopped + r] = row.stopped;
-      progress.insert(progress.end(), {row.count, row.stopped});
+      progress[layout.progress_count(r)] = row.count;
+      progress[layout.progress_stopped(r)] = row.stopped;
     }
-    HostTensor progress_tensor = u32_tensor(progress);
-    progress_tensor.shape = {v.rows.size(), 2};
-    return std::vector<HostTensor>{u32_tensor(words), progress_tensor};
+    return std::vector<HostTensor>{u32_tensor(words), u32_tensor(progress)};
   };
   return c;
 }
@@ -196,13 +197,15 @@ class SampleChooseCases : public OpCases {
     std::vector<uint32_t> all(40);
     for (uint32_t id = 0; id < 40; ++id) all[id] = id;
     add({.vocabulary = 40, .rows = rows_with({{}, {.temperature = 0}}, 40), .banned = all, .name = "all_banned"});
-    // Several steps: a stop, a limit, a history that wraps around. Greedy, so that every step is exact.
+    // Several steps: stops, limits, an idle row, rings that wrap around. Greedy, so that every step is exact.
     SampleSettings greedy{.temperature = 0, .repetition_penalty = 2, .penalty_window = 100};
-    std::vector<SampleRow> rows = rows_with({greedy, greedy, greedy, greedy}, 12);
+    std::vector<SampleRow> rows = rows_with(std::vector(6, greedy), 12);
     rows[1].settings.last_position = rows[1].position + rows[1].fed + 2;
     rows[2].settings.last_position = rows[2].position + rows[2].fed;
-    add({.vocabulary = 12, .rows = rows, .stops = {4, 7}, .history_capacity = 9, .steps = 6, .name = "steps"});
-    add({.vocabulary = 12, .rows = rows, .history_capacity = 3, .steps = 4, .name = "ring"});
+    rows[3].settings.last_count = static_cast<uint32_t>(rows[3].history.size()) + 3;
+    rows[4].idle = true;
+    add({.vocabulary = 12, .rows = rows, .stops = {4, 7}, .history_capacity = 9, .ring = 8, .steps = 6, .name = "steps"});
+    add({.vocabulary = 12, .rows = rows, .history_capacity = 3, .ring = 3, .steps = 4, .name = "ring"});
     return cases;
   }
 };

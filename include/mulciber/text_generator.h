@@ -2,6 +2,7 @@
 // the types of mulciber/error.h; nothing is printed.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "mulciber/mulciber.h"
@@ -14,7 +15,24 @@ struct GeneratorOptions {
   uint32_t context = 0;
 };
 
+/// How the next token is chosen, in this order (that of Hugging Face transformers): penalties, then temperature, top k,
+/// top p, min p, typical; of what they leave, a token is drawn by its probability.
+struct Sampling {
+  float temperature = 0;         // 0: always the likeliest token, exactly, and nothing of the next four
+  uint32_t top_k = 0;            // so many of the likeliest tokens stay; 0: all
+  float top_p = 1;               // the likeliest tokens that have this probability together; 1: all
+  float min_p = 0;               // tokens of this share of the likeliest's probability; 0: all
+  float typical_p = 1;           // the most typical tokens (Meister et al. 2022) of this probability; 1: all
+  float repetition_penalty = 1;  // above 1: what stands in the window becomes less likely
+  float presence_penalty = 0, frequency_penalty = 0;  // off the logits, once and for every time
+  uint32_t penalty_window = 64;  // tokens, the latest, prompt included, that penalties look at
+  uint64_t seed = 0;             // the same seed, tokens and device give the same answer
+  bool operator==(const Sampling&) const = default;
+};
+
 struct GenerateOptions {
+  /// Not given: TextGenerator::default_sampling(). Throws SettingError when a number is out of its range.
+  std::optional<Sampling> sampling;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
   std::vector<std::string> stop;  // texts that end an answer and are no part of it
   bool add_special = true;        // begin with what the model expects in front of a text: <s>, <bos> ...
@@ -86,6 +104,9 @@ class TextGenerator {
   /// no tokens, or does not leave room for one more in the context (naming both numbers; nothing is cut).
   Generation generate(const std::string& prompt, const GenerateOptions& options = {});
 
+  /// What generation_config.json asks for (do_sample and its numbers; penalties then look at the whole text); otherwise
+  /// the likeliest token, always.
+  Sampling default_sampling() const;
   const GenerateStatistics& statistics() const;
   /// Tokens of prompt and answer together, at most.
   uint32_t context() const;

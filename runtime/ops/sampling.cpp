@@ -9,6 +9,7 @@
 
 #include "mulciber/error.h"
 #include "runtime/op.h"
+#include "runtime/ops/row_slices.h"
 #include "shaders/sample.h"
 
 namespace mulciber {
@@ -38,6 +39,8 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   params.history = layout.history;
   params.banned = layout.banned;
   params.stops = layout.stops;
+  params.ring = layout.ring;
+  params.rows = layout.rows;
   return params;
 }
 
@@ -57,14 +60,17 @@ void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& co
 
 }  // namespace
 
+uint32_t SampleStateLayout::progress_words() const { return (2 + ring) * rows; }
+
 SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t history_capacity,
-                                    uint32_t banned_capacity, uint32_t stop_capacity) {
+                                    uint32_t banned_capacity, uint32_t stop_capacity, uint32_t ring) {
   SampleStateLayout layout;
   layout.first_word = first_word;
   layout.rows = rows;
   layout.history_capacity = history_capacity;
   layout.banned_capacity = banned_capacity;
   layout.stop_capacity = stop_capacity;
+  layout.ring = ring;
   uint64_t next = first_word;
   const auto take = [&](uint64_t words) {
     const uint64_t at = next;
@@ -80,7 +86,7 @@ SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t
   layout.history = take(uint64_t{rows} * history_capacity);
   layout.banned = take(1 + uint64_t{banned_capacity});
   layout.stops = take(1 + uint64_t{stop_capacity});
-  if (rows == 0 || history_capacity == 0 || next > std::numeric_limits<uint32_t>::max() / 4) {
+  if (rows == 0 || history_capacity == 0 || ring == 0 || next > std::numeric_limits<uint32_t>::max() / 4) {
     refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
            "use 1 row and 1 token or more, and less than 4 GiB in all");
   }
@@ -94,7 +100,7 @@ std::vector<uint32_t> sample_setting_words(const SampleSettings& settings) {
   const bool finite = std::ranges::all_of(floats, [](float value) { return std::isfinite(value); });
   if (!finite || settings.temperature < 0 || !(settings.top_p > 0) || settings.min_p < 0 || settings.min_p > 1 ||
       !(settings.typical_p > 0) || !(settings.repetition_penalty > 0)) {
-    refuse("sampling",
+    throw SettingError("sampling",
            fmt::format("temperature {}, top p {}, min p {}, typical p {}, penalties {}, {} and {}", settings.temperature,
                        settings.top_p, settings.min_p, settings.typical_p, settings.repetition_penalty,
                        settings.presence_penalty, settings.frequency_penalty),
@@ -115,6 +121,7 @@ std::vector<uint32_t> sample_setting_words(const SampleSettings& settings) {
   words[SAMPLE_FREQUENCY] = bits(settings.frequency_penalty);
   words[SAMPLE_WINDOW] = settings.penalty_window;
   words[SAMPLE_LAST_POSITION] = settings.last_position;
+  words[SAMPLE_LAST_COUNT] = settings.last_count;
   return words;
 }
 
@@ -134,6 +141,7 @@ std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout, std:
     *at(layout.tokens + row) = given.token;
     *at(layout.fed + row) = given.fed;
     *at(layout.counts + row) = static_cast<uint32_t>(given.history.size());
+    *at(layout.stopped + row) = given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING;
     std::ranges::copy(sample_setting_words(given.settings), at(layout.settings + row * SAMPLE_SETTING_WORDS));
     const size_t lost = given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);
     for (size_t i = lost; i < given.history.size(); ++i) {
@@ -151,26 +159,33 @@ std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout, std:
 Tensor sample_scan(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
                    const SampleStateLayout& layout) {
   check(builder, logits, control, layout);
-  const shader::SampleParams params = params_of(logits.shape[1], layout);
+  shader::SampleParams params = params_of(logits.shape[1], layout);
   const Tensor chunks = builder.activation({layout.rows, params.chunks, 2}, DataType::kF32);
-  Node node;
-  node.kernel = &builder.select({Op::kSampleScan, {DataType::kF32, DataType::kF32}, kAnyShape});
-  node.buffers = {{logits, Access::kReadWrite}, {control, Access::kRead}, {chunks, Access::kWrite}};
-  node.set_params(params);
-  node.groups = {params.chunks, layout.rows, 1};
-  node.work.bytes = logits.bytes() + chunks.bytes();
-  node.work.flops = logits.shape.elements() * 3;
-  builder.add(std::move(node));
+  const auto& most = builder.capabilities().max_groups;
+  // An invocation goes through few chunks: some drivers stop it after 65,535 iterations of all its loops.
+  const uint32_t per_node = static_cast<uint32_t>(std::min<uint64_t>(params.chunks, 16ull * most[0]));
+  for (uint32_t first = 0; first < params.chunks; first += per_node) {
+    params.first_chunk = first;
+    params.end_chunk = std::min(first + per_node, params.chunks);
+    Node node;
+    node.kernel = &builder.select({Op::kSampleScan, {DataType::kF32, DataType::kF32}, kAnyShape});
+    node.buffers = {{logits, Access::kReadWrite}, {control, Access::kRead}, {chunks, Access::kWrite}};
+    node.set_params(params);
+    node.groups = {std::min(params.end_chunk - first, most[0]), std::min(layout.rows, most[1]), 1};
+    node.work.bytes = (logits.bytes() + chunks.bytes()) * (params.end_chunk - first) / params.chunks;
+    node.work.flops = logits.shape.elements() * 3 * (params.end_chunk - first) / params.chunks;
+    builder.add(std::move(node));
+  }
   return chunks;
 }
 
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control, const SampleStateLayout& layout,
             const Tensor& progress) {
   const Tensor chunks = sample_scan(builder, logits, control, layout);
-  if (progress.type != DataType::kU32 || progress.shape.elements() < 2ull * layout.rows) {
+  if (progress.type != DataType::kU32 || progress.shape.elements() < layout.progress_words()) {
     refuse(builder.path() + ": sample",
            fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
-           fmt::format("it must be u32 ({}, 2)", layout.rows));
+           fmt::format("it must be u32 and hold {} words", layout.progress_words()));
   }
   Node node;
   node.kernel = &builder.select({Op::kSampleChoose, {DataType::kF32, DataType::kF32}, kAnyShape});
@@ -179,7 +194,7 @@ void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control
                   {chunks, Access::kRead},
                   {progress, Access::kWrite}};
   node.set_params(params_of(logits.shape[1], layout));
-  node.groups = {layout.rows, 1, 1};
+  node.groups = {groups_for(builder, layout.rows), 1, 1};
   // The least a choice among all must read; filters read again what they cannot rule out by chunks.
   node.work.bytes = chunks.bytes() + layout.rows * (SAMPLE_LEAST_CHUNK + SAMPLE_SETTING_WORDS) * 4;
   node.work.flops = chunks.shape.elements() * 2;

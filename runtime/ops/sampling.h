@@ -41,6 +41,7 @@ struct SampleSettings {
   uint32_t stream = 0;          // another for each sequence of one seed
   /// The row stops when the token to be fed next stands at this position; usually the cache's capacity.
   uint32_t last_position = 0xffffffff;
+  uint32_t last_count = 0xffffffff;  // ... or when its history has come to so many tokens
 };
 
 /// Where the state of `rows` sequences stands in the control tensor, in words; shaders/sample.h defines each field.
@@ -49,15 +50,22 @@ struct SampleSettings {
 struct SampleStateLayout {
   uint32_t first_word = 0;  // where the state begins
   uint32_t rows = 1, history_capacity = 1, banned_capacity = 0, stop_capacity = 0;
+  uint32_t ring = 1;  // chosen tokens of a row that `progress` holds: later ones take their place
   uint32_t positions = 0, tokens = 0, fed = 0, counts = 0, stopped = 0;  // (rows) each
   uint32_t settings = 0;                                                 // (rows, SAMPLE_SETTING_WORDS)
   uint32_t history = 0;                                                  // (rows, history_capacity)
   uint32_t banned = 0, stops = 0;                                        // count, ids
   uint32_t words = 0;                                                    // total, from first_word
+
+  uint32_t progress_words() const;
+  /// Words of progress: tokens of a row's history, whether it is stopped, and token `number` of its history.
+  uint32_t progress_count(uint32_t row) const { return 2 * row; }
+  uint32_t progress_stopped(uint32_t row) const { return 2 * row + 1; }
+  uint32_t progress_token(uint32_t row, uint32_t number) const { return 2 * rows + row * ring + number % ring; }
 };
 /// Throws ShapeError when the state would be empty or larger than a tensor.
 SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t history_capacity,
-                                    uint32_t banned_capacity, uint32_t stop_capacity);
+                                    uint32_t banned_capacity, uint32_t stop_capacity, uint32_t ring = 1);
 
 /// A sequence before the step that the first choice follows.
 struct SampleRow {
@@ -66,21 +74,22 @@ struct SampleRow {
   uint32_t position = 0;          // of the first token that the step feeds
   uint32_t fed = 1;               // tokens it feeds: the first choice stands at position + fed
   uint32_t token = 0;             // where that is one: the token
+  bool idle = false;              // takes no part
 };
 
 /// The words of the state: word i goes to control[first_word + i]. Throws ShapeError when something does not fit the
-/// layout, or a setting is out of its range.
+/// layout, SettingError when a setting is out of its range.
 std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout, std::span<const SampleRow> rows,
                                            std::span<const uint32_t> banned = {}, std::span<const uint32_t> stops = {});
-/// The SAMPLE_SETTING_WORDS words of one row's settings. Throws ShapeError when one is out of its range.
+/// The SAMPLE_SETTING_WORDS words of one row's settings. Throws SettingError when one is out of its range.
 std::vector<uint32_t> sample_setting_words(const SampleSettings& settings);
 
 /// Chooses a token for each row. logits: (rows, vocabulary) f32, one row for each sequence; penalties and bans are
 /// written into them. control: u32, holds the state.
 /// A running row: its choice goes to `tokens` and to the end of the history, `positions` grows by `fed`, `fed`
-/// becomes 1; a choice that is one of `stops`, or a position that comes to the settings' last, sets `stopped`.
-/// A stopped row changes no more: it feeds its last token at its last position again.
-/// progress: (rows, 2) u32, which may be host memory: of each row the tokens of its history, and `stopped`.
+/// becomes 1; a choice that is one of `stops`, or a position or a history that comes to the settings' last, sets
+/// `stopped`. A stopped row changes no more: it feeds its last token at its last position again.
+/// progress: u32, layout.progress_words() or more, which may be host memory.
 /// Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control, const SampleStateLayout& layout,
             const Tensor& progress);

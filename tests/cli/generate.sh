@@ -32,6 +32,27 @@ assert s["new_tokens"] == 12 and s["decode_tps"] > 0 and s["prefill_tps"] > 0
 assert s["predicted_device_bytes"] * 1.1 >= s["weight_bytes"] > 0
 PYTHON
 
+# Sampling: the seed says what is drawn, the number of steps per submission does not.
+generate -p "The red hammer" -n 12 --temperature 1.5 --top-k 50 --min-p 0.001 --seed 11
+grep -q '^sampling: temperature 1.5, top k 50, min p 0.001, seed 11$' err || fail "no word on sampling: $(cat err)"
+cp out drawn
+cmp -s drawn wanted && fail "drawn as if greedy"
+generate -p "The red hammer" -n 12 --temperature 1.5 --top-k 50 --min-p 0.001 --seed 11 --steps-per-submission 5
+cmp -s out drawn || fail "other tokens are drawn with 5 steps per submission"
+generate -p "The red hammer" -n 12 --top-k 1 --seed 4
+cmp -s out wanted || fail "the likeliest alone is not the likeliest"
+generate -p "The red hammer" -n 12 --temperature 0
+cmp -s out wanted || fail "temperature 0 is not the likeliest"
+[[ ! -s err ]] || fail "greedy decoding needs no words: $(cat err)"
+cp -r "$model" sampling
+echo '{"do_sample": true, "temperature": 0.7, "top_k": 64, "top_p": 0.95}' >sampling/generation_config.json
+exits 0 "$MULCIBER" generate -m sampling --ignore-end -p "The red hammer" -n 3
+grep -q "^sampling: temperature 0.7, top k 64, top p 0.95, seed [0-9]* (from the model's files)$" err || fail "$(cat err)"
+exits 0 "$MULCIBER" generate -m sampling --ignore-end -p "The red hammer" -n 12 --temperature 0
+cmp -s out wanted || fail "the command line does not win over generation_config.json"
+"$MULCIBER" generate -m "$model" -p x --top-p 2 >out 2>err && fail "top p of 2 is taken"
+"$MULCIBER" generate -m "$model" -p x --temperature -1 >out 2>err && fail "a temperature below 0 is taken"
+
 generate -p "The red hammer" --context 24
 grep -q 'context of 24 tokens is full' err || fail "a full context goes unsaid"
 exits 2 "$MULCIBER" generate -m "$model" -p "$(printf 'word %.0s' {1..200})" --context 24
