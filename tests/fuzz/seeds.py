@@ -123,15 +123,18 @@ for i, template in enumerate(templates):
     put("chat_template", f"{i:03}", template)
 
 
+def quoted(word):
+    """In libFuzzer's form: letters and digits of ASCII, every other byte by its number."""
+    return '"' + re.sub(rb"[^A-Za-z0-9_.-]", lambda byte: b"\\x%02x" % ord(byte[0]), word.encode()).decode() + '"'
+
+
 def dictionary(target, words):
-    lines = ('"' + "".join(c if c.isalnum() or c in "_.- " else f"\\x{b:02x}" for b in w.encode() for c in [chr(b)]) + '"' for w in sorted(words) if w)
     with open(os.path.join(OUT, target + ".dict"), "w") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write("\n".join(quoted(word) for word in sorted(words) if word) + "\n")
 
 
 dictionary("gguf", {*SPM, *BPE, "general.alignment", "llama-bpe", "qwen2", "deepseek-llm", "bert", "\u2581"})
 dictionary("safetensors", {"dtype", "shape", "data_offsets", "__metadata__", "F16", "BF16", "F64", "U8", "BOOL", "F8_E4M3"})
-words = set()
 for target in ("config", "tokenizer"):
     words = set()
     for name in os.listdir(os.path.join(OUT, target)):
