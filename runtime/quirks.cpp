@@ -40,6 +40,11 @@ const Quirk kQuirks[] = {
      {"layer_norm_registers_f32", "layer_norm_registers_f16"},
      "compiles for many seconds at the first dispatch",
      "layer_norm_registers_f32 on Mesa 25.0: 7 s with 768 columns, 13 s with 1,024; by address 0.2 s"},
+    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, {25, 0xffffffffu, 0xffffffffu}, kNothing, kNothing,
+     {"matvec_lanes_f32", "matvec_lanes_f32_f16", "matmul_shuffle_1_f32_blocks"},
+     "loads of a lane's own are slower by descriptor than by address",
+     "one row times 2304 x 768 on one core: Mesa 25.0 f16 3.6 GB/s against 5.5 of matmul_shuffle_address_f32_f16, q4_0 "
+     "10.4 GFLOP/s against 14.2; on 26.1 8.0 to 9.3 GB/s against 6.3, and 15.7 GFLOP/s against 14.2"},
     {VK_DRIVER_ID_MESA_LLVMPIPE, {0, 0, 0}, kNewest, kUnrolling, kNothing, {},
      "loops marked for unrolling are unrolled, and arrays that they index become registers",
      "layer norm 768 x 768, rows kept in registers: Mesa 22.3 5.1 GB/s against 3.5, 26.1 10.5 to 14.8 "
