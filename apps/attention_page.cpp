@@ -15,6 +15,7 @@
 #include <set>
 #include <string_view>
 
+#include "apps/attention_measures.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -48,6 +49,29 @@ std::string kind_members(const SentenceMaps::Kind& kind) {
                      json_text(kind.name), kind.layers, kind.heads, kind.queries, kind.keys);
 }
 
+void append_number(std::string& out, double value) {
+  if (std::isfinite(value)) {
+    fmt::format_to(std::back_inserter(out), "{:.5g}", value);
+  } else {
+    out += "null";
+  }
+}
+
+// Arrays [layer][head] of what measure_heads finds.
+std::string measure_members(const SentenceMaps::Kind& kind) {
+  const std::vector<MapMeasures> heads = measure_heads(kind);
+  std::string out;
+  for (const auto& [name, member] : {std::pair("entropy", &MapMeasures::entropy), std::pair("max_weight", &MapMeasures::largest)}) {
+    out += fmt::format(R"("{}":)", name);
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      out += i == 0 ? "[[" : i % kind.heads == 0 ? "],[" : ",";
+      append_number(out, heads[i].*member);
+    }
+    out += "]],";
+  }
+  return out;
+}
+
 // Nested arrays [layer][head][query][key].
 void append_weights(std::string& out, const SentenceMaps::Kind& kind) {
   const std::size_t extents[] = {kind.heads * kind.queries * kind.keys, kind.queries * kind.keys,
@@ -61,12 +85,7 @@ void append_weights(std::string& out, const SentenceMaps::Kind& kind) {
     }
     for (const std::size_t extent : extents)
       if (i % extent == 0) out += '[';
-    const float weight = kind.weights[i];
-    if (std::isfinite(weight)) {
-      fmt::format_to(std::back_inserter(out), "{:.5g}", weight);
-    } else {
-      out += "null";
-    }
+    append_number(out, double{kind.weights[i]});
   }
   out += "]]]]";
 }
@@ -173,28 +192,34 @@ void write_whole(const std::filesystem::path& path, const std::string& content) 
 
 }  // namespace
 
+std::string_view base_kind(std::string_view name) {
+  constexpr std::string_view kRollout = "_rollout";
+  return name.ends_with(kRollout) ? name.substr(0, name.size() - kRollout.size()) : name;
+}
+
 void check_attention(const SentenceMaps& maps) {
   if (maps.kinds.empty())
     throw ShapeError("attention maps", "the model recorded no attention weights", "");
   std::set<std::string> seen;
   for (const SentenceMaps::Kind& kind : maps.kinds) {
     const std::string where = fmt::format("attention maps, kind \"{}\"", kind.name);
-    if (kind.name != "encoder" && kind.name != "decoder" && kind.name != "cross")
-      throw ShapeError(where, "is none of encoder, decoder and cross", "");
+    const std::string_view base = base_kind(kind.name);
+    if (base != "encoder" && base != "decoder" && base != "cross")
+      throw ShapeError(where, "is none of encoder, decoder and cross, nor a rollout of one", "");
     if (!seen.insert(kind.name).second) throw ShapeError(where, "comes twice", "");
     if (kind.layers == 0 || kind.heads == 0 || kind.queries == 0 || kind.keys == 0)
       throw ShapeError(where,
                        fmt::format("has shape ({}, {}, {}, {}): there is nothing to show",
                                    kind.layers, kind.heads, kind.queries, kind.keys),
                        "");
-    const bool query_source = kind.name == "encoder", key_source = kind.name != "decoder";
+    const bool query_source = base == "encoder", key_source = base != "decoder";
     check_size(where, "queries", kind.queries,
                query_source ? maps.source_tokens.size() : maps.target_tokens.size(),
                query_source ? "source tokens" : "target tokens");
     check_size(where, "keys", kind.keys,
                key_source ? maps.source_tokens.size() : maps.target_tokens.size(),
                key_source ? "source tokens" : "target tokens");
-    if (kind.name == "decoder" && !maps.decoder_input_tokens.empty())
+    if (base == "decoder" && !maps.decoder_input_tokens.empty())
       check_size(where, "keys", kind.keys, maps.decoder_input_tokens.size(),
                  "decoder input tokens");
     // Divided rather than multiplied, so that sizes near the limit cannot wrap round to a match.
@@ -225,7 +250,7 @@ std::string to_json(const std::vector<SentenceMaps>& sentences) {
     for (const SentenceMaps::Kind& kind : maps.kinds) {
       out += between_kinds;
       out += '{';
-      out += kind_members(kind) + R"(,"weights":)";
+      out += kind_members(kind) + ',' + measure_members(kind) + R"("weights":)";
       append_weights(out, kind);
       out += "}";
       between_kinds = ",\n";

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mulciber::apps {
@@ -18,7 +19,7 @@ struct SentenceMaps {
 
   struct Kind {
     /// "encoder" (source attends to source), "decoder" (target to target, causal) or "cross"
-    /// (target to source).
+    /// (target to source); with "_rollout" after it, what attention_rollout() makes of it.
     std::string name;
     std::size_t layers = 0, heads = 0, queries = 0, keys = 0;
     /// [layer][head][query][key], probabilities in 0..1. NaN and infinity mean "missing".
@@ -42,6 +43,9 @@ struct SvgOptions {
   std::vector<std::size_t> heads;
 };
 
+/// "encoder" of "encoder" and of "encoder_rollout", and so on.
+std::string_view base_kind(std::string_view name);
+
 /// Checks that sizes agree with each other and with the tokens.
 /// Throws ShapeError, naming the kind, when they do not, when a kind comes twice or is unknown, and
 /// when there is nothing to show.
@@ -53,8 +57,9 @@ void check_attention(const SentenceMaps& maps);
 ///     "model": TEXT, "device": TEXT,
 ///     "source": {"text": TEXT, "tokens": [TEXT, ...]},
 ///     "target": {"text": TEXT, "tokens": [TEXT, ...], "decoder_input": [TEXT, ...]},
-///     "attention": [{"kind": "encoder" | "decoder" | "cross",
+///     "attention": [{"kind": "encoder" | "decoder" | "cross" | "encoder_rollout" | ...,
 ///       "layers": N, "heads": N, "queries": N, "keys": N,
+///       "entropy": [layer][head] in bits, "max_weight": [layer][head], each a mean over queries,
 ///       "weights": [layer][head][query][key]}]}]}
 /// Throws as check_attention does.
 std::string to_json(const SentenceMaps& maps);

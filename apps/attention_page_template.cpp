@@ -182,6 +182,8 @@ const darkColours = ["#171923", "#1c304c", "#044c72", "#076b85", "#048b97", "#06
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const kindNames = {encoder: "Encoder self-attention", decoder: "Decoder self-attention",
                    cross: "Cross-attention"};
+const baseOf = (kind) => kind.kind.replace("_rollout", "");
+const isRollout = (kind) => baseOf(kind) !== kind.kind;
 
 // Layer -1 is the last, head -1 the mean over heads; query and key are the highlighted cell, -1 for none.
 const state = {sentence: 0, kind: "", layer: -1, head: -1, scale: "max", query: -1, key: -1};
@@ -232,15 +234,15 @@ function statisticsOf(map, keys) {
 }
 
 const largestOf = (map) => map.reduce((a, b) => b > a ? b : a, 0);
-const isMasked = (kind, q, k, weight) => kind.kind === "decoder" && k > q && weight === 0;
+const isMasked = (kind, q, k, weight) => baseOf(kind) === "decoder" && k > q && weight === 0;
 const digits = (value, count) => Number.isNaN(value) ? "\u2013" : value.toFixed(count);
 const headName = (head) => head < 0 ? "mean" : `head ${head + 1}`;
 
 function tokensOf(sentence, kind) {
   const {source, target} = sentence;
   const read = target.decoder_input.length ? target.decoder_input : target.tokens;
-  return {queries: kind.kind === "encoder" ? source.tokens : target.tokens,
-          keys: kind.kind === "decoder" ? read : source.tokens};
+  return {queries: baseOf(kind) === "encoder" ? source.tokens : target.tokens,
+          keys: baseOf(kind) === "decoder" ? read : source.tokens};
 }
 
 // ---- Tokens as labels -------------------------------------------------------------------------
@@ -396,7 +398,7 @@ function drawKey() {
   const middle = state.scale === "root" ? "0 \u2026 0.25 \u2026 1 (square root)" : "";
   const parts = middle ? [bar, `weight ${middle}`] : ["0", bar, `${end.toPrecision(3)} weight`];
   const swatch = (name) => element("i", {style: `background:var(--${name})`});
-  if (kind.kind === "decoder" && kind.keys > 1) parts.push(swatch("masked"), "masked");
+  if (baseOf(kind) === "decoder" && kind.keys > 1) parts.push(swatch("masked"), "masked");
   if (map.some(Number.isNaN)) parts.push(swatch("missing"), "missing");
   byId("key").replaceChildren(...parts);
 }
@@ -684,8 +686,9 @@ function render(everything) {
   byId("source-text").textContent = sentence.source.text;
   byId("target-text").textContent = sentence.target.text;
   const numbered = (count) => Array.from({length: count}, (_, i) => ({value: String(i), name: i + 1}));
-  drawChoices("kind", sentence.attention.map((k) => ({value: k.kind, name: {
-    encoder: "Encoder", decoder: "Decoder", cross: "Cross"}[k.kind]})));
+  const shortNames = {encoder: "Encoder", decoder: "Decoder", cross: "Cross"};
+  drawChoices("kind", sentence.attention.map((k) => (
+    {value: k.kind, name: shortNames[baseOf(k)] + (isRollout(k) ? " rollout" : "")})));
   drawChoices("layer", numbered(kind.layers));
   drawChoices("head", kind.heads === 1 ? numbered(1)
                                        : [{value: "-1", name: "Mean"}, ...numbered(kind.heads)]);
@@ -693,8 +696,9 @@ function render(everything) {
   byId("scale").value = state.scale;
 
   const {entropy, largest} = statisticsOf(map, kind.keys);
-  byId("matrix-title").textContent = `${kindNames[kind.kind]}, layer ${state.layer + 1}, ` +
-    (state.head < 0 ? `mean of ${kind.heads} heads` : headName(state.head));
+  byId("matrix-title").textContent = `${kindNames[baseOf(kind)]}, ` + (isRollout(kind)
+    ? `rollout through layer ${state.layer + 1}`
+    : `layer ${state.layer + 1}, ` + (state.head < 0 ? `mean of ${kind.heads} heads` : headName(state.head)));
   byId("matrix-stats").textContent = `Entropy ${digits(entropy, 2)} of at most ` +
     `${Math.log2(kind.keys).toFixed(2)} bits; mean largest weight ${digits(largest, 3)}`;
   drawMatrix();

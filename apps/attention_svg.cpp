@@ -11,6 +11,7 @@
 
 #include "apps/attention_page.h"
 #include "apps/attention_text.h"
+#include "apps/attention_measures.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -76,7 +77,16 @@ Map mean_map(const SentenceMaps::Kind& kind, std::size_t layer,
 struct Panel {
   std::string caption;
   Map map;
+  std::string measures = {};
 };
+
+std::string describe_measures(const Map& map, std::size_t keys) {
+  std::vector<float> weights;
+  for (const std::optional<float>& weight : map) weights.push_back(weight.value_or(NAN));
+  const MapMeasures measures = measure_map(weights, keys);
+  if (!std::isfinite(measures.entropy)) return "no whole row";
+  return fmt::format("{:.2f} bits, max {:.2f}", measures.entropy, measures.largest);
+}
 
 class Figure {
  public:
@@ -136,7 +146,8 @@ class Figure {
     columns_ = std::max<std::size_t>(options.heads.size(), 1);
 
     double largest = 0;
-    for (const Panel& panel : panels_) {
+    for (Panel& panel : panels_) {
+      panel.measures = describe_measures(panel.map, kind_.keys);
       for (const std::optional<float>& weight : panel.map) {
         if (weight) largest = std::max(largest, static_cast<double>(*weight));
         has_missing_ = has_missing_ || !weight;
@@ -144,9 +155,10 @@ class Figure {
     }
     scale_end_ = scale_end(largest);
 
-    const std::string name = kind_.name == "encoder"   ? "Encoder self-attention"
-                             : kind_.name == "decoder" ? "Decoder self-attention"
-                                                       : "Cross-attention";
+    std::string name = base_ == "encoder"   ? "Encoder self-attention"
+                       : base_ == "decoder" ? "Decoder self-attention"
+                                            : "Cross-attention";
+    if (base_ != kind_.name) name += ", rollout through the layers";
     title_ = panels_.size() == 1 ? name + ", " + panels_.front().caption : name;
     description_ =
         fmt::format("Source: {}. Target: {}. Rows attend to columns; each row adds up to 1.",
@@ -154,14 +166,14 @@ class Figure {
   }
 
   void choose_labels() {
-    const bool decoder_reads = kind_.name == "decoder" && !maps_.decoder_input_tokens.empty();
-    rows_ = kind_.name == "encoder" ? &maps_.source_tokens : &maps_.target_tokens;
+    const bool decoder_reads = base_ == "decoder" && !maps_.decoder_input_tokens.empty();
+    rows_ = base_ == "encoder" ? &maps_.source_tokens : &maps_.target_tokens;
     keys_ = decoder_reads             ? &maps_.decoder_input_tokens
-            : kind_.name == "decoder" ? &maps_.target_tokens
+            : base_ == "decoder" ? &maps_.target_tokens
                                       : &maps_.source_tokens;
-    row_title_ = kind_.name == "encoder" ? "source, attending" : "target, produced";
-    key_title_ = kind_.name == "encoder"   ? "source, attended to"
-                 : kind_.name == "decoder" ? "target, read so far"
+    row_title_ = base_ == "encoder" ? "source, attending" : "target, produced";
+    key_title_ = base_ == "encoder"   ? "source, attended to"
+                 : base_ == "decoder" ? "target, read so far"
                                            : "source, attended to";
   }
 
@@ -202,12 +214,16 @@ class Figure {
                         top_ + text_width(row_title_, 11) + 20 + kMargin});
   }
 
-  bool masked() const { return kind_.name == "decoder" && kind_.keys > 1; }
+  bool masked() const { return base_ == "decoder" && kind_.keys > 1; }
   double legend_height() const { return std::clamp(panel_height_, 60.0, 200.0); }
 
   std::string subtitle() const {
-    if (maps_.model.empty() || maps_.device.empty()) return maps_.model + maps_.device;
-    return maps_.model + " \xC2\xB7 " + maps_.device;
+    std::string text = maps_.model;
+    for (const std::string& part : {maps_.device, panels_.size() == 1 ? panels_.front().measures : std::string()}) {
+      if (!text.empty() && !part.empty()) text += " \xC2\xB7 ";
+      text += part;
+    }
+    return text;
   }
 
   void draw_headings() {
@@ -229,9 +245,10 @@ class Figure {
     if (column == 0) draw_row_labels(x, y);
     if (row == 0) draw_key_labels(x, y);
     draw_cells(panels_[index].map, x, y);
-    if (panels_.size() > 1)
+    if (panels_.size() == 1) return;
+    for (const auto& [text, below] : {std::pair(&panels_[index].caption, 14), std::pair(&panels_[index].measures, 28)})
       add("<text x='{:.1f}' y='{:.1f}' font-size='11' fill='{}'>{}</text>\n", x,
-          y + panel_height_ + 14, kQuietInk, xml_escape(panels_[index].caption));
+          y + panel_height_ + below, kQuietInk, xml_escape(*text));
   }
 
   void draw_row_labels(double x, double y) {
@@ -350,10 +367,11 @@ class Figure {
     svg_ += "</g>\n";
   }
 
-  static constexpr double kMargin = 18, kAxisGap = 9, kPanelGap = 12, kCaption = 18;
+  static constexpr double kMargin = 18, kAxisGap = 9, kPanelGap = 12, kCaption = 32;
 
   const SentenceMaps& maps_;
   const SentenceMaps::Kind& kind_;
+  const std::string_view base_ = base_kind(kind_.name);
   const std::vector<std::string>* rows_ = nullptr;
   const std::vector<std::string>* keys_ = nullptr;
   std::vector<Panel> panels_;
@@ -378,7 +396,7 @@ std::string to_svg(const SentenceMaps& maps, const SvgOptions& options) {
   if (kind == nullptr && options.kind.empty()) kind = &maps.kinds.back();
   if (kind == nullptr)
     throw ShapeError("attention figure", fmt::format("there is no kind \"{}\"", options.kind),
-                     "ask for encoder, decoder or cross, as far as the model has them");
+                     "ask for encoder, decoder or cross, as far as the model has them, or a rollout such as encoder_rollout");
   return Figure(maps, *kind, options).draw();
 }
 

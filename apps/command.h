@@ -61,5 +61,6 @@ void add_generate(CLI::App& app, int& code);
 void add_tokenize(CLI::App& app, int& code);
 void add_conform(CLI::App& app, int& code);
 void add_pull(CLI::App& app, int& code);
+void add_heads(CLI::App& app, int& code);
 
 }  // namespace mulciber::apps

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   add_verify(app, code);
   add_inspect(app, code);
   add_conform(app, code);
+  add_heads(app, code);
   add_pull(app, code);
 
   try {

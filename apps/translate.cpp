@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -11,8 +12,10 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
+#include "apps/attention_measures.h"
 #include "apps/attention_page.h"
 #include "apps/command.h"
 #include "apps/progress.h"
@@ -27,7 +30,7 @@ struct Options {
   std::vector<std::string> text;
   std::string file;
   std::string output;
-  std::string attention;
+  std::string attention, view;
   std::vector<std::string> mask_heads;
   uint32_t beams = 0;
   uint32_t n_best = 1;
@@ -110,6 +113,40 @@ void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& sh
   throw ModelError("--mask-heads", fmt::format("'{}' {}", word, problem), "for example cross.1.0");
 }
 
+// "cross", "cross.2", "cross.2.3", "cross.*.*": kind, layer, head; * is all of them.
+SvgOptions figure_view(const std::string& text, const SentenceMaps& maps) {
+  SvgOptions view;
+  if (text.empty()) return view;
+  std::vector<std::string> words;
+  std::stringstream stream(text);
+  for (std::string word; std::getline(stream, word, '.');) words.push_back(word);
+  view.kind = words[0];
+  const auto kind = std::ranges::find(maps.kinds, view.kind, &SentenceMaps::Kind::name);
+  const auto fail = [&](const std::string& problem) {
+    throw ModelError("--attention-view", fmt::format("'{}' {}", text, problem), "for example cross.2.0, cross.*.* or encoder_rollout");
+  };
+  if (kind == maps.kinds.end()) fail("names no kind of attention of this model");
+  if (words.size() > 3) fail("is not KIND.LAYER.HEAD");
+  const auto choose = [&](size_t place, size_t count) {
+    std::vector<size_t> chosen;
+    if (words.size() <= place) return chosen;
+    unsigned number = 0;
+    int end = 0;
+    if (words[place] == "*") {
+      for (size_t i = 0; i < count; ++i) chosen.push_back(i);
+    } else if (std::sscanf(words[place].c_str(), "%u%n", &number, &end) == 1 &&
+               static_cast<size_t>(end) == words[place].size() && number < count) {
+      chosen.push_back(number);
+    } else {
+      fail(fmt::format("asks for '{}' of {}", words[place], count));
+    }
+    return chosen;
+  };
+  view.layers = choose(1, kind->layers);
+  view.heads = choose(2, kind->heads);
+  return view;
+}
+
 SentenceMaps to_maps(const std::string& source, const Translation& t, const std::string& model,
                      const std::string& device, const std::string& start_token) {
   SentenceMaps maps;
@@ -127,6 +164,7 @@ SentenceMaps to_maps(const std::string& source, const Translation& t, const std:
       {"encoder", a.encoder_layers, a.encoder_heads, a.source_length, a.source_length, a.encoder},
       {"decoder", a.decoder_layers, a.decoder_heads, a.target_length, a.target_length, a.decoder},
       {"cross", a.decoder_layers, a.decoder_heads, a.target_length, a.source_length, a.cross}};
+  for (SentenceMaps::Kind& rollout : attention_rollout(maps)) maps.kinds.push_back(std::move(rollout));
   return maps;
 }
 
@@ -305,7 +343,7 @@ class Run {
 
   void report() {
     if (!options_.attention.empty() && !maps_.empty()) {
-      for (const auto& path : write_attention(options_.attention, maps_)) {
+      for (const auto& path : write_attention(options_.attention, maps_, figure_view(options_.view, maps_.front()))) {
         fmt::print(stderr, "wrote {}\n", path.string());
       }
     }
@@ -345,8 +383,11 @@ void add_translate(CLI::App& app, int& code) {
   command->add_option("--length-penalty", options->length_penalty, "exponent of the length that divides a score");
   command->add_option("--max-tokens", options->max_tokens, "most tokens of a translation (default: the model's own)")
       ->check(CLI::Range(1, 100000));
-  command->add_option("--attention", options->attention,
+  CLI::Option* attention = command->add_option("--attention", options->attention,
                       "write the attention of every layer and head to FILE: .html, .svg or .json")->type_name("FILE");
+  command->add_option("--attention-view", options->view,
+                      "what an .svg shows: KIND[.LAYER[.HEAD]], * for all; KIND encoder, decoder, cross, or with _rollout")
+      ->type_name("VIEW")->needs(attention);
   command->add_option("--mask-heads", options->mask_heads, "switch heads off: KIND.LAYER.HEAD, KIND encoder, decoder or cross");
   command->add_option("--chunk", options->chunk, "lines read and translated together; results appear chunk by chunk")
       ->check(CLI::Range(1, 1000000));

@@ -279,6 +279,18 @@ void Marian::check_source(std::span<const uint32_t> ids) const {
   }
 }
 
+void Marian::check_target(std::span<const uint32_t> ids) const {
+  if (ids.empty() || ids.size() > config_.max_positions)
+    throw ModelError("target text",
+                     fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), config_.max_positions), "");
+  for (uint32_t id : ids) {
+    if (id >= config_.target_vocab)
+      throw ModelError("target text",
+                       fmt::format("holds token id {}, the model's are below {}", id, config_.target_vocab),
+                       "tokenizer and model do not belong together");
+  }
+}
+
 NamedArrays Marian::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
   ForwardRequest request;
   request.source = read_padded_ids(kFamily, inputs, "input_ids", config_.source_vocab, config_.max_positions);
@@ -330,21 +342,31 @@ GenerationResult Marian::generate(const GenerationRequest& request) {
   return network_.generate(request, request.settings.pad);
 }
 
+std::vector<double> Marian::score(std::span<const std::vector<uint32_t>> sources,
+                                  std::span<const std::vector<uint32_t>> targets, uint32_t start,
+                                  const HeadFactors& head_factors) {
+  if (sources.empty()) return {};
+  std::vector<std::vector<uint32_t>> fed;  // the start, and all but the last of the target
+  for (size_t i = 0; i < sources.size(); ++i) {
+    check_source(sources[i]);
+    check_target(targets[i]);
+    fed.push_back({start});
+    fed.back().insert(fed.back().end(), targets[i].begin(), targets[i].end() - 1);
+  }
+  const ForwardResult result = network_.forward({.source = pad_ids(sources, pad()),
+                                                 .target = pad_ids(fed, pad()),
+                                                 .head_factors = head_factors,
+                                                 .logits = true});
+  return log_probabilities(result.at("logits"), targets);
+}
+
 SequenceAttention Marian::attention(const std::vector<uint32_t>& source,
                                     const std::vector<uint32_t>& target,
                                     const HeadFactors& head_factors) {
   check_source(source);
-  if (target.empty() || target.size() > config_.max_positions)
-    throw ModelError(
-        "target text",
-        fmt::format("has {} tokens, the model takes 1 to {}", target.size(), config_.max_positions),
-        "");
-  const auto one_row = [](const std::vector<uint32_t>& ids) {
-    const uint32_t length = static_cast<uint32_t>(ids.size());
-    return PaddedIds{.rows = 1, .length = length, .ids = ids, .lengths = {length}};
-  };
-  const ForwardResult result = network_.forward({.source = one_row(source),
-                                                 .target = one_row(target),
+  check_target(target);
+  const ForwardResult result = network_.forward({.source = pad_ids({&source, 1}, pad()),
+                                                 .target = pad_ids({&target, 1}, pad()),
                                                  .head_factors = head_factors,
                                                  .attentions = true});
   const auto floats = [&](const char* name) {

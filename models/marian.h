@@ -35,12 +35,17 @@ class Marian : public SequenceToSequenceModel {
   NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config,
                        uint32_t n_best) override;
   GenerationResult generate(const GenerationRequest& request) override;
+  std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
+                            std::span<const std::vector<uint32_t>> targets, uint32_t start,
+                            const HeadFactors& head_factors) override;
   SequenceAttention attention(const std::vector<uint32_t>& source,
                               const std::vector<uint32_t>& target,
                               const HeadFactors& head_factors) override;
 
  private:
+  uint32_t pad() const { return static_cast<uint32_t>(config_.generation.pad.value_or(0)); }
   void check_source(std::span<const uint32_t> ids) const;
+  void check_target(std::span<const uint32_t> ids) const;
 
   MarianConfig config_;
   bool half_precision_;

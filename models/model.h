@@ -87,6 +87,12 @@ class SequenceToSequenceModel : public Model {
   /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
   /// ids.
   virtual GenerationResult generate(const GenerationRequest& request) = 0;
+  /// Log probability of each target given its source: the sum over the target's ids, each given those before it.
+  /// targets: as many as sources, ids with the end of text; start: what decoding begins with.
+  /// Throws ModelError as generate() does.
+  virtual std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
+                                    std::span<const std::vector<uint32_t>> targets, uint32_t start,
+                                    const HeadFactors& head_factors) = 0;
   /// The maps of one pair of sequences. target: what the decoder is fed, start token first.
   virtual SequenceAttention attention(const std::vector<uint32_t>& source,
                                       const std::vector<uint32_t>& target,

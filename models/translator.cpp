@@ -238,6 +238,46 @@ Translation Translator::translate(const std::string& text, const TranslateOption
   return std::move(translate(std::span(&text, 1), options).front());
 }
 
+std::vector<TranslationScore> Translator::score(std::span<const std::string> sources,
+                                                std::span<const std::string> targets, const HeadMasks& head_masks) {
+  if (sources.size() != targets.size())
+    throw ModelError("score", fmt::format("{} sources and {} targets", sources.size(), targets.size()),
+                     "give one target for each source");
+  SequenceToSequenceModel& model = *impl_->model;
+  std::vector<Translation> ignored(sources.size());
+  const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored);
+  std::vector<std::vector<uint32_t>> source_ids, target_ids;
+  std::vector<size_t> indices;  // of the pairs that need the device
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (all_sources[i].empty()) continue;
+    indices.push_back(i);
+    source_ids.push_back(all_sources[i]);
+    target_ids.push_back(unsigned_ids(impl_->tokenizers.target->encode(targets[i], {.parse_special = false})));
+    lengths.push_back(static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
+  }
+  // The logits of a batch come to the host: a batch is small enough for them to be bound whole.
+  const uint64_t range = std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
+  const BatchBounds bounds = {.tokens = 1500, .sequences = 64, .limit = [&](uint32_t length) {
+                                const uint64_t row = uint64_t{length} * model.vocabulary() * sizeof(float);
+                                return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
+                              }};
+  const uint32_t start = settings_of(model, {}).start;
+  std::vector<TranslationScore> result(sources.size());
+  for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+    std::vector<std::vector<uint32_t>> batch_sources, batch_targets;
+    for (size_t i : batch) {
+      batch_sources.push_back(source_ids[i]);
+      batch_targets.push_back(target_ids[i]);
+    }
+    const std::vector<double> scores = model.score(batch_sources, batch_targets, start,
+                                                   {head_masks.encoder, head_masks.decoder, head_masks.cross});
+    for (size_t i = 0; i < batch.size(); ++i)
+      result[indices[batch[i]]] = {scores[i], static_cast<uint32_t>(target_ids[batch[i]].size())};
+  }
+  return result;
+}
+
 const TranslateStatistics& Translator::statistics() const {
   return impl_->statistics;
 }

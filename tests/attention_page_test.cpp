@@ -1,4 +1,5 @@
 #include "apps/attention_page.h"
+#include "apps/attention_measures.h"
 
 #include <sys/resource.h>
 
@@ -210,6 +211,10 @@ TEST_CASE("attention JSON holds every token and weight") {
         }
       }
     }
+    for (const char* member : {"entropy", "max_weight"}) {
+      REQUIRE(written[member].size() == kind.layers);
+      for (const json& layer : written[member]) REQUIRE(layer.size() == kind.heads);
+    }
   }
 }
 
@@ -321,6 +326,40 @@ TEST_CASE("attention figure marks missing weights") {
   maps.kinds[2].weights.assign(maps.kinds[2].weights.size(), NAN);
   CHECK(xml_fault(mulciber::apps::to_svg(maps)) == "");
   CHECK(count(mulciber::apps::to_svg(maps), "nan") == 0);
+}
+
+TEST_CASE("attention measures are entropy in bits and the largest weight") {
+  using mulciber::apps::measure_map;
+  const std::vector<float> map = {0.5f, 0.5f, 0, 0, 0, 1, 0.25f, 0.25f, 0.5f};
+  CHECK(std::abs(measure_map(map, 3).entropy - (1 + 0 + 1.5) / 3) < 1e-6);
+  CHECK(std::abs(measure_map(map, 3).largest - (0.5 + 1 + 0.5) / 3) < 1e-6);
+  const std::vector<float> missing = {NAN, 1, 0, 0, 0, 1};  // a row that is missing, one that is masked, one that counts
+  CHECK(measure_map(missing, 2).entropy == 0);
+  CHECK(measure_map(missing, 2).largest == 1);
+  CHECK(std::isnan(measure_map(std::vector<float>(4, 0.f), 2).entropy));
+}
+
+TEST_CASE("attention rollout is the product of the layers, half of each its own input") {
+  SentenceMaps maps;
+  maps.source_tokens = {"a", "b"};
+  maps.target_tokens = {"c", "d"};
+  // Two heads whose mean is ((1, 0), (0.5, 0.5)), then one layer that swaps.
+  maps.kinds = {{"encoder", 2, 2, 2, 2, {1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 1, 1, 0}},
+                {"decoder", 1, 1, 2, 2, {1, 0, 0.5f, 0.5f}},
+                {"cross", 1, 1, 2, 2, {0, 1, 1, 0}}};
+  const std::vector<SentenceMaps::Kind> kinds = mulciber::apps::attention_rollout(maps);
+  REQUIRE(kinds.size() == 3);
+  CHECK(kinds[0].name == "encoder_rollout");
+  CHECK(kinds[0].heads == 1);
+  // (I + A1) / 2 = ((1, 0), (.25, .75)); (I + A2) / 2 = ((.5, .5), (.5, .5)); their product has rows (.625, .375).
+  CHECK(kinds[0].weights == std::vector<float>{1, 0, 0.25f, 0.75f, 0.625f, 0.375f, 0.625f, 0.375f});
+  CHECK(kinds[1].name == "decoder_rollout");
+  CHECK(kinds[1].weights == std::vector<float>{0.5f, 0, 0.125f, 0.375f});
+  CHECK(kinds[2].name == "cross_rollout");
+  CHECK(kinds[2].weights == std::vector<float>{0.3125f, 0.1875f, 0.3125f, 0.1875f});
+  maps.kinds.insert(maps.kinds.end(), kinds.begin(), kinds.end());
+  CHECK(xml_fault(mulciber::apps::to_svg(maps, {"encoder_rollout", {0, 1}, {}})) == "");
+  CHECK(count(mulciber::apps::to_html(maps), "\"kind\":\"cross_rollout\"") == 1);
 }
 
 TEST_CASE("attention maps that do not fit are refused") {

@@ -342,6 +342,51 @@ TEST_CASE("A cancelled translation returns what is complete") {
   CHECK_FALSE(translator.translate(kTexts[0]).ids.empty());
 }
 
+TEST_CASE("A given translation scores what decoding it scored, with heads masked too") {
+  const auto model = open_marian(small_model());
+  const std::vector<std::vector<uint32_t>> sources = {{5, 17, 40, 9, 0}, {33, 0}, {7, 7, 80, 0}};
+  GenerationSettings settings = generation_settings(model->generation_config(), 64);
+  settings.beams = settings.n_best = 1;
+  settings.length_penalty = 0;
+  settings.max_new_tokens = 20;
+  settings.banned.clear();
+  const Marian::Extents extents = model->extents();
+  std::vector<float> cross(extents.decoder_layers * extents.decoder_heads, 1.0f);
+  cross[0] = 0;
+  double plain = 0;
+  for (const HeadFactors& factors : {HeadFactors{}, HeadFactors{.encoder = {}, .decoder = {}, .cross = cross}}) {
+    const GenerationResult found = model->generate({.sources = sources, .settings = settings, .head_factors = factors});
+    std::vector<std::vector<uint32_t>> targets;
+    for (const auto& hypotheses : found.items) {
+      targets.push_back(hypotheses.at(0).ids);
+      // A token that the length limit forces scores nothing in decoding.
+      if (targets.back().size() == settings.max_new_tokens) targets.back().pop_back();
+    }
+    const std::vector<double> scores = model->score(sources, targets, settings.start, factors);
+    REQUIRE(scores.size() == sources.size());
+    for (size_t i = 0; i < scores.size(); ++i) {
+      INFO(i << ": " << targets[i].size() << " tokens");
+      CHECK(std::abs(scores[i] - found.items[i][0].score) < 1e-4 * std::abs(scores[i]));
+      CHECK(scores[i] < 0);
+    }
+    if (factors.cross.empty()) plain = scores[0];
+    else CHECK(std::abs(scores[0] - plain) > 1e-4);
+  }
+  const std::vector<std::vector<uint32_t>> one_source = {{5, 0}}, unknown = {{273}}, none = {{}};
+  CHECK_THAT(model_error([&] { model->score(one_source, unknown, 0, {}); }).value_or(""), ContainsSubstring("273"));
+  CHECK_THAT(model_error([&] { model->score(one_source, none, 0, {}); }).value_or(""), ContainsSubstring("0 tokens"));
+
+  Translator translator = small_translator();
+  const std::vector<std::string> texts = {kTexts[0], "", kTexts[3]};
+  const std::vector<std::string> targets = {kTexts[1], "iron", kTexts[0]};
+  const std::vector<TranslationScore> together = translator.score(texts, targets);
+  CHECK(together[1].tokens == 0);
+  CHECK(std::abs(together[2].log_probability -
+                 translator.score(std::span(texts).last(1), std::span(targets).last(1))[0].log_probability) <
+        1e-4 * std::abs(together[2].log_probability));
+  CHECK_THROWS_AS(translator.score(texts, std::span(targets).first(2)), ModelError);
+}
+
 TEST_CASE("Renormalized scores are log probabilities over the ids that are left") {
   TemporaryFolder folder;
   copy_model(folder.path(), [](Json&) {});

@@ -120,6 +120,12 @@ struct Translation {
   bool complete = false;
 };
 
+/// How probable a given translation is.
+struct TranslationScore {
+  double log_probability = 0;  // sum over the tokens, each given the source and those before it
+  uint32_t tokens = 0;         // end of sentence included
+};
+
 /// Of the last translate(), except where it says "load".
 struct TranslateStatistics {
   size_t texts = 0, batches = 0;
@@ -158,6 +164,11 @@ class Translator {
   std::vector<Translation> translate(std::span<const std::string> texts,
                                      const TranslateOptions& options = {});
   Translation translate(const std::string& text, const TranslateOptions& options = {});
+
+  /// Scores translations that somebody else made: targets[i] of sources[i]. A pair without source tokens scores 0.
+  /// Throws ModelError when the numbers of texts differ, or a text has more tokens than the model has positions.
+  std::vector<TranslationScore> score(std::span<const std::string> sources, std::span<const std::string> targets,
+                                      const HeadMasks& head_masks = {});
 
   const TranslateStatistics& statistics() const;
   /// What the model takes at most: source tokens, end of sentence included.

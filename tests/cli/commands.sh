@@ -18,7 +18,7 @@ expect() {
 
 [[ $("$MULCIBER" --version) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version"
 "$MULCIBER" --help >all
-for command in devices translate verify inspect bench conform; do
+for command in devices translate heads verify inspect bench conform; do
   grep -q "^  $command " all || fail "$command is not in --help"
   "$MULCIBER" "$command" --help >help || fail "$command --help"
   grep -q Example help || fail "no example in $command --help"

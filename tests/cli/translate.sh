@@ -51,7 +51,30 @@ for kind in html svg json; do
   translate --attention "map.$kind" "The red hammer." >/dev/null 2>&1
   [[ -s map.$kind ]] || fail "no map.$kind"
 done
+for view in cross.0.1 'encoder.*.*' decoder cross_rollout.1; do
+  translate --attention view.svg --attention-view "$view" "The red hammer." >/dev/null 2>&1 || fail "--attention-view $view"
+done
+grep -q rollout view.svg || fail "the rollout's title"
+expect 2 "names no kind" translate --attention view.svg --attention-view heads "The red hammer."
+expect 2 "asks for '9'" translate --attention view.svg --attention-view cross.9 "The red hammer."
 translate --mask-heads cross.0.0 decoder.2.1 -- "The red hammer." >/dev/null || fail "--mask-heads"
+
+printf 'The red hammer.\nIron cools.\n' >source
+printf 'Iron cools.\nThe red hammer.\n' >reference
+"$MULCIBER" heads -m "$model" --source source --reference reference --step 9 --json >heads || fail "heads"
+python3 - <<'PY' || fail "the ranking of heads"
+import json
+found = json.load(open("heads"))
+heads, stages = found["heads"], found["pruning"]
+names = {h["head"] for h in heads}
+assert len(names) == len(heads) > 0 and found["pairs"] == 2
+assert [h["lost"] for h in heads] == sorted((h["lost"] for h in heads), reverse=True)
+assert stages[0]["left"] == len(heads) and stages[0]["log_probability"] == found["log_probability"]
+assert stages[-1]["left"] == 0 and set(stages[-1]["masked"]) == names
+assert abs(stages[-1]["log_probability"] - found["log_probability"]) > 1e-6
+PY
+"$MULCIBER" heads -m "$model" --source source --reference reference --rank-only | grep -q "falls by" || fail "heads for people"
+expect 2 "has 1 lines" "$MULCIBER" heads -m "$model" --source source --reference <(echo one)
 translate --profile trace.json "The red hammer." >/dev/null 2>table
 python3 -c 'import json; assert json.load(open("trace.json"))["traceEvents"]' || fail "the trace"
 grep -q "^total" table || fail "the table of kernels"
