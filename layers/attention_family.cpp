@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,19 @@ HeadColumns rows_of_query(ProgramBuilder& builder, const HeadColumns& q, uint64_
   const Tensor all = builder.activation({rows, q.tensor.shape[1], q.tensor.shape[2]}, q.tensor.type);
   copy_columns(builder, q.tensor.reshaped({1, columns}), all.reshaped({rows, columns}));
   return {all, q.first};
+}
+
+/// `stride` positions side by side are one row of a product: a convolution whose stride is its length.
+HeadColumns compressed(ProgramBuilder& builder, const char* what, const HeadColumns& part, const Linear& convolution,
+                       uint32_t stride) {
+  check_whole(builder, what, part);
+  const Shape& shape = part.tensor.shape;
+  if (stride == 0 || shape[1] % stride != 0) {
+    throw ShapeError(builder.path(), fmt::format("{} has {} positions, which {} at a time do not divide", what, shape[1], stride),
+                     "pad with zeros to a multiple of the compression's stride");
+  }
+  const auto scope = builder.scope(fmt::format("compress_{}", what));
+  return {convolution(builder, part.tensor.reshaped({shape[0], shape[1] / stride, stride * shape[2]})), 0};
 }
 
 /// Where values stand beside keys: in fours, as vector loads and pairs of halves like it.
@@ -55,11 +69,18 @@ Tensor side_by_side(ProgramBuilder& builder, const Attention& attention, const H
 
 }  // namespace
 
-Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
-                             const HeadColumns& v, Tensor* map) const {
+Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& given_k,
+                             const HeadColumns& given_v, Tensor* map) const {
   AttentionOptions bound = options;
-  if (k.tensor.shape.rank() != 3 || v.tensor.shape.rank() != 3) {
+  if (given_k.tensor.shape.rank() != 3 || given_v.tensor.shape.rank() != 3) {
     throw ShapeError(builder.path(), "keys or values are not (rows, length, columns)", "reshape them");
+  }
+  HeadColumns k = given_k, v = given_v;
+  if (compression) {
+    if (options.causal)
+      throw ShapeError(builder.path(), "compressed keys have other positions than queries", "give compressed_causal_mask() instead of causal");
+    k = compressed(builder, "keys", given_k, compression->keys, compression->stride);
+    v = compressed(builder, "values", given_v, compression->values, compression->stride);
   }
   const HeadColumns raw = rows_of_query(builder, q, k.tensor.shape[0] * options.rows_per_kv);
   HeadColumns queries = raw, keys = k, values = v;
@@ -108,6 +129,26 @@ std::vector<float> block_diagonal(std::span<const float> weights, uint32_t heads
     std::copy_n(from, in, all.begin() + static_cast<std::ptrdiff_t>((row * heads + row / out) * in));
   }
   return all;
+}
+
+std::vector<float> convolution_rows(std::span<const float> weight, uint32_t out, uint32_t in, uint32_t taps) {
+  std::vector<float> rows;
+  for (uint32_t o = 0; o < out; ++o) {
+    for (uint32_t tap = 0; tap < taps; ++tap) {
+      for (uint32_t i = 0; i < in; ++i) rows.push_back(weight[(uint64_t{o} * in + i) * taps + tap]);
+    }
+  }
+  return rows;
+}
+
+std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_t stride) {
+  std::vector<float> mask;
+  for (uint32_t query = 0; query < q_len; ++query) {
+    for (uint32_t key = 0; key < keys / stride; ++key) {
+      mask.push_back((key + 1) * stride - 1 <= query ? 0.0f : -std::numeric_limits<float>::infinity());
+    }
+  }
+  return mask;
 }
 
 uint32_t t5_bucket(int32_t distance, const T5Buckets& t5) {

@@ -11,6 +11,16 @@
 
 namespace mulciber {
 
+/// Memory-compressed attention: `stride` neighbouring positions become one key and one value, by convolutions over
+/// the keys and over the values whose kernel is as long as their stride. Scores cost a stride-th, and so does memory.
+/// Source: Liu et al. 2018, arXiv:1801.10198 (stride 3).
+struct KeyCompression {
+  uint32_t stride = 3;
+  /// (columns after, stride * columns before): tap t of the kernel reads columns [t * before, (t + 1) * before).
+  /// convolution_rows() makes it of a convolution's weight.
+  Linear keys, values;
+};
+
 /// The kinds differ in what is projected before the score:
 ///   dot, scaled dot        nothing
 ///   general, q^T W k       query: W^T
@@ -24,6 +34,9 @@ struct Attention {
   AttentionOptions options;          // sizes after projection; a control of its own for masks and patterns
   std::optional<Linear> query;       // (heads * head_size, columns of q)
   std::optional<Linear> key;         // (kv_heads * head_size, columns of k)
+  /// Before `key`. The length of k and v must be a multiple of the stride. Positions of keys then count compressed ones:
+  /// instead of options.causal a mask says what is past, see compressed_causal_mask().
+  std::optional<KeyCompression> compression;
   std::optional<Tensor> vector;      // (heads, head_size) f32: v of the additive scores
   /// Luong's local-p: p = keys * sigmoid(v_p . tanh(W_p q)), from the query before its projection.
   std::optional<Linear> center_hidden;  // W_p: (heads * n, columns of q)
@@ -40,6 +53,12 @@ struct Attention {
 
 /// Weights per head, (heads, out, in), as one of all heads: (heads * out, heads * in), zeros elsewhere.
 std::vector<float> block_diagonal(std::span<const float> weights, uint32_t heads, uint32_t out, uint32_t in);
+
+/// A 1-D convolution's weight, (out, in, taps) as PyTorch stores it, as KeyCompression's: (out, taps * in).
+std::vector<float> convolution_rows(std::span<const float> weight, uint32_t out, uint32_t in, uint32_t taps);
+/// For AttentionBias::kMask: (q_len, keys / stride) floats, 0 where query i, at position i, sees a compressed key all of
+/// whose positions are at or before its own, -infinity elsewhere. The first stride - 1 queries see none, and give zeros.
+std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_t stride);
 
 /// T5's bias by distance, written out for AttentionBias::kRelative with bias_span = max_distance: (heads,
 /// 2 * max_distance + 1) floats from the table (buckets, heads). Source: Raffel et al. 2020, arXiv:1910.10683.
