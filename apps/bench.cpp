@@ -10,6 +10,7 @@
 
 #include "apps/bench_model.h"
 #include "apps/command.h"
+#include "apps/key_values.h"
 #include "apps/peaks.h"
 #include "conformance/time_case.h"
 #include "runtime/kernel.h"
@@ -187,7 +188,8 @@ void add_bench(CLI::App& app, int& code) {
       ->check(CLI::Range(1, 1000));
   command->add_option("-p,--prompt", options->model.prompt, "with a language model: tokens to take in")->check(CLI::Range(1, 1000000));
   command->add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")->check(CLI::Range(1, 1000000));
-  command->add_flag("--half-activations", options->model.half_activations, "with a language model: activations, keys and values in 16 bits");
+  command->add_flag("--half-activations", options->model.half_activations, "with a language model: activations in 16 bits");
+  add_key_value_option(*command, options->model.key_values);
   command->add_option("--kernel", options->kernel, "rows or ops to measure: a glob over row ids and op names")
       ->type_name("GLOB");
   command->add_option("--weight", options->weight, "of rows for several types of weights, those to measure: a glob")

@@ -27,6 +27,7 @@ class Bench {
         checkpoint_(options.model),
         model_(device, checkpoint_,
                {.activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                .cache = storage_type(options.key_values),
                 .context = options.prompt + options.tokens + 1},
                decoder_family(checkpoint_)),
         batch_(device, model_.network(), {1, model_.network().max_positions}) {

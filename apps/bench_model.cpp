@@ -50,9 +50,12 @@ nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {
   for (const KernelTotal& total : profiler.totals()) {
     const double floor = std::max(static_cast<double>(total.work.bytes) / peaks.bytes_per_second,
                                   static_cast<double>(total.work.flops) / peaks.flops_per_second);
+    const double seconds = total.total_us * 1e-6;
     rows.push_back({{"kernel", total.kernel->id}, {"dispatches", total.dispatches},
-                    {"seconds", total.total_us * 1e-6}, {"floor_seconds", floor},
-                    {"share", total.total_us * 1e-6 / all_seconds}});
+                    {"seconds", seconds}, {"floor_seconds", floor},
+                    {"gflops", per_second(total.work.flops, seconds) * 1e-9},
+                    {"gbytes_per_second", per_second(total.work.bytes, seconds) * 1e-9},
+                    {"ratio", seconds > 0 ? floor / seconds : 0}, {"share", seconds / all_seconds}});
   }
   return rows;
 }

@@ -7,6 +7,7 @@
 
 #include "apps/command.h"
 #include "apps/peaks.h"
+#include "mulciber/text_generator.h"
 
 namespace mulciber::apps {
 
@@ -17,12 +18,13 @@ struct ModelBench {
   uint32_t beams = 0;    // 0: the model's own
   uint32_t prompt = 64, tokens = 16;  // of a language model: taken in, and decoded
   bool half_activations = false;
+  KeyValueStorage key_values = KeyValueStorage::kF16;
   uint32_t repeats = 5;
 };
 
 double median(std::vector<double> values);
 double per_second(uint64_t count, double seconds);
-/// Per kernel row: dispatches, seconds, floor and share of all rows.
+/// Per kernel row: dispatches, seconds, achieved rates, floor, floor over achieved time, and share of all rows.
 nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks);
 
 /// Translates the sentences `repeats` times, once more under the profiler, and prints per kernel row: time,

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/command.h"
+#include "apps/key_values.h"
 #include "apps/peaks.h"
 #include "apps/progress.h"
 #include "apps/sampling_options.h"
@@ -24,6 +25,7 @@ struct Options {
   uint32_t tokens = 0, context = 0, steps = 0;
   std::vector<std::string> stop;
   bool half_weights = false, half_activations = false, stats = false, ignore_end = false;
+  KeyValueStorage key_values = KeyValueStorage::kF16;
 };
 
 double mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
@@ -114,11 +116,13 @@ int run(const Options& options) {
   const std::shared_ptr<Device> device = open_device(options.common);
   const GeneratorOptions loading = {
       .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
+      .key_values = options.key_values,
       .context = options.context};
-  if (options.common.verbose) {
+  if (options.stats || options.common.verbose) {
     const MemoryPrediction predicted = TextGenerator::predict(*device, options.model, loading);
-    fmt::print(stderr, "predicted: {:.1f} MiB weights, {:.1f} MiB context and activations\n",
-               mebibytes(predicted.weight_bytes), mebibytes(predicted.context_bytes));
+    fmt::print(stderr, "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} activations\n",
+               mebibytes(predicted.weight_bytes + predicted.context_bytes), mebibytes(predicted.weight_bytes),
+               mebibytes(predicted.key_value_bytes), mebibytes(predicted.context_bytes - predicted.key_value_bytes));
   }
   TextGenerator generator(device, options.model, loading);
 
@@ -179,7 +183,8 @@ void add_generate(CLI::App& app, int& code) {
   command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
       ->check(CLI::Range(1, 32));
   command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
-  command->add_flag("--half-activations", options->half_activations, "keep activations, keys and values in 16 bits");
+  command->add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
+  add_key_value_option(*command, options->key_values);
   command->add_flag("--stats", options->stats, "times, tokens per second, share of the bandwidth floor and memory, on standard error");
   add_common_options(*command, options->common);
   command->footer(

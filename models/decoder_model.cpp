@@ -114,6 +114,22 @@ void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<con
 
 }  // namespace
 
+DataType storage_type(KeyValueStorage storage) {
+  switch (storage) {
+    case KeyValueStorage::kF32: return DataType::kF32;
+    case KeyValueStorage::kF16: break;
+  }
+  return DataType::kF16;
+}
+
+DataType cache_type(const ModelOptions& options) {
+  const DataType cache = options.cache.value_or(options.activations);
+  if (options.activations == DataType::kF16 && cache != DataType::kF16)
+    throw ModelError("keys and values", fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
+                     "keep both in f16, or leave activations in 32 bits");
+  return cache;
+}
+
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint, ReadDecoder read) {
   if (checkpoint.gguf()) {
     const Json metadata = gguf_config(checkpoint);
@@ -145,7 +161,7 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, const M
       half_precision_(options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
       network_(build_decoder_network(config_, [&](const std::string& name) { return weights_.parts(name); },
-                                     positions_of(config_, options), options.activations, options.activations)) {}
+                                     positions_of(config_, options), options.activations, cache_type(options))) {}
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
   PaddedIds ids = read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);

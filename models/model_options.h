@@ -1,15 +1,23 @@
 // How a model is loaded, whatever its family.
 #pragma once
 
+#include <optional>
+
 #include "models/weights.h"
+#include "mulciber/text_generator.h"
 
 namespace mulciber {
 
 struct ModelOptions {
   MatrixStorage matrices = MatrixStorage::kAsInFile;
   DataType activations = DataType::kF32;  // or f16
+  std::optional<DataType> cache;          // of keys and values that are kept; none: as activations
   uint64_t memory_limit = 0;              // bytes of device memory; 0: what is available
   uint32_t context = 0;                   // tokens of the longest sequence; 0: what the model was made for
 };
+
+DataType storage_type(KeyValueStorage storage);
+/// Type of the caches that a decoder keeps. Throws ModelError where activations and caches do not go together.
+DataType cache_type(const ModelOptions& options);
 
 }  // namespace mulciber

@@ -26,6 +26,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
   return {.matrices = options.load.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
           .activations = options.load.half_activations ? DataType::kF16 : DataType::kF32,
+          .cache = storage_type(options.key_values),
           .memory_limit = options.load.memory_limit,
           .context = context};
 }
@@ -40,8 +41,13 @@ MemoryPrediction predict_memory(Device& device, const Checkpoint& checkpoint, co
                                 const GeneratorOptions& options) {
   const uint32_t context = context_of(config, options);
   const ModelOptions loading = model_options(options, context);
-  return {DecoderModel::predict_weight_bytes(checkpoint, config, loading),
-          SequenceBatch::predict_bytes(device.capabilities(), planned_decoder_network(config, context, loading.activations, loading.activations), {1, context})};
+  const DecoderNetwork network = planned_decoder_network(config, context, loading.activations, cache_type(loading));
+  MemoryPrediction predicted;
+  predicted.weight_bytes = DecoderModel::predict_weight_bytes(checkpoint, config, loading);
+  predicted.context_bytes = SequenceBatch::predict_bytes(device.capabilities(), network, {1, context});
+  for (const CausalLayer& layer : network.decoder.layers)
+    predicted.key_value_bytes += context * row_bytes(network.cache, layer.attention.cache_columns());
+  return predicted;
 }
 
 std::vector<uint32_t> end_ids(const DecoderConfig& config, const Tokenizer& tokenizer) {

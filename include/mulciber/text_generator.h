@@ -9,8 +9,15 @@
 
 namespace mulciber {
 
+/// How keys and values of the tokens in the context are kept. Sums over them stay in 32 bits.
+enum class KeyValueStorage {
+  kF16,  // half the memory of f32, and no slower on any driver measured
+  kF32,  // not with LoadOptions::half_activations
+};
+
 struct GeneratorOptions {
   LoadOptions load;
+  KeyValueStorage key_values = KeyValueStorage::kF16;
   /// Tokens of prompt and answer together; 0: what the model was made for, at most 4096.
   uint32_t context = 0;
 };
@@ -83,7 +90,9 @@ struct GenerateStatistics {
 
 /// Device memory a model takes, by its files alone.
 struct MemoryPrediction {
-  uint64_t weight_bytes = 0, context_bytes = 0;
+  uint64_t weight_bytes = 0;
+  uint64_t context_bytes = 0;    // keys and values of the context, and activations
+  uint64_t key_value_bytes = 0;  // the former of these
 };
 
 /// A language model: a Hugging Face folder or a GGUF file, on a device.
