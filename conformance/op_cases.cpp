@@ -19,6 +19,7 @@ const OpCases& beam_step_cases();
 const OpCases& sample_scan_cases();
 const OpCases& sample_choose_cases();
 const OpCases& recurrent_cell_cases();
+const OpCases& expert_matmul_cases();
 
 std::span<const OpCases* const> all_op_cases() {
   static const OpCases* const kAll[] = {
@@ -38,6 +39,7 @@ std::span<const OpCases* const> all_op_cases() {
       &sample_scan_cases(),
       &sample_choose_cases(),
       &recurrent_cell_cases(),
+      &expert_matmul_cases(),
   };
   return kAll;
 }

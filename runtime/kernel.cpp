@@ -106,6 +106,7 @@ const char* name_of(Op op) {
     case Op::kSampleScan: return "sample_scan";
     case Op::kSampleChoose: return "sample_choose";
     case Op::kRecurrentCell: return "recurrent_cell";
+    case Op::kExpertMatmul: return "expert_matmul";
   }
   return "?";
 }
@@ -128,6 +129,7 @@ const char* summary_of(Op op) {
     case Op::kSampleScan: return "penalties and banned ids onto logits, then what each chunk of them holds";
     case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
     case Op::kRecurrentCell: return "one step in time of an Elman network, a GRU or an LSTM";
+    case Op::kExpertMatmul: return "products of tokens with the matrices of the experts that they were sent to";
   }
   return "?";
 }

@@ -23,6 +23,7 @@ enum class Op : uint8_t {
   kSampleScan,
   kSampleChoose,
   kRecurrentCell,
+  kExpertMatmul,
 };
 
 /// Facts about a problem that a row may require, as bits; each op computes its own.
