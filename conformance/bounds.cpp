@@ -102,7 +102,9 @@ Bounded operator/(Bounded a, Bounded b) {
   const double least = std::fabs(b.value) - b.error;
   if (!(least > 0)) return {value, std::isfinite(value) ? kHopeless : 0};
   const double error = (a.error + std::fabs(value) * b.error) / least;
-  return {value, error + 2.5 * ulp32(std::fabs(value) + error)};
+  // A quotient below the normal numbers may be flushed to zero.
+  const double flushed = stored_error(DataType::kF32, value, error);
+  return {value, error + std::max(2.5 * ulp32(std::fabs(value) + error), flushed)};
 }
 
 Bounded exp(Bounded x) {
