@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/language_model.h"
 #include "apps/peaks.h"
 #include "models/decoder_model.h"
 #include "models/registry.h"

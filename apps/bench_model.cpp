@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench_decoder.h"
+#include "apps/language_model.h"
 #include "apps/peaks.h"
 #include "models/registry.h"
 #include "mulciber/mulciber.h"
@@ -38,10 +39,6 @@ std::vector<std::string> sentences(const std::string& file) {
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
-}
-
-double per_second(uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
 nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {

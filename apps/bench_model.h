@@ -23,7 +23,6 @@ struct ModelBench {
 };
 
 double median(std::vector<double> values);
-double per_second(uint64_t count, double seconds);
 /// Per kernel row: dispatches, seconds, achieved rates, floor, floor over achieved time, and share of all rows.
 nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks);
 

@@ -101,6 +101,7 @@ bool Chat::answer() {
     // A question that was stopped before its answer began was not meant; two questions in a row are refused by many templates.
     if (answer.text.empty() && answer.stopped) messages_.pop_back();
     else messages_.push_back({"assistant", answer.text});
+    if (!answer.note.empty()) terminal_.notice(answer.note);
     if (answer.context_full) terminal_.notice("The context is full: the answer ends here. /reset begins anew.");
     return true;
   } catch (const ModelError& error) {

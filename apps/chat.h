@@ -27,6 +27,7 @@ struct ChatAnswer {
   std::string text;
   bool stopped = false;       // by Ctrl-C: the text is what came until then
   bool context_full = false;  // the text ends where the context does
+  std::string note = {};      // said to the person after it
 };
 
 /// Continues a rendered conversation; on_text gets each piece of the answer. May throw ModelError, as when the

@@ -58,6 +58,8 @@ void add_verify(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
 void add_generate(CLI::App& app, int& code);
+void add_chat(CLI::App& app, int& code);
+void add_perplexity(CLI::App& app, int& code);
 void add_tokenize(CLI::App& app, int& code);
 void add_conform(CLI::App& app, int& code);
 void add_pull(CLI::App& app, int& code);

@@ -1,15 +1,13 @@
 // `mulciber generate`: a prompt in, its continuation out, piece by piece.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "apps/command.h"
-#include "apps/key_values.h"
+#include "apps/interrupt_watch.h"
+#include "apps/language_model.h"
 #include "apps/peaks.h"
 #include "apps/progress.h"
 #include "apps/sampling_options.h"
@@ -20,55 +18,24 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  LanguageModelOptions model;
   SamplingOptions sampling;
-  std::string model, prompt, prompt_file;
-  uint32_t tokens = 0, context = 0, steps = 0;
+  std::string prompt, prompt_file, system;
+  uint32_t tokens = 0, steps = 0;
   std::vector<std::string> stop;
-  bool half_weights = false, half_activations = false, stats = false, ignore_end = false;
-  KeyValueStorage key_values = KeyValueStorage::kF16;
-};
-
-double mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
-
-double per_second(uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
-
-std::string read_prompt(const Options& options) {
-  if (options.prompt_file.empty()) return options.prompt;
-  std::ifstream in(options.prompt_file == "-" ? "/dev/stdin" : options.prompt_file, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in && text.empty()) throw ModelError(options.prompt_file, "cannot be read", "give a text file, or - for standard input");
-  return text;
-}
-
-void write_piece(std::string_view piece) {
-  if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size() || std::fflush(stdout) != 0)
-    throw ModelError("standard output", "could not be written to the end", "what was written before stands; is the disk full?");
-}
-
-/// Sees SIGINT while the library works.
-class InterruptWatch {
- public:
-  explicit InterruptWatch(std::atomic<bool>& cancel)
-      : thread_([this, &cancel] {
-          while (watching_) {
-            if (interrupted()) cancel = true;
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-          }
-        }) {}
-  ~InterruptWatch() {
-    watching_ = false;
-    thread_.join();
-  }
-
- private:
-  std::atomic<bool> watching_{true};
-  std::thread thread_;
+  bool stats = false, ignore_end = false, raw = false;
 };
 
 /// The share of its floor that decoding reaches: the bytes a step must move, at the device's measured rate.
 double floor_share(const GenerateStatistics& s, double bytes_per_second) {
   if (s.decode_steps == 0 || s.decode_seconds <= 0 || bytes_per_second <= 0) return 0;
   return static_cast<double>(s.step_bytes) * s.decode_steps / bytes_per_second / s.decode_seconds;
+}
+
+uint64_t peak_host_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
@@ -87,7 +54,8 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
           {"floor_share", floor_share(s, measure_peaks(device).bytes_per_second)},
           {"weight_bytes", s.weight_bytes},
           {"predicted_device_bytes", s.predicted_device_bytes},
-          {"peak_device_bytes", s.peak_device_bytes}};
+          {"peak_device_bytes", s.peak_device_bytes},
+          {"peak_host_bytes", peak_host_bytes()}};
 }
 
 nlohmann::json sampling_json(const Sampling& s) {
@@ -109,22 +77,26 @@ void print_statistics(const GenerateStatistics& s, Device& device) {
              100 * floor_share(s, measure_peaks(device).bytes_per_second));
   fmt::print(stderr, "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
              mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes), mebibytes(s.weight_bytes));
+  fmt::print(stderr, "host memory       {:.1f} MiB at most{}\n", mebibytes(peak_host_bytes()),
+             d.software ? ", what the software driver allocates included" : "");
+}
+
+/// What the model is given: where it has a chat template, the prompt as a question.
+std::optional<std::string> as_question(const TextGenerator& generator, const Options& options, const std::string& prompt) {
+  if (options.raw) return std::nullopt;
+  std::vector<ChatMessage> messages = {{"user", prompt}};
+  if (!options.system.empty()) messages.insert(messages.begin(), {"system", options.system});
+  std::optional<std::string> question = generator.chat_prompt(messages);
+  if (!question && !options.system.empty())
+    throw ModelError(options.model.model, "has no chat template, and so no system prompt", "leave --system out, or use an instruction-tuned model");
+  return question;
 }
 
 int run(const Options& options) {
-  const std::string prompt = read_prompt(options);
+  const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
-  const GeneratorOptions loading = {
-      .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
-      .key_values = options.key_values,
-      .context = options.context};
-  if (options.stats || options.common.verbose) {
-    const MemoryPrediction predicted = TextGenerator::predict(*device, options.model, loading);
-    fmt::print(stderr, "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} activations\n",
-               mebibytes(predicted.weight_bytes + predicted.context_bytes), mebibytes(predicted.weight_bytes),
-               mebibytes(predicted.key_value_bytes), mebibytes(predicted.context_bytes - predicted.key_value_bytes));
-  }
-  TextGenerator generator(device, options.model, loading);
+  TextGenerator generator = load(options.model, device, options.stats || options.common.verbose);
+  const std::optional<std::string> question = as_question(generator, options, prompt);
 
   const Sampling sampling = chosen_sampling(options.sampling, generator.default_sampling());
   tell(sampling, generator.default_sampling());
@@ -132,6 +104,7 @@ int run(const Options& options) {
   GenerateOptions settings = {.sampling = sampling,
                               .max_new_tokens = options.tokens,
                               .stop = options.stop,
+                              .add_special = !question,  // the template has written them
                               .ignore_end = options.ignore_end,
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
@@ -145,13 +118,14 @@ int run(const Options& options) {
   Generation result;
   {
     const InterruptWatch watch(cancel);
-    result = generator.generate(prompt, settings);
+    result = generator.generate(question.value_or(prompt), settings);
   }
   const GenerateStatistics& statistics = generator.statistics();
   if (options.common.json) {
     nlohmann::json object = {{"prompt", prompt},       {"text", result.text},
                              {"prompt_ids", result.prompt_ids}, {"ids", result.ids},
-                             {"end", name_of(result.end)},  {"sampling", sampling_json(sampling)}};
+                             {"end", name_of(result.end)},  {"sampling", sampling_json(sampling)},
+                             {"chat", question.has_value()}};
     if (options.stats) object["statistics"] = statistics_json(statistics, *device);
     write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
@@ -167,27 +141,25 @@ int run(const Options& options) {
 
 void add_generate(CLI::App& app, int& code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("generate", "Continue a text with a decoder-only language model");
-  command->add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")->required()->type_name("FILE|DIR");
-  auto* prompt = command->add_option("-p,--prompt", options->prompt, "text to continue");
-  auto* file = command->add_option("--prompt-file", options->prompt_file, "file with the text to continue (- is standard input)")
+  CLI::App* command = app.add_subcommand("generate", "Ask a language model, or have it continue a text");
+  add_language_model_options(*command, options->model);
+  auto* prompt = command->add_option("-p,--prompt", options->prompt, "the question, or the text to continue");
+  auto* file = command->add_option("--prompt-file", options->prompt_file, "file with it (- is standard input)")
                    ->type_name("FILE");
   prompt->excludes(file);
   command->add_option("-n,--tokens", options->tokens, "most tokens of the answer (default: what the context has room for)")
       ->check(CLI::Range(1, 16777216));
-  command->add_option("--context", options->context, "tokens of prompt and answer together (default: the model's own, at most 4096)")
-      ->check(CLI::Range(1, 16777216));
+  command->add_flag("--raw", options->raw, "continue the text as it is, also where the model has a chat template");
+  command->add_option("--system", options->system, "system prompt: how the model should answer");
   command->add_option("--stop", options->stop, "text that ends the answer; may be given several times");
   add_sampling_options(*command, options->sampling);
   command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
   command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
       ->check(CLI::Range(1, 32));
-  command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
-  command->add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
-  add_key_value_option(*command, options->key_values);
   command->add_flag("--stats", options->stats, "times, tokens per second, share of the bandwidth floor and memory, on standard error");
   add_common_options(*command, options->common);
   command->footer(
+      "A model with a chat template gets the prompt as a question, in that template; a base model continues the text.\n"
       "The answer appears as it is made, never half a character. Ctrl-C ends it; what was written stands. A prompt that\n"
       "leaves no room in the context is an error, never cut.\n\n"
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"

@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
   add_devices(app, code);
   add_translate(app, code);
   add_generate(app, code);
+  add_chat(app, code);
+  add_perplexity(app, code);
   add_tokenize(app, code);
   add_bench(app, code);
   add_verify(app, code);

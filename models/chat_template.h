@@ -14,13 +14,9 @@
 
 #include "models/jinja/template.h"
 #include "models/tokenizer.h"
+#include "mulciber/text_generator.h"
 
 namespace mulciber {
-
-/// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
-struct ChatMessage {
-  std::string role, content;
-};
 
 struct ChatRenderOptions {
   bool add_generation_prompt = true;  // ends with the beginning of the model's answer

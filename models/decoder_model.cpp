@@ -24,7 +24,7 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::st
                      const DecoderConfig& config, const ModelOptions& options) {
   const uint64_t bytes = DecoderModel::predict_weight_bytes(checkpoint, config, options);
   require_memory(device, bytes, options.memory_limit, "the model");
-  Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices);
+  Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices, options.on_progress);
   for (const ComputedWeight& computed : computed_decoder_weights(config, positions_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
   return weights;

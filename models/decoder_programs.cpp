@@ -43,13 +43,12 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
   return tensors;
 }
 
-void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
-                        const BatchTensors& tensors, const DecoderPass& shape, Trace* trace) {
-  const uint32_t rows = layout.state.rows;
+Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
+                      const BatchTensors& tensors, uint32_t length, Trace* trace) {
   const TokenInput tokens = {.control = tensors.control,
-                             .tokens = shape.length == 1 ? layout.state.tokens : layout.prompt,
-                             .rows = rows,
-                             .length = shape.length,
+                             .tokens = length == 1 ? layout.state.tokens : layout.prompt,
+                             .rows = layout.state.rows,
+                             .length = length,
                              .first_position = static_cast<int32_t>(layout.state.positions),
                              .first_position_stride = 1,
                              .type = network.activations};
@@ -57,7 +56,13 @@ void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, 
                              .positions = layout.state.positions,
                              .caches = tensors.caches,
                              .trace = trace};
-  Tensor x = network.decoder(builder, tokens, state);  // (rows, length, D)
+  return network.decoder(builder, tokens, state);
+}
+
+void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
+                        const BatchTensors& tensors, const DecoderPass& shape, Trace* trace) {
+  const uint32_t rows = layout.state.rows;
+  Tensor x = decoder_tokens(builder, network, layout, tensors, shape.length, trace);
   if (shape.result == PassOutput::kCache) return;
   const auto scope = builder.layer("output");
   if (shape.result == PassOutput::kTrace) {

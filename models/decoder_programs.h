@@ -47,6 +47,11 @@ struct DecoderPass {
   auto operator<=>(const DecoderPass&) const = default;
 };
 
+/// Adds `length` tokens of every row, whose keys and values join the caches: what the output product takes,
+/// (rows, length, D). The tokens stand at layout.prompt in control, one at layout.state.tokens.
+Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
+                      const BatchTensors& tensors, uint32_t length, Trace* trace = nullptr);
+
 /// Adds a pass of `shape.length` tokens for every row. trace: for kTrace; logits are kept as "output.logits",
 /// what the output product takes as "output.normalized".
 void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,

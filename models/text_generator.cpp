@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/chat_template.h"
 #include "models/decoder_model.h"
 #include "models/registry.h"
 #include "models/token_stream.h"
@@ -28,7 +29,8 @@ ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
           .activations = options.load.half_activations ? DataType::kF16 : DataType::kF32,
           .cache = storage_type(options.key_values),
           .memory_limit = options.load.memory_limit,
-          .context = context};
+          .context = context,
+          .on_progress = options.load.on_progress};
 }
 
 uint32_t context_of(const DecoderConfig& config, const GeneratorOptions& options) {
@@ -92,6 +94,7 @@ const char* name_of(GenerateEnd end) {
 }
 
 struct TextGenerator::Impl {
+  std::string path;
   std::shared_ptr<Device> device;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<DecoderModel> model;
@@ -111,6 +114,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
   const auto start = Clock::now();
   if (!device) throw DeviceError(DeviceError::Kind::kUnavailable, "TextGenerator", "was given no device", "");
   Impl& impl = *impl_;
+  impl.path = path;
   impl.device = std::move(device);
   const Checkpoint checkpoint(path);
   const ReadDecoder read = decoder_family(checkpoint);
@@ -213,6 +217,12 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   s.peak_device_bytes = impl.device->memory().peak();
   s.step_bytes = impl.batch->step().work().bytes;
   return result;
+}
+
+std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessage> messages) const {
+  const std::optional<ChatTemplate> chat_template = ChatTemplate::load(impl_->path);
+  if (!chat_template) return std::nullopt;
+  return chat_template->render(messages);
 }
 
 Sampling TextGenerator::default_sampling() const {

@@ -247,7 +247,8 @@ uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
 }
 
 Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-                 const std::string& family, MatrixStorage storage) {
+                 const std::string& family, MatrixStorage storage, const WeightProgress& progress) {
+  const uint64_t total = progress ? weight_bytes(table, checkpoint, family, storage) : 0;
   Uploader uploader(device);
   for (const WeightSpec& spec : table) {
     const Resolved resolved = resolve(spec, checkpoint, family, storage);
@@ -273,6 +274,7 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
       tensors_[spec.name].push_back(buffer.tensor(part.shape, part.type));
       bytes_ += buffer.size();
       buffers_.push_back(std::move(buffer));
+      if (progress) progress(bytes_, total);
     }
   }
   uploader.finish();

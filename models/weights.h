@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -54,13 +55,16 @@ using WeightTable = std::vector<WeightSpec>;
 uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage);
 
+/// Called with the bytes of weights that are on the device, or on their way, and of all.
+using WeightProgress = std::function<void(uint64_t done, uint64_t total)>;
+
 /// The weights of a model in device memory. Nothing of them stays on the host.
 class Weights {
  public:
   /// Reads the mapped files piece by piece through a bounded staging ring.
   /// family: for messages ("marian"). Throws as weight_bytes(), and DeviceError.
   Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-          const std::string& family, MatrixStorage storage);
+          const std::string& family, MatrixStorage storage, const WeightProgress& progress = {});
 
   /// Adds a weight that is computed and not read.
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);

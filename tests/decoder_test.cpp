@@ -2,8 +2,10 @@
 #include "models/decoder_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "models/perplexity.h"
 #include "models/registry.h"
 #include "models/verify.h"
 #include "mulciber/error.h"
@@ -259,6 +261,51 @@ TEST_CASE("A prompt is taken in by chunks, up to the last token of the context")
   }
   CHECK_THAT(model_error([&] { batch.generate({.prompts = {{5}}, .max_new_tokens = 1}); }).value_or(""),
              ContainsSubstring("97 tokens, there is room for 96"));
+}
+
+TEST_CASE("Tokens are scored as the logits of a whole pass say") {
+  const auto model = open_decoder(small_model());
+  for (uint32_t length : {2u, 9u, 61u}) {
+    INFO(length << " tokens");
+    const std::vector<uint32_t> ids = prompt_of(length, 12);
+    const std::vector<std::string> wanted = {"logits"};
+    const NamedArrays outputs = model->forward({{"input_ids", {{1, length}, {ids.begin(), ids.end()}}}}, wanted);
+    const std::vector<double>& logits = outputs.at("logits").values;
+    const size_t vocabulary = model->vocabulary();
+    TokenScorer scorer(shared_device(), model->network(), length);
+    for (uint32_t first : {1u, (length + 1) / 2, length - 1}) {
+      const std::vector<double> scores = scorer.score(ids, first);
+      REQUIRE(scores.size() == length - first);
+      double worst = 0;
+      for (uint32_t i = first; i < length; ++i) {
+        const double* row = &logits[(i - 1) * vocabulary];
+        double sum = 0;
+        for (size_t id = 0; id < vocabulary; ++id) sum += std::exp(row[id]);
+        worst = std::max(worst, std::abs(scores[i - first] - (row[ids[i]] - std::log(sum))));
+      }
+      INFO("from " << first << ": largest difference " << worst);
+      CHECK(worst < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("Perplexity is of second halves, each chunk with the first token of a text") {
+  const auto model = open_decoder(small_model());
+  const std::vector<uint32_t> ids = prompt_of(45, 3);  // two chunks of 20, and 5 that are left over
+  TokenScorer scorer(shared_device(), model->network(), 20);
+  double sum = 0;
+  for (uint32_t chunk : {0u, 1u}) {
+    std::vector<uint32_t> own(ids.begin() + 20 * chunk, ids.begin() + 20 * (chunk + 1));
+    own[0] = 2;
+    for (const double score : scorer.score(own, 11)) sum -= score;
+  }
+  const Perplexity all = perplexity(scorer, ids, 20, 2, 0, {});
+  CHECK(all.chunks == 2);
+  CHECK(all.tokens == 18);
+  CHECK(std::abs(all.value - std::exp(sum / 18)) < 1e-9 * all.value);
+  CHECK(all.error > 0);
+  CHECK(perplexity(scorer, ids, 20, 2, 1, {}).tokens == 9);
+  CHECK_THAT(model_error([&] { perplexity(scorer, prompt_of(39, 3), 20, 2, 0, {}); }).value_or(""), ContainsSubstring("two chunks of 20"));
 }
 
 TEST_CASE("A decode step records, allocates and writes nothing") {

@@ -60,6 +60,8 @@ struct LoadOptions {
   bool half_activations = false;  // activations and caches in 16 bits; sums stay in 32
   /// Most device memory the translator may take, bytes; 0: what the device has available.
   uint64_t memory_limit = 0;
+  /// Called while weights go to the device, with their bytes so far and in all.
+  std::function<void(uint64_t done, uint64_t total)> on_progress = {};
 };
 
 /// Factors onto the output of attention heads: (layers, heads) row-major; empty: all 1.

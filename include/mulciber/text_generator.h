@@ -22,6 +22,11 @@ struct GeneratorOptions {
   uint32_t context = 0;
 };
 
+/// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
+struct ChatMessage {
+  std::string role, content;
+};
+
 /// How the next token is chosen, in this order (that of Hugging Face transformers): penalties, then temperature, top k,
 /// top p, min p, typical; of what they leave, a token is drawn by its probability.
 struct Sampling {
@@ -112,6 +117,11 @@ class TextGenerator {
   /// computed again, so a conversation may be given from its start every time. Throws ModelError when the prompt has
   /// no tokens, or does not leave room for one more in the context (naming both numbers; nothing is cut).
   Generation generate(const std::string& prompt, const GenerateOptions& options = {});
+
+  /// The text that continues a conversation with the model's next answer, by the chat template of its files. It holds
+  /// all special tokens: generate() it without add_special. No value where the files bring no template: a base model.
+  /// Throws ModelError when the template refuses the messages, such as roles that do not alternate.
+  std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
 
   /// What generation_config.json asks for (do_sample and its numbers; penalties then look at the whole text); otherwise
   /// the likeliest token, always.

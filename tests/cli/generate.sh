@@ -53,6 +53,24 @@ cmp -s out wanted || fail "the command line does not win over generation_config.
 "$MULCIBER" generate -m "$model" -p x --top-p 2 >out 2>err && fail "top p of 2 is taken"
 "$MULCIBER" generate -m "$model" -p x --temperature -1 >out 2>err && fail "a temperature below 0 is taken"
 
+# A model with a chat template gets a question, unless --raw says otherwise.
+cp -r "$model" chat
+echo "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }} {% endfor %}[model]" >chat/chat_template.jinja
+exits 0 "$MULCIBER" generate -m chat --ignore-end -p "The red hammer" --system "Be brief." -n 12 --json
+cp out asked
+exits 0 "$MULCIBER" generate -m chat --ignore-end --raw -p "The red hammer" -n 12
+cmp -s out wanted || fail "--raw does not continue the text"
+exits 0 "$MULCIBER" generate -m chat --ignore-end --raw -p "<bos>[system] Be brief. [user] The red hammer [model]" -n 12 --json
+python3 - <<'PYTHON' || fail "the template's text is not what the model gets"
+import json
+asked, raw = json.load(open("asked")), json.load(open("out"))
+assert asked["chat"] and not raw["chat"]
+# --raw adds the token that begins a text, and the template has written it.
+assert raw["prompt_ids"][1:] == asked["prompt_ids"] and raw["prompt_ids"][0] == raw["prompt_ids"][1]
+PYTHON
+exits 2 "$MULCIBER" generate -m "$model" --system x -p x
+grep -q 'has no chat template' err || fail "a system prompt without a template: $(cat err)"
+
 generate -p "The red hammer" --context 24
 grep -q 'context of 24 tokens is full' err || fail "a full context goes unsaid"
 exits 2 "$MULCIBER" generate -m "$model" -p "$(printf 'word %.0s' {1..200})" --context 24

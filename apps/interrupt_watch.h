@@ -1,0 +1,32 @@
+// Carries SIGINT to what the library looks at while it works.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "apps/command.h"
+
+namespace mulciber::apps {
+
+/// While it lives, `cancel` becomes true once SIGINT has come.
+class InterruptWatch {
+ public:
+  explicit InterruptWatch(std::atomic<bool>& cancel)
+      : thread_([this, &cancel] {
+          while (watching_) {
+            if (interrupted()) cancel = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          }
+        }) {}
+  ~InterruptWatch() {
+    watching_ = false;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> watching_{true};
+  std::thread thread_;
+};
+
+}  // namespace mulciber::apps

@@ -1,0 +1,34 @@
+// A language model as the commands that talk to one load it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apps/command.h"
+#include "apps/key_values.h"
+#include "mulciber/text_generator.h"
+
+namespace mulciber::apps {
+
+struct LanguageModelOptions {
+  std::string model;
+  uint32_t context = 0;
+  bool half_weights = false, half_activations = false;
+  KeyValueStorage key_values = KeyValueStorage::kF16;
+};
+/// -m, --context, --half, --half-activations, --kv.
+void add_language_model_options(CLI::App& command, LanguageModelOptions& options);
+
+/// With a bar while it loads. tell_plan: says on standard error before what memory it will take.
+TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device, bool tell_plan);
+
+double mebibytes(uint64_t bytes);
+/// 0 where no time has passed.
+double per_second(uint64_t count, double seconds);
+
+/// The whole of a text file; "-" is standard input. Throws ModelError.
+std::string read_text(const std::string& file);
+/// Writes to standard output, at once. Throws ModelError where that cannot be.
+void write_piece(std::string_view piece);
+
+}  // namespace mulciber::apps
