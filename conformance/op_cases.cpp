@@ -16,6 +16,7 @@ const OpCases& rope_append_cases();
 const OpCases& elementwise_cases();
 const OpCases& top_k_cases();
 const OpCases& beam_step_cases();
+const OpCases& follow_beams_cases();
 const OpCases& sample_scan_cases();
 const OpCases& sample_choose_cases();
 const OpCases& recurrent_cell_cases();
@@ -36,6 +37,7 @@ std::span<const OpCases* const> all_op_cases() {
       &elementwise_cases(),
       &top_k_cases(),
       &beam_step_cases(),
+      &follow_beams_cases(),
       &sample_scan_cases(),
       &sample_choose_cases(),
       &recurrent_cell_cases(),

@@ -103,6 +103,7 @@ const char* name_of(Op op) {
     case Op::kRopeAppend: return "rope_append";
     case Op::kTopK: return "top_k";
     case Op::kBeamStep: return "beam_step";
+    case Op::kFollowBeams: return "follow_beams";
     case Op::kSampleScan: return "sample_scan";
     case Op::kSampleChoose: return "sample_choose";
     case Op::kRecurrentCell: return "recurrent_cell";
@@ -126,6 +127,7 @@ const char* summary_of(Op op) {
     case Op::kRopeAppend: return "queries and keys normalized and rotated, keys and values written into the cache";
     case Op::kTopK: return "log-softmax of each row, rules about tokens, and the k best";
     case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
+    case Op::kFollowBeams: return "the state of each hypothesis moved into the row where it now stands";
     case Op::kSampleScan: return "penalties and banned ids onto logits, then what each chunk of them holds";
     case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
     case Op::kRecurrentCell: return "one step in time of an Elman network, a GRU or an LSTM";

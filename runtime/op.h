@@ -20,6 +20,7 @@ enum class Op : uint8_t {
   kRopeAppend,
   kTopK,
   kBeamStep,
+  kFollowBeams,
   kSampleScan,
   kSampleChoose,
   kRecurrentCell,

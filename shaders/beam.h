@@ -50,7 +50,7 @@
 #define BEAM_ITEM_WORST 2  // f32: score of the worst of them
 #define BEAM_ITEM_WORDS 4
 
-// Specialization constant: beams per item.
+// Specialization constant of both: beams per item.
 #define BEAM_BEAMS (CONSTANT_OP + 0)
 
 // candidates: per row, how many entries of {log probability, id} each row brings, best first. The rest:
@@ -68,6 +68,16 @@ SHADER_STRUCT(BeamStepParams) {
   uint history_tokens;
   uint history_parents;
   uint finished;
+  uint item_state;
+} SHADER_STRUCT_END
+
+// Rows of a state that go where their hypotheses went. position, history_parents, item_state: word offsets into
+// the state of the search.
+SHADER_STRUCT(FollowBeamsParams) {
+  uint batch;
+  uint columns;
+  uint position;
+  uint history_parents;
   uint item_state;
 } SHADER_STRUCT_END
 

@@ -5,5 +5,5 @@ TEST_CASE("Every row of norms, softmax, embedding, elementwise, search, recurren
   using mulciber::Op;
   mulciber::tests::check_rows(
       {Op::kSoftmax, Op::kLayerNorm, Op::kRmsNorm, Op::kEmbedding, Op::kElementwise, Op::kTopK, Op::kBeamStep,
-       Op::kSampleScan, Op::kSampleChoose, Op::kRecurrentCell, Op::kExpertMatmul});
+       Op::kFollowBeams, Op::kSampleScan, Op::kSampleChoose, Op::kRecurrentCell, Op::kExpertMatmul});
 }

@@ -59,7 +59,8 @@ TEST_CASE("Every row has a case of its self-test, exact where the op only adds a
     const OpCase test = self_test_case(row);
     CHECK((row.shape & ~problem_of(test, row.op).facts) == 0);
     const bool sums = row.op == Op::kMatmul || row.op == Op::kElementwise || row.op == Op::kEmbedding ||
-                      row.op == Op::kAppendCache || row.op == Op::kCopyColumns || row.op == Op::kExpertMatmul;
+                      row.op == Op::kAppendCache || row.op == Op::kCopyColumns || row.op == Op::kExpertMatmul ||
+                      row.op == Op::kFollowBeams;
     CHECK(test.exact == sums);
   }
 }

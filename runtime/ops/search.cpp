@@ -190,6 +190,44 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
   return hypotheses;
 }
 
+namespace {
+
+void check_control(const std::string& where, const Tensor& control, const BeamStateLayout& layout) {
+  if (control.type == DataType::kU32 && uint64_t{layout.first_word} + layout.words <= control.shape.elements()) return;
+  refuse(where, fmt::format("a state of {} words from word {} does not fit control {} {}", layout.words,
+                            layout.first_word, name_of(control.type), control.shape.to_string()),
+         "control must hold the state, as u32");
+}
+
+}  // namespace
+
+void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStateLayout& layout, const Tensor& state) {
+  const std::string where = builder.path() + ": follow beams";
+  check_control(where, control, layout);
+  const uint64_t rows = uint64_t{layout.batch} * layout.beams;
+  if (size_of(state.type) != 4 || state.shape.rows() % rows != 0) {
+    refuse(where, fmt::format("state is {} {}", name_of(state.type), state.shape.to_string()),
+           fmt::format("it must have {} rows, or a multiple, of 32-bit elements", rows));
+  }
+  const uint64_t items = state.shape.rows() / layout.beams;
+  const Capabilities& device = builder.capabilities();
+  if (items > device.max_groups[1] || state.bytes() > device.max_storage_range) {
+    refuse(where, fmt::format("{} items or {} bytes pass what one dispatch covers", items, state.bytes()),
+           "use a smaller batch");
+  }
+  Node node;
+  node.kernel = &builder.select({Op::kFollowBeams, {DataType::kF32, DataType::kF32}, kAnyShape});
+  node.buffers = {{control, Access::kRead}, {state, Access::kReadWrite}};
+  const auto columns = static_cast<uint32_t>(state.shape.columns());
+  node.set_params(shader::FollowBeamsParams{layout.batch, columns, layout.position, layout.history_parents,
+                                            layout.item_state});
+  node.constants = {{BEAM_BEAMS, layout.beams}};
+  const uint32_t invocations = local_size(*node.kernel, device);
+  node.groups = {(columns + invocations - 1) / invocations, static_cast<uint32_t>(items), 1};
+  node.work.bytes = 2 * state.bytes();
+  builder.add(std::move(node));
+}
+
 void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& control,
                const BeamStateLayout& layout, const Tensor& progress) {
   std::string where = builder.path() + ": beam step";
@@ -200,14 +238,10 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
                               candidates.shape.to_string()),
            fmt::format("they must be u32 ({}, {}, 2)", rows, 2 * layout.beams));
   }
-  if (control.type != DataType::kU32 || progress.type != DataType::kU32 ||
-      progress.shape.elements() < 2 ||
-      uint64_t{layout.first_word} + layout.words > control.shape.elements()) {
-    refuse(where, fmt::format("a state of {} words from word {} does not fit control {}, or {} is "
-                              "too small for the progress",
-                              layout.words, layout.first_word, control.shape.to_string(),
-                              progress.shape.to_string()),
-           "control must hold the state and progress two words, both u32");
+  check_control(where, control, layout);
+  if (progress.type != DataType::kU32 || progress.shape.elements() < 2) {
+    refuse(where, fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
+           "it must hold two words, as u32");
   }
   Node node;
   node.kernel = &builder.select({Op::kBeamStep, {DataType::kF32, DataType::kF32}, kAnyShape});

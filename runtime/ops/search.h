@@ -85,4 +85,10 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
 void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& control,
                const BeamStateLayout& layout, const Tensor& progress);
 
+/// Before a step: the state that a decoder carries from step to step goes, beam by beam, where the last beam_step
+/// put the hypotheses. Before the first step, and for items that are done, it stays.
+/// control, layout: as beam_step has them. state: (..., batch * beams, columns), several states of all rows one after
+/// the other; f32 or u32. Throws ShapeError naming the layer.
+void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStateLayout& layout, const Tensor& state);
+
 }  // namespace mulciber

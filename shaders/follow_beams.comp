@@ -1,0 +1,33 @@
+// The state of every hypothesis moves into the row where beam search put the hypothesis. One column of one item per
+// invocation, which loads all rows before it stores the first.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "interface.h"
+#include "beam.h"
+#define BUFFER_COUNT 2
+#include "buffers.glsl"
+
+layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
+
+PARAMS(FollowBeamsParams)
+BUFFER(0, readonly, search, uint)
+BUFFER(1, , rows, uint)
+
+void main() {
+  const uint column = gl_GlobalInvocationID.x;
+  if (column >= params.columns) return;
+  // Several states of the whole batch may stand one after the other.
+  const uint group = gl_WorkGroupID.y;
+  const uint item = group % params.batch;
+  if (AT(search, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1) return;
+  const uint position = AT(search, params.position);
+  const uint parents = params.history_parents + (position * params.batch + item) * BEAMS;
+  uint from[BEAMS];
+  [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
+    const uint parent = AT(search, parents + beam) - item * BEAMS;
+    from[beam] = AT(rows, (group * BEAMS + parent) * params.columns + column);
+  }
+  [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
+    AT(rows, (group * BEAMS + beam) * params.columns + column) = from[beam];
+  }
+}
