@@ -60,7 +60,8 @@ void write_control(std::span<uint32_t> control, const ControlLayout& layout,
 
 }  // namespace
 
-EncoderDecoder::EncoderDecoder(Device& device, EncoderDecoderNetwork network, uint64_t memory_limit)
+EncoderDecoder::EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
+                               uint64_t memory_limit)
     : device_(device), network_(std::move(network)), memory_limit_(memory_limit) {}
 
 EncoderDecoder::~EncoderDecoder() = default;
@@ -69,7 +70,7 @@ SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
                                          const GenerationSettings& settings) const {
   const uint32_t banned = static_cast<uint32_t>(settings.banned.size());
   return {.batch = round_up_batch(items),
-          .source_length = std::min(round_up(source_length, kLengthStep), network_.max_positions),
+          .source_length = std::min(round_up(source_length, kLengthStep), network_->max_positions),
           .beams = settings.beams,
           .capacity = round_up(settings.max_new_tokens + 1, kCapacityStep),
           .banned_capacity = round_up(std::max(banned, 1u), kBannedStep),
@@ -77,43 +78,29 @@ SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
 }
 
 uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
-  const uint64_t element = size_of(network_.activations);
   const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
-  const uint64_t rows = uint64_t{shape.batch} * shape.beams;
+  const uint64_t rows = shape.rows();
   uint64_t bytes = 0;
-  uint64_t widest_heads = 0;
-  for (const DecoderLayer& layer : network_.decoder.layers) {
-    const HeadSizes& self = layer.self_attention.sizes;
-    bytes += tokens * layer.cross_attention.sizes.memory_columns() * element;
-    bytes += rows * shape.capacity * self.memory_columns() * element;
-    widest_heads = std::max<uint64_t>(widest_heads, self.key_columns() + self.memory_columns());
-  }
-  // Activations alive at one time: the residual stream and a sublayer's result, and between them
-  // either the heads with their context or the hidden layer of the feed-forward network.
-  const uint64_t live = 2 * uint64_t{network_.width} +
-                        std::max<uint64_t>(widest_heads + network_.width, network_.widest_hidden);
-  bytes += (tokens + rows) * live * element;
-  bytes += rows * network_.target_vocabulary * sizeof(float);
-  const ControlLayout control = plan_control(network_, shape.batch, shape.source_length);
-  bytes += (control.end + rows * (3 * shape.capacity + 8)) * sizeof(uint32_t);
-  return bytes;
+  for (const KeptTensor& kept : network_->kept(shape)) bytes += kept.shape.elements() * size_of(kept.type);
+  bytes += (tokens + rows) * network_->live_columns() * size_of(network_->activations);
+  bytes += rows * network_->target_vocabulary * sizeof(float);
+  return bytes + control_bytes(shape);
 }
 
 /// Bytes of the largest tensor that kernels bind whole.
 uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
-  const uint64_t element = size_of(network_.activations);
   const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
-  const uint64_t rows = uint64_t{shape.batch} * shape.beams;
-  const HeadSizes& self = network_.decoder.layers.front().self_attention.sizes;
-  const HeadSizes& cross = network_.decoder.layers.front().cross_attention.sizes;
-  const ControlLayout control = plan_control(network_, shape.batch, shape.source_length);
-  return std::max(
-      {tokens * std::max(self.key_columns() + self.memory_columns(), network_.widest_hidden) *
-           element,
-       tokens * cross.memory_columns() * element,
-       rows * shape.capacity * self.memory_columns() * element,
-       rows * network_.target_vocabulary * sizeof(float),
-       (control.end + rows * (3 * shape.capacity + 8)) * sizeof(uint32_t)});
+  uint64_t widest = std::max({tokens * network_->widest_columns() * size_of(network_->activations),
+                              uint64_t{shape.rows()} * network_->target_vocabulary * sizeof(float),
+                              control_bytes(shape)});
+  for (const KeptTensor& kept : network_->kept(shape))
+    widest = std::max(widest, kept.shape.elements() * size_of(kept.type));
+  return widest;
+}
+
+uint64_t EncoderDecoder::control_bytes(const SearchShape& shape) const {
+  const ControlLayout control = plan_control(*network_, shape.batch, shape.source_length);
+  return (control.end + uint64_t{shape.rows()} * (3 * shape.capacity + 8)) * sizeof(uint32_t);
 }
 
 uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
@@ -152,7 +139,7 @@ SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
   require_memory(device_, bytes, memory_limit_,
                  fmt::format("a batch of {} x {} tokens with {} beams", shape.batch,
                              shape.source_length, shape.beams));
-  searches_.push_front(std::make_unique<SearchPrograms>(device_, network_, shape));
+  searches_.push_front(std::make_unique<SearchPrograms>(device_, *network_, shape));
   return *searches_.front();
 }
 
@@ -164,7 +151,7 @@ PassProgram& EncoderDecoder::pass(const PassShape& shape) {
     return *passes_.front();
   }
   if (passes_.size() >= kPassesKept) passes_.pop_back();
-  passes_.push_front(std::make_unique<PassProgram>(device_, network_, shape));
+  passes_.push_front(std::make_unique<PassProgram>(device_, *network_, shape));
   return *passes_.front();
 }
 
@@ -233,7 +220,7 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
 ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
   const uint32_t rows = request.source.rows;
   const auto padded = [&](uint32_t length) {
-    return std::min(round_up(length, kLengthStep), network_.max_positions);
+    return std::min(round_up(length, kLengthStep), network_->max_positions);
   };
   const PassShape shape = {.batch = rows,
                            .source_length = padded(request.source.length),
@@ -275,31 +262,13 @@ ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
     }
     array.shape = extents;
   };
-  const uint64_t batch = rows, source = request.source.length, target = request.target.length;
-  const uint64_t width = network_.width;
-  const auto read_stack = [&](const char* stack, size_t layers, uint64_t length, uint64_t heads) {
-    if (request.hidden_states) {
-      const std::string name = fmt::format("{}_hidden_states", stack);
-      read(name, fmt::format("{}.embedding.output", stack), {batch, length, width}, true);
-      for (size_t i = 0; i < layers; ++i)
-        read(name, fmt::format("{}.layers.{}.output", stack, i), {batch, length, width}, true);
-    }
-    if (!request.attentions) return;
-    for (size_t i = 0; i < layers; ++i)
-      read(fmt::format("{}_attentions", stack),
-           fmt::format("{}.layers.{}.self_attn.probabilities", stack, i),
-           {batch, heads, length, length}, true);
-  };
-  read("encoder_last_hidden_state", "encoder.last_hidden_state", {batch, source, width}, false);
-  read_stack("encoder", network_.encoder.layers.size(), source, network_.encoder_heads());
-  read_stack("decoder", network_.decoder.layers.size(), target, network_.decoder_heads());
-  if (request.attentions) {
-    for (size_t i = 0; i < network_.decoder.layers.size(); ++i)
-      read("cross_attentions", fmt::format("decoder.layers.{}.cross_attn.probabilities", i),
-           {batch, network_.decoder_heads(), target, source}, true);
-  }
+  PassShape wanted = shape;
+  wanted.source_length = request.source.length;
+  wanted.target_length = request.target.length;
+  for (const NetworkOutput& output : network_->outputs(wanted))
+    read(output.name, output.trace, output.extents, output.stacked);
   if (request.logits)
-    read("logits", "decoder.output.logits", {batch, target, network_.target_vocabulary}, false);
+    read("logits", "decoder.output.logits", {rows, request.target.length, network_->target_vocabulary}, false);
   return result;
 }
 

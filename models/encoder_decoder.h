@@ -33,10 +33,10 @@ using ForwardResult = std::map<std::string, NamedArray>;
 class EncoderDecoder {
  public:
   /// memory_limit: bytes, 0 for what is available; checked before a batch is allocated.
-  EncoderDecoder(Device& device, EncoderDecoderNetwork network, uint64_t memory_limit);
+  EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network, uint64_t memory_limit);
   ~EncoderDecoder();
 
-  const EncoderDecoderNetwork& network() const { return network_; }
+  const EncoderDecoderNetwork& network() const { return *network_; }
   GenerationResult generate(const GenerationRequest& request, uint32_t pad);
   ForwardResult forward(const ForwardRequest& request);
   /// As SequenceToSequenceModel has it.
@@ -49,11 +49,12 @@ class EncoderDecoder {
   /// Bytes of the searches kept, by prediction.
   uint64_t kept_search_bytes() const;
   uint64_t widest_binding(const SearchShape& shape) const;
+  uint64_t control_bytes(const SearchShape& shape) const;
   SearchPrograms& search(const SearchShape& shape);
   PassProgram& pass(const PassShape& shape);
 
   Device& device_;
-  EncoderDecoderNetwork network_;
+  std::unique_ptr<EncoderDecoderNetwork> network_;
   uint64_t memory_limit_;
   // Most recently used first.
   std::list<std::unique_ptr<SearchPrograms>> searches_;

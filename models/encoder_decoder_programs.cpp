@@ -12,19 +12,6 @@ namespace {
 // finite.
 constexpr float kBannedLogit = -1e30f;
 
-StackControl encoder_control(const Tensor& control, const ControlLayout& layout) {
-  return {.tensor = control,
-          .lengths = static_cast<int32_t>(layout.lengths),
-          .self_masks = static_cast<int32_t>(layout.encoder_masks)};
-}
-
-StackControl decoder_control(const Tensor& control, const ControlLayout& layout) {
-  return {.tensor = control,
-          .lengths = static_cast<int32_t>(layout.lengths),
-          .self_masks = static_cast<int32_t>(layout.decoder_masks),
-          .cross_masks = static_cast<int32_t>(layout.cross_masks)};
-}
-
 /// The vocabulary product, in f32 whatever the activations are: what is chosen hangs on small
 /// differences.
 Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x) {
@@ -36,16 +23,13 @@ Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x)
 
 ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
                            uint32_t source_length) {
-  const uint32_t encoder_masks =
-      static_cast<uint32_t>(network.encoder.layers.size()) * network.encoder_heads();
-  const uint32_t decoder_masks =
-      static_cast<uint32_t>(network.decoder.layers.size()) * network.decoder_heads();
+  const HeadCounts heads = network.masked_heads();
   ControlLayout layout;
   layout.lengths = layout.source + batch * source_length;
   layout.encoder_masks = layout.lengths + batch;
-  layout.decoder_masks = layout.encoder_masks + encoder_masks;
-  layout.cross_masks = layout.decoder_masks + decoder_masks;
-  layout.end = layout.cross_masks + decoder_masks;
+  layout.decoder_masks = layout.encoder_masks + heads.encoder;
+  layout.cross_masks = layout.decoder_masks + heads.decoder;
+  layout.end = layout.cross_masks + heads.cross;
   return layout;
 }
 
@@ -69,21 +53,16 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
     }
   }
 
-  std::vector<Tensor> memory_tensors, cache_tensors;
-  const auto add = [&](std::vector<Buffer>& buffers, std::vector<Tensor>& tensors, Shape extents) {
-    buffers.push_back(device.memory().allocate(extents.elements() * size_of(network.activations),
-                                               MemoryUse::kDevice));
-    tensors.push_back(buffers.back().tensor(extents, network.activations));
-  };
-  for (const DecoderLayer& layer : network.decoder.layers) {
-    add(memories, memory_tensors,
-        {shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()});
-    add(caches, cache_tensors,
-        {uint64_t{shape.batch} * shape.beams, shape.capacity,
-         layer.self_attention.sizes.memory_columns()});
+  std::vector<Tensor> kept_tensors;
+  for (const KeptTensor& tensor : network.kept(shape)) {
+    kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type), MemoryUse::kDevice));
+    kept_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
   }
-  encode = build_encode(device, network, control_tensor, memory_tensors);
-  step = build_step(device, network, control_tensor, memory_tensors, cache_tensors);
+  const SearchView view = {shape, layout, beam, control_tensor, kept_tensors};
+  ProgramBuilder builder(device, "encode");
+  network.encode(builder, view);
+  encode = builder.build();
+  step = build_step(device, network, view);
 }
 
 void SearchPrograms::write_output_bias(Device& device, std::span<const uint32_t> banned) {
@@ -95,57 +74,21 @@ void SearchPrograms::write_output_bias(Device& device, std::span<const uint32_t>
   upload(device, to, std::as_bytes(std::span(values)));
 }
 
-Program SearchPrograms::build_encode(Device& device, const EncoderDecoderNetwork& network,
-                                     const Tensor& control_tensor,
-                                     std::span<const Tensor> memory_tensors) const {
-  ProgramBuilder builder(device, "encode");
-  const TokenInput tokens = {.control = control_tensor,
-                             .tokens = layout.source,
-                             .rows = shape.batch,
-                             .length = shape.source_length,
-                             .type = network.activations};
-  const Tensor encoded = [&] {
-    const auto scope = builder.scope("encoder");
-    return network.encoder(builder, tokens, encoder_control(control_tensor, layout));
-  }();
-  const auto scope = builder.layer("memory");
-  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
-    const auto name = builder.scope(fmt::format("layers.{}", i));
-    network.decoder.layers[i].cross_attention.project(builder, encoded, memory_tensors[i]);
-  }
-  return builder.build();
-}
-
 Program SearchPrograms::build_step(Device& device, const EncoderDecoderNetwork& network,
-                                   const Tensor& control_tensor,
-                                   std::span<const Tensor> memory_tensors,
-                                   std::span<const Tensor> cache_tensors) const {
-  const uint32_t rows = shape.batch * shape.beams;
+                                   const SearchView& view) const {
   ProgramBuilder builder(device, "decode step");
   const auto scope = builder.scope("decoder");
-  const TokenInput tokens = {.control = control_tensor,
-                             .tokens = beam.tokens,
-                             .rows = rows,
-                             .length = 1,
-                             .first_position = static_cast<int32_t>(beam.position),
-                             .type = network.activations};
-  const Decoder::Step state = {
-      .position = static_cast<int32_t>(beam.position),
-      .ancestry = shape.beams > 1 ? static_cast<int32_t>(beam.ancestry) : -1,
-      .rows_per_memory = shape.beams,
-      .caches = cache_tensors};
-  const Tensor x = network.decoder.step(builder, tokens, memory_tensors,
-                                        decoder_control(control_tensor, layout), state);
+  const Tensor x = network.step(builder, view);
 
   const auto choice = builder.layer("choice");
   Linear output = network.output;
   if (shape.masked_output)
     output.bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
-  const Tensor logits = logits_of(builder, output, x).reshaped({rows, network.target_vocabulary});
+  const Tensor logits = logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
   const Tensor candidates =
       top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
-            control_tensor, beam.rules());
-  beam_step(builder, candidates, control_tensor, beam, progress.tensor({2}, DataType::kU32));
+            view.control, beam.rules());
+  beam_step(builder, candidates, view.control, beam, progress.tensor({2}, DataType::kU32));
   return builder.build();
 }
 
@@ -160,30 +103,9 @@ PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
   trace.attentions = shape.attentions;
 
   ProgramBuilder builder(device, "forward");
-  TokenInput tokens = {.control = control_tensor,
-                       .tokens = layout.source,
-                       .rows = shape.batch,
-                       .length = shape.source_length,
-                       .type = network.activations};
-  const Tensor encoded = [&] {
-    const auto scope = builder.scope("encoder");
-    const Tensor x =
-        network.encoder(builder, tokens, encoder_control(control_tensor, layout), &trace);
-    trace.keep(builder, "last_hidden_state", x);
-    return x;
-  }();
-
-  const auto scope = builder.scope("decoder");
-  std::vector<Tensor> memories;
-  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
-    const auto name = builder.scope(fmt::format("memory.{}", i));
-    memories.push_back(network.decoder.layers[i].cross_attention.project(builder, encoded));
-  }
-  tokens.tokens = target;
-  tokens.length = shape.target_length;
-  const Tensor x =
-      network.decoder(builder, tokens, memories, decoder_control(control_tensor, layout), &trace);
+  const Tensor x = network.pass(builder, {shape, layout, control_tensor, target}, trace);
   if (shape.logits) {
+    const auto scope = builder.scope("decoder");
     const auto name = builder.layer("output");
     trace.keep(builder, "logits", logits_of(builder, network.output, x));
   }

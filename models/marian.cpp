@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "mulciber/error.h"
+#include "models/transformer_network.h"
 
 namespace mulciber {
 namespace {
@@ -133,9 +133,10 @@ Layer layer_of(const Weights& weights, const MarianConfig& config, const std::st
   return layer;
 }
 
-EncoderDecoderNetwork build_network(const Weights& weights, const MarianConfig& config,
-                                    DataType activations) {
-  EncoderDecoderNetwork network;
+std::unique_ptr<TransformerNetwork> build_network(const Weights& weights, const MarianConfig& config,
+                                                  DataType activations) {
+  auto result = std::make_unique<TransformerNetwork>();
+  TransformerNetwork& network = *result;
   network.activations = activations;
   network.source_vocabulary = config.source_vocab;
   network.target_vocabulary = config.target_vocab;
@@ -168,7 +169,7 @@ EncoderDecoderNetwork build_network(const Weights& weights, const MarianConfig& 
   const std::string table = config.shared_embeddings ? "embedding" : "decoder.embedding";
   network.output.weight = weights[config.tied_output ? table : "output.weight"];  // (V, D)
   if (weights.has("output.bias")) network.output.bias = weights["output.bias"];   // (V)
-  return network;
+  return result;
 }
 
 Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianConfig& config,
@@ -185,25 +186,17 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
   return weights;
 }
 
-// --- Arrays by the names of Hugging Face transformers
-// -----------------------------------------------
-
-constexpr const char* kFamily = "marian";
-
-void apply_mask(PaddedIds& ids, const NamedArrays& inputs) {
-  if (inputs.count("attention_mask") == 0) return;
-  const NamedArray& mask = matrix_input(kFamily, inputs, "attention_mask");
-  if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
-    throw ModelError("marian input `attention_mask`", "does not have the shape of input_ids", "");
-  for (uint32_t row = 0; row < ids.rows; ++row) {
-    const auto first = mask.values.begin() + row * ids.length, last = first + ids.length;
-    const auto padding = std::find(first, last, 0.0);
-    if (std::any_of(padding, last, [](double value) { return value != 0; }))
-      throw ModelError("marian input `attention_mask`",
-                       fmt::format("row {} masks a token in front of another one", row),
-                       "pad on the right");
-    ids.lengths[row] = static_cast<uint32_t>(padding - first);
-  }
+EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint, const ModelOptions& options) {
+  const MarianConfig config = read_marian_config(checkpoint);
+  Weights weights = load_weights(device, checkpoint, config, options);
+  std::unique_ptr<TransformerNetwork> network = build_network(weights, config, options.activations);
+  return {.family = "marian",
+          .generation = config.generation,
+          .extents = {config.encoder_layers, config.encoder_heads, config.decoder_layers, config.decoder_heads},
+          .half_precision =
+              options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16,
+          .weights = std::move(weights),
+          .network = std::move(network)};
 }
 
 }  // namespace
@@ -247,133 +240,6 @@ WeightTable marian_weight_table(const MarianConfig& config, const Checkpoint& ch
 }
 
 Marian::Marian(Device& device, const Checkpoint& checkpoint, const ModelOptions& options)
-    : config_(read_marian_config(checkpoint)),
-      half_precision_(options.activations == DataType::kF16 ||
-                      options.matrices == MatrixStorage::kF16),
-      weights_(load_weights(device, checkpoint, config_, options)),
-      network_(device, build_network(weights_, config_, options.activations),
-               options.memory_limit) {}
-
-Marian::Extents Marian::extents() const {
-  return {config_.encoder_layers, config_.encoder_heads, config_.decoder_layers,
-          config_.decoder_heads};
-}
-
-uint32_t Marian::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
-  return network_.batch_limit(source_length, settings);
-}
-
-void Marian::check_source(std::span<const uint32_t> ids) const {
-  if (ids.empty()) throw ModelError("source text", "has no tokens", "");
-  if (ids.size() > config_.max_positions)
-    throw ModelError(
-        "source text",
-        fmt::format("has {} tokens, the model takes at most {}", ids.size(), config_.max_positions),
-        "split the text into sentences");
-  for (uint32_t id : ids) {
-    if (id >= config_.source_vocab)
-      throw ModelError(
-          "source text",
-          fmt::format("holds token id {}, the model's are below {}", id, config_.source_vocab),
-          "tokenizer and model do not belong together");
-  }
-}
-
-void Marian::check_target(std::span<const uint32_t> ids) const {
-  if (ids.empty() || ids.size() > config_.max_positions)
-    throw ModelError("target text",
-                     fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), config_.max_positions), "");
-  for (uint32_t id : ids) {
-    if (id >= config_.target_vocab)
-      throw ModelError("target text",
-                       fmt::format("holds token id {}, the model's are below {}", id, config_.target_vocab),
-                       "tokenizer and model do not belong together");
-  }
-}
-
-NamedArrays Marian::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
-  ForwardRequest request;
-  request.source = read_padded_ids(kFamily, inputs, "input_ids", config_.source_vocab, config_.max_positions);
-  request.target =
-      read_padded_ids(kFamily, inputs, "decoder_input_ids", config_.target_vocab, config_.max_positions);
-  if (request.target.rows != request.source.rows)
-    throw ModelError(
-        "marian input `decoder_input_ids`",
-        fmt::format("has {} rows, input_ids has {}", request.target.rows, request.source.rows), "");
-  apply_mask(request.source, inputs);
-  request.logits = wants(wanted, "logits");
-  request.hidden_states = wants(wanted, "hidden_states");
-  request.attentions = wants(wanted, "attentions");
-  NamedArrays results = network_.forward(request);
-  keep_wanted(results, wanted);
-  return results;
-}
-
-NamedArrays Marian::generate(const NamedArrays& inputs, const GenerationConfig& config,
-                             uint32_t n_best) {
-  PaddedIds source = read_padded_ids(kFamily, inputs, "input_ids", config_.source_vocab, config_.max_positions);
-  apply_mask(source, inputs);
-  if (source.rows != 1)
-    throw ModelError("marian input `input_ids`",
-                     fmt::format("has {} rows, one is expected", source.rows), "");
-  source.ids.resize(source.lengths[0]);
-  GenerationRequest request;
-  request.sources = {&source.ids, 1};
-  request.settings = generation_settings(config, config_.max_positions);
-  request.settings.n_best = n_best;
-  const std::vector<Hypothesis> found = generate(request).items.at(0);
-
-  size_t longest = 0;
-  for (const Hypothesis& sequence : found) longest = std::max(longest, sequence.ids.size());
-  NamedArray ids = {{found.size(), longest + 1}, {}}, scores = {{found.size()}, {}};
-  for (const Hypothesis& sequence : found) {
-    ids.values.push_back(request.settings.start);
-    ids.values.insert(ids.values.end(), sequence.ids.begin(), sequence.ids.end());
-    ids.values.insert(ids.values.end(), longest - sequence.ids.size(), request.settings.pad);
-    scores.values.push_back(sequence.score);
-  }
-  return {{"output_ids", std::move(ids)}, {"sequences_scores", std::move(scores)}};
-}
-
-GenerationResult Marian::generate(const GenerationRequest& request) {
-  check_settings(request.settings, config_.target_vocab, config_.max_positions);
-  if (request.sources.empty()) return {};
-  for (const std::vector<uint32_t>& source : request.sources) check_source(source);
-  return network_.generate(request, request.settings.pad);
-}
-
-std::vector<double> Marian::score(std::span<const std::vector<uint32_t>> sources,
-                                  std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                                  const HeadFactors& head_factors) {
-  if (sources.empty()) return {};
-  std::vector<std::vector<uint32_t>> fed;  // the start, and all but the last of the target
-  for (size_t i = 0; i < sources.size(); ++i) {
-    check_source(sources[i]);
-    check_target(targets[i]);
-    fed.push_back({start});
-    fed.back().insert(fed.back().end(), targets[i].begin(), targets[i].end() - 1);
-  }
-  const ForwardResult result = network_.forward({.source = pad_ids(sources, pad()),
-                                                 .target = pad_ids(fed, pad()),
-                                                 .head_factors = head_factors,
-                                                 .logits = true});
-  return log_probabilities(result.at("logits"), targets);
-}
-
-SequenceAttention Marian::attention(const std::vector<uint32_t>& source,
-                                    const std::vector<uint32_t>& target,
-                                    const HeadFactors& head_factors) {
-  check_source(source);
-  check_target(target);
-  const ForwardResult result = network_.forward({.source = pad_ids({&source, 1}, pad()),
-                                                 .target = pad_ids({&target, 1}, pad()),
-                                                 .head_factors = head_factors,
-                                                 .attentions = true});
-  const auto floats = [&](const char* name) {
-    const std::vector<double>& values = result.at(name).values;
-    return std::vector<float>(values.begin(), values.end());
-  };
-  return {floats("encoder_attentions"), floats("decoder_attentions"), floats("cross_attentions")};
-}
+    : EncoderDecoderModel(device, read_parts(device, checkpoint, options), options.memory_limit) {}
 
 }  // namespace mulciber

@@ -62,7 +62,8 @@ struct GenerationResult {
   double prepare_seconds = 0, encode_seconds = 0, decode_seconds = 0;
 };
 
-/// Attention probabilities of a batch, each (layers, heads, queries, keys) row-major.
+/// Attention probabilities of a batch, each (layers, heads, queries, keys) row-major; empty where the network has
+/// none of that kind.
 struct SequenceAttention {
   std::vector<float> encoder, decoder, cross;
 };

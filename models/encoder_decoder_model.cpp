@@ -1,0 +1,157 @@
+#include "models/encoder_decoder_model.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+void apply_mask(const std::string& family, PaddedIds& ids, const NamedArrays& inputs) {
+  if (inputs.count("attention_mask") == 0) return;
+  const NamedArray& mask = matrix_input(family, inputs, "attention_mask");
+  if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
+    throw ModelError(family + " input `attention_mask`", "does not have the shape of input_ids", "");
+  for (uint32_t row = 0; row < ids.rows; ++row) {
+    const auto first = mask.values.begin() + row * ids.length, last = first + ids.length;
+    const auto padding = std::find(first, last, 0.0);
+    if (std::any_of(padding, last, [](double value) { return value != 0; }))
+      throw ModelError(family + " input `attention_mask`",
+                       fmt::format("row {} masks a token in front of another one", row),
+                       "pad on the right");
+    ids.lengths[row] = static_cast<uint32_t>(padding - first);
+  }
+}
+
+}  // namespace
+
+EncoderDecoderModel::EncoderDecoderModel(Device& device, EncoderDecoderParts parts, uint64_t memory_limit)
+    : family_(std::move(parts.family)),
+      generation_(std::move(parts.generation)),
+      extents_(parts.extents),
+      half_precision_(parts.half_precision),
+      weights_(std::move(parts.weights)),
+      programs_(device, std::move(parts.network), memory_limit) {}
+
+uint32_t EncoderDecoderModel::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
+  return programs_.batch_limit(source_length, settings);
+}
+
+void EncoderDecoderModel::check_source(std::span<const uint32_t> ids) const {
+  if (ids.empty()) throw ModelError("source text", "has no tokens", "");
+  if (ids.size() > network().max_positions)
+    throw ModelError(
+        "source text",
+        fmt::format("has {} tokens, the model takes at most {}", ids.size(), network().max_positions),
+        "split the text into sentences");
+  for (uint32_t id : ids) {
+    if (id >= network().source_vocabulary)
+      throw ModelError(
+          "source text",
+          fmt::format("holds token id {}, the model's are below {}", id, network().source_vocabulary),
+          "tokenizer and model do not belong together");
+  }
+}
+
+void EncoderDecoderModel::check_target(std::span<const uint32_t> ids) const {
+  if (ids.empty() || ids.size() > network().max_positions)
+    throw ModelError("target text",
+                     fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), network().max_positions), "");
+  for (uint32_t id : ids) {
+    if (id >= network().target_vocabulary)
+      throw ModelError("target text",
+                       fmt::format("holds token id {}, the model's are below {}", id, network().target_vocabulary),
+                       "tokenizer and model do not belong together");
+  }
+}
+
+NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
+  ForwardRequest request;
+  request.source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().max_positions);
+  request.target =
+      read_padded_ids(family_, inputs, "decoder_input_ids", network().target_vocabulary, network().max_positions);
+  if (request.target.rows != request.source.rows)
+    throw ModelError(
+        family_ + " input `decoder_input_ids`",
+        fmt::format("has {} rows, input_ids has {}", request.target.rows, request.source.rows), "");
+  apply_mask(family_, request.source, inputs);
+  request.logits = wants(wanted, "logits");
+  request.hidden_states = wants(wanted, "hidden_states");
+  request.attentions = wants(wanted, "attentions");
+  NamedArrays results = programs_.forward(request);
+  keep_wanted(results, wanted);
+  return results;
+}
+
+NamedArrays EncoderDecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
+                                          uint32_t n_best) {
+  PaddedIds source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().max_positions);
+  apply_mask(family_, source, inputs);
+  if (source.rows != 1)
+    throw ModelError(family_ + " input `input_ids`",
+                     fmt::format("has {} rows, one is expected", source.rows), "");
+  source.ids.resize(source.lengths[0]);
+  GenerationRequest request;
+  request.sources = {&source.ids, 1};
+  request.settings = generation_settings(config, network().max_positions);
+  request.settings.n_best = n_best;
+  const std::vector<Hypothesis> found = generate(request).items.at(0);
+
+  size_t longest = 0;
+  for (const Hypothesis& sequence : found) longest = std::max(longest, sequence.ids.size());
+  NamedArray ids = {{found.size(), longest + 1}, {}}, scores = {{found.size()}, {}};
+  for (const Hypothesis& sequence : found) {
+    ids.values.push_back(request.settings.start);
+    ids.values.insert(ids.values.end(), sequence.ids.begin(), sequence.ids.end());
+    ids.values.insert(ids.values.end(), longest - sequence.ids.size(), request.settings.pad);
+    scores.values.push_back(sequence.score);
+  }
+  return {{"output_ids", std::move(ids)}, {"sequences_scores", std::move(scores)}};
+}
+
+GenerationResult EncoderDecoderModel::generate(const GenerationRequest& request) {
+  check_settings(request.settings, network().target_vocabulary, network().max_positions);
+  if (request.sources.empty()) return {};
+  for (const std::vector<uint32_t>& source : request.sources) check_source(source);
+  return programs_.generate(request, request.settings.pad);
+}
+
+std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint32_t>> sources,
+                                               std::span<const std::vector<uint32_t>> targets, uint32_t start,
+                                               const HeadFactors& head_factors) {
+  if (sources.empty()) return {};
+  std::vector<std::vector<uint32_t>> fed;  // the start, and all but the last of the target
+  for (size_t i = 0; i < sources.size(); ++i) {
+    check_source(sources[i]);
+    check_target(targets[i]);
+    fed.push_back({start});
+    fed.back().insert(fed.back().end(), targets[i].begin(), targets[i].end() - 1);
+  }
+  const ForwardResult result = programs_.forward({.source = pad_ids(sources, pad()),
+                                                  .target = pad_ids(fed, pad()),
+                                                  .head_factors = head_factors,
+                                                  .logits = true});
+  return log_probabilities(result.at("logits"), targets);
+}
+
+SequenceAttention EncoderDecoderModel::attention(const std::vector<uint32_t>& source,
+                                                 const std::vector<uint32_t>& target,
+                                                 const HeadFactors& head_factors) {
+  check_source(source);
+  check_target(target);
+  const ForwardResult result = programs_.forward({.source = pad_ids({&source, 1}, pad()),
+                                                  .target = pad_ids({&target, 1}, pad()),
+                                                  .head_factors = head_factors,
+                                                  .attentions = true});
+  const auto floats = [&](const char* name) {
+    const auto found = result.find(name);
+    if (found == result.end()) return std::vector<float>();  // the network has no such attention
+    const std::vector<double>& values = found->second.values;
+    return std::vector<float>(values.begin(), values.end());
+  };
+  return {floats("encoder_attentions"), floats("decoder_attentions"), floats("cross_attentions")};
+}
+
+}  // namespace mulciber

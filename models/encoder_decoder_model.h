@@ -1,0 +1,64 @@
+// A sequence-to-sequence model on a device, whatever its network is made of.
+#pragma once
+
+#include <memory>
+
+#include "models/encoder_decoder.h"
+#include "models/weights.h"
+
+namespace mulciber {
+
+/// What a family makes of a checkpoint.
+struct EncoderDecoderParts {
+  std::string family;           // `model_type` of its config.json
+  GenerationConfig generation;  // eos, pad and decoder_start are set
+  SequenceToSequenceModel::Extents extents;
+  bool half_precision = false;
+  Weights weights;  // of `network`
+  std::unique_ptr<EncoderDecoderNetwork> network;
+};
+
+/// Inputs and outputs by the names of Hugging Face transformers, searches and attention maps.
+class EncoderDecoderModel : public SequenceToSequenceModel {
+ public:
+  /// memory_limit: bytes, 0 for what is available.
+  EncoderDecoderModel(Device& device, EncoderDecoderParts parts, uint64_t memory_limit);
+
+  std::string family() const override { return family_; }
+  bool half_precision() const override { return half_precision_; }
+  uint32_t vocabulary() const override { return network().target_vocabulary; }
+  const GenerationConfig& generation_config() const override { return generation_; }
+  uint32_t max_source_tokens() const override { return network().max_positions; }
+  uint32_t max_target_positions() const override { return network().max_positions; }
+  Extents extents() const override { return extents_; }
+  uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) override;
+  uint64_t weight_bytes() const override { return weights_.bytes(); }
+
+  /// Inputs: input_ids (B, S), attention_mask (B, S; ones, then zeros), decoder_input_ids (B, T).
+  NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
+  /// Inputs: input_ids (1, S), attention_mask (1, S).
+  NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config,
+                       uint32_t n_best) override;
+  GenerationResult generate(const GenerationRequest& request) override;
+  std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
+                            std::span<const std::vector<uint32_t>> targets, uint32_t start,
+                            const HeadFactors& head_factors) override;
+  SequenceAttention attention(const std::vector<uint32_t>& source,
+                              const std::vector<uint32_t>& target,
+                              const HeadFactors& head_factors) override;
+
+ private:
+  const EncoderDecoderNetwork& network() const { return programs_.network(); }
+  uint32_t pad() const { return static_cast<uint32_t>(generation_.pad.value_or(0)); }
+  void check_source(std::span<const uint32_t> ids) const;
+  void check_target(std::span<const uint32_t> ids) const;
+
+  std::string family_;
+  GenerationConfig generation_;
+  Extents extents_;
+  bool half_precision_;
+  Weights weights_;
+  EncoderDecoder programs_;
+};
+
+}  // namespace mulciber
