@@ -41,7 +41,7 @@ std::vector<Head> heads_of(const ModelExtents& extents) {
   std::vector<Head> all;
   for (const Kind& kind : {Kind{"encoder", &HeadMasks::encoder, extents.encoder_layers, extents.encoder_heads},
                            Kind{"decoder", &HeadMasks::decoder, extents.decoder_layers, extents.decoder_heads},
-                           Kind{"cross", &HeadMasks::cross, extents.decoder_layers, extents.decoder_heads}}) {
+                           Kind{"cross", &HeadMasks::cross, extents.cross_layers, extents.cross_heads}}) {
     for (uint32_t i = 0; i < kind.layers * kind.heads; ++i) {
       all.push_back({kind.name, kind.mask, i / kind.heads, i % kind.heads, kind.heads});
     }

@@ -101,8 +101,9 @@ void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& sh
                                : std::string(kind) == "decoder" ? &masks.decoder
                                : std::string(kind) == "cross"   ? &masks.cross
                                                                 : nullptr;
-    const uint32_t layers = encoder ? shape.encoder_layers : shape.decoder_layers;
-    const uint32_t heads = encoder ? shape.encoder_heads : shape.decoder_heads;
+    const bool cross = mask == &masks.cross;
+    const uint32_t layers = encoder ? shape.encoder_layers : cross ? shape.cross_layers : shape.decoder_layers;
+    const uint32_t heads = encoder ? shape.encoder_heads : cross ? shape.cross_heads : shape.decoder_heads;
     if (mask && layer < layers && head < heads) {
       if (mask->empty()) mask->assign(size_t{layers} * heads, 1.0f);
       (*mask)[size_t{layer} * heads + head] = 0;
@@ -163,7 +164,9 @@ SentenceMaps to_maps(const std::string& source, const Translation& t, const std:
   maps.kinds = {
       {"encoder", a.encoder_layers, a.encoder_heads, a.source_length, a.source_length, a.encoder},
       {"decoder", a.decoder_layers, a.decoder_heads, a.target_length, a.target_length, a.decoder},
-      {"cross", a.decoder_layers, a.decoder_heads, a.target_length, a.source_length, a.cross}};
+      {"cross", a.cross_layers, a.cross_heads, a.target_length, a.source_length, a.cross}};
+  // Recurrent models attend across alone.
+  std::erase_if(maps.kinds, [](const SentenceMaps::Kind& kind) { return kind.layers == 0; });
   for (SentenceMaps::Kind& rollout : attention_rollout(maps)) maps.kinds.push_back(std::move(rollout));
   return maps;
 }

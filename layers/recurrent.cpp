@@ -7,6 +7,11 @@
 namespace mulciber {
 namespace {
 
+/// The hidden vectors of a state, which stand first. state: (states, rows, H).
+Tensor hidden_of(const Tensor& state) {
+  return state.reshaped({state.shape[0] * state.shape[1], state.shape[2]}).row_slice(0, state.shape[1]);
+}
+
 /// A cell on its way through time.
 struct Direction {
   const RecurrentCell& cell;
@@ -29,19 +34,26 @@ Direction begin(ProgramBuilder& builder, const RecurrentCell& cell, const Tensor
 void step(ProgramBuilder& builder, const Direction& direction, const Tensor& outputs, uint32_t time,
           const std::optional<RowLengths>& lengths) {
   const auto scope = builder.scope(direction.reverse ? "backward" : "forward");
-  const Tensor& state = direction.state;
-  const Tensor hidden = state.reshaped({state.shape[0] * state.shape[1], state.shape[2]}).row_slice(0, state.shape[1]);
-  direction.cell.hidden.write_to(builder, hidden, direction.gates.recurrent);
+  direction.cell.hidden.write_to(builder, hidden_of(direction.state), direction.gates.recurrent);
   RecurrentStep options{.kind = direction.cell.kind, .time = time, .reverse = direction.reverse,
                         .first_column = direction.first_column};
   if (lengths) {
     options.control = lengths->control;
     options.lengths = lengths->lengths;
   }
-  recurrent_cell(builder, direction.gates, state, outputs, options);
+  recurrent_cell(builder, direction.gates, direction.state, outputs, options);
 }
 
 }  // namespace
+
+void RecurrentCell::step(ProgramBuilder& builder, const Tensor& x, const Tensor& state, const Tensor& outputs,
+                         uint32_t first_column) const {
+  const uint64_t rows = state.shape[1];
+  const GateShares gates = gate_shares(builder, kind, rows, 1, units());
+  input.write_to(builder, x.reshaped({rows, x.shape.columns()}), gates.inputs);
+  hidden.write_to(builder, hidden_of(state), gates.recurrent);
+  recurrent_cell(builder, gates, state, outputs, {.kind = kind, .first_column = first_column});
+}
 
 RecurrentLayer::Result RecurrentLayer::operator()(ProgramBuilder& builder, const Tensor& x,
                                                   const std::optional<RowLengths>& lengths) const {

@@ -16,6 +16,10 @@ struct RecurrentCell {
   Linear hidden;  // (gates * H, H)
 
   uint64_t units() const { return hidden.weight.shape.columns(); }
+  /// One step of every row. x: (rows, ..., D); state: (states, rows, H), changed in place; H columns of outputs,
+  /// (rows, 1, columns), become the new hidden state. Throws ShapeError naming the layer.
+  void step(ProgramBuilder& builder, const Tensor& x, const Tensor& state, const Tensor& outputs,
+            uint32_t first_column = 0) const;
 };
 
 /// How many positions each row of a batch has; none: all of them.

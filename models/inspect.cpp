@@ -6,6 +6,7 @@
 
 #include "models/checkpoint.h"
 #include "models/config.h"
+#include "models/recurrent_translation.h"
 #include "models/tokenizer.h"
 #include "mulciber/error.h"
 
@@ -44,7 +45,9 @@ Json describe_architecture(const Checkpoint& checkpoint) {
     if (const Json& names = config.list("architectures"); !names.empty() && names[0].is_string())
       result["class"] = names[0];
   check_heads(config);
-  if (checkpoint.model_type() == "marian") read_marian_config(checkpoint);
+  const std::string type = checkpoint.model_type();
+  if (type == "marian") read_marian_config(checkpoint);
+  if (type == "bahdanau" || type == "luong") read_recurrent_config(checkpoint);
   return result;
 }
 

@@ -192,7 +192,8 @@ EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint, con
   std::unique_ptr<TransformerNetwork> network = build_network(weights, config, options.activations);
   return {.family = "marian",
           .generation = config.generation,
-          .extents = {config.encoder_layers, config.encoder_heads, config.decoder_layers, config.decoder_heads},
+          .extents = {config.encoder_layers, config.encoder_heads, config.decoder_layers, config.decoder_heads,
+                      config.decoder_layers, config.decoder_heads},
           .half_precision =
               options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16,
           .weights = std::move(weights),

@@ -76,7 +76,8 @@ class SequenceToSequenceModel : public Model {
   /// Ids the decoder can be fed.
   virtual uint32_t max_target_positions() const = 0;
   struct Extents {
-    uint32_t encoder_layers, encoder_heads, decoder_layers, decoder_heads;
+    uint32_t encoder_layers, encoder_heads, decoder_layers, decoder_heads;  // 0: no self-attention
+    uint32_t cross_layers, cross_heads;
   };
   virtual Extents extents() const = 0;
   /// Most sequences of that length that fit one batch: by the device's storage range and by its

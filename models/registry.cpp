@@ -6,6 +6,7 @@
 #include "models/families/families.h"
 #include "models/gguf_config.h"
 #include "models/marian.h"
+#include "models/recurrent_translation.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -30,6 +31,8 @@ constexpr ModelFamily decoder(const char* model_type, const char* gguf_architect
 
 constexpr ModelFamily kFamilies[] = {
     {"marian", nullptr, open<Marian>},
+    {"bahdanau", nullptr, open<RecurrentTranslation>},
+    {"luong", nullptr, open<RecurrentTranslation>},
     decoder<read_gpt2>("gpt2", "gpt2"),
     decoder<read_llama>("llama", "llama"),
     decoder<read_llama>("mistral", nullptr),

@@ -141,6 +141,8 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
                         .encoder_heads = extents.encoder_heads,
                         .decoder_layers = extents.decoder_layers,
                         .decoder_heads = extents.decoder_heads,
+                        .cross_layers = extents.cross_layers,
+                        .cross_heads = extents.cross_heads,
                         .source_length = static_cast<uint32_t>(result.source_ids.size()),
                         .target_length = static_cast<uint32_t>(result.ids.size())};
   if (result.ids.empty()) return maps;
@@ -289,7 +291,7 @@ uint32_t Translator::max_source_tokens() const {
 ModelExtents Translator::extents() const {
   const SequenceToSequenceModel::Extents extents = impl_->model->extents();
   return {extents.encoder_layers, extents.encoder_heads, extents.decoder_layers,
-          extents.decoder_heads};
+          extents.decoder_heads,  extents.cross_layers,  extents.cross_heads};
 }
 
 std::string Translator::start_token() const {

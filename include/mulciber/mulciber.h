@@ -92,13 +92,15 @@ struct TranslateOptions {
 /// Probabilities after the softmax, row-major.
 struct AttentionMaps {
   uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
+  uint32_t cross_layers = 0, cross_heads = 0;
   uint32_t source_length = 0;  // source tokens, end of sentence included
   uint32_t target_length =
       0;  // tokens of the best hypothesis; row t is the step that chose token t
+  // Empty where the model has no attention of that kind: recurrent ones have the cross-attention alone.
   std::vector<float> encoder;  // (encoder layers, heads, source, source)
   std::vector<float>
       decoder;               // (decoder layers, heads, target, target); column 0 is the start token
-  std::vector<float> cross;  // (decoder layers, heads, target, source)
+  std::vector<float> cross;  // (cross layers, heads, target, source)
 };
 
 struct Alternative {
@@ -146,6 +148,7 @@ struct TranslateStatistics {
 /// Layers and heads of a model: what attention maps and head masks are made of.
 struct ModelExtents {
   uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
+  uint32_t cross_layers = 0, cross_heads = 0;
 };
 
 /// A translation model: a Hugging Face folder (`model_type: marian`) on a device.
