@@ -23,8 +23,10 @@ class MaskBank:
 
     def __init__(self):
         self.banks = {}
+        self.rate = 0.0
 
     def redraw(self, rate: float) -> None:
+        self.rate = rate
         kept = torch.empty(self.SIZE).bernoulli_(1 - rate).div_(1 - rate)
         self.banks = {t: kept.to(t) for t in (torch.float32, torch.bfloat16)}
 

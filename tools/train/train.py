@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Trains the bundled English-German model: captions -> SentencePiece -> Marian transformer -> Hugging Face folder.
+"""Trains the bundled English-German models: captions -> SentencePiece -> transformer or recurrent network -> folder.
 
     tools/train/train.py --data ../shared/data/multi30k --work /tmp/en-de --export assets/en-de
+    tools/train/train.py --architecture luong --pieces-from assets/en-de --work /tmp/luong --export assets/en-de-luong
 
 Stop it at any time; the same command with --resume goes on from the last whole epoch.
 """
@@ -23,9 +24,12 @@ from safetensors.torch import save_file
 
 from bleu import bleu, read_lines
 from model import Marian
+from recurrent import Bahdanau, Luong, recurrent_config, recurrent_tensors
 
 ROOT = Path(__file__).resolve().parents[2]
 EOS, UNKNOWN = 0, 1
+# What the recurrent networks' runs had in place of the defaults.
+RECURRENT = dict(dropout=0.3, dropout_rise=3, rate=2e-3, warmup=400, epochs=12, cooldown=5, average=3, workers=1)
 
 
 def arguments():
@@ -34,15 +38,20 @@ def arguments():
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     add = parser.add_argument
+    add("--architecture", choices=("transformer", "bahdanau", "luong"), default="transformer",
+        help="network; the recurrent ones have defaults of their own")
     add("--data", type=Path, default=ROOT / "../shared/data/multi30k", help="folder of train/val .en.gz and .de.gz")
     add("--work", type=Path, required=True, help="folder for checkpoints and the log")
     add("--export", type=Path, default=ROOT / "assets/en-de", help="folder that gets the model")
     add("--resume", action="store_true", help="go on from the last checkpoint in --work")
     add("--pieces", type=int, default=6000, help="size of the joint vocabulary, padding not counted")
-    add("--d-model", type=int, default=192, help="width")
-    add("--layers", type=int, default=3, help="of the encoder and of the decoder")
-    add("--heads", type=int, default=6, help="attention heads")
-    add("--ffn", type=int, default=384, help="width of the feed-forward layers")
+    add("--pieces-from", type=Path, help="folder of a trained model whose pieces are used instead")
+    add("--d-model", type=int, default=192, help="width, of the embedding alone in recurrent networks")
+    add("--layers", type=int, default=3, help="of the encoder and of the decoder (transformer, luong)")
+    add("--heads", type=int, default=6, help="attention heads (transformer)")
+    add("--ffn", type=int, default=384, help="width of the feed-forward layers (transformer)")
+    add("--hidden", type=int, default=256, help="width of the recurrent state (bahdanau, luong)")
+    add("--attention", type=int, default=192, help="width of the additive score (bahdanau)")
     add("--dropout", type=float, default=0.2, help="of embeddings and of what each block adds")
     add("--dropout-rise", type=int, default=12, help="first epochs, in which dropout rises to --dropout")
     add("--smoothing", type=float, default=0.1, help="label smoothing")
@@ -56,7 +65,18 @@ def arguments():
     add("--precision", choices=("bf16", "f32"), default="bf16", help="of products in training")
     add("--workers", type=int, default=2, help="processes of one thread each that share every batch")
     add("--seed", type=int, default=20161, help="start of all random draws")
+    architecture = parser.parse_known_args()[0].architecture
+    if architecture != "transformer":
+        parser.set_defaults(**RECURRENT, layers=1 if architecture == "bahdanau" else 2)
     return parser.parse_args()
+
+
+def make_model(options, pieces: int):
+    if options.architecture == "bahdanau":
+        return Bahdanau(pieces, options.d_model, options.hidden, options.attention)
+    if options.architecture == "luong":
+        return Luong(pieces, options.d_model, options.hidden, options.layers)
+    return Marian(pieces, options.d_model, options.layers, options.heads, options.ffn)
 
 
 # Text and batches
@@ -65,6 +85,8 @@ def arguments():
 def train_pieces(options) -> Path:
     """One BPE for both languages: names, numbers and many stems are common to them, and so is the embedding."""
     prefix = options.work / "joint"
+    if options.pieces_from:
+        return Path(shutil.copyfile(options.pieces_from / "source.spm", prefix.with_suffix(".model")))
     lines = [line for language in ("en", "de") for line in read_lines(options.data / f"train.{language}.gz")]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_prefix=str(prefix), model_type="bpe", vocab_size=options.pieces,
@@ -217,6 +239,16 @@ def hugging_face_tensors(model) -> dict[str, torch.Tensor]:
             for name, tensor in tensors.items()}
 
 
+def marian_config(model, options) -> dict:
+    sizes = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in
+             (("attention_heads", options.heads), ("ffn_dim", options.ffn), ("layers", options.layers))}
+    return dict(
+        model_type="marian", architectures=["MarianMTModel"], activation_function="relu", d_model=model.d_model,
+        decoder_vocab_size=model.pad + 1, max_position_embeddings=len(model.positions), scale_embedding=True,
+        share_encoder_decoder_embeddings=True, tie_word_embeddings=True, bos_token_id=None,
+        attention_dropout=0.0, activation_dropout=0.0, use_cache=True, **sizes)
+
+
 def export(model, spm: Path, options) -> None:
     folder = options.export
     folder.mkdir(parents=True, exist_ok=True)
@@ -225,26 +257,23 @@ def export(model, spm: Path, options) -> None:
     def write(name, content):
         (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="ascii")
 
-    save_file(hugging_face_tensors(model), folder / "model.safetensors", metadata={"format": "pt"})
+    transformer = options.architecture == "transformer"
+    tensors = hugging_face_tensors(model) if transformer else recurrent_tensors(model, torch.float16)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)  # save_file leaves it readable by its owner alone
     for name in ("source.spm", "target.spm"):
         shutil.copyfile(spm, folder / name)
     vocabulary = {pieces.id_to_piece(i): i for i in range(len(pieces))}
     write("vocab.json", vocabulary | {"<pad>": model.pad})
     ids = dict(decoder_start_token_id=model.pad, eos_token_id=EOS, forced_eos_token_id=EOS, pad_token_id=model.pad)
-    sizes = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in
-             (("attention_heads", options.heads), ("ffn_dim", options.ffn), ("layers", options.layers))}
-    write("config.json", dict(
-        model_type="marian", architectures=["MarianMTModel"], activation_function="relu", d_model=model.d_model,
-        vocab_size=model.pad + 1, decoder_vocab_size=model.pad + 1, max_position_embeddings=len(model.positions),
-        scale_embedding=True, share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
-        is_encoder_decoder=True, bos_token_id=None, dtype="float16", dropout=options.dropout,
-        attention_dropout=0.0, activation_dropout=0.0, use_cache=True, **sizes, **ids))
+    config = marian_config(model, options) if transformer else recurrent_config(model)
+    write("config.json", config | dict(vocab_size=model.pad + 1, is_encoder_decoder=True, dtype="float16",
+                                       dropout=options.dropout, **ids))
     write("generation_config.json", dict(bad_words_ids=[[model.pad]], max_length=128, num_beams=5, length_penalty=1.0,
                                          early_stopping=False, **ids))
     write("tokenizer_config.json", dict(
         tokenizer_class="MarianTokenizer", source_lang="en", target_lang="de", eos_token="</s>", unk_token="<unk>",
-        pad_token="<pad>", model_max_length=len(model.positions), separate_vocabs=False))
+        pad_token="<pad>", model_max_length=config["max_position_embeddings"], separate_vocabs=False))
 
 
 def run(worker: int, options) -> None:
@@ -269,7 +298,7 @@ def run(worker: int, options) -> None:
     val_source = corpora["val", "en"]
     val_batches = make_batches(val_source, corpora["val", "de"], options.tokens, pad, random.Random(0))
 
-    model = Marian(pad + 1, options.d_model, options.layers, options.heads, options.ffn)
+    model = make_model(options, pad + 1)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     first = update = 0
     if options.resume:
