@@ -27,7 +27,8 @@ install(TARGETS libmulciber EXPORT mulciber-targets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mulciber DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/mulciber)
+# The recurrent models beside it are for comparison (docs/recurrence.md): they stay in the checkout.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets/en-de DESTINATION ${CMAKE_INSTALL_DATADIR}/mulciber)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT mulciber-targets NAMESPACE mulciber:: DESTINATION ${MULCIBER_PACKAGE_DIR})

@@ -29,7 +29,8 @@ from recurrent import Bahdanau, Luong, recurrent_config, recurrent_tensors
 ROOT = Path(__file__).resolve().parents[2]
 EOS, UNKNOWN = 0, 1
 # What the recurrent networks' runs had in place of the defaults.
-RECURRENT = dict(dropout=0.3, dropout_rise=3, rate=2e-3, warmup=400, epochs=12, cooldown=5, average=3, workers=1)
+RECURRENT = dict(dropout=0.3, dropout_rise=3, rate=2e-3, warmup=400, cooldown=5, average=3, workers=1)
+OF_ONE = dict(bahdanau=dict(layers=1, epochs=10), luong=dict(layers=2, epochs=15))
 
 
 def arguments():
@@ -67,7 +68,7 @@ def arguments():
     add("--seed", type=int, default=20161, help="start of all random draws")
     architecture = parser.parse_known_args()[0].architecture
     if architecture != "transformer":
-        parser.set_defaults(**RECURRENT, layers=1 if architecture == "bahdanau" else 2)
+        parser.set_defaults(**RECURRENT, **OF_ONE[architecture])
     return parser.parse_args()
 
 
