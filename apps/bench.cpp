@@ -26,6 +26,7 @@ struct BenchOptions : CommonOptions {
   ModelBench model;
   std::string kernel = "*", weight = "*";
   std::vector<uint64_t> shape;
+  bool kinds = false;
   double seconds = 0.3;
 };
 
@@ -36,6 +37,7 @@ struct Result {
   std::string shape_format;
   Timing timing;
   bool chosen = false;
+  std::string kind = {};  // of --kinds
 
   double seconds() const { return timing.median_ms / 1000; }
   double floor_seconds(const Peaks& peaks) const {
@@ -92,9 +94,31 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
   return results;
 }
 
+/// Each kind of an op's problem by the row that selection takes for it.
+std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel*>& rows, const BenchOptions& options) {
+  std::vector<Result> results;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    progress(i, rows.size(), rows[i]->id);
+    const OpCases& cases = conformance::op_cases(rows[i]->op);
+    const std::vector<uint64_t> shape = options.shape.empty() ? cases.bench_shapes().front() : options.shape;
+    for (const KernelTypes& types : concrete_types(rows[i]->types)) {
+      if (fnmatch(options.weight.c_str(), name_of(types.weight), 0) != 0) continue;
+      for (const OpCase& kind : cases.kinds(shape, types)) {
+        if (interrupted()) return results;
+        if (conformance::chosen_row(device.capabilities(), kind, rows[i]->op) != rows[i]) continue;
+        results.push_back({rows[i], types, shape, cases.shape_format(),
+                           conformance::time_case(device, kind, *rows[i], options.seconds), true, kind.name});
+      }
+    }
+  }
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
+  return results;
+}
+
 /// A row that serves several types says which.
 std::string row_and_type(const Result& r) {
-  return r.types == r.row->types ? r.row->id : fmt::format("{} {}", r.row->id, name_of(r.types.weight));
+  const std::string row = r.types == r.row->types ? r.row->id : fmt::format("{} {}", r.row->id, name_of(r.types.weight));
+  return r.kind.empty() ? row : fmt::format("{:<16} {}", r.kind, row);
 }
 
 void print_table(const Device& device, const Peaks& peaks, const std::vector<Result>& results) {
@@ -106,10 +130,10 @@ void print_table(const Device& device, const Peaks& peaks, const std::vector<Res
   for (const Result& r : results) {
     if (!previous || previous->row->op != r.row->op || previous->shape != r.shape) {
       fmt::print("\n{} {} = {}\n", name_of(r.row->op), r.shape_format, fmt::join(r.shape, ","));
-      fmt::print("  {:<42} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread", "GFLOP/s", "GB/s",
+      fmt::print("  {:<50} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread", "GFLOP/s", "GB/s",
                  "floor ms", "ratio");
     }
-    fmt::print("{} {:<42} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n", r.chosen ? '*' : ' ', row_and_type(r),
+    fmt::print("{} {:<50} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n", r.chosen ? '*' : ' ', row_and_type(r),
                r.timing.median_ms, 100 * r.timing.spread_ms / std::max(1e-9, r.timing.median_ms),
                rate(r.timing.work.flops, r.timing) * 1e-9, rate(r.timing.work.bytes, r.timing) * 1e-9,
                r.floor_seconds(peaks) * 1000, r.floor_seconds(peaks) / std::max(1e-12, r.seconds()));
@@ -125,6 +149,7 @@ nlohmann::json to_json(const Device& device, const Peaks& peaks, const std::vect
     list.push_back({{"op", name_of(r.row->op)},
                     {"row", r.row->id},
                     {"shape", r.shape},
+                    {"kind", r.kind},
                     {"activation", name_of(r.types.activation)},
                     {"weight", name_of(r.types.weight)},
                     {"median_ms", r.timing.median_ms},
@@ -162,7 +187,7 @@ int run_bench(const BenchOptions& options) {
     }
   }
   Peaks peaks = measure_peaks(*device);
-  std::vector<Result> results = measure(*device, rows, options);
+  std::vector<Result> results = options.kinds ? measure_kinds(*device, rows, options) : measure(*device, rows, options);
   for (const Result& r : results) {
     peaks.flops_per_second = std::max(peaks.flops_per_second, rate(r.timing.work.flops, r.timing));
   }
@@ -197,6 +222,7 @@ void add_bench(CLI::App& app, int& code) {
   command->add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
       ->delimiter(',')
       ->type_name("N,N,...");
+  command->add_flag("--kinds", options->kinds, "every kind of attention (scores, masks, windows, patterns) by the row that serves it");
   command->add_option("--seconds", options->seconds, "time to spend on each row and shape")->check(CLI::PositiveNumber);
   add_common_options(*command, *options);
   command->footer(

@@ -94,6 +94,8 @@ class OpCases {
   /// A plain case of one shape. Throws ShapeError when the numbers make no sense. `types` as a row of kernels.def
   /// names them or as a tensor has them.
   virtual OpCase make(std::span<const uint64_t> shape, KernelTypes types) const = 0;
+  /// Every kind of the op's problem at one shape, for `mulciber bench --kinds`; none where there is one kind.
+  virtual std::vector<OpCase> kinds(std::span<const uint64_t>, KernelTypes) const { return {}; }
   /// The cases of the suite: 1, primes, tile edges +-1, masks of all kinds, every epilogue.
   virtual std::vector<OpCase> samples(KernelTypes types) const = 0;
 };

@@ -223,6 +223,14 @@ class AttentionCases : public OpCases {
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     return build_case(parse_shape(shape), types, map_);
   }
+  std::vector<OpCase> kinds(std::span<const uint64_t> shape, KernelTypes types) const override {
+    std::vector<OpCase> cases;
+    for (const Variant& v : attention_kinds(parse_shape(shape))) {
+      cases.push_back(build_case(v, types, map_));
+      cases.back().name = v.suffix;
+    }
+    return cases;
+  }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (const Variant& v : attention_variants()) cases.push_back(build_case(v, types, map_));

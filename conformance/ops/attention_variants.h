@@ -43,5 +43,8 @@ struct AttentionVariant {
 std::vector<AttentionVariant> attention_variants();
 /// The other scores, hard and local attention, patterns of keys.
 std::vector<AttentionVariant> attention_family_variants();
+/// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names it. Windows are a
+/// sixteenth of the keys.
+std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense);
 
 }  // namespace mulciber::conformance
