@@ -46,8 +46,15 @@ Waiver waiver_of(const nlohmann::json& json, const std::string& where) {
 }  // namespace
 
 const std::vector<Waiver>& known_waivers() {
-  // Empty while no driver that the suite was run on needs one.
-  static const std::vector<Waiver> list = {};
+  static const std::vector<Waiver> list = {
+      {.driver = "mesa_llvmpipe",
+       .from = {26, 1, 0},
+       .to = {26, 1, 6},
+       .device = "256 bits",
+       .cases = "mulciber.matmul.unrolled_4_f32.*.relu.bias*",
+       .reason = "wrong and varying sums with vectors of 256 bits; the row is not chosen there",
+       .link = "docs/conformance-findings.md"},
+  };
   return list;
 }
 
