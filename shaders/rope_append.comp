@@ -1,5 +1,5 @@
 // Heads of a step: queries and keys normalized and rotated, queries in place, keys and values into the cache.
-// One workgroup per head and position. With KEYS_IN_PLACE no cache is bound, keys are rotated where they are,
+// One workgroup per head and position, or as many as the device allows. With KEYS_IN_PLACE no cache is bound, keys are rotated where they are,
 // and an append follows: for devices that bind four buffers and no more.
 //
 // Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the pairing.
@@ -54,8 +54,7 @@ BUFFER(4, writeonly, cache, vec2)
 #define APPEND(WORD, VALUE) AT(cache, WORD) = VALUE;
 #endif
 
-void main() {
-  uint head = gl_WorkGroupID.x, query = gl_WorkGroupID.y, row = gl_WorkGroupID.z;
+void serve(uint head, uint query, uint row) {
   uint position = AT(control, params.position_offset + row * params.position_stride) + query;
   if (position < query) position = 0xffffffffu;  // the sum wrapped around
   bool room = position < params.capacity;
@@ -116,5 +115,12 @@ void main() {
         APPEND(to + w, value)
       }
     }
+  }
+}
+
+void main() {
+  uint heads = params.heads + 2 * params.kv_heads;
+  for (uint query = gl_WorkGroupID.y; query < params.tokens; query += gl_NumWorkGroups.y) {
+    for (uint head = gl_WorkGroupID.x; head < heads; head += gl_NumWorkGroups.x) serve(head, query, gl_WorkGroupID.z);
   }
 }

@@ -32,10 +32,6 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
     refuse(fmt::format("the cache is {}", cache.shape.to_string()),
            fmt::format("it must be ({}, capacity, {})", qkv.shape[0], 2ull * options.kv_heads * options.head_size));
   }
-  if (qkv.shape[1] > builder.capabilities().max_groups[1]) {
-    refuse(fmt::format("{} tokens of a row at once", qkv.shape[1]),
-           fmt::format("this device takes {}: use shorter chunks", builder.capabilities().max_groups[1]));
-  }
   const Tensor& angles = options.angles;
   if (angles.type != DataType::kF32 || angles.shape.rank() != 2 || angles.shape.elements() == 0 ||
       angles.shape.columns() != options.rotary_size) {
@@ -88,7 +84,9 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     params.epsilon = options.epsilon;
     node.set_params(params);
     node.constants = {{ROPE_INTERLEAVED, options.interleaved ? 1u : 0u}, {ROPE_GAINS, options.gains ? 1u : 0u}};
-    node.groups = {options.heads + 2 * options.kv_heads, static_cast<uint32_t>(length), static_cast<uint32_t>(count)};
+    const auto& most = builder.capabilities().max_groups;
+    node.groups = {std::min(options.heads + 2 * options.kv_heads, most[0]), std::min(static_cast<uint32_t>(length), most[1]),
+                   static_cast<uint32_t>(count)};
     // All of qkv in, queries out, and the angles of the tokens.
     const uint64_t new_keys = count * length * cache.shape.columns();
     node.work.bytes = part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +
