@@ -39,6 +39,7 @@ constexpr ModelFamily kFamilies[] = {
     decoder<read_qwen2>("qwen2", "qwen2"),
     decoder<read_qwen3>("qwen3", "qwen3"),
     decoder<read_gemma3>("gemma3_text", "gemma3"),
+    decoder<read_gemma3_with_vision>("gemma3", nullptr),
 };
 
 const ModelFamily& family_of(const Checkpoint& checkpoint) {

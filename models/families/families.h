@@ -17,5 +17,7 @@ DecoderConfig read_qwen2(const ConfigReader& config);
 DecoderConfig read_qwen3(const ConfigReader& config);
 /// Gemma Team 2025, arXiv:2503.19786; the text model.
 DecoderConfig read_gemma3(const ConfigReader& config);
+/// The same in a checkpoint that has a vision tower as well, which is not read: pictures cannot be given.
+DecoderConfig read_gemma3_with_vision(const ConfigReader& config);
 
 }  // namespace mulciber

@@ -7,6 +7,12 @@ namespace {
 
 constexpr const char* kPrefixes[] = {"", "language_model."};  // the second in files with a vision tower
 
+// What transformers leaves out of text_config, because it is the same as its Gemma3TextConfig would be without.
+constexpr const char* kTextDefaults = R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
+    "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+    "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
+    "query_pre_attn_scalar": 256, "sliding_window": 4096, "tie_word_embeddings": true})";
+
 DecoderNames names() {
   DecoderNames names = kLlamaNames;
   names.prefixes = kPrefixes;
@@ -45,6 +51,13 @@ DecoderConfig read_gemma3(const ConfigReader& config) {
   });
   for (DecoderLayerConfig& layer : decoder.layers) layer.rope = layer.window > 0 ? 1 : 0;
   return decoder;
+}
+
+DecoderConfig read_gemma3_with_vision(const ConfigReader& config) {
+  Json text = Json::parse(kTextDefaults);
+  config.object("text_config");  // throws where it is none
+  text.update(config.value("text_config"));
+  return read_gemma3(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
 }
 
 }  // namespace mulciber
