@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/interrupt_watch.h"
@@ -20,7 +21,7 @@ struct Options {
   CommonOptions common;
   LanguageModelOptions model;
   SamplingOptions sampling;
-  std::string prompt, prompt_file, system;
+  std::string prompt, prompt_file, system, cache;
   uint32_t tokens = 0, steps = 0;
   std::vector<std::string> stop;
   bool stats = false, ignore_end = false, raw = false;
@@ -96,6 +97,7 @@ int run(const Options& options) {
   const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
   TextGenerator generator = load(options.model, device, options.stats || options.common.verbose);
+  if (!options.cache.empty() && std::filesystem::exists(options.cache)) generator.load_cache(options.cache);
   const std::optional<std::string> question = as_question(generator, options, prompt);
 
   const Sampling sampling = chosen_sampling(options.sampling, generator.default_sampling());
@@ -120,6 +122,7 @@ int run(const Options& options) {
     const InterruptWatch watch(cancel);
     result = generator.generate(question.value_or(prompt), settings);
   }
+  if (!options.cache.empty()) generator.save_cache(options.cache);
   const GenerateStatistics& statistics = generator.statistics();
   if (options.common.json) {
     nlohmann::json object = {{"prompt", prompt},       {"text", result.text},
@@ -153,6 +156,8 @@ void add_generate(CLI::App& app, int& code) {
   command->add_option("--system", options->system, "system prompt: how the model should answer");
   command->add_option("--stop", options->stop, "text that ends the answer; may be given several times");
   add_sampling_options(*command, options->sampling);
+  command->add_option("--prompt-cache", options->cache, "file with keys and values: what the prompt and it have in common is not computed again; written at the end")
+      ->type_name("FILE");
   command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
   command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
       ->check(CLI::Range(1, 32));

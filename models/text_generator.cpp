@@ -9,6 +9,7 @@
 #include "models/chat_template.h"
 #include "models/decoder_model.h"
 #include "models/registry.h"
+#include "models/saved_sequence.h"
 #include "models/token_stream.h"
 #include "models/tokenizer.h"
 
@@ -41,14 +42,14 @@ uint32_t context_of(const DecoderConfig& config, const GeneratorOptions& options
 
 MemoryPrediction predict_memory(Device& device, const Checkpoint& checkpoint, const DecoderConfig& config,
                                 const GeneratorOptions& options) {
-  const uint32_t context = context_of(config, options);
+  const uint32_t context = context_of(config, options), rows = std::max(options.sequences, 1u);
   const ModelOptions loading = model_options(options, context);
   const DecoderNetwork network = planned_decoder_network(config, context, loading.activations, cache_type(loading));
   MemoryPrediction predicted;
   predicted.weight_bytes = DecoderModel::predict_weight_bytes(checkpoint, config, loading);
-  predicted.context_bytes = SequenceBatch::predict_bytes(device.capabilities(), network, {1, context});
+  predicted.context_bytes = SequenceBatch::predict_bytes(device.capabilities(), network, {rows, context});
   for (const CausalLayer& layer : network.decoder.layers)
-    predicted.key_value_bytes += context * row_bytes(network.cache, layer.attention.cache_columns());
+    predicted.key_value_bytes += uint64_t{rows} * context * row_bytes(network.cache, layer.attention.cache_columns());
   return predicted;
 }
 
@@ -80,6 +81,48 @@ SampleSettings settings_of(const Sampling& sampling) {
   return settings;
 }
 
+/// One text as its tokens come.
+class Answer {
+ public:
+  Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt, const std::vector<std::string>& stops,
+         std::function<void(std::string_view)> on_text)
+      : stream_(tokenizer, prompt), filter_(stops), on_text_(std::move(on_text)) {
+    result_.prompt_ids.assign(prompt.begin(), prompt.end());
+  }
+
+  /// False once a stop text has come: further tokens are no part of it.
+  bool push(uint32_t id, bool ends_text) {
+    if (filter_.stopped()) return false;
+    result_.ids.push_back(id);
+    if (!ends_text) show(filter_.push(stream_.push(static_cast<int32_t>(id))));
+    return !filter_.stopped();
+  }
+
+  Generation finish(SequenceEnd end, bool cancelled, bool until_full) {
+    if (!filter_.stopped() && !cancelled) show(filter_.push(stream_.finish()));
+    if (!filter_.stopped()) show(filter_.finish());
+    switch (end) {
+      case SequenceEnd::kStop: result_.end = GenerateEnd::kEndOfText; break;
+      case SequenceEnd::kFull: result_.end = GenerateEnd::kContextFull; break;
+      default: result_.end = until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
+    }
+    if (filter_.stopped()) result_.end = GenerateEnd::kStopText;
+    else if (cancelled) result_.end = GenerateEnd::kCancelled;
+    return std::move(result_);
+  }
+
+ private:
+  void show(const std::string& text) {
+    result_.text += text;
+    if (!text.empty() && on_text_) on_text_(text);
+  }
+
+  TokenStream stream_;
+  StopFilter filter_;
+  std::function<void(std::string_view)> on_text_;
+  Generation result_;
+};
+
 }  // namespace
 
 const char* name_of(GenerateEnd end) {
@@ -95,6 +138,7 @@ const char* name_of(GenerateEnd end) {
 
 struct TextGenerator::Impl {
   std::string path;
+  uint64_t fingerprint = 0;
   std::shared_ptr<Device> device;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<DecoderModel> model;
@@ -102,7 +146,48 @@ struct TextGenerator::Impl {
   std::vector<uint32_t> ends;
   uint32_t context = 0;
   GenerateStatistics statistics;
+
+  std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
+  SequenceRequest request(const GenerateOptions& options) const;
+  /// Statistics of a call: from nothing, and what one pass over the device adds.
+  void begin_count();
+  void count(const SequenceResult& found);
 };
+
+void TextGenerator::Impl::begin_count() {
+  const GenerateStatistics& s = statistics;
+  statistics = {.load_seconds = s.load_seconds, .weight_bytes = s.weight_bytes, .predicted_device_bytes = s.predicted_device_bytes};
+}
+
+std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt, const GenerateOptions& options) const {
+  std::vector<int32_t> ids =
+      tokenizer->encode(prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
+  if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
+  if (ids.size() >= context)
+    throw ModelError("prompt", fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
+                     "give a shorter text, or ask for a larger context");
+  return ids;
+}
+
+SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) const {
+  SequenceRequest request;
+  request.prompts.resize(batch->shape().rows);
+  request.max_new_tokens = options.max_new_tokens > 0 ? std::min(options.max_new_tokens, context) : context;
+  if (!options.ignore_end) request.stops = ends;
+  request.steps_per_submission = options.steps_per_submission;
+  return request;
+}
+
+void TextGenerator::Impl::count(const SequenceResult& found) {
+  GenerateStatistics& s = statistics;
+  s.decode_steps += found.steps;
+  s.build_seconds += found.build_seconds;
+  s.prefill_seconds += found.prefill_seconds;
+  s.decode_seconds += found.decode_seconds;
+  if (s.first_token_seconds == 0) s.first_token_seconds = found.first_token_seconds;
+  s.peak_device_bytes = device->memory().peak();
+  s.step_bytes = batch->step().work().bytes;
+}
 
 MemoryPrediction TextGenerator::predict(Device& device, const std::string& path, const GeneratorOptions& options) {
   const Checkpoint checkpoint(path);
@@ -126,7 +211,8 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
                  fmt::format("the model with a context of {} tokens", impl.context));
   impl.tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(), checkpoint.model_type());
   impl.model = std::make_unique<DecoderModel>(*impl.device, checkpoint, model_options(options, impl.context), read);
-  impl.batch.emplace(*impl.device, impl.model->network(), BatchShape{1, impl.context}, 0);
+  impl.fingerprint = sequence_fingerprint(checkpoint, impl.model->network());
+  impl.batch.emplace(*impl.device, impl.model->network(), BatchShape{std::max(options.sequences, 1u), impl.context}, 0);
   impl.ends = end_ids(impl.model->config(), *impl.tokenizer);
   impl.statistics.weight_bytes = impl.model->weight_bytes();
   impl.statistics.load_seconds = seconds_since(start);
@@ -138,41 +224,24 @@ TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 
 Generation TextGenerator::generate(const std::string& prompt, const GenerateOptions& options) {
   Impl& impl = *impl_;
-  const std::vector<int32_t> encoded =
-      impl.tokenizer->encode(prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
-  Generation result;
-  result.prompt_ids.assign(encoded.begin(), encoded.end());
-  if (result.prompt_ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
-  if (result.prompt_ids.size() >= impl.context)
-    throw ModelError("prompt", fmt::format("has {} tokens, which leaves no room in a context of {}", result.prompt_ids.size(), impl.context),
-                     "give a shorter text, or ask for a larger context");
-
+  const std::vector<int32_t> encoded = impl.encode(prompt, options);
+  const std::vector<uint32_t> ids(encoded.begin(), encoded.end());
   // What is held and begins alike stays; the last token is fed again, because its logits are not kept.
   const std::span<const uint32_t> held = impl.batch->ids(0);
-  const auto common = std::mismatch(result.prompt_ids.begin(), result.prompt_ids.end() - 1, held.begin(), held.end());
-  const auto reused = static_cast<uint32_t>(common.first - result.prompt_ids.begin());
+  const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
+  const auto reused = static_cast<uint32_t>(common.first - ids.begin());
   impl.batch->truncate(0, reused);
 
-  TokenStream stream(*impl.tokenizer, encoded);
-  StopFilter filter(options.stop);
+  Answer answer(*impl.tokenizer, encoded, options.stop, options.on_text);
   std::atomic<bool> stop{false};
   bool cancelled = false;
   const auto look = [&] {
     if (options.cancel && options.cancel->load()) stop = cancelled = true;
   };
-  const auto show = [&](const std::string& text) {
-    const std::string shown = filter.push(text);
-    result.text += shown;
-    if (!shown.empty() && options.on_text) options.on_text(shown);
-    if (filter.stopped()) stop = true;
-  };
-  SequenceRequest request;
-  request.prompts = {{result.prompt_ids.begin() + reused, result.prompt_ids.end()}};
-  const uint32_t room = impl.context - static_cast<uint32_t>(result.prompt_ids.size()) + 1;
-  request.max_new_tokens = options.max_new_tokens > 0 ? options.max_new_tokens : room;
-  if (!options.ignore_end) request.stops = impl.ends;
-  request.sampling = {settings_of(options.sampling.value_or(default_sampling()))};
-  request.steps_per_submission = options.steps_per_submission;
+  uint64_t new_tokens = 0;
+  SequenceRequest request = impl.request(options);
+  request.prompts[0].assign(ids.begin() + reused, ids.end());
+  request.sampling.assign(request.prompts.size(), settings_of(options.sampling.value_or(default_sampling())));
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
     look();
@@ -181,42 +250,65 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   request.on_token = [&](uint32_t, uint32_t id) {
     look();
     if (stop) return;
-    result.ids.push_back(id);
-    const bool ends = std::binary_search(request.stops.begin(), request.stops.end(), id);
-    if (!ends) show(stream.push(static_cast<int32_t>(id)));
+    ++new_tokens;
+    if (!answer.push(id, std::ranges::binary_search(request.stops, id))) stop = true;
   };
   const SequenceResult found = impl.batch->generate(request);
-  if (!stop) show(stream.finish());
-  if (!filter.stopped()) {
-    const std::string rest = filter.finish();
-    result.text += rest;
-    if (!rest.empty() && options.on_text) options.on_text(rest);
-  }
-
-  switch (found.rows[0].end) {
-    case SequenceEnd::kStop: result.end = GenerateEnd::kEndOfText; break;
-    case SequenceEnd::kFull: result.end = GenerateEnd::kContextFull; break;
-    default: result.end = GenerateEnd::kTokenLimit;
-  }
-  if (options.max_new_tokens == 0 && result.end == GenerateEnd::kTokenLimit) result.end = GenerateEnd::kContextFull;
-  if (filter.stopped()) result.end = GenerateEnd::kStopText;
-  if (cancelled) result.end = GenerateEnd::kCancelled;
-
+  Generation result = answer.finish(found.rows[0].end, cancelled, options.max_new_tokens == 0);
   // The device may have run ahead of a stop text: what is held ends with the answer that was given.
-  impl.batch->truncate(0, static_cast<uint32_t>(result.prompt_ids.size() + result.ids.size()));
-
-  GenerateStatistics& s = impl.statistics;
-  s.prompt_tokens = result.prompt_ids.size();
-  s.reused_tokens = reused;
-  s.new_tokens = result.ids.size();
-  s.decode_steps = found.steps;
-  s.build_seconds = found.build_seconds;
-  s.prefill_seconds = found.prefill_seconds;
-  s.decode_seconds = found.decode_seconds;
-  s.first_token_seconds = found.first_token_seconds;
-  s.peak_device_bytes = impl.device->memory().peak();
-  s.step_bytes = impl.batch->step().work().bytes;
+  impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + result.ids.size()));
+  impl.begin_count();
+  impl.statistics.prompt_tokens = ids.size();
+  impl.statistics.reused_tokens = reused;
+  impl.statistics.new_tokens = new_tokens;
+  impl.count(found);
   return result;
+}
+
+std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts, const GenerateOptions& options) {
+  Impl& impl = *impl_;
+  const uint32_t rows = impl.batch->shape().rows;
+  const SampleSettings settings = settings_of(options.sampling.value_or(default_sampling()));
+  std::vector<std::vector<int32_t>> encoded;
+  for (const std::string& prompt : prompts) encoded.push_back(impl.encode(prompt, options));
+  std::vector<Generation> results;
+  impl.begin_count();
+  for (size_t first = 0; first < prompts.size(); first += rows) {
+    const auto count = static_cast<uint32_t>(std::min<size_t>(rows, prompts.size() - first));
+    SequenceRequest request = impl.request(options);
+    request.sampling.assign(rows, settings);
+    request.cancel = options.cancel;
+    std::vector<Answer> answers;
+    for (uint32_t row = 0; row < count; ++row) {
+      const std::vector<int32_t>& ids = encoded[first + row];
+      answers.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
+      request.prompts[row].assign(ids.begin(), ids.end());
+      request.sampling[row].stream = static_cast<uint32_t>(first) + row;
+      impl.batch->truncate(row, 0);
+      impl.statistics.prompt_tokens += ids.size();
+    }
+    const SequenceResult found = impl.batch->generate(request);
+    const bool cancelled = options.cancel && options.cancel->load();
+    for (uint32_t row = 0; row < count; ++row) {
+      for (const uint32_t id : found.rows[row].ids) answers[row].push(id, std::ranges::binary_search(request.stops, id));
+      const bool open = cancelled && found.rows[row].end == SequenceEnd::kCancelled;
+      results.push_back(answers[row].finish(found.rows[row].end, open, options.max_new_tokens == 0));
+      impl.statistics.new_tokens += results.back().ids.size();
+      impl.batch->truncate(row, static_cast<uint32_t>(encoded[first + row].size() + results.back().ids.size()));
+    }
+    impl.count(found);
+  }
+  return results;
+}
+
+void TextGenerator::save_cache(const std::string& file) const {
+  save_sequence(file, impl_->batch->save(0), impl_->fingerprint);
+}
+
+size_t TextGenerator::load_cache(const std::string& file) {
+  const SavedSequence saved = load_sequence(file, impl_->fingerprint);
+  impl_->batch->restore(0, saved);
+  return saved.ids.size();
 }
 
 std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessage> messages) const {

@@ -20,6 +20,8 @@ struct GeneratorOptions {
   KeyValueStorage key_values = KeyValueStorage::kF16;
   /// Tokens of prompt and answer together; 0: what the model was made for, at most 4096.
   uint32_t context = 0;
+  /// Texts that generate_all() continues together; each takes a context's memory.
+  uint32_t sequences = 1;
 };
 
 /// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
@@ -117,6 +119,18 @@ class TextGenerator {
   /// computed again, so a conversation may be given from its start every time. Throws ModelError when the prompt has
   /// no tokens, or does not leave room for one more in the context (naming both numbers; nothing is cut).
   Generation generate(const std::string& prompt, const GenerateOptions& options = {});
+  /// Continues several texts, GeneratorOptions::sequences at a time, each with a length of its own; result i is that of
+  /// prompts[i]. Options hold for all of them; where chance is asked for, text i draws a stream of its own, whatever
+  /// its company. on_text and on_prompt are not called. A text whose stop text came is computed on until its group is
+  /// done; that is not part of the result. statistics() then counts all together.
+  std::vector<Generation> generate_all(std::span<const std::string> prompts, const GenerateOptions& options = {});
+
+  /// Writes the tokens that are held, with their keys and values, to a file; load_cache() of the same model and
+  /// settings takes them back, so that a prompt that begins with them need not be computed again, also in another
+  /// process. load_cache() returns the number of tokens. Throws ModelError when the file cannot be written; when it is
+  /// not such a file, is damaged, of another model or other settings, or holds more than the context.
+  void save_cache(const std::string& file) const;
+  size_t load_cache(const std::string& file);
 
   /// The text that continues a conversation with the model's next answer, by the chat template of its files. It holds
   /// all special tokens: generate() it without add_special. No value where the files bring no template: a base model.

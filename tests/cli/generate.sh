@@ -71,6 +71,38 @@ PYTHON
 exits 2 "$MULCIBER" generate -m "$model" --system x -p x
 grep -q 'has no chat template' err || fail "a system prompt without a template: $(cat err)"
 
+# A prompt cache: the second run computes less, and answers the same.
+for turn in first second; do
+  generate -p "The red hammer" -n 12 --prompt-cache kept --json --stats
+  cp out "$turn"
+done
+python3 - <<'PYTHON' || fail "--prompt-cache"
+import json
+first, second = json.load(open("first")), json.load(open("second"))
+assert first["ids"] == second["ids"]
+assert first["statistics"]["reused_tokens"] == 0 and second["statistics"]["reused_tokens"] == len(first["prompt_ids"]) - 1
+PYTHON
+echo damaged >kept
+exits 2 "$MULCIBER" generate -m "$model" -p x --prompt-cache kept
+
+# A text model beside a vision tower: its configuration stands in text_config, its tensors behind a prefix.
+python3 - "$model" <<'PYTHON'
+import json, os, shutil, struct, sys
+shutil.copytree(sys.argv[1], "vision")
+config = json.load(open("vision/config.json"))
+config["model_type"] = "gemma3_text"
+json.dump({"model_type": "gemma3", "text_config": config, "vision_config": {}}, open("vision/config.json", "w"))
+data = open("vision/model.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + size])
+named = {("" if name.startswith("__") else "language_model.") + name: value for name, value in header.items()}
+text = json.dumps(named).encode()
+text += b" " * (-len(text) % 8)
+open("vision/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+PYTHON
+exits 0 "$MULCIBER" generate -m vision --ignore-end -p "The red hammer" -n 12
+cmp -s out wanted || fail "the text model beside a vision tower answers otherwise"
+
 generate -p "The red hammer" --context 24
 grep -q 'context of 24 tokens is full' err || fail "a full context goes unsaid"
 exits 2 "$MULCIBER" generate -m "$model" -p "$(printf 'word %.0s' {1..200})" --context 24
