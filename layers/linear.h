@@ -12,7 +12,7 @@ namespace mulciber {
 struct Linear {
   Tensor weight;               // (N, K)
   std::optional<Tensor> bias;  // (N) f32, of all rows
-  std::vector<Tensor> below;   // further rows of the weight, stored in other types: a product each
+  std::vector<Tensor> below;   // further rows of the weight, stored in other types
 
   /// x: (..., K); result: (..., N) of x's type, or gated (..., N / 2). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,

@@ -20,6 +20,8 @@ constexpr uint64_t kPieceElements = 256 * 1024;
 // Buffer sizes are multiples of this (runtime/memory.h).
 constexpr uint64_t kAllocationStep = 256;
 
+uint64_t allocated(uint64_t bytes) { return (bytes + kAllocationStep - 1) / kAllocationStep * kAllocationStep; }
+
 /// Whether a file's shape means `wanted`: the same extents after leading 1s.
 bool same_shape(std::span<const uint64_t> found, const Shape& wanted) {
   size_t skip = 0;
@@ -240,7 +242,7 @@ uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
   uint64_t total = 0;
   for (const WeightSpec& spec : table) {
     for (const Part& part : resolve(spec, checkpoint, family, storage).parts) {
-      total += (part.bytes() + kAllocationStep - 1) / kAllocationStep * kAllocationStep;
+      total += allocated(part.bytes());
     }
   }
   return total;
@@ -252,30 +254,36 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
   Uploader uploader(device);
   for (const WeightSpec& spec : table) {
     const Resolved resolved = resolve(spec, checkpoint, family, storage);
+    // Parts of different types stand in one buffer, so that one dispatch can bind them all.
+    uint64_t whole = 0;
+    for (const Part& part : resolved.parts) whole += allocated(part.bytes());
+    Buffer buffer = device.memory().allocate(whole, MemoryUse::kDevice);
+    uint64_t begin = 0;
     for (const Part& part : resolved.parts) {
-      Buffer buffer = device.memory().allocate(part.bytes(), MemoryUse::kDevice);
+      const BufferView to = part_of(buffer.view(), begin, part.bytes());
+      begin += allocated(part.bytes());
       std::vector<Converted> sources;
       for (size_t i = part.first; i < part.first + part.count; ++i) {
         const WeightSource& source = spec.sources[i];
         sources.push_back({*resolved.sources[i], source.form, part.type, source.shape.rows(), source.shape.columns()});
       }
       if (spec.interleaved) {
-        upload_interleaved(uploader, sources, buffer.view());
+        upload_interleaved(uploader, sources, to);
       } else {
         uint64_t offset = 0;
         for (const Converted& source : sources) {
           const uint64_t bytes = source.rows * row_bytes(part.type, source.columns);
-          upload_source(uploader, source, part_of(buffer.view(), offset, bytes));
+          upload_source(uploader, source, part_of(to, offset, bytes));
           offset += bytes;
         }
       }
       // The device has its copy: what was read of the file need not stay in memory.
       for (const Converted& source : sources) release_pages(source.tensor.bytes);
-      tensors_[spec.name].push_back(buffer.tensor(part.shape, part.type));
-      bytes_ += buffer.size();
-      buffers_.push_back(std::move(buffer));
-      if (progress) progress(bytes_, total);
+      tensors_[spec.name].push_back({.shape = part.shape, .type = part.type, .view = to});
     }
+    bytes_ += buffer.size();
+    buffers_.push_back(std::move(buffer));
+    if (progress) progress(bytes_, total);
   }
   uploader.finish();
 }

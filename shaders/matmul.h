@@ -14,6 +14,10 @@ SHADER_STRUCT(MatmulParams) {
   uint row_stride;    // elements from one row of y to the next
   uint first_column;  // column of y where the first of this dispatch goes; gated, half as many follow
   uint first_bias;    // element of the bias that belongs to the first column
+  // Where W is of several block types: the columns at which the second and the third begin, and the words
+  // from the start of W to their first rows.
+  uint second_column, second_at;
+  uint third_column, third_at;
 }
 SHADER_STRUCT_END
 
@@ -21,6 +25,9 @@ SHADER_STRUCT_END
 #define MATMUL_BIAS (CONSTANT_OP + 1)        // 1: add buffer 2
 #define MATMUL_ACCUMULATE (CONSTANT_OP + 2)  // 1: add what y holds
 #define MATMUL_GATED (CONSTANT_OP + 4)       // 1: columns 2 i and 2 i + 1 make one of y
+// Formats of the second and the third block type of W, beside WEIGHT_FORMAT; 0: there is none.
+#define MATMUL_SECOND_FORMAT (CONSTANT_OP + 16)
+#define MATMUL_THIRD_FORMAT (CONSTANT_OP + 17)
 #define MATMUL_ROWS (CONSTANT_OP + 3)        // rows of y per workgroup, in kernels that leave it open
 
 #endif

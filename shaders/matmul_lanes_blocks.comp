@@ -10,6 +10,7 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
+#include "matmul_parts.glsl"
 
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane; even
 layout(constant_id = CONSTANT_ROW + 3) const uint WANTED = 1;   // of a group's four words, per iteration
@@ -19,22 +20,22 @@ layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 const uint WORDS = WANTED > 2 && SUBGROUP_SIZE < 8 ? 2 : WANTED;
 
 // Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
-uint column_of(uint j, uint lane) {
-  uint first = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
+uint column_of(uint first, uint j, uint lane) {
   return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2 : first + j * LOCAL_SIZE + lane;
 }
 
 struct Xs { float values[4]; };
 BUFFER(0, readonly, x_step, Xs)
 
-void main() {
+void multiply(uint format, uint first, uint end, uint at, uint group_of_columns) {
+  uint column0 = first + group_of_columns * COLUMNS * LOCAL_SIZE;
   uint lane = gl_LocalInvocationID.x;
   uint row0 = gl_WorkGroupID.y * ROWS;
 
   // Beyond the edges the last row and column are computed again, and not stored.
   uint w_at[COLUMNS];
   [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-    w_at[j] = min(column_of(j, lane), params.columns - 1) * row_words();
+    w_at[j] = at + (min(column_of(column0, j, lane), end - 1) - first) * row_words(format);
   }
   float sums[ROWS][COLUMNS];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
@@ -59,8 +60,8 @@ void main() {
     GroupScales scales[COLUMNS];
     uvec2 high[COLUMNS];
     [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-      scales[j] = group_scales(w_at[j], group);
-      high[j] = group_high(w_at[j], group);
+      scales[j] = group_scales(format, w_at[j], group);
+      high[j] = group_high(format, w_at[j], group);
     }
     // Of a single row: sums of numbers times x, by the byte they stand in, and of x alone.
     vec4 parts[COLUMNS][2];
@@ -73,7 +74,7 @@ void main() {
     // Where an iteration takes the whole group, 16 bytes at a time.
     QuadPair wide[COLUMNS][4];
     if (WORDS == 4) {
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) quad_pairs(w_at[j], group, high[j], wide[j]);
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) quad_pairs(format, w_at[j], group, high[j], wide[j]);
     }
     for (uint s = 0; s < 4; s += WORDS) {
 #ifdef SHUFFLE
@@ -86,7 +87,7 @@ void main() {
           if (WORDS == 4) {
             pairs[j] = wide[j][u];
           } else {
-            pairs[j] = quad_pair(w_at[j], group, s + u, high[j]);
+            pairs[j] = quad_pair(format, w_at[j], group, s + u, high[j]);
           }
         }
         [[unroll]] for (uint h = 0; h < 2; ++h) {
@@ -96,7 +97,7 @@ void main() {
             if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].least[h];
           }
           // Only types with scales of their own for either half keep two sums.
-          const uint part = SCALES == BLOCKS_SUB_SCALES ? h : 0;
+          const uint part = BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES ? h : 0;
           [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             [[unroll]] for (uint c = 0; c < 4; ++c) {
 #ifdef SHUFFLE
@@ -120,7 +121,7 @@ void main() {
     if (ROWS == 1) {
       [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
         sums[0][j] += dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].least.x;
-        if (SCALES == BLOCKS_SUB_SCALES) {
+        if (BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES) {
           sums[0][j] += dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].least.y;
         }
       }
@@ -130,13 +131,15 @@ void main() {
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     if (GATED != 0) {
       [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
-        store_pair(row0 + i, column_of(j, lane), sums[i][j], sums[i][j + 1]);
+        store_pair(row0 + i, column_of(column0, j, lane), sums[i][j], sums[i][j + 1]);
       }
     } else {
       [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-        uint row = row0 + i, column = column_of(j, lane);
-        if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+        uint row = row0 + i, column = column_of(column0, j, lane);
+        if (row < params.rows && column < end) store_result(row, column, sums[i][j]);
       }
     }
   }
 }
+
+void main() { multiply_part(COLUMNS * LOCAL_SIZE); }

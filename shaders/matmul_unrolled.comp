@@ -9,6 +9,7 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
+#include "matmul_parts.glsl"
 
 #if defined(WEIGHT_BLOCKS)
 const uint STEP = 8;  // a word of a group's four
@@ -33,10 +34,10 @@ const uint TILE_M = 4;
 const uint TILE_M = 1;
 #endif
 
-void main() {
+void multiply(uint format, uint first_column, uint end, uint at, uint group_of_columns) {
   uint lane = gl_LocalInvocationID.x;
-  uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * 4;
-  uint last_column = params.columns - 1, last_row = params.rows - 1;
+  uint row0 = gl_WorkGroupID.y * TILE_M, column0 = first_column + group_of_columns * 4;
+  uint last_column = end - 1, last_row = params.rows - 1;
 #ifdef WEIGHT_BLOCKS
 #define BEGIN(I)                                                  \
   uint x_row##I = min(row0 + I, last_row); \
@@ -46,9 +47,9 @@ void main() {
   for (uint part = lane; part < params.depth / STEP; part += LOCAL_SIZE) {
     uint group = part / 4, s = part % 4, k = group * 32 + s * 4;
 #define COLUMN(J)                                                                                            \
-  uint row_at##J = min(column0 + J, last_column) * row_words();                                              \
-  GroupScales scales##J = group_scales(row_at##J, group);                                                    \
-  QuadPair pair##J = quad_pair(row_at##J, group, s, group_high(row_at##J, group));                           \
+  uint row_at##J = at + (min(column0 + J, last_column) - first_column) * row_words(format);                  \
+  GroupScales scales##J = group_scales(format, row_at##J, group);                                            \
+  QuadPair pair##J = quad_pair(format, row_at##J, group, s, group_high(format, row_at##J, group));           \
   vec4 first##J = quad_numbers(pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.least.x; \
   vec4 second##J = quad_numbers(pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.least.y;
     COLUMN(0) COLUMN(1) COLUMN(2) COLUMN(3)
@@ -103,8 +104,11 @@ void main() {
     vec4 total = subgroupAdd(sum##I);                                                  \
     for (uint c = lane; c < 2; c += SUBGROUP_SIZE) {                                   \
       vec2 mine = c == 0 ? total.xy : total.zw;                                        \
-      store_pair(row0 + I, column0 + 2 * c, mine.x, mine.y);                           \
+      if (column0 + 2 * c < end) store_pair(row0 + I, column0 + 2 * c, mine.x, mine.y); \
     }                                                                                  \
   }
   ROWS(FINISH)
 }
+
+void main() { multiply_part(4); }
+

@@ -10,6 +10,7 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
+#include "matmul_parts.glsl"
 
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;  // even
 layout(constant_id = CONSTANT_ROW + 3) const uint WORDS = 1;  // of the four of a group of 32 elements
@@ -42,9 +43,9 @@ void load_w(uint row, uint k, out vec4 quads[QUADS]) {
 }
 #endif
 
-void main() {
+void multiply(uint format, uint first_column, uint end, uint at, uint group_of_columns) {
   uint lane = gl_LocalInvocationID.x;
-  uint row0 = gl_WorkGroupID.y * ROWS, column0 = gl_WorkGroupID.x * COLUMNS;
+  uint row0 = gl_WorkGroupID.y * ROWS, column0 = first_column + group_of_columns * COLUMNS;
 
   // Beyond the edges the last row and column are computed again, and not stored.
   float sums[ROWS][COLUMNS];
@@ -56,14 +57,14 @@ void main() {
   for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
     uint group = part / parts, first = part % parts * WORDS;
     [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-      uint row_at = min(column0 + j, params.columns - 1) * row_words();
-      GroupScales scales = group_scales(row_at, group);
-      uvec2 high = group_high(row_at, group);
+      uint row_at = at + (min(column0 + j, end - 1) - first_column) * row_words(format);
+      GroupScales scales = group_scales(format, row_at, group);
+      uvec2 high = group_high(format, row_at, group);
       QuadPair pairs[4];
       if (WORDS == 4) {
-        quad_pairs(row_at, group, high, pairs);
+        quad_pairs(format, row_at, group, high, pairs);
       } else {
-        [[unroll]] for (uint s = 0; s < WORDS; ++s) pairs[s] = quad_pair(row_at, group, first + s, high);
+        [[unroll]] for (uint s = 0; s < WORDS; ++s) pairs[s] = quad_pair(format, row_at, group, first + s, high);
       }
       [[unroll]] for (uint h = 0; h < 2; ++h) {
         vec4 products = vec4(0);
@@ -116,7 +117,7 @@ void main() {
   }
   [[unroll]] for (uint turn = 0; turn < turns; ++turn) {
     uint index = (turn * LOCAL_SIZE + lane) * 2;
-    if (index < ROWS * COLUMNS) {
+    if (index < ROWS * COLUMNS && column0 + index % COLUMNS < end) {
       store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, results[turn].x, results[turn].y);
     }
   }
@@ -133,7 +134,9 @@ void main() {
       first += partial[index * (LOCAL_SIZE + 1) + other];
       second += partial[(index + 1) * (LOCAL_SIZE + 1) + other];
     }
-    store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, first, second);
+    if (column0 + index % COLUMNS < end) store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, first, second);
   }
 #endif
 }
+
+void main() { multiply_part(COLUMNS); }

@@ -125,6 +125,26 @@ TEST_CASE("A decode step has at most eight dispatches a layer") {
   }
 }
 
+TEST_CASE("A decode step of a file of mixed types has at most eight dispatches a layer") {
+  const std::filesystem::path file = fixtures_dir() / "gguf/tiny-Q4_K_M.gguf";
+  if (!std::filesystem::exists(file)) MULCIBER_SKIP("the reference models are not here");
+  const Checkpoint checkpoint(file.string());
+  DecoderModel model(shared_device(), checkpoint, {}, decoder_family(checkpoint));
+  SequenceBatch batch(shared_device(), model.network(), {1, 32});
+  std::map<std::string, int> dispatches;
+  bool mixed = false;
+  for (const CausalLayer& layer : model.network().decoder.layers) mixed = mixed || !layer.attention.qkv.below.empty();
+  CHECK(mixed);
+  for (const Node& node : batch.step().nodes()) dispatches[node.label.substr(0, std::string("layers.0").size())]++;
+  const Capabilities& device = shared_device().capabilities();
+  // Devices without subgroup arithmetic take a product per type, those that bind four buffers two for rotation.
+  const bool merges = device.has(kSubgroupArithmetic) && device.max_storage_buffers >= 5;
+  for (const auto& [layer, count] : dispatches) {
+    INFO(layer);
+    CHECK(count <= (merges ? 8 : 11));
+  }
+}
+
 TEST_CASE("Sequences of unequal lengths in one batch go as each would alone") {
   const auto model = open_decoder(small_model());
   const std::vector<std::vector<uint32_t>> prompts = {prompt_of(3, 1), prompt_of(41, 2), prompt_of(1, 3), {}, prompt_of(17, 4)};

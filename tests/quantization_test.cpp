@@ -137,6 +137,79 @@ TEST_CASE("Packed rows mean what the blocks of the file mean") {
   }
 }
 
+TEST_CASE("One row takes a layer of three block types in one dispatch") {
+  Device& device = shared_device();
+  std::mt19937 random(5);
+  const uint64_t columns = 512;
+  const struct {
+    DataType type;
+    uint64_t rows;
+  } parts[] = {{DataType::kQ4_K, 70}, {DataType::kQ8_0, 34}, {DataType::kQ6_K, 2}};
+  // Random blocks whose scales are finite and small, one type behind the other with a gap between.
+  std::vector<std::byte> bytes;
+  std::vector<uint64_t> begins;
+  for (const auto& part : parts) {
+    bytes.resize((bytes.size() + 255) / 256 * 256);
+    begins.push_back(bytes.size());
+    const uint64_t block = gguf_block_bytes(part.type), blocks = part.rows * columns / block_elements(part.type);
+    std::vector<std::byte> raw(blocks * block);
+    for (std::byte& byte : raw) byte = static_cast<std::byte>(random());
+    for (uint64_t b = 0; b < blocks; ++b) {
+      // The halves among them: d and dmin of q4_K and d of q8_0 in front, d of q6_K at the end.
+      const uint64_t at = b * block + (part.type == DataType::kQ6_K ? block - 2 : 0);
+      raw[at + 1] = std::byte{0x20};
+      if (part.type == DataType::kQ4_K) raw[at + 3] = std::byte{0x20};
+    }
+    const std::vector<std::byte> rows = packed(part.type, part.rows, columns, raw);
+    bytes.insert(bytes.end(), rows.begin(), rows.end());
+  }
+  const Buffer weights = upload_words(device, bytes);
+  std::vector<Tensor> tensors;
+  uint64_t all = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    Tensor tensor = {.shape = {parts[i].rows, columns}, .type = parts[i].type, .view = weights.view()};
+    tensor.view.offset += begins[i];
+    if (tensor.view.address) tensor.view.address += begins[i];
+    if (tensor.view.mapped) tensor.view.mapped += begins[i];
+    tensor.view.size = tensor.bytes();
+    tensors.push_back(tensor);
+    all += parts[i].rows;
+  }
+  std::normal_distribution<float> normal;
+  std::vector<float> values(columns + all);
+  for (float& value : values) value = normal(random);
+  const Buffer x = upload_words(device, std::as_bytes(std::span(values).first(columns)));
+  const Buffer bias = upload_words(device, std::as_bytes(std::span(values).subspan(columns)));
+
+  for (size_t below = 1; below <= 2; ++below) {
+    ProgramBuilder builder(device, "block_types");
+    const Tensor input = x.tensor({1, columns}, DataType::kF32);
+    uint64_t count = 0;
+    for (size_t i = 0; i <= below; ++i) count += parts[i].rows;
+    const Linear layer{tensors[0], bias.tensor({count}, DataType::kF32), {tensors.begin() + 1, tensors.begin() + 1 + static_cast<std::ptrdiff_t>(below)}};
+    const Tensor y = layer(builder, input, Activation::kRelu);
+    std::vector<Tensor> single;
+    for (size_t i = 0; i <= below; ++i) single.push_back(matmul(builder, input, tensors[i]));
+    builder.keep(y);
+    for (const Tensor& tensor : single) builder.keep(tensor);
+    Program program = builder.build();
+    const bool merges = device.capabilities().has(kSubgroupArithmetic | kSubgroupShuffle);
+    if (merges) CHECK(program.nodes().size() == below + 2);
+    program.run();
+    const std::vector<float> got = download_as<float>(device, program.view(y));
+    uint64_t first = 0;
+    for (size_t i = 0; i <= below; ++i) {
+      const std::vector<float> plain = download_as<float>(device, program.view(single[i]));
+      for (uint64_t j = 0; j < parts[i].rows; ++j) {
+        const float wanted = std::max(0.0f, plain[j] + values[columns + first + j]);
+        INFO("types " << below + 1 << ", part " << i << ", row " << j);
+        CHECK(std::fabs(got[first + j] - wanted) <= 1e-5f * (1 + std::fabs(wanted)));
+      }
+      first += parts[i].rows;
+    }
+  }
+}
+
 TEST_CASE("A layer whose rows are stored in two types is the layer of all rows") {
   Device& device = shared_device();
   std::mt19937 random(3);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "runtime/program.h"
 
@@ -25,6 +26,9 @@ struct MatmulOptions {
   /// and the result has N / 2 columns: activation(x Wgate^T + bgate) * (x Wup^T + bup).
   /// WeightSpec::interleaved (models/weights.h) loads such weights. Source: Shazeer 2020, arXiv:2002.05202.
   bool gated = false;
+  /// Further rows of the weight, of other types: (N', K) each, their results in the columns behind. One row of x takes
+  /// up to three block types in one dispatch, where they stand one behind the other in one buffer.
+  std::vector<Tensor> below;
 };
 
 /// y = activation(x W^T + bias) [+ y].
