@@ -94,6 +94,8 @@ int bench_model(const ModelBench& options) {
     fmt::print("{}\n", nlohmann::json{{"device", timed->capabilities().name},
                                       {"driver", timed->capabilities().driver_info},
                                       {"sentences", texts.size()},
+                                      {"source_tokens", statistics.source_tokens},
+                                      {"target_tokens", statistics.target_tokens},
                                       {"encode_tps", median(encode)},
                                       {"decode_tps", median(decode)},
                                       {"steps", statistics.decoder_steps},
