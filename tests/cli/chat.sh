@@ -19,7 +19,9 @@ grep -c '^\[.* held, .* taken in' err >count || true
 sed -n 's/^\[\([0-9]*\) tokens.* held, \([0-9]*\) taken.*/\1 \2/p' err >turns
 { read -r first taken; read -r held _; read -r again fresh; } <turns
 ((first == 0 && held >= taken && again == taken - 1 && fresh == 1)) || fail "held and taken in: $(cat turns)"
-grep -q '^user: The red hammer$' err && grep -q '^assistant: ' err || fail "/history: $(cat err)"
+for line in '^user: The red hammer$' '^assistant: '; do
+  grep -q "$line" err || fail "/history: $(cat err)"
+done
 grep -q 'There is no command /unknown' err || fail "an unknown command goes unsaid"
 
 # Without a template: a transcript.
@@ -28,7 +30,9 @@ grep -q 'no chat template' err || fail "a model without a template goes unsaid"
 # A question too long is told, and the conversation goes on.
 { printf 'word %.0s' {1..300}; printf '\nThe red hammer\n'; } >long
 exits 0 "$MULCIBER" chat -m model -n 6 --context 64 --stats <long
-grep -q 'context of 64' err && grep -q 'taken in' err || fail "a question that does not fit: $(cat err)"
+for words in 'context of 64' 'taken in'; do
+  grep -q "$words" err || fail "a question that does not fit: $(cat err)"
+done
 exits 2 "$MULCIBER" chat -m "$MULCIBER_SOURCE/tests/data/marian" </dev/null
 
 # Room for an answer that takes long.
