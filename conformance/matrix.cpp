@@ -31,7 +31,7 @@ Counts counts_of(const RunRecord& run, const std::string& op = "") {
 }
 
 /// "llvmpipe 22.3.6", "llvmpipe 22.3.6 with `no-subgroup`"; where a driver was run with subgroups of several sizes, as
-/// an environment variable of some drivers has them, "llvmpipe 22.3.6, subgroups of 16".
+/// an environment variable of some drivers has them, "llvmpipe 22.3.6, subgroups of 16"; "... under validation".
 std::vector<std::string> labels_of(const std::vector<RunRecord>& runs) {
   const auto driver = [](const Fingerprint& f) {
     return fmt::format("{} {}", f.driver_name.empty() ? f.device : f.driver_name, f.driver_version);
@@ -47,7 +47,7 @@ std::vector<std::string> labels_of(const std::vector<RunRecord>& runs) {
       return driver(other.fingerprint) == driver(f) && size(other.fingerprint) != size(f);
     });
     labels.push_back(driver(f) + (sizes ? ", subgroups of " + size(f) : "") +
-                     (f.limits.empty() ? "" : fmt::format(" with `{}`", f.limits)));
+                     (f.limits.empty() ? "" : fmt::format(" with `{}`", f.limits)) + (f.validated ? " under validation" : ""));
   }
   return labels;
 }

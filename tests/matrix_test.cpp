@@ -64,4 +64,7 @@ TEST_CASE("Runs of one driver with other subgroups have other labels") {
   CHECK_THAT(text, ContainsSubstring("### llvmpipe 1.2.3, subgroups of 8\n"));
   CHECK_THAT(text, ContainsSubstring("### llvmpipe 1.2.3, subgroups of 16\n"));
   CHECK_THAT(text, ContainsSubstring("### other 1.2.3 with `no-fp16`\n"));
+  RunRecord validated = run_of("other", "4");
+  validated.fingerprint.validated = true;
+  CHECK_THAT(matrix_markdown({validated}, ""), ContainsSubstring("### other 1.2.3 under validation\n"));
 }
