@@ -61,10 +61,10 @@ translate --mask-heads cross.0.0 decoder.2.1 -- "The red hammer." >/dev/null || 
 
 printf 'The red hammer.\nIron cools.\n' >source
 printf 'Iron cools.\nThe red hammer.\n' >reference
-"$MULCIBER" heads -m "$model" --source source --reference reference --step 9 --json >heads || fail "heads"
+"$MULCIBER" heads -m "$model" --source source --reference reference --step 9 --json >ranking || fail "heads"
 python3 - <<'PY' || fail "the ranking of heads"
 import json
-found = json.load(open("heads"))
+found = json.load(open("ranking"))
 heads, stages = found["heads"], found["pruning"]
 names = {h["head"] for h in heads}
 assert len(names) == len(heads) > 0 and found["pairs"] == 2
