@@ -9,7 +9,7 @@
 #include "layers/key_pattern.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
-#include "tests/device.h"
+#include "tests/device_tensors.h"
 
 using namespace mulciber;
 
@@ -27,32 +27,20 @@ struct Array {
   }
 };
 
-class Inputs {
+class Inputs : public tests::DeviceTensors {
  public:
   Array array(Shape shape, std::vector<float> values) {
-    return {upload_words(shape, DataType::kF32, std::as_bytes(std::span(values))), values};
+    return {put(shape, DataType::kF32, std::as_bytes(std::span(values))), values};
   }
   Array random(Shape shape) {
     std::vector<float> values(shape.elements());
     for (float& value : values) value = normal_(random_);
     return array(shape, std::move(values));
   }
-  Tensor words(const std::vector<uint32_t>& values) {
-    return upload_words({values.size()}, DataType::kU32, std::as_bytes(std::span(values)));
-  }
 
  private:
-  Tensor upload_words(Shape shape, DataType type, std::span<const std::byte> bytes) {
-    Device& device = tests::shared_device();
-    buffers_.push_back(device.memory().allocate(bytes.size(), MemoryUse::kDevice));
-    BufferView view = buffers_.back().view();
-    view.size = bytes.size();
-    upload(device, view, bytes);
-    return buffers_.back().tensor(shape, type);
-  }
   std::mt19937 random_{11};
   std::normal_distribution<float> normal_{0, 0.8f};
-  std::vector<Buffer> buffers_;
 };
 
 std::vector<float> run(const Attention& attention, const HeadColumns& q, const HeadColumns& k, const HeadColumns& v) {

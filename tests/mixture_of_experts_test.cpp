@@ -9,7 +9,7 @@
 
 #include "mulciber/error.h"
 #include "tests/catch.h"
-#include "tests/device.h"
+#include "tests/device_tensors.h"
 
 using namespace mulciber;
 
@@ -22,7 +22,7 @@ struct Parameter {
   std::vector<float> values;
 };
 
-class Parameters {
+class Parameters : public tests::DeviceTensors {
  public:
   Parameter random(Shape shape) {
     Parameter result{{}, std::vector<float>(shape.elements())};
@@ -30,20 +30,10 @@ class Parameters {
     result.tensor = put(shape, DataType::kF32, std::as_bytes(std::span(result.values)));
     return result;
   }
-  Tensor words(const std::vector<uint32_t>& values) { return put({values.size()}, DataType::kU32, std::as_bytes(std::span(values))); }
 
  private:
-  Tensor put(Shape shape, DataType type, std::span<const std::byte> bytes) {
-    Device& device = tests::shared_device();
-    buffers_.push_back(device.memory().allocate(bytes.size(), MemoryUse::kDevice));
-    BufferView view = buffers_.back().view();
-    view.size = bytes.size();
-    upload(device, view, bytes);
-    return buffers_.back().tensor(shape, type);
-  }
   std::mt19937 random_{3};
   std::normal_distribution<float> normal_{0, 0.6f};
-  std::vector<Buffer> buffers_;
 };
 
 double dot(const std::vector<float>& matrix, uint64_t row, const std::vector<double>& x) {

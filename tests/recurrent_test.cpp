@@ -12,7 +12,7 @@
 #include "models/tensor_values.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
-#include "tests/device.h"
+#include "tests/device_tensors.h"
 #include "tests/support.h"
 
 using namespace mulciber;
@@ -20,7 +20,7 @@ using namespace mulciber;
 namespace {
 
 /// Arrays of the file, and what lies on the device for a test.
-class Fixture {
+class Fixture : public tests::DeviceTensors {
  public:
   explicit Fixture(const std::filesystem::path& file) : file_(file) {}
 
@@ -35,27 +35,14 @@ class Fixture {
   }
   Tensor upload_array(const std::string& name, DataType type = DataType::kF32) {
     const std::vector<float> floats = values(name);
-    if (type == DataType::kF32) return tensor(Shape(array(name).shape), std::as_bytes(std::span(floats)), type);
+    if (type == DataType::kF32) return put(Shape(array(name).shape), type, std::as_bytes(std::span(floats)));
     std::vector<uint16_t> halves(floats.size());
     std::transform(floats.begin(), floats.end(), halves.begin(), float_to_half);
-    return tensor(Shape(array(name).shape), std::as_bytes(std::span(halves)), type);
-  }
-  Tensor words(const std::vector<uint32_t>& values) {
-    return tensor({values.size()}, std::as_bytes(std::span(values)), DataType::kU32);
+    return put(Shape(array(name).shape), type, std::as_bytes(std::span(halves)));
   }
 
  private:
-  Tensor tensor(Shape shape, std::span<const std::byte> bytes, DataType type) {
-    Device& device = tests::shared_device();
-    buffers_.push_back(device.memory().allocate(bytes.size(), MemoryUse::kDevice));
-    BufferView view = buffers_.back().view();
-    view.size = bytes.size();
-    upload(device, view, bytes);
-    return buffers_.back().tensor(shape, type);
-  }
-
   SafetensorsFile file_;
-  std::vector<Buffer> buffers_;
 };
 
 void check_close(const std::vector<float>& found, const std::vector<float>& expected, double tolerance) {
