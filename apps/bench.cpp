@@ -188,6 +188,10 @@ int run_bench(const BenchOptions& options) {
   }
   Peaks peaks = measure_peaks(*device);
   std::vector<Result> results = options.kinds ? measure_kinds(*device, rows, options) : measure(*device, rows, options);
+  if (options.kinds && results.empty() && !interrupted()) {
+    fmt::print(stderr, "mulciber: nothing that matches \"{}\" comes in kinds; attention does\n", options.kernel);
+    return finish(*device, options, kBadInput);
+  }
   for (const Result& r : results) {
     peaks.flops_per_second = std::max(peaks.flops_per_second, rate(r.timing.work.flops, r.timing));
   }
