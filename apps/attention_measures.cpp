@@ -37,9 +37,16 @@ Matrix mean_of_heads(const SentenceMaps::Kind& kind, std::size_t layer) {
 /// Half of `kept` and half of what is read through `weights`.
 Matrix mix(const Matrix& kept, const Matrix& weights, const Matrix& read) {
   Matrix result(weights.rows, read.columns);
+  // Where a row of `read` has no more weights: causal attention leaves the half of them.
+  std::vector<std::size_t> ends(read.rows, read.columns);
+  for (std::size_t k = 0; k < read.rows; ++k) {
+    while (ends[k] > 0 && read.at(k, ends[k] - 1) == 0) --ends[k];
+  }
   for (std::size_t i = 0; i < weights.rows; ++i) {
     for (std::size_t k = 0; k < weights.columns; ++k) {
-      for (std::size_t j = 0; j < read.columns; ++j) result.at(i, j) += 0.5 * weights.at(i, k) * read.at(k, j);
+      const double half = 0.5 * weights.at(i, k);
+      if (half == 0) continue;
+      for (std::size_t j = 0; j < ends[k]; ++j) result.at(i, j) += half * read.at(k, j);
     }
     for (std::size_t j = 0; j < read.columns; ++j) result.at(i, j) += 0.5 * kept.at(i, j);
   }

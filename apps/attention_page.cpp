@@ -37,16 +37,18 @@ std::string json_texts(const std::vector<std::string>& texts) {
 
 // Everything of a sentence but the weights, as members without the braces.
 std::string json_members(const SentenceMaps& maps) {
+  const std::string prompt = maps.prompt_tokens > 0 ? fmt::format(R"(,"prompt_tokens":{})", maps.prompt_tokens) : "";
   return fmt::format(R"("model":{},"device":{},"source":{{"text":{},"tokens":{}}},)"
-                     R"("target":{{"text":{},"tokens":{},"decoder_input":{}}})",
+                     R"("target":{{"text":{},"tokens":{},"decoder_input":{}}}{})",
                      json_text(maps.model), json_text(maps.device), json_text(maps.source_text),
                      json_texts(maps.source_tokens), json_text(maps.target_text),
-                     json_texts(maps.target_tokens), json_texts(maps.decoder_input_tokens));
+                     json_texts(maps.target_tokens), json_texts(maps.decoder_input_tokens), prompt);
 }
 
 std::string kind_members(const SentenceMaps::Kind& kind) {
-  return fmt::format(R"("kind":{},"layers":{},"heads":{},"queries":{},"keys":{})",
-                     json_text(kind.name), kind.layers, kind.heads, kind.queries, kind.keys);
+  const std::string windows = kind.windows.empty() ? "" : R"(,"windows":)" + json(kind.windows).dump();
+  return fmt::format(R"("kind":{},"layers":{},"heads":{},"queries":{},"keys":{}{})",
+                     json_text(kind.name), kind.layers, kind.heads, kind.queries, kind.keys, windows);
 }
 
 void append_number(std::string& out, double value) {
@@ -90,13 +92,28 @@ void append_weights(std::string& out, const SentenceMaps::Kind& kind) {
   out += "]]]]";
 }
 
+// Whether no query weighs a key behind it: half of such maps need not be kept.
+bool is_triangle(const SentenceMaps::Kind& kind) {
+  if (kind.queries != kind.keys) return false;
+  const std::size_t n = kind.keys;
+  for (std::size_t row = 0; row < kind.weights.size() / n; ++row) {
+    const auto first = kind.weights.begin() + static_cast<std::ptrdiff_t>(row * n);
+    if (std::any_of(first + static_cast<std::ptrdiff_t>(row % n + 1), first + static_cast<std::ptrdiff_t>(n),
+                    [](float weight) { return weight != 0; }))
+      return false;
+  }
+  return true;
+}
+
 // Weights as little-endian 16-bit fixed point (65534 is 1, 65535 is missing) in base64: a third of
-// the size of decimals, and finer than the three digits that the page shows.
-std::string pack_weights(const std::vector<float>& weights) {
+// the size of decimals, and finer than the three digits that the page shows. Of triangles, row i has i + 1.
+std::string pack_weights(const SentenceMaps::Kind& kind, bool triangle) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(weights.size() * 2 + 2);
-  for (const float weight : weights) {
+  bytes.reserve(kind.weights.size() * 2 / (triangle ? 2 : 1) + 2 * kind.layers * kind.heads * kind.queries + 2);
+  for (std::size_t i = 0; i < kind.weights.size(); ++i) {
+    if (triangle && i % kind.keys > i / kind.keys % kind.queries) continue;
+    const float weight = kind.weights[i];
     const auto fixed =
         std::isfinite(weight)
             ? static_cast<unsigned>(std::lround(std::clamp(weight, 0.f, 1.f) * 65534.f))
@@ -197,9 +214,19 @@ std::string_view base_kind(std::string_view name) {
   return name.ends_with(kRollout) ? name.substr(0, name.size() - kRollout.size()) : name;
 }
 
+const SentenceMaps::Kind& first_view(const SentenceMaps& maps) {
+  for (const char* name : {"cross", "decoder"}) {
+    const auto found = std::ranges::find(maps.kinds, name, &SentenceMaps::Kind::name);
+    if (found != maps.kinds.end()) return *found;
+  }
+  return maps.kinds.front();
+}
+
 void check_attention(const SentenceMaps& maps) {
   if (maps.kinds.empty())
     throw ShapeError("attention maps", "the model recorded no attention weights", "");
+  if (maps.prompt_tokens > maps.target_tokens.size())
+    throw ShapeError("attention maps", fmt::format("{} tokens of a prompt, but {} in all", maps.prompt_tokens, maps.target_tokens.size()), "");
   std::set<std::string> seen;
   for (const SentenceMaps::Kind& kind : maps.kinds) {
     const std::string where = fmt::format("attention maps, kind \"{}\"", kind.name);
@@ -222,6 +249,7 @@ void check_attention(const SentenceMaps& maps) {
     if (base == "decoder" && !maps.decoder_input_tokens.empty())
       check_size(where, "keys", kind.keys, maps.decoder_input_tokens.size(),
                  "decoder input tokens");
+    if (!kind.windows.empty()) check_size(where, "windows", kind.windows.size(), kind.layers, "layers");
     // Divided rather than multiplied, so that sizes near the limit cannot wrap round to a match.
     const std::size_t map_size = kind.queries * kind.keys;
     if (kind.weights.size() / kind.layers / kind.heads != map_size ||
@@ -276,7 +304,9 @@ std::string to_html(const std::vector<SentenceMaps>& sentences) {
     for (const SentenceMaps::Kind& kind : maps.kinds) {
       data += between_kinds;
       data += '{';
-      data += kind_members(kind) + R"(,"packed":")" + pack_weights(kind.weights) + "\"}";
+      const bool triangle = is_triangle(kind);
+      data += kind_members(kind) + (triangle ? R"(,"triangle":true)" : "") + R"(,"packed":")" +
+              pack_weights(kind, triangle) + "\"}";
       between_kinds = ",\n";
     }
     data += "]}";

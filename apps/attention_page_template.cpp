@@ -76,6 +76,9 @@ svg { display: block; }
 svg text { fill: var(--ink); font-family: inherit; }
 svg .faint { fill: var(--quiet); }
 svg .word { stroke: var(--quiet); stroke-width: 1.5; fill: none; }
+svg .thin { visibility: hidden; }
+svg .thin.on { visibility: visible; }
+svg .prompt { stroke: var(--quiet); stroke-dasharray: 4 3; fill: none; }
 svg .on text, svg text.on { font-weight: 700; fill: var(--mark); }
 .frame { fill: none; stroke: var(--rule); }
 .band { fill: none; stroke: var(--mark); stroke-opacity: .65; }
@@ -116,8 +119,8 @@ footer { margin: 1rem .2rem; max-width: 75ch; }
   <h1>Attention maps</h1>
   <p class="quiet" id="origin"></p>
   <dl>
-    <dt>Source</dt><dd id="source-text" dir="auto"></dd>
-    <dt>Target</dt><dd id="target-text" dir="auto"></dd>
+    <dt id="source-name">Source</dt><dd id="source-text" dir="auto"></dd>
+    <dt id="target-name">Target</dt><dd id="target-text" dir="auto"></dd>
   </dl>
 </header>
 <main>
@@ -127,6 +130,7 @@ footer { margin: 1rem .2rem; max-width: 75ch; }
     <fieldset id="layer"><legend>Layer</legend></fieldset>
     <fieldset id="head"><legend>Head</legend></fieldset>
     <label class="pick">Colours <select id="scale">
+      <option value="rest" id="scale-rest" hidden>0 to the largest beside the first token's</option>
       <option value="max">0 to the largest weight</option>
       <option value="one">0 to 1</option>
       <option value="root">0 to 1, square root</option>
@@ -186,37 +190,50 @@ const baseOf = (kind) => kind.kind.replace("_rollout", "");
 const isRollout = (kind) => baseOf(kind) !== kind.kind;
 
 // Layer -1 is the last, head -1 the mean over heads; query and key are the highlighted cell, -1 for none.
-const state = {sentence: 0, kind: "", layer: -1, head: -1, scale: "max", query: -1, key: -1};
+const state = {sentence: 0, kind: "", layer: -1, head: -1, scale: "", query: -1, key: -1};
 const current = {};  // what `state` selects: sentence, kind, map, statistics, colour range
 
 // ---- Data -------------------------------------------------------------------------------------
 
-// Weights come as little-endian 16-bit fixed point: 65534 is 1, 65535 is missing.
-function weightsOf(kind) {
-  if (!kind.weights) {
+// Weights come as little-endian 16-bit fixed point: 65534 is 1, 65535 is missing. Row i of a triangle has i + 1.
+function fixedOf(kind) {
+  if (!kind.fixed) {
     const bytes = atob(kind.packed);
-    kind.weights = new Float32Array(bytes.length / 2);
-    for (let i = 0; i < kind.weights.length; ++i) {
-      const fixed = bytes.charCodeAt(2 * i) | bytes.charCodeAt(2 * i + 1) << 8;
-      kind.weights[i] = fixed === 65535 ? NaN : fixed / 65534;
-    }
+    kind.fixed = new Uint16Array(bytes.length / 2);
+    for (let i = 0; i < kind.fixed.length; ++i)
+      kind.fixed[i] = bytes.charCodeAt(2 * i) | bytes.charCodeAt(2 * i + 1) << 8;
     kind.packed = "";
-    kind.maps = new Map();
+    kind.means = new Map();
   }
-  return kind.weights;
+  return kind.fixed;
 }
 
+// Calls visit(row, key, weight) for every weight that a map has.
+function visitMap(kind, layer, head, visit) {
+  const fixed = fixedOf(kind), n = kind.keys;
+  const size = kind.triangle ? n * (n + 1) / 2 : n * kind.queries;
+  let at = (layer * kind.heads + head) * size;
+  for (let q = 0; q < kind.queries; ++q)
+    for (let k = 0, end = kind.triangle ? q + 1 : n; k < end; ++k, ++at)
+      visit(q, k, fixed[at] === 65535 ? NaN : fixed[at] / 65534);
+}
+
+// head -1: the mean of all.
 function mapOf(kind, layer, head) {
-  const weights = weightsOf(kind), size = kind.queries * kind.keys;
-  const from = (layer * kind.heads + Math.max(head, 0)) * size;
-  if (head >= 0) return weights.subarray(from, from + size);
-  if (!kind.maps.has(layer)) {
-    const mean = new Float32Array(size);
-    for (let i = 0; i < size; ++i)
-      for (let h = 0; h < kind.heads; ++h) mean[i] += weights[from + h * size + i] / kind.heads;
-    kind.maps.set(layer, mean);
+  const keys = kind.keys, make = () => new Float32Array(kind.queries * keys);
+  if (head >= 0 || kind.heads === 1) {
+    const map = make();
+    visitMap(kind, layer, Math.max(head, 0), (q, k, weight) => { map[q * keys + k] = weight; });
+    return map;
   }
-  return kind.maps.get(layer);
+  fixedOf(kind);
+  if (!kind.means.has(layer)) {
+    const mean = make();
+    for (let h = 0; h < kind.heads; ++h)
+      visitMap(kind, layer, h, (q, k, weight) => { mean[q * keys + k] += weight / kind.heads; });
+    kind.means.set(layer, mean);
+  }
+  return kind.means.get(layer);
 }
 
 // Means over the rows that have weights at all: entropy in bits, and the largest weight.
@@ -233,8 +250,35 @@ function statisticsOf(map, keys) {
   return rows ? {entropy: entropy / rows, largest: largest / rows} : {entropy: NaN, largest: NaN};
 }
 
-const largestOf = (map) => map.reduce((a, b) => b > a ? b : a, 0);
-const isMasked = (kind, q, k, weight) => baseOf(kind) === "decoder" && k > q && weight === 0;
+// Language models weigh the first token where they need nothing, often more than all others together, and the first
+// rows have little else: the range "rest" leaves them out.
+const counts = (q, k) => state.scale !== "rest" || k > 0 && q > 1;
+function largestOf(kind, map) {
+  let largest = 0;
+  map.forEach((weight, i) => {
+    if (weight > largest && counts(Math.floor(i / kind.keys), i % kind.keys)) largest = weight;
+  });
+  return largest;
+}
+// The upper end of the colours: of one map, or of all.
+const toLargest = () => state.scale === "max" || state.scale === "rest";
+const endOf = (kind, map) => toLargest() && largestOf(kind, map) || 1;
+function endOfAll(kind) {
+  let largest = 0;
+  for (let layer = 0; toLargest() && layer < kind.layers; ++layer)
+    for (let head = 0; head < kind.heads; ++head)
+      visitMap(kind, layer, head, (q, k, weight) => { if (weight > largest && counts(q, k)) largest = weight; });
+  return largest || 1;
+}
+// Behind the query, or before the layer's window.
+const isMasked = (kind, layer, q, k, weight) => weight === 0 && baseOf(kind) === "decoder" &&
+  (k > q || kind.windows && kind.windows[layer] > 0 && k + kind.windows[layer] <= q);
+// A language model's text alone: its prompt and its answer.
+const isAlone = () => sentences[state.sentence].prompt_tokens > 0;
+const promptEnd = () => {
+  const {prompt_tokens: count = 0, target} = sentences[state.sentence];
+  return count < target.tokens.length ? count : 0;
+};
 const digits = (value, count) => Number.isNaN(value) ? "\u2013" : value.toFixed(count);
 const headName = (head) => head < 0 ? "mean" : `head ${head + 1}`;
 
@@ -253,7 +297,7 @@ const wordMark = "\u2581";
 // what has no shape, or would turn the text round, is named by its code point.
 function labelOf(token, longest = 16) {
   const text = token.length > 1 && token.startsWith(wordMark) ? token.slice(1) : token;
-  const shown = text.replace(/[\u2581\s]/g, "\u2423")
+  const shown = text.replace(/\n/g, "\u21b5").replace(/[\u2581\s]/g, "\u2423")
     .replace(/^\u200d$|[\0-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
              (c) => "U+" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0"));
   const letters = Array.from(shown || "\u2423");
@@ -320,18 +364,25 @@ function shareOf(weight, end) {
   return Math.min(1, state.scale === "root" ? Math.sqrt(weight) : weight / end);
 }
 
-// One pixel per cell; the style sheet enlarges it without smoothing.
-function paint(canvas, kind, map, end) {
-  canvas.width = kind.keys;
-  canvas.height = kind.queries;
-  const context = canvas.getContext("2d"), image = context.createImageData(kind.keys, kind.queries);
-  const table = colourTable();
-  const masked = channels(variable("--masked")), missing = channels(variable("--missing"));
-  map.forEach((weight, i) => {
-    const colour = Number.isNaN(weight) ? missing
-      : isMasked(kind, Math.floor(i / kind.keys), i % kind.keys, weight) ? masked
-      : table[Math.round(255 * shareOf(weight, end))];
-    image.data.set([...colour, 255], 4 * i);
+// One pixel per cell; the style sheet enlarges it without smoothing. Of a map of more than `most` rows or columns a
+// pixel shows the largest of some cells.
+function paint(canvas, kind, layer, map, end, most = Infinity) {
+  const step = Math.ceil(Math.max(kind.keys, kind.queries) / most) || 1;
+  canvas.width = Math.ceil(kind.keys / step);
+  canvas.height = Math.ceil(kind.queries / step);
+  const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
+  const maskedValue = -1, missingValue = 2, shown = new Float32Array(canvas.width * canvas.height).fill(maskedValue);
+  for (let q = 0, i = 0; q < kind.queries; ++q)
+    for (let k = 0; k < kind.keys; ++k, ++i) {
+      const weight = map[i], at = Math.floor(q / step) * canvas.width + Math.floor(k / step);
+      const value = Number.isNaN(weight) ? missingValue : isMasked(kind, layer, q, k, weight) ? maskedValue : weight;
+      if (value > shown[at]) shown[at] = value;
+    }
+  const word = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+  const table = colourTable().map(word), pixels = new Uint32Array(image.data.buffer);
+  const masked = word(channels(variable("--masked"))), missing = word(channels(variable("--missing")));
+  shown.forEach((value, i) => {
+    pixels[i] = value === maskedValue ? masked : value === missingValue ? missing : table[Math.round(255 * shareOf(value, end))];
   });
   context.putImageData(image, 0, 0);
 }
@@ -346,10 +397,12 @@ function drawMatrix() {
   const widest = (tokens, size) => Math.max(...tokens.map((t) => widthOf(labelOf(t), size)));
   const rowRoom = Math.min(widest(queries, 13), 130) + 18;
   const across = room > 900 ? room - rowRoom - 400 : room - rowRoom;  // wide: the lines stand beside
-  let cell = Math.floor(Math.min(across / keys.length,
-                                 760 / Math.max(keys.length, queries.length)));
-  cell = Math.max(12, Math.min(46, cell));
-  const font = Math.max(9.5, Math.min(13, cell * .78));
+  // Of long texts some tokens alone are named, and pointed at the others.
+  const long = Math.max(keys.length, queries.length), longText = long > 100;
+  let cell = Math.floor(Math.min(across / keys.length, (longText ? 1100 : 760) / long));
+  cell = Math.max(longText ? 3 : 12, Math.min(46, cell));
+  const font = Math.max(9.5, Math.min(13, cell * .78)), step = Math.ceil(font / cell);
+  const thin = (i) => i % step ? {class: "thin"} : {};
   const keyWidth = widest(keys, font), rowWidth = widest(queries, font) + 16;
   // Key labels lie flat where they fit, slope where cells are wide, and stand where they are not.
   const angle = keyWidth <= cell - 4 ? 0 : cell >= 20 ? 45 : 90;
@@ -363,7 +416,7 @@ function drawMatrix() {
   setSize(rows, Math.ceil(rowWidth), top + height + 2);
   plan.rowLabels = queries.map((token, q) => labelNode(
     token, {x: rowWidth - 10, y: top + (q + .5) * cell + font * .35, "text-anchor": "end",
-            "font-size": font}));
+            "font-size": font, ...thin(q)}));
   rows.replaceChildren(...plan.rowLabels, ...wordsOf(queries).map(([first, end]) => element(
     "path", {class: "word", d: `M${rowWidth - 5} ${top + first * cell + 3}V${top + end * cell - 3}`})));
 
@@ -371,8 +424,8 @@ function drawMatrix() {
   plan.keyLabels = keys.map((token, k) => {
     const x = (k + .5) * cell;
     return labelNode(token, angle === 0
-      ? {x, y: top - 10, "text-anchor": "middle", "font-size": font}
-      : {transform: `translate(${x + font * .35} ${top - 10}) rotate(-${angle})`, "font-size": font});
+      ? {x, y: top - 10, "text-anchor": "middle", "font-size": font, ...thin(k)}
+      : {transform: `translate(${x + font * .35} ${top - 10}) rotate(-${angle})`, "font-size": font, ...thin(k)});
   });
   plan.row = element("rect", {class: "band", x: 0, width, height: cell});
   plan.column = element("rect", {class: "band", y: top, width: cell, height});
@@ -381,10 +434,13 @@ function drawMatrix() {
     ...plan.keyLabels,
     ...wordsOf(keys).map(([first, end]) => element(
       "path", {class: "word", d: `M${first * cell + 3} ${top - 5}H${end * cell - 3}`})),
-    element("rect", {class: "frame", x: 0, y: top, width, height}), plan.row, plan.column, plan.mark);
+    element("rect", {class: "frame", x: 0, y: top, width, height}),
+    ...promptEnd() ? [element("path", {class: "prompt", d:
+      `M0 ${top + promptEnd() * cell}H${width}M${promptEnd() * cell} ${top}V${top + height}`})] : [],
+    plan.row, plan.column, plan.mark);
 
   cells.style.cssText = `left:${Math.ceil(rowWidth)}px;top:${top}px;width:${width}px;height:${height}px`;
-  paint(cells, kind, map, current.end);
+  paint(cells, kind, state.layer, map, current.end);
 }
 
 function drawKey() {
@@ -396,10 +452,12 @@ function drawKey() {
     context.fillRect(i, 0, 1, 1);
   });
   const middle = state.scale === "root" ? "0 \u2026 0.25 \u2026 1 (square root)" : "";
-  const parts = middle ? [bar, `weight ${middle}`] : ["0", bar, `${end.toPrecision(3)} weight`];
+  const over = map.some((weight) => weight > end * 1.0001) ? "\u2265 " : "";
+  const parts = middle ? [bar, `weight ${middle}`] : ["0", bar, `${over}${end.toPrecision(3)} weight`];
   const swatch = (name) => element("i", {style: `background:var(--${name})`});
   if (baseOf(kind) === "decoder" && kind.keys > 1) parts.push(swatch("masked"), "masked");
   if (map.some(Number.isNaN)) parts.push(swatch("missing"), "missing");
+  if (promptEnd()) parts.push("\u00a0 dashed: the prompt ends");
   byId("key").replaceChildren(...parts);
 }
 
@@ -455,45 +513,55 @@ function drawLines() {
   plan.queryNodes = nodes(queries, queryAt, queryWidths, queryEdge, 1);
 
   // Fainter lines than a fiftieth of the range could not be seen, and cost most of the time.
-  plan.links = [];
+  const kept = [], most = 2000;
   const middle = (keyEdge + queryEdge) / 2;
   const bend = flat ? (k, q) => `M${keyAt[k]} ${keyEdge + 2}C${keyAt[k]} ${middle} ${queryAt[q]} ${middle} ${queryAt[q]} ${queryEdge - 2}`
                     : (k, q) => `M${keyEdge + 5} ${keyAt[k]}C${middle} ${keyAt[k]} ${middle} ${queryAt[q]} ${queryEdge - 5} ${queryAt[q]}`;
   map.forEach((weight, i) => {
-    if (!(weight / end >= .02)) return;
     const query = Math.floor(i / kind.keys), key = i % kind.keys;
-    plan.links.push({query, key, path: element(
-      "path", {class: "link", d: bend(key, query), "stroke-opacity": shareOf(weight, end).toFixed(3)})});
+    if (weight / end >= .02 && counts(query, key)) kept.push({weight, query, key});
   });
+  const all = kept.length;
+  if (all > most) kept.sort((a, b) => b.weight - a.weight).length = most;
+  plan.links = kept.map(({weight, query, key}) => ({query, key, path: element(
+    "path", {class: "link", d: bend(key, query), "stroke-opacity": shareOf(weight, end).toFixed(3)})}));
   svg.replaceChildren(
     ...plan.links.map((link) => link.path), ...bars(keys, keyAt, keyWidths, keyEdge, -1),
     ...bars(queries, queryAt, queryWidths, queryEdge, 1), ...plan.keyNodes, ...plan.queryNodes);
   const [keySide, querySide] = flat ? ["Above", "below"] : ["Left", "right"];
   byId("lines-note").textContent = `${keySide}: the tokens read (keys); ${querySide}: the tokens ` +
-    "that read them (queries). Point at a token to see only its lines.";
+    "that read them (queries). Point at a token to see only its lines." +
+    (state.scale === "rest" ? " Lines to the first token are left out." : "") +
+    (all > most ? ` The ${most} heaviest of ${all} lines are drawn.` : "");
 }
 
 // ---- The overview -----------------------------------------------------------------------------
 
 function drawOverview() {
   const {kind} = current;
-  const end = state.scale === "max" ? largestOf(weightsOf(kind)) || 1 : 1;
+  const end = endOfAll(kind);
   const heads = kind.heads === 1 ? [0] : [-1, ...Array(kind.heads).keys()];
   const room = document.querySelector("main").clientWidth - 50;
   const side = Math.max(78, Math.min(170, Math.floor(room / heads.length) - 10));
   const grid = byId("grid"), buttons = [];
   grid.style.gridTemplateColumns = `repeat(${heads.length}, ${side}px)`;
+  plan.seen?.disconnect();
+  plan.paintLater = new Map();
   for (let layer = 0; layer < kind.layers; ++layer) {
     for (const head of heads) {
-      const map = mapOf(kind, layer, head), {entropy, largest} = statisticsOf(map, kind.keys);
-      const canvas = element("canvas", {"aria-hidden": "true"});
+      const canvas = element("canvas", {"aria-hidden": "true"}), measures = element("small", {}, "\u2013");
       canvas.style.aspectRatio = `${kind.keys} / ${kind.queries}`;
-      paint(canvas, kind, map, end);
-      const button = element("button", {type: "button", "aria-label":
-        `Layer ${layer + 1}, ${headName(head)}: entropy ${digits(entropy, 2)} bits, ` +
-        `mean largest weight ${digits(largest, 2)}`}, canvas,
-        element("small", {}, `L${layer + 1} ${headName(head)}`),
-        element("small", {}, `${digits(entropy, 2)} b \u00b7 ${digits(largest, 2)}`));
+      const name = `Layer ${layer + 1}, ${headName(head)}`;
+      const button = element("button", {type: "button", "aria-label": name}, canvas,
+        element("small", {}, `L${layer + 1} ${headName(head)}`), measures);
+      // Hundreds of maps of hundreds of tokens: each is painted when it comes into view.
+      plan.paintLater.set(button, () => {
+        const map = mapOf(kind, layer, head), {entropy, largest} = statisticsOf(map, kind.keys);
+        paint(canvas, kind, layer, map, end, 2 * side);
+        measures.textContent = `${digits(entropy, 2)} b \u00b7 ${digits(largest, 2)}`;
+        button.setAttribute("aria-label", `${name}: entropy ${digits(entropy, 2)} bits, ` +
+                            `mean largest weight ${digits(largest, 2)}`);
+      });
       button.addEventListener("click", () => {
         select({layer, head});
         byId("matrix").scrollIntoView({block: "nearest"});
@@ -502,6 +570,14 @@ function drawOverview() {
     }
   }
   grid.replaceChildren(...buttons.map((b) => b.button));
+  plan.seen = new IntersectionObserver((entries) => {
+    for (const {target, isIntersecting} of entries) {
+      if (!isIntersecting) continue;
+      plan.paintLater.get(target)?.();
+      plan.paintLater.delete(target);
+    }
+  }, {rootMargin: "400px"});
+  for (const {button} of buttons) plan.seen.observe(button);
   grid.onkeydown = (event) => {
     const step = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -heads.length,
                   ArrowDown: heads.length}[event.key];
@@ -517,7 +593,7 @@ function drawOverview() {
   byId("overview-note").textContent =
     `Rows: layers; columns: heads${kind.heads > 1 ? ", after their mean" : ""}. Below each map: ` +
     "mean entropy in bits and mean largest weight of its rows. " +
-    (state.scale === "max" ? `One colour range for all: 0 to ${end.toPrecision(3)}.`
+    (toLargest() ? `One colour range for all: 0 to ${end.toPrecision(3)}.`
                            : "One colour range for all.");
 }
 
@@ -561,7 +637,7 @@ function highlight({query = -1, key = -1, at = null, aloud = false}) {
   tip.replaceChildren();
   if (both) {
     const weight = map[query * kind.keys + key];
-    const value = isMasked(kind, query, key, weight) ? "masked"
+    const value = isMasked(kind, state.layer, query, key, weight) ? "masked"
       : Number.isNaN(weight) ? "missing" : digits(weight, 3);
     tip.append(quoted(queries[query]), " reads ", quoted(keys[key]), ": ", element("b", {}, value));
   } else if (query >= 0 || key >= 0) {
@@ -665,12 +741,13 @@ function select(wanted) {
   Object.assign(state, wanted, {query: -1, key: -1});
   state.sentence = clamp(state.sentence | 0, sentences.length);
   const kinds = sentences[state.sentence].attention;
-  const kind = kinds.find((k) => k.kind === state.kind) || kinds.find((k) => k.kind === "cross") ||
-               kinds[kinds.length - 1];
+  const named = (name) => kinds.find((k) => k.kind === name);
+  const kind = named(state.kind) || named("cross") || named("decoder") || kinds[0];
   state.kind = kind.kind;
   state.layer = state.layer < 0 ? kind.layers - 1 : clamp(state.layer | 0, kind.layers);
   state.head = kind.heads === 1 ? 0 : Math.max(-1, Math.min(state.head | 0, kind.heads - 1));
-  if (!["max", "one", "root"].includes(state.scale)) state.scale = "max";
+  const ranges = isAlone() ? ["rest", "max", "one", "root"] : ["max", "one", "root"];
+  if (!ranges.includes(state.scale)) state.scale = ranges[0];
   render(before !== `${state.sentence} ${state.kind} ${state.scale}`);
   writeAddress();
 }
@@ -679,14 +756,17 @@ function render(everything) {
   const sentence = sentences[state.sentence];
   const kind = sentence.attention.find((k) => k.kind === state.kind);
   const map = mapOf(kind, state.layer, state.head);
-  const end = state.scale === "max" ? largestOf(map) || 1 : 1;
+  const end = endOf(kind, map);
   Object.assign(current, {kind, map, end}, tokensOf(sentence, kind));
 
   byId("origin").textContent = [sentence.model, sentence.device].filter(Boolean).join(" \u00b7 ");
+  byId("source-name").textContent = isAlone() ? "Prompt" : "Source";
+  byId("target-name").textContent = isAlone() ? "Answer" : "Target";
+  byId("scale-rest").hidden = !isAlone();
   byId("source-text").textContent = sentence.source.text;
   byId("target-text").textContent = sentence.target.text;
   const numbered = (count) => Array.from({length: count}, (_, i) => ({value: String(i), name: i + 1}));
-  const shortNames = {encoder: "Encoder", decoder: "Decoder", cross: "Cross"};
+  const shortNames = {encoder: "Encoder", decoder: isAlone() ? "Self" : "Decoder", cross: "Cross"};
   drawChoices("kind", sentence.attention.map((k) => (
     {value: k.kind, name: shortNames[baseOf(k)] + (isRollout(k) ? " rollout" : "")})));
   drawChoices("layer", numbered(kind.layers));
@@ -696,7 +776,7 @@ function render(everything) {
   byId("scale").value = state.scale;
 
   const {entropy, largest} = statisticsOf(map, kind.keys);
-  byId("matrix-title").textContent = `${kindNames[baseOf(kind)]}, ` + (isRollout(kind)
+  byId("matrix-title").textContent = `${isAlone() ? "Self-attention" : kindNames[baseOf(kind)]}, ` + (isRollout(kind)
     ? `rollout through layer ${state.layer + 1}`
     : `layer ${state.layer + 1}, ` + (state.head < 0 ? `mean of ${kind.heads} heads` : headName(state.head)));
   byId("matrix-stats").textContent = `Entropy ${digits(entropy, 2)} of at most ` +

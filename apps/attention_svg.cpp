@@ -77,6 +77,7 @@ Map mean_map(const SentenceMaps::Kind& kind, std::size_t layer,
 struct Panel {
   std::string caption;
   Map map;
+  std::size_t window = 0;  // keys that a query sees, itself included; 0: all before it
   std::string measures = {};
 };
 
@@ -137,33 +138,43 @@ class Figure {
         const std::string heads =
             kind_.heads == 1 ? "its only head" : fmt::format("mean of {} heads", kind_.heads);
         panels_.push_back({fmt::format("layer {} of {}, {}", layer + 1, kind_.layers, heads),
-                           mean_map(kind_, layer, all_heads)});
+                           mean_map(kind_, layer, all_heads), window_of(layer)});
       }
       for (const std::size_t head : options.heads)
         panels_.push_back({fmt::format("layer {}, head {}", layer + 1, head + 1),
-                           mean_map(kind_, layer, {head})});
+                           mean_map(kind_, layer, {head}), window_of(layer)});
     }
     columns_ = std::max<std::size_t>(options.heads.size(), 1);
 
     double largest = 0;
     for (Panel& panel : panels_) {
       panel.measures = describe_measures(panel.map, kind_.keys);
-      for (const std::optional<float>& weight : panel.map) {
-        if (weight) largest = std::max(largest, static_cast<double>(*weight));
+      for (std::size_t i = 0; i < panel.map.size(); ++i) {
+        const std::optional<float>& weight = panel.map[i];
+        if (weight && !at_sink(i)) largest = std::max(largest, static_cast<double>(*weight));
         has_missing_ = has_missing_ || !weight;
       }
     }
     scale_end_ = scale_end(largest);
+    for (const Panel& panel : panels_)
+      passed_ = passed_ || std::ranges::any_of(panel.map, [&](const auto& weight) { return weight && *weight > scale_end_; });
 
-    std::string name = base_ == "encoder"   ? "Encoder self-attention"
+    std::string name = alone()              ? "Self-attention"
+                       : base_ == "encoder" ? "Encoder self-attention"
                        : base_ == "decoder" ? "Decoder self-attention"
                                             : "Cross-attention";
     if (base_ != kind_.name) name += ", rollout through the layers";
     title_ = panels_.size() == 1 ? name + ", " + panels_.front().caption : name;
     description_ =
-        fmt::format("Source: {}. Target: {}. Rows attend to columns; each row adds up to 1.",
-                    maps_.source_text, maps_.target_text);
+        fmt::format("{}: {}. {}: {}. Rows attend to columns; each row adds up to 1.", alone() ? "Prompt" : "Source",
+                    maps_.source_text, alone() ? "Answer" : "Target", maps_.target_text);
   }
+
+  bool alone() const { return maps_.prompt_tokens > 0; }
+  std::size_t window_of(std::size_t layer) const { return kind_.windows.empty() ? 0 : kind_.windows[layer]; }
+  // Language models weigh the first token where they need nothing, often more than all others together; the first rows
+  // have little else. The colours range over the rest.
+  bool at_sink(std::size_t i) const { return alone() && kind_.keys > 3 && (i % kind_.keys == 0 || i / kind_.keys < 2); }
 
   void choose_labels() {
     const bool decoder_reads = base_ == "decoder" && !maps_.decoder_input_tokens.empty();
@@ -171,8 +182,9 @@ class Figure {
     keys_ = decoder_reads             ? &maps_.decoder_input_tokens
             : base_ == "decoder" ? &maps_.target_tokens
                                       : &maps_.source_tokens;
-    row_title_ = base_ == "encoder" ? "source, attending" : "target, produced";
-    key_title_ = base_ == "encoder"   ? "source, attended to"
+    row_title_ = alone() ? "reading" : base_ == "encoder" ? "source, attending" : "target, produced";
+    key_title_ = alone()              ? "read"
+                 : base_ == "encoder" ? "source, attended to"
                  : base_ == "decoder" ? "target, read so far"
                                            : "source, attended to";
   }
@@ -180,9 +192,12 @@ class Figure {
   void lay_out() {
     const bool single = panels_.size() == 1;
     const double tokens = static_cast<double>(std::max(kind_.queries, kind_.keys));
-    cell_ = std::floor(single ? std::clamp(620 / tokens, 12.0, 46.0)
-                              : std::clamp(240 / tokens, 8.0, 26.0));
+    // Of long texts only some tokens are named, so that cells need not be as high as letters.
+    const double smallest = tokens > 100 ? (single ? 4 : 2) : single ? 12 : 8;
+    cell_ = std::floor(single ? std::clamp((tokens > 100 ? 1600 : 620) / tokens, smallest, 46.0)
+                              : std::clamp((tokens > 100 ? 600 : 240) / tokens, smallest, 26.0));
     font_ = std::clamp(cell_ * 0.78, 6.5, 13.0);
+    label_step_ = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(font_ * 1.15 / std::max(cell_, 1.0) - 0.3)));
 
     double row_width = 0, key_width = 0;
     for (const std::string& token : *rows_)
@@ -244,7 +259,12 @@ class Figure {
     const double y = top_ + static_cast<double>(row) * (panel_height_ + kPanelGap + kCaption);
     if (column == 0) draw_row_labels(x, y);
     if (row == 0) draw_key_labels(x, y);
-    draw_cells(panels_[index].map, x, y);
+    draw_cells(panels_[index], x, y);
+    if (alone() && maps_.prompt_tokens < kind_.queries) {
+      const double at = static_cast<double>(maps_.prompt_tokens) * cell_;
+      add("<path d='M{0:.1f} {1:.1f}h{2:.1f}M{3:.1f} {4:.1f}v{2:.1f}' stroke='{5}' stroke-dasharray='4 3'/>\n", x, y + at,
+          panel_width_, x + at, y, kQuietInk);
+    }
     if (panels_.size() == 1) return;
     for (const auto& [text, below] : {std::pair(&panels_[index].caption, 14), std::pair(&panels_[index].measures, 28)})
       add("<text x='{:.1f}' y='{:.1f}' font-size='11' fill='{}'>{}</text>\n", x,
@@ -253,7 +273,7 @@ class Figure {
 
   void draw_row_labels(double x, double y) {
     add("<g font-size='{:.1f}' text-anchor='end'>\n", font_);
-    for (std::size_t i = 0; i < rows_->size(); ++i)
+    for (std::size_t i = 0; i < rows_->size(); i += label_step_)
       add("<text x='{:.1f}' y='{:.1f}'>{}</text>\n", x - kAxisGap,
           y + (static_cast<double>(i) + 0.5) * cell_ + font_ * 0.35,
           xml_escape(piece_label((*rows_)[i], kLabelColumns)));
@@ -266,7 +286,7 @@ class Figure {
 
   void draw_key_labels(double x, double y) {
     add("<g font-size='{:.1f}' text-anchor='{}'>\n", font_, angle_ == 0 ? "middle" : "start");
-    for (std::size_t i = 0; i < keys_->size(); ++i) {
+    for (std::size_t i = 0; i < keys_->size(); i += label_step_) {
       const double centre = x + (static_cast<double>(i) + 0.5) * cell_;
       const std::string label = xml_escape(piece_label((*keys_)[i], kLabelColumns));
       if (angle_ == 0) {
@@ -295,18 +315,22 @@ class Figure {
     }
   }
 
-  void draw_cells(const Map& map, double x, double y) {
+  void draw_cells(const Panel& panel, double x, double y) {
+    const Map& map = panel.map;
     // The ground is the colour of zero, so that cells of no weight need no rectangle of their own.
     const std::string ground = colour_of(0);
     add("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}'/>\n"
         "<g shape-rendering='crispEdges'>\n",
         x, y, panel_width_, panel_height_, ground);
-    for (std::size_t i = 0; i < map.size(); ++i) {
-      const std::string fill = cell_colour(map, i);
-      if (fill == ground) continue;
-      add("<rect x='{0:.1f}' y='{1:.1f}' width='{2}' height='{2}' fill='{3}'/>\n",
-          x + static_cast<double>(i % kind_.keys) * cell_,
-          y + static_cast<double>(i / kind_.keys) * cell_, cell_, fill);
+    for (std::size_t i = 0; i < map.size();) {
+      const std::string fill = cell_colour(panel, i);
+      std::size_t end = i + 1;  // of a run of cells of one colour
+      while (end % kind_.keys != 0 && cell_colour(panel, end) == fill) ++end;
+      if (fill != ground)
+        add("<rect x='{:.1f}' y='{:.1f}' width='{}' height='{}' fill='{}'/>\n",
+            x + static_cast<double>(i % kind_.keys) * cell_, y + static_cast<double>(i / kind_.keys) * cell_,
+            static_cast<double>(end - i) * cell_, cell_, fill);
+      i = end;
     }
     svg_ += "</g>\n";
     if (cell_ >= 32) draw_numbers(map, x, y);
@@ -315,10 +339,12 @@ class Figure {
         x, y, panel_width_, panel_height_, kQuietInk);
   }
 
-  std::string cell_colour(const Map& map, std::size_t i) const {
+  std::string cell_colour(const Panel& panel, std::size_t i) const {
+    const Map& map = panel.map;
     if (!map[i]) return std::string(kMissingColour);
-    if (masked() && *map[i] == 0 && i % kind_.keys > i / kind_.keys)
-      return std::string(kMaskedColour);
+    const std::size_t query = i / kind_.keys, key = i % kind_.keys;
+    const bool hidden = key > query || (panel.window > 0 && key + panel.window <= query);
+    if (masked() && *map[i] == 0 && hidden) return std::string(kMaskedColour);
     return colour_of(*map[i] / scale_end_);
   }
 
@@ -349,12 +375,12 @@ class Figure {
         "<g font-size='11' fill='{}'>\n",
         x, y, height, kQuietInk, kQuietInk);
     for (const double share : {0.0, 0.5, 1.0})
-      add("<text x='{:.1f}' y='{:.1f}'>{:.4g}</text>\n", x + 18,
+      add("<text x='{:.1f}' y='{:.1f}'>{}{:.4g}</text>\n", x + 18,
           y + (1 - share) * height +
               (share == 1   ? 9
                : share == 0 ? 0
                             : 4),
-          share * scale_end_);
+          share == 1 && passed_ ? "\xE2\x89\xA5 " : "", share * scale_end_);
     double below = y + height + 10;
     const auto swatch = [&](std::string_view fill, std::string_view label) {
       add("<rect x='{:.1f}' y='{:.1f}' width='12' height='12' fill='{}'/>"
@@ -377,7 +403,8 @@ class Figure {
   std::vector<Panel> panels_;
   std::size_t columns_ = 1;
   std::string title_, description_, row_title_, key_title_, svg_;
-  bool has_missing_ = false;
+  bool has_missing_ = false, passed_ = false;  // passed_: a weight is above the scale's end
+  std::size_t label_step_ = 1;
   double scale_end_ = 1, cell_ = 0, font_ = 0, left_ = 0, top_ = 0, legend_left_ = 0, width_ = 0,
          height_ = 0, panel_width_ = 0, panel_height_ = 0;
   int angle_ = 0;
@@ -387,14 +414,9 @@ class Figure {
 
 std::string to_svg(const SentenceMaps& maps, const SvgOptions& options) {
   check_attention(maps);
-  const auto named = [&](const std::string& name) -> const SentenceMaps::Kind* {
-    for (const SentenceMaps::Kind& kind : maps.kinds)
-      if (kind.name == name) return &kind;
-    return nullptr;
-  };
-  const SentenceMaps::Kind* kind = named(options.kind.empty() ? "cross" : options.kind);
-  if (kind == nullptr && options.kind.empty()) kind = &maps.kinds.back();
-  if (kind == nullptr)
+  if (options.kind.empty()) return Figure(maps, first_view(maps), options).draw();
+  const auto kind = std::ranges::find(maps.kinds, options.kind, &SentenceMaps::Kind::name);
+  if (kind == maps.kinds.end())
     throw ShapeError("attention figure", fmt::format("there is no kind \"{}\"", options.kind),
                      "ask for encoder, decoder or cross, as far as the model has them, or a rollout such as encoder_rollout");
   return Figure(maps, *kind, options).draw();

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581 lower one eighth block
 constexpr std::string_view kOpenBox = "\xE2\x90\xA3";   // U+2423, a visible space
+constexpr std::string_view kLineEnd = "\xE2\x86\xB5";  // U+21B5, a visible line feed
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";  // U+2026
 constexpr utf8proc_int32_t kReplacement = 0xFFFD;
 
@@ -118,7 +119,7 @@ std::string piece_label(std::string_view piece, int max_columns) {
     if (columns > max_columns) {
       cut = true;
     } else if (space) {
-      label += kOpenBox;
+      label += code == '\n' ? kLineEnd : kOpenBox;
     } else {
       append(label, code);
     }

@@ -14,7 +14,7 @@ std::string xml_characters(std::string_view text);
 std::string xml_escape(std::string_view text);
 
 /// A piece as a label: a leading word-boundary mark is dropped (the figure draws boundaries
-/// instead), other marks and a piece of spaces become U+2423 (open box), and more than
+/// instead), other marks and spaces become U+2423 (open box), line feeds U+21B5, and more than
 /// `max_columns` terminal columns end in an ellipsis. Not escaped.
 std::string piece_label(std::string_view piece, int max_columns);
 

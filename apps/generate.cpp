@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/attention_measures.h"
+#include "apps/attention_options.h"
 #include "apps/interrupt_watch.h"
 #include "apps/language_model.h"
 #include "apps/peaks.h"
@@ -21,6 +24,7 @@ struct Options {
   CommonOptions common;
   LanguageModelOptions model;
   SamplingOptions sampling;
+  MapOptions maps;
   std::string prompt, prompt_file, system, cache;
   uint32_t tokens = 0, steps = 0;
   std::vector<std::string> stop;
@@ -50,6 +54,7 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
           {"steps", s.decode_steps},
           {"prefill_seconds", s.prefill_seconds},
           {"decode_seconds", s.decode_seconds},
+          {"attention_seconds", s.attention_seconds},
           {"prefill_tps", per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds)},
           {"decode_tps", per_second(s.decode_steps, s.decode_seconds)},
           {"floor_share", floor_share(s, measure_peaks(device).bytes_per_second)},
@@ -93,6 +98,26 @@ std::optional<std::string> as_question(const TextGenerator& generator, const Opt
   return question;
 }
 
+/// Attention of prompt and answer for the page. `prompt` is the text that was given; the tokens are all that the model read.
+SentenceMaps to_maps(Generation& generation, const std::string& prompt, const std::string& model, const Device& device) {
+  TokenAttention& found = *generation.attention;
+  SentenceMaps maps = {.source_tokens = {},
+                       .target_tokens = std::move(found.tokens),
+                       .source_text = prompt,
+                       .target_text = generation.text,
+                       .model = name_of_model(model),
+                       .device = describe(device).name,
+                       .prompt_tokens = generation.prompt_ids.size(),
+                       .kinds = {},
+                       .decoder_input_tokens = {}};
+  SentenceMaps::Kind kind = {"decoder", found.layers, found.heads, found.length, found.length, std::move(found.weights)};
+  if (std::ranges::any_of(found.windows, [](uint32_t window) { return window > 0; }))
+    kind.windows.assign(found.windows.begin(), found.windows.end());
+  maps.kinds.push_back(std::move(kind));
+  maps.kinds.push_back(attention_rollout(maps).front());
+  return maps;
+}
+
 int run(const Options& options) {
   const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
@@ -108,6 +133,7 @@ int run(const Options& options) {
                               .stop = options.stop,
                               .add_special = !question,  // the template has written them
                               .ignore_end = options.ignore_end,
+                              .attention = !options.maps.file.empty(),
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
   std::optional<Progress> progress;
@@ -137,6 +163,7 @@ int run(const Options& options) {
       fmt::print(stderr, "mulciber: the context of {} tokens is full\n", generator.context());
     if (options.stats) print_statistics(statistics, *device);
   }
+  if (result.attention) write_maps(options.maps, {to_maps(result, prompt, options.model.model, *device)});
   return finish(*device, options.common, result.end == GenerateEnd::kCancelled ? kInterrupted : kSuccess);
 }
 
@@ -161,6 +188,7 @@ void add_generate(CLI::App& app, int& code) {
   command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
   command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
       ->check(CLI::Range(1, 32));
+  add_attention_options(*command, options->maps, {"decoder"});
   command->add_flag("--stats", options->stats, "times, tokens per second, share of the bandwidth floor and memory, on standard error");
   add_common_options(*command, options->common);
   command->footer(
@@ -172,6 +200,11 @@ void add_generate(CLI::App& app, int& code) {
   command->callback([options, prompt, file, &code] {
     if (prompt->count() + file->count() == 0)
       throw ModelError("generate", "was given no prompt", "give -p TEXT or --prompt-file FILE");
+    check_attention_file(options->maps);
+    for (const std::string& word : options->maps.mask_heads) {
+      const HeadName name = head_name(word, {"decoder"});
+      options->model.masked_heads.push_back({name.layer, name.head});
+    }
     code = run(*options);
   });
 }

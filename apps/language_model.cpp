@@ -41,7 +41,8 @@ TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> 
   GeneratorOptions loading = {
       .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
       .key_values = options.key_values,
-      .context = options.context};
+      .context = options.context,
+      .masked_heads = options.masked_heads};
   loading.load.on_progress = [&](uint64_t done, uint64_t total) {
     if (!progress) progress.emplace("loading, MiB", total >> 20);
     progress->update(done >> 20);

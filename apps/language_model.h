@@ -15,6 +15,7 @@ struct LanguageModelOptions {
   uint32_t context = 0;
   bool half_weights = false, half_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
+  std::vector<HeadNumber> masked_heads;
 };
 /// -m, --context, --half, --half-activations, --kv.
 void add_language_model_options(CLI::App& command, LanguageModelOptions& options);

@@ -12,11 +12,10 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "apps/attention_measures.h"
-#include "apps/attention_page.h"
+#include "apps/attention_options.h"
 #include "apps/command.h"
 #include "apps/progress.h"
 #include "mulciber/mulciber.h"
@@ -30,8 +29,7 @@ struct Options {
   std::vector<std::string> text;
   std::string file;
   std::string output;
-  std::string attention, view;
-  std::vector<std::string> mask_heads;
+  MapOptions maps;
   uint32_t beams = 0;
   uint32_t n_best = 1;
   uint32_t max_tokens = 0;
@@ -90,62 +88,15 @@ class Output {
 
 // "decoder.3.1" or "cross.0.2": kind, layer, head.
 void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& shape) {
-  char kind[16] = {};
-  unsigned layer = 0, head = 0;
-  int end = 0;
-  std::string problem = "is not KIND.LAYER.HEAD with KIND encoder, decoder or cross";
-  if (std::sscanf(word.c_str(), "%15[a-z].%u.%u%n", kind, &layer, &head, &end) == 3 &&
-      static_cast<size_t>(end) == word.size()) {
-    const bool encoder = std::string(kind) == "encoder";
-    std::vector<float>* mask = encoder ? &masks.encoder
-                               : std::string(kind) == "decoder" ? &masks.decoder
-                               : std::string(kind) == "cross"   ? &masks.cross
-                                                                : nullptr;
-    const bool cross = mask == &masks.cross;
-    const uint32_t layers = encoder ? shape.encoder_layers : cross ? shape.cross_layers : shape.decoder_layers;
-    const uint32_t heads = encoder ? shape.encoder_heads : cross ? shape.cross_heads : shape.decoder_heads;
-    if (mask && layer < layers && head < heads) {
-      if (mask->empty()) mask->assign(size_t{layers} * heads, 1.0f);
-      (*mask)[size_t{layer} * heads + head] = 0;
-      return;
-    }
-    if (mask) problem = fmt::format("names a head that is not there: {} layers of {} heads", layers, heads);
-  }
-  throw ModelError("--mask-heads", fmt::format("'{}' {}", word, problem), "for example cross.1.0");
-}
-
-// "cross", "cross.2", "cross.2.3", "cross.*.*": kind, layer, head; * is all of them.
-SvgOptions figure_view(const std::string& text, const SentenceMaps& maps) {
-  SvgOptions view;
-  if (text.empty()) return view;
-  std::vector<std::string> words;
-  std::stringstream stream(text);
-  for (std::string word; std::getline(stream, word, '.');) words.push_back(word);
-  view.kind = words[0];
-  const auto kind = std::ranges::find(maps.kinds, view.kind, &SentenceMaps::Kind::name);
-  const auto fail = [&](const std::string& problem) {
-    throw ModelError("--attention-view", fmt::format("'{}' {}", text, problem), "for example cross.2.0, cross.*.* or encoder_rollout");
-  };
-  if (kind == maps.kinds.end()) fail("names no kind of attention of this model");
-  if (words.size() > 3) fail("is not KIND.LAYER.HEAD");
-  const auto choose = [&](size_t place, size_t count) {
-    std::vector<size_t> chosen;
-    if (words.size() <= place) return chosen;
-    unsigned number = 0;
-    int end = 0;
-    if (words[place] == "*") {
-      for (size_t i = 0; i < count; ++i) chosen.push_back(i);
-    } else if (std::sscanf(words[place].c_str(), "%u%n", &number, &end) == 1 &&
-               static_cast<size_t>(end) == words[place].size() && number < count) {
-      chosen.push_back(number);
-    } else {
-      fail(fmt::format("asks for '{}' of {}", words[place], count));
-    }
-    return chosen;
-  };
-  view.layers = choose(1, kind->layers);
-  view.heads = choose(2, kind->heads);
-  return view;
+  const HeadName name = head_name(word, {"encoder", "decoder", "cross"});
+  const bool encoder = name.kind == "encoder", cross = name.kind == "cross";
+  std::vector<float>& mask = encoder ? masks.encoder : cross ? masks.cross : masks.decoder;
+  const uint32_t layers = encoder ? shape.encoder_layers : cross ? shape.cross_layers : shape.decoder_layers;
+  const uint32_t heads = encoder ? shape.encoder_heads : cross ? shape.cross_heads : shape.decoder_heads;
+  if (name.layer >= layers || name.head >= heads)
+    throw ModelError("--mask-heads", fmt::format("'{}' names a head that is not there: {} layers of {} heads", word, layers, heads), "");
+  if (mask.empty()) mask.assign(size_t{layers} * heads, 1.0f);
+  mask[size_t{name.layer} * heads + name.head] = 0;
 }
 
 SentenceMaps to_maps(const std::string& source, const Translation& t, const std::string& model,
@@ -153,8 +104,7 @@ SentenceMaps to_maps(const std::string& source, const Translation& t, const std:
   SentenceMaps maps;
   maps.source_text = source;
   maps.target_text = t.text;
-  const std::filesystem::path folder = std::filesystem::path(model).lexically_normal();
-  maps.model = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  maps.model = name_of_model(model);
   maps.device = device;
   maps.source_tokens = t.source_tokens;
   maps.target_tokens = t.tokens;
@@ -243,9 +193,9 @@ class Run {
     if (options.max_tokens > 0) settings_.max_new_tokens = options.max_tokens;
     if (!std::isnan(options.length_penalty)) settings_.length_penalty = static_cast<float>(options.length_penalty);
     settings_.n_best = options.n_best;
-    settings_.attention = !options.attention.empty();
+    settings_.attention = !options.maps.file.empty();
     settings_.cancel = &cancel_;
-    for (const std::string& word : options.mask_heads) mask_head(settings_.head_masks, word, translator_.extents());
+    for (const std::string& word : options.maps.mask_heads) mask_head(settings_.head_masks, word, translator_.extents());
     if (options.common.verbose) {
       const TranslateStatistics& s = translator_.statistics();
       fmt::print(stderr, "weights: {:.1f} MiB on the device; predicted in all: {:.1f} MiB\n",
@@ -345,10 +295,8 @@ class Run {
   }
 
   void report() {
-    if (!options_.attention.empty() && !maps_.empty()) {
-      for (const auto& path : write_attention(options_.attention, maps_, figure_view(options_.view, maps_.front()))) {
-        fmt::print(stderr, "wrote {}\n", path.string());
-      }
+    if (!options_.maps.file.empty() && !maps_.empty()) {
+      write_maps(options_.maps, maps_);
     }
     if (!options_.stats) return;
     if (options_.common.json) {
@@ -386,12 +334,7 @@ void add_translate(CLI::App& app, int& code) {
   command->add_option("--length-penalty", options->length_penalty, "exponent of the length that divides a score");
   command->add_option("--max-tokens", options->max_tokens, "most tokens of a translation (default: the model's own)")
       ->check(CLI::Range(1, 100000));
-  CLI::Option* attention = command->add_option("--attention", options->attention,
-                      "write the attention of every layer and head to FILE: .html, .svg or .json")->type_name("FILE");
-  command->add_option("--attention-view", options->view,
-                      "what an .svg shows: KIND[.LAYER[.HEAD]], * for all; KIND encoder, decoder, cross, or with _rollout")
-      ->type_name("VIEW")->needs(attention);
-  command->add_option("--mask-heads", options->mask_heads, "switch heads off: KIND.LAYER.HEAD, KIND encoder, decoder or cross");
+  add_attention_options(*command, options->maps, {"encoder", "decoder", "cross"});
   command->add_option("--chunk", options->chunk, "lines read and translated together; results appear chunk by chunk")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
@@ -402,7 +345,7 @@ void add_translate(CLI::App& app, int& code) {
       "UTF-8 count as U+FFFD. A sentence longer than the model's positions is an error, never cut.\n\n"
       "Example: mulciber translate -m assets/en-de --attention map.html \"A dog runs through the snow.\"");
   command->callback([options, &code] {
-    if (!options->attention.empty()) attention_format(options->attention);
+    check_attention_file(options->maps);
     if (!options->text.empty() && !options->file.empty()) {
       throw ModelError("translate", "both sentences and --file were given", "give one of them");
     }

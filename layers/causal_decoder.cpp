@@ -40,8 +40,9 @@ HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& proje
 }
 
 Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
-                                   const CausalState& state, const Tensor& cache,
+                                   const CausalState& state, uint32_t layer,
                                    const std::optional<Tensor>& add_to) const {
+  const Tensor& cache = state.caches[layer];
   const Tensor projected = [&] {
     const auto scope = builder.scope("qkv");
     return qkv(builder, x);  // (rows, length, query columns + cache columns)
@@ -58,7 +59,10 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
       // The keys of this pass are in the cache when it is read.
       .control = AttentionControl{.tensor = state.control,
                                   .key_counts = static_cast<int32_t>(state.positions),
-                                  .key_count_extra = static_cast<uint32_t>(x.shape[1])}};
+                                  .key_count_extra = static_cast<uint32_t>(x.shape[1]),
+                                  .head_mask = state.head_masks < 0
+                                                   ? -1
+                                                   : state.head_masks + static_cast<int32_t>(layer * heads)}};
   const HeadColumns k = {cache, 0}, v = {cache, kv_heads * head_size};
   if (state.trace && state.trace->attentions)
     state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
@@ -71,11 +75,11 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
 }
 
 Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
-                               const CausalState& state, const Tensor& cache) const {
+                               const CausalState& state, uint32_t layer) const {
   const Tensor attended = [&] {
     const auto scope = builder.scope("attention");
     return after_attention.join(builder, stream, [&](const std::optional<Tensor>& add_to) {
-      return attention(builder, x, state, cache, add_to);
+      return attention(builder, x, state, layer, add_to);
     });
   }();
   const auto scope = builder.scope("ffn");
@@ -93,9 +97,9 @@ Tensor CausalDecoder::operator()(ProgramBuilder& builder, const TokenInput& toke
     keep_stream(builder, state.trace, stream);
     x = first_norm(builder, stream);
   }
-  for (size_t i = 0; i < layers.size(); ++i) {
+  for (uint32_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(fmt::format("layers.{}", i));
-    x = layers[i](builder, stream, x, state, state.caches[i]);
+    x = layers[i](builder, stream, x, state, i);
     keep_stream(builder, state.trace, stream);
   }
   return x;

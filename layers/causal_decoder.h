@@ -19,6 +19,7 @@ struct CausalState {
   Tensor control;                  // u32
   uint32_t positions = 0;          // word of the first of (rows): tokens in the cache before this pass
   std::span<const Tensor> caches;  // per layer: (rows, capacity, CausalAttention::cache_columns())
+  int32_t head_masks = -1;         // word of the first of (layers, heads) floats, onto each head's output; -1: none
   Trace* trace = nullptr;
 };
 
@@ -43,8 +44,8 @@ struct CausalAttention {
   uint32_t cache_columns() const { return 2 * kv_heads * head_size; }
 
   /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const CausalState& state,
-                    const Tensor& cache, const std::optional<Tensor>& add_to) const;
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const CausalState& state, uint32_t layer,
+                    const std::optional<Tensor>& add_to) const;
 
  private:
   HeadColumns append(ProgramBuilder& builder, const Tensor& projected, const CausalState& state,
@@ -60,7 +61,7 @@ struct CausalLayer {
 
   /// x: the stream normalized; result: the same after this layer. Changes `stream` in place.
   Tensor operator()(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
-                    const CausalState& state, const Tensor& cache) const;
+                    const CausalState& state, uint32_t layer) const;
 };
 
 struct CausalDecoder {

@@ -64,11 +64,29 @@ void check_positions(const std::string& family, const NamedArrays& inputs, const
   }
 }
 
+std::vector<float> factors_of(const std::string& family, const DecoderConfig& config,
+                              std::span<const HeadNumber> masked) {
+  const size_t layers = config.layers.size();
+  std::vector<float> factors(masked.empty() ? 0 : layers * config.heads, 1.0f);
+  for (const HeadNumber& number : masked) {
+    if (number.layer >= layers || number.head >= config.heads)
+      throw ModelError(fmt::format("head {} of layer {}", number.head, number.layer), "is not there",
+                       fmt::format("this {} model has {} layers of {} heads, counted from 0", family, layers, config.heads));
+    factors[number.layer * config.heads + number.head] = 0;
+  }
+  return factors;
+}
+
+/// What a TracedPass keeps.
+struct Kept {
+  bool logits = false, states = false, attentions = false;
+};
+
 /// A whole pass over given tokens, everything asked for kept.
 class TracedPass {
  public:
-  TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, bool states, bool attentions)
-      : device_(device), shape_{ids.rows, ids.length}, layout_(plan_batch(shape_, ids.length)) {
+  TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, const Kept& kept)
+      : device_(device), shape_{ids.rows, ids.length}, layout_(plan_batch(network, shape_, ids.length)) {
     BatchTensors tensors = batch_tensor_shapes(network, shape_, layout_);
     const auto allocate = [&](Tensor& tensor) {
       buffers_.push_back(device.memory().allocate(tensor.bytes(), MemoryUse::kDevice));
@@ -76,13 +94,14 @@ class TracedPass {
     };
     allocate(tensors.control);
     for (Tensor& cache : tensors.caches) allocate(cache);
-    trace_.hidden_states = states;
-    trace_.attentions = attentions;
+    trace_.hidden_states = kept.states;
+    trace_.attentions = kept.attentions;
     ProgramBuilder builder(device, "forward");
-    build_decoder_pass(builder, network, layout_, tensors, {ids.length, PassOutput::kTrace}, &trace_);
+    build_decoder_pass(builder, network, layout_, tensors,
+                       {ids.length, kept.logits ? PassOutput::kTrace : PassOutput::kCache}, &trace_);
     program_ = builder.build();
 
-    std::vector<uint32_t> words(layout_.words, 0);
+    std::vector<uint32_t> words = initial_words(network, layout_);
     const uint32_t to = ids.length == 1 ? layout_.state.tokens : layout_.prompt;
     std::copy(ids.ids.begin(), ids.ids.end(), words.begin() + to);
     upload(device, buffers_.front().view(), std::as_bytes(std::span(words)));
@@ -102,6 +121,8 @@ class TracedPass {
   Trace trace_;
   std::optional<Program> program_;
 };
+
+std::string probabilities_of(uint64_t layer) { return fmt::format("layers.{}.attention.probabilities", layer); }
 
 /// Rows of (B, length, width) from where they stood behind padding: back to there.
 void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<const uint32_t> first, uint64_t width) {
@@ -161,7 +182,9 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, const M
       half_precision_(options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
       network_(build_decoder_network(config_, [&](const std::string& name) { return weights_.parts(name); },
-                                     positions_of(config_, options), options.activations, cache_type(options))) {}
+                                     positions_of(config_, options), options.activations, cache_type(options))) {
+  network_.head_factors = factors_of(family_, config_, options.masked_heads);
+}
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
   PaddedIds ids = read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
@@ -172,7 +195,8 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
     const auto begin = ids.ids.begin() + row * ids.length;
     std::rotate(begin, begin + first[row], begin + ids.length);
   }
-  TracedPass pass(device_, network_, ids, wants(wanted, "hidden_states"), wants(wanted, "attentions"));
+  TracedPass pass(device_, network_, ids,
+                  {.logits = true, .states = wants(wanted, "hidden_states"), .attentions = wants(wanted, "attentions")});
 
   const uint64_t rows = ids.rows, length = ids.length;
   NamedArrays results;
@@ -195,12 +219,25 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   if (wants(wanted, "attentions") && !padded) {
     NamedArray& maps = results["attentions"] = {{layers, rows, config_.heads, length, length}, {}};
     for (uint64_t i = 0; i < layers; ++i) {
-      const std::vector<float> values = pass.read(fmt::format("layers.{}.attention.probabilities", i));
+      const std::vector<float> values = pass.read(probabilities_of(i));
       maps.values.insert(maps.values.end(), values.begin(), values.end());
     }
   }
   keep_wanted(results, wanted);
   return results;
+}
+
+std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
+  const auto length = static_cast<uint32_t>(ids.size());
+  TracedPass pass(device_, network_, {.rows = 1, .length = length, .ids = {ids.begin(), ids.end()}, .lengths = {length}},
+                  {.attentions = true});
+  std::vector<float> maps;
+  maps.reserve(config_.layers.size() * config_.heads * length * length);
+  for (uint64_t i = 0; i < config_.layers.size(); ++i) {
+    const std::vector<float> layer = pass.read(probabilities_of(i));
+    maps.insert(maps.end(), layer.begin(), layer.end());
+  }
+  return maps;
 }
 
 NamedArrays DecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config, uint32_t n_best) {

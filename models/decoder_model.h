@@ -36,6 +36,9 @@ class DecoderModel : public Model {
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
   /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.
   NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config, uint32_t n_best) override;
+  /// What tokens read of one another, of every layer and head: (layers, heads, length, length) probabilities after the
+  /// softmax, before head factors; row i is of ids[i]. ids: 1 to network().max_positions of them.
+  std::vector<float> attention(std::span<const uint32_t> ids);
 
  private:
   Device& device_;

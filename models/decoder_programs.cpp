@@ -1,5 +1,7 @@
 #include "models/decoder_programs.h"
 
+#include <bit>
+
 #include "runtime/ops/embedding.h"
 
 namespace mulciber {
@@ -23,14 +25,25 @@ Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& 
 
 }  // namespace
 
-BatchLayout plan_batch(const BatchShape& shape, uint32_t longest) {
+BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest) {
   BatchLayout layout;
   layout.longest = longest;
   layout.last = layout.prompt + shape.rows * longest;
   // The last token of a sequence need not be in the cache.
   layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.capacity + 1, 0, kMostStops, kRing);
   layout.words = layout.state.first_word + layout.state.words;
+  if (!network.head_factors.empty()) {
+    layout.head_masks = static_cast<int32_t>(layout.words);
+    layout.words += static_cast<uint32_t>(network.head_factors.size());
+  }
   return layout;
+}
+
+std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
+  std::vector<uint32_t> words(layout.words, 0);
+  for (size_t i = 0; i < network.head_factors.size(); ++i)
+    words[static_cast<size_t>(layout.head_masks) + i] = std::bit_cast<uint32_t>(network.head_factors[i]);
+  return words;
 }
 
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape, const BatchLayout& layout) {
@@ -55,6 +68,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, co
   const CausalState state = {.control = tensors.control,
                              .positions = layout.state.positions,
                              .caches = tensors.caches,
+                             .head_masks = layout.head_masks,
                              .trace = trace};
   return network.decoder(builder, tokens, state);
 }

@@ -24,9 +24,12 @@ struct BatchLayout {
   uint32_t prompt = 0;   // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
   uint32_t last = 0;     // (rows): the last token of each row in the pass, numbered through the pass
   SampleStateLayout state;
+  int32_t head_masks = -1;  // (layers, heads) floats where the network has factors
   uint32_t words = 0;
 };
-BatchLayout plan_batch(const BatchShape& shape, uint32_t longest);
+BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);
+/// Control before anything is taken in.
+std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout);
 
 /// What programs read and write besides their arenas.
 struct BatchTensors {

@@ -14,6 +14,7 @@ struct ModelOptions {
   std::optional<DataType> cache;          // of keys and values that are kept; none: as activations
   uint64_t memory_limit = 0;              // bytes of device memory; 0: what is available
   uint32_t context = 0;                   // tokens of the longest sequence; 0: what the model was made for
+  std::vector<HeadNumber> masked_heads = {};  // of decoder-only models
   WeightProgress on_progress = {};
 };
 

@@ -28,7 +28,7 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
   if (context < 2 || context > network.max_positions)
     throw ModelError("perplexity", fmt::format("a context of {} tokens is not within 2 and the model's {}", context, network.max_positions), "");
   const uint32_t length = scored_length(network.vocabulary, context);
-  layout_ = plan_batch({1, context}, std::min(kLongestPass, context));
+  layout_ = plan_batch(network, {1, context}, std::min(kLongestPass, context));
   targets_ = layout_.words;
   scan_ = plan_sample_state(targets_ + length, length, 1, 0, 0);
   layout_.words = scan_.first_word + scan_.words;
@@ -40,7 +40,7 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
   };
   control_ = allocate(tensors_.control);
   for (Tensor& cache : tensors_.caches) cache_buffers_.push_back(allocate(cache));
-  words_.assign(layout_.words, 0);
+  words_ = initial_words(network, layout_);
   std::ranges::copy(initial_sample_state(scan_, std::vector<SampleRow>(length)), words_.begin() + scan_.first_word);
 
   ProgramBuilder builder(device, "score");

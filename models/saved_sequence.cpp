@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 
 #include "models/config.h"
@@ -62,6 +63,7 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
   for (const DataType type : {network.cache, network.activations, network.decoder.output.weight.type,
                               network.decoder.layers.front().attention.qkv.weight.type})
     hash.add(static_cast<uint32_t>(type));
+  for (const float factor : network.head_factors) hash.add(std::bit_cast<uint32_t>(factor));
   return hash.value();
 }
 

@@ -64,7 +64,7 @@ struct SequenceBatch::Run {
 
 SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
                              uint64_t memory_limit)
-    : device_(device), network_(network), shape_(shape), layout_(plan_batch(shape, longest_pass(shape))) {
+    : device_(device), network_(network), shape_(shape), layout_(plan_batch(network, shape, longest_pass(shape))) {
   require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
                  fmt::format("a context of {} x {} tokens", shape.rows, shape.capacity));
   tensors_ = batch_tensor_shapes(network, shape, layout_);
@@ -76,12 +76,12 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
   control_ = allocate(tensors_.control, MemoryUse::kDevice);
   progress_ = allocate(tensors_.progress, MemoryUse::kHost);
   for (Tensor& cache : tensors_.caches) cache_buffers_.push_back(allocate(cache, MemoryUse::kDevice));
-  words_.assign(layout_.words, 0);
+  words_ = initial_words(network, layout_);
 }
 
 uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                       const BatchShape& shape) {
-  const BatchLayout layout = plan_batch(shape, longest_pass(shape));
+  const BatchLayout layout = plan_batch(network, shape, longest_pass(shape));
   const BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
   uint64_t bytes = tensors.control.bytes() + tensors.progress.bytes();
   for (const Tensor& cache : tensors.caches) bytes += cache.bytes();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
           .cache = storage_type(options.key_values),
           .memory_limit = options.load.memory_limit,
           .context = context,
+          .masked_heads = options.masked_heads,
           .on_progress = options.load.on_progress};
 }
 
@@ -149,6 +151,11 @@ struct TextGenerator::Impl {
 
   std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
   SequenceRequest request(const GenerateOptions& options) const;
+  /// Tokens of the longest text whose attention is kept.
+  uint32_t most_attention_tokens() const;
+  /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
+  void bound_attention(SequenceRequest& request, size_t prompt, const GenerateOptions& options) const;
+  TokenAttention attention(const Generation& generation);
   /// Statistics of a call: from nothing, and what one pass over the device adds.
   void begin_count();
   void count(const SequenceResult& found);
@@ -176,6 +183,43 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) con
   if (!options.ignore_end) request.stops = ends;
   request.steps_per_submission = options.steps_per_submission;
   return request;
+}
+
+uint32_t TextGenerator::Impl::most_attention_tokens() const {
+  const DecoderConfig& config = model->config();
+  const double heads = static_cast<double>(config.layers.size()) * config.heads;
+  return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
+}
+
+void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt, const GenerateOptions& options) const {
+  const DecoderConfig& config = model->config();
+  const uint32_t most = most_attention_tokens();
+  const size_t wanted = prompt + std::max(options.max_new_tokens, 1u);
+  if (wanted > most)
+    throw ModelError("attention maps",
+                     fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", wanted,
+                                 config.layers.size(), config.heads, kMostAttentionWeights),
+                     fmt::format("ask for at most {} tokens, prompt and answer together", most));
+  request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
+}
+
+TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
+  const auto start = Clock::now();
+  std::vector<uint32_t> ids = generation.prompt_ids;
+  ids.insert(ids.end(), generation.ids.begin(), generation.ids.end());
+  // The id that filled the context was chosen, and never read.
+  ids.resize(std::min<size_t>(ids.size(), context));
+  const DecoderConfig& config = model->config();
+  TokenAttention result = {.layers = static_cast<uint32_t>(config.layers.size()),
+                           .heads = config.heads,
+                           .length = static_cast<uint32_t>(ids.size()),
+                           .weights = model->attention(ids),
+                           .windows = {},
+                           .tokens = {}};
+  for (const DecoderLayerConfig& layer : config.layers) result.windows.push_back(layer.window);
+  for (const uint32_t id : ids) result.tokens.push_back(token_text(*tokenizer, static_cast<int32_t>(id)));
+  statistics.attention_seconds += seconds_since(start);
+  return result;
 }
 
 void TextGenerator::Impl::count(const SequenceResult& found) {
@@ -240,6 +284,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   };
   uint64_t new_tokens = 0;
   SequenceRequest request = impl.request(options);
+  if (options.attention) impl.bound_attention(request, ids.size(), options);
   request.prompts[0].assign(ids.begin() + reused, ids.end());
   request.sampling.assign(request.prompts.size(), settings_of(options.sampling.value_or(default_sampling())));
   request.cancel = &stop;
@@ -254,7 +299,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
     if (!answer.push(id, std::ranges::binary_search(request.stops, id))) stop = true;
   };
   const SequenceResult found = impl.batch->generate(request);
-  Generation result = answer.finish(found.rows[0].end, cancelled, options.max_new_tokens == 0);
+  Generation result = answer.finish(found.rows[0].end, cancelled, options.max_new_tokens == 0 && !options.attention);
   // The device may have run ahead of a stop text: what is held ends with the answer that was given.
   impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + result.ids.size()));
   impl.begin_count();
@@ -262,6 +307,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   impl.statistics.reused_tokens = reused;
   impl.statistics.new_tokens = new_tokens;
   impl.count(found);
+  if (options.attention) result.attention = impl.attention(result);
   return result;
 }
 
@@ -281,6 +327,7 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     std::vector<Answer> answers;
     for (uint32_t row = 0; row < count; ++row) {
       const std::vector<int32_t>& ids = encoded[first + row];
+      if (options.attention) impl.bound_attention(request, ids.size(), options);
       answers.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
       request.prompts[row].assign(ids.begin(), ids.end());
       request.sampling[row].stream = static_cast<uint32_t>(first) + row;
@@ -292,11 +339,14 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     for (uint32_t row = 0; row < count; ++row) {
       for (const uint32_t id : found.rows[row].ids) answers[row].push(id, std::ranges::binary_search(request.stops, id));
       const bool open = cancelled && found.rows[row].end == SequenceEnd::kCancelled;
-      results.push_back(answers[row].finish(found.rows[row].end, open, options.max_new_tokens == 0));
+      results.push_back(answers[row].finish(found.rows[row].end, open, options.max_new_tokens == 0 && !options.attention));
       impl.statistics.new_tokens += results.back().ids.size();
       impl.batch->truncate(row, static_cast<uint32_t>(encoded[first + row].size() + results.back().ids.size()));
     }
     impl.count(found);
+  }
+  for (Generation& result : results) {
+    if (options.attention) result.attention = impl.attention(result);
   }
   return results;
 }

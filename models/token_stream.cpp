@@ -49,6 +49,16 @@ std::string TokenStream::finish() {
   return all.size() > old.size() ? all.substr(old.size()) : std::string();
 }
 
+std::string token_text(const Tokenizer& tokenizer, std::int32_t id) {
+  constexpr std::string_view kWordMark = "\xe2\x96\x81";
+  const std::string piece(tokenizer.piece(id));
+  if (piece.find(kWordMark) != std::string::npos || tokenizer.is_special(id)) return piece;
+  std::string text = tokenizer.decode({&id, 1}, false);
+  if (text.empty() || incomplete_bytes(text) > 0) return piece;
+  if (text.front() == ' ') text.replace(0, 1, kWordMark);
+  return text;
+}
+
 StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {
   std::erase(stops_, std::string());
 }

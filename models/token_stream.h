@@ -31,6 +31,10 @@ class TokenStream {
   std::size_t begin_ = 0, shown_ = 0;
 };
 
+/// A token as a person sees it: U+2581 for a space that begins a word, and the vocabulary's piece for special tokens and
+/// for what is no whole character alone.
+std::string token_text(const Tokenizer& tokenizer, std::int32_t id);
+
 /// Holds text back while it may be the beginning of a text that ends everything.
 class StopFilter {
  public:

@@ -274,6 +274,40 @@ TEST_CASE("attention page holds weights to five decimals") {
   }
 }
 
+TEST_CASE("attention page keeps causal maps as triangles") {
+  SentenceMaps maps;
+  maps.target_tokens = {"<s>", "\u2581a", "\n"};
+  maps.prompt_tokens = 2;
+  maps.source_text = "a";
+  maps.kinds = {kind_of("decoder", 2, 1, 3, 3)};
+  std::vector<float>& weights = maps.kinds[0].weights;
+  for (const std::size_t above : {1, 2, 5, 10, 11, 14}) weights[above] = 0;
+  maps.kinds[0].windows = {2, 0};
+  const auto kind_in = [](const SentenceMaps& shown) { return page_data(mulciber::apps::to_html(shown))[0]["attention"][0]; };
+  const json kind = kind_in(maps);
+  CHECK(kind["triangle"] == true);
+  CHECK(kind["windows"] == json::array({2, 0}));
+  const std::vector<unsigned> fixed = unpack(kind["packed"]);
+  const std::size_t kept[] = {0, 3, 4, 6, 7, 8, 9, 12, 13, 15, 16, 17};
+  REQUIRE(fixed.size() == 12);
+  for (std::size_t i = 0; i < 12; ++i) CHECK(std::abs(fixed[i] / 65534.0 - weights[kept[i]]) < 1e-5);
+  CHECK(page_data(mulciber::apps::to_html(maps))[0]["prompt_tokens"] == 2);
+
+  const std::string figure = mulciber::apps::to_svg(maps);
+  CHECK(xml_fault(figure) == "");
+  CHECK(count(figure, "Self-attention, layer 2 of 2") == 2);
+  CHECK(count(figure, ">\u21b5</text>") == 2);
+  CHECK(count(figure, "stroke-dasharray") == 1);
+
+  weights[10] = 0.1f;
+  CHECK(kind_in(maps).count("triangle") == 0);
+  maps.kinds[0].windows.pop_back();
+  CHECK_THROWS_AS(mulciber::apps::to_html(maps), mulciber::ShapeError);
+  maps.kinds[0].windows.clear();
+  maps.prompt_tokens = 4;
+  CHECK_THROWS_AS(mulciber::apps::to_html(maps), mulciber::ShapeError);
+}
+
 TEST_CASE("attention figure is well-formed XML for every text") {
   REQUIRE_FALSE(xml_fault("<?xml?><a><b></a></b>").empty());
   REQUIRE_FALSE(xml_fault("<?xml?><a b='<'/>").empty());

@@ -15,6 +15,11 @@ enum class KeyValueStorage {
   kF32,  // not with LoadOptions::half_activations
 };
 
+/// An attention head; both numbers count from 0.
+struct HeadNumber {
+  uint32_t layer = 0, head = 0;
+};
+
 struct GeneratorOptions {
   LoadOptions load;
   KeyValueStorage key_values = KeyValueStorage::kF16;
@@ -22,6 +27,8 @@ struct GeneratorOptions {
   uint32_t context = 0;
   /// Texts that generate_all() continues together; each takes a context's memory.
   uint32_t sequences = 1;
+  /// Heads that are switched off: zeros stand for what they read.
+  std::vector<HeadNumber> masked_heads;
 };
 
 /// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
@@ -52,6 +59,10 @@ struct GenerateOptions {
   bool add_special = true;        // begin with what the model expects in front of a text: <s>, <bos> ...
   bool parse_special = true;      // special tokens spelled out in the prompt count as such
   bool ignore_end = false;        // go on behind the model's own end of text
+  /// Keep what the tokens of prompt and answer read of one another: one more pass over them once the answer is there.
+  /// Throws ModelError, before anything is computed, where the maps would hold more than kMostAttentionWeights; without
+  /// max_new_tokens the answer ends there.
+  bool attention = false;
   /// Steps of decoding in one submission, 1 to 32; 0: what suits the device. The answer does not depend on it.
   uint32_t steps_per_submission = 0;
   /// Looked at between submissions; once true, generate() returns with what there is.
@@ -72,11 +83,23 @@ enum class GenerateEnd {
 /// "end of text", "context full", ...
 const char* name_of(GenerateEnd end);
 
+/// Most weights of a TokenAttention: layers * heads * tokens^2.
+constexpr uint64_t kMostAttentionWeights = 1 << 26;
+
+/// Attention weights of every layer and head, with the model's own scores: probabilities after the softmax.
+struct TokenAttention {
+  uint32_t layers = 0, heads = 0, length = 0;
+  std::vector<float> weights;       // (layers, heads, length, length) row-major; row i: what token i reads
+  std::vector<uint32_t> windows;    // per layer: a token reads so many latest tokens, itself included; 0: all
+  std::vector<std::string> tokens;  // as a person sees them; U+2581 for a space that begins a word
+};
+
 struct Generation {
   std::string text;
   std::vector<uint32_t> ids;  // a token that ended the answer included
   std::vector<uint32_t> prompt_ids;
   GenerateEnd end = GenerateEnd::kCancelled;
+  std::optional<TokenAttention> attention;  // the prompt's tokens, then the answer's
 };
 
 /// Of the last generate(), except where it says "load".
@@ -88,6 +111,7 @@ struct GenerateStatistics {
   uint32_t decode_steps = 0;
   double build_seconds = 0;  // making and recording programs
   double prefill_seconds = 0, decode_seconds = 0;
+  double attention_seconds = 0;          // the pass for GenerateOptions::attention
   double first_token_seconds = 0;        // from the call
   uint64_t weight_bytes = 0;             // load: on the device
   uint64_t predicted_device_bytes = 0;   // load: weights, keys and values, activations, before allocating

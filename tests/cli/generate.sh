@@ -71,6 +71,37 @@ PYTHON
 exits 2 "$MULCIBER" generate -m "$model" --system x -p x
 grep -q 'has no chat template' err || fail "a system prompt without a template: $(cat err)"
 
+# Attention maps of prompt and answer, and heads switched off.
+generate -p "The red hammer" -n 12 --attention map.json
+cmp -s out wanted || fail "--attention changes the answer"
+grep -q '^wrote map.json$' err || fail "--attention says nothing: $(cat err)"
+python3 - <<'PYTHON' || fail "--attention map.json"
+import json
+sentence = json.load(open("map.json"))["sentences"][0]
+tokens, kinds = sentence["target"]["tokens"], sentence["attention"]
+assert [kind["kind"] for kind in kinds] == ["decoder", "decoder_rollout"] and sentence["source"]["tokens"] == []
+assert sentence["prompt_tokens"] == len(tokens) - 12 and kinds[0]["windows"] == [5, 5, 0]
+for kind in kinds:
+    assert kind["queries"] == kind["keys"] == len(tokens)
+    for layer in kind["weights"]:
+        for head in layer:
+            for query, row in enumerate(head):
+                assert abs(sum(row) - 1) < 1e-4 and not any(row[query + 1:])
+assert all(not any(row[:max(0, query - 4)]) for query, row in enumerate(kinds[0]["weights"][0][0]))
+PYTHON
+generate -p "The red hammer" -n 12 --attention map.html
+grep -q '"triangle":true' map.html || fail "--attention map.html"
+generate -p "The red hammer" -n 12 --attention map.svg --attention-view 'decoder.1.*'
+grep -q 'layer 2, head 4' map.svg || fail "--attention map.svg"
+exits 2 "$MULCIBER" generate -m "$model" -p x --attention map.png
+exits 2 "$MULCIBER" generate -m "$model" -p x -n 2400 --attention map.json
+grep -q 'at most 2364 tokens' err || fail "a map too large: $(cat err)"
+generate -p "The red hammer" -n 12 --mask-heads decoder.0.1 decoder.2.3
+cmp -s out wanted && fail "--mask-heads changes nothing"
+exits 2 "$MULCIBER" generate -m "$model" -p x --mask-heads cross.0.1
+exits 2 "$MULCIBER" generate -m "$model" -p x --mask-heads decoder.9.1
+grep -q '3 layers of 4 heads' err || fail "a head that is not there: $(cat err)"
+
 # A prompt cache: the second run computes less, and answers the same.
 for turn in first second; do
   generate -p "The red hammer" -n 12 --prompt-cache kept --json --stats
