@@ -11,7 +11,7 @@ function(mulciber_compile_row row source name includes module_variable)
   set(row_source ${MULCIBER_SHADER_FOLDER}/${CMAKE_MATCH_3}.comp)
   set(row_types "${CMAKE_MATCH_4}")  # the next match overwrites these variables
   set(row_defines "${CMAKE_MATCH_5}")
-  string(REGEX MATCHALL "[A-Z0-9]+" types "${row_types}")
+  string(REGEX MATCHALL "[A-Z0-9_]+" types "${row_types}")
   string(REGEX MATCHALL "[A-Za-z0-9_=]+" defines "${row_defines}")
   if(NOT source)
     set(source ${row_source})

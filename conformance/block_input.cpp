@@ -118,6 +118,34 @@ void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> word
   }
 }
 
+std::vector<Bounded> q8_0_reference(std::span<const Bounded> block) {
+  Bounded largest;
+  for (Bounded x : block) largest = max(largest, Bounded(std::fabs(x.value), x.error));
+  const Bounded step = largest / Bounded(127);
+  const double stored = round_to(DataType::kF16, step.value);
+  const double stored_off = step.error + stored_error(DataType::kF16, step.value, step.error);
+  std::vector<Bounded> result(block.size());
+  for (size_t i = 0; i < block.size() && step.value > 0; ++i) {
+    const Bounded scaled = block[i] * (Bounded(1) / step);
+    const double number = std::round(scaled.value);
+    const double least = std::round(scaled.value - scaled.error), most = std::round(scaled.value + scaled.error);
+    const double off = std::max(most - number, number - least);
+    result[i] = {stored * number, std::fabs(number) * stored_off + off * (step.value + stored_off)};
+  }
+  return result;
+}
+
+void put_q8_0(HostTensor& output, size_t first, std::span<const Bounded> columns) {
+  const size_t block = block_elements(DataType::kQ8_0);
+  for (size_t at = 0; at < columns.size(); at += block) {
+    const std::vector<Bounded> numbers = q8_0_reference(columns.subspan(at, block));
+    for (size_t i = 0; i < block; ++i) {
+      output.values[first + at + i] = numbers[i].value;
+      output.bounds[first + at + i] = numbers[i].error;
+    }
+  }
+}
+
 CaseInput block_input(Shape shape, DataType type, double deviation, bool whole) {
   CaseInput input{shape, type, nullptr, nullptr};
   const uint64_t columns = shape.columns(), stride = row_bytes(type, columns) / 4;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <glm/gtc/packing.hpp>
 
+#include "conformance/block_input.h"
 #include "runtime/memory_guard.h"
 
 namespace mulciber::conformance {
@@ -47,6 +48,8 @@ std::vector<std::byte> to_bytes(const HostTensor& tensor) {
   return bytes;
 }
 
+namespace {
+
 double value_at(const std::vector<std::byte>& bytes, DataType type, size_t index) {
   if (type == DataType::kF16) {
     uint16_t half;
@@ -56,6 +59,22 @@ double value_at(const std::vector<std::byte>& bytes, DataType type, size_t index
   uint32_t word;
   std::memcpy(&word, bytes.data() + 4 * index, 4);
   return type == DataType::kU32 ? static_cast<double>(word) : std::bit_cast<float>(word);
+}
+
+}  // namespace
+
+std::vector<double> values_of(const std::vector<std::byte>& bytes, DataType type, uint64_t columns) {
+  std::vector<double> values;
+  if (is_block_type(type)) {
+    std::vector<uint32_t> words(bytes.size() / 4);
+    std::memcpy(words.data(), bytes.data(), words.size() * 4);
+    std::vector<double> sizes;
+    read_blocks(type, columns, words, values, sizes);
+    return values;
+  }
+  values.resize(bytes.size() / size_of(type));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = value_at(bytes, type, i);
+  return values;
 }
 
 CaseProgram::Guarded CaseProgram::allocate(uint64_t bytes, uint64_t random) {

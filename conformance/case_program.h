@@ -55,7 +55,7 @@ class CaseProgram {
 
 /// The bytes of a tensor as the device stores it.
 std::vector<std::byte> to_bytes(const HostTensor& tensor);
-/// Element `index` of such bytes.
-double value_at(const std::vector<std::byte>& bytes, DataType type, size_t index);
+/// The numbers in such bytes, of a tensor of so many columns.
+std::vector<double> values_of(const std::vector<std::byte>& bytes, DataType type, uint64_t columns);
 
 }  // namespace mulciber::conformance

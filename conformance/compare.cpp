@@ -37,6 +37,7 @@ class Judge {
 
   void output(size_t index, const std::vector<std::byte>& bytes, const HostTensor& expected) {
     const size_t columns = std::max<uint64_t>(1, expected.shape.columns()), count = expected.values.size();
+    const std::vector<double> values = values_of(bytes, expected.type, columns);
     double total_square = 0;
     for (double v : expected.values) {
       if (std::isfinite(v)) total_square += v * v;
@@ -50,7 +51,7 @@ class Judge {
         double bound = expected.bounds.empty() ? 0 : expected.bounds[i];
         if (bound == kInfinity) continue;  // not looked at
         if (std::isnan(bound)) bound = 0;  // a fault of the reference must not let anything pass
-        const double want = expected.values[i], got = value_at(bytes, expected.type, i);
+        const double want = expected.values[i], got = values[i];
         const double error = difference(got, want, bound, expected.type);
         if (std::isfinite(want)) sums.square += want * want;
         if (error == 0) continue;
@@ -69,7 +70,7 @@ class Judge {
       const double relative = std::sqrt(sums.error / n) / scale;
       const double quality = relative == 0 ? 0 : relative / quality_.row_error;
       if (worst > result_.worst || (result_.worst <= 1 && quality > worst_quality_ && quality > 1)) {
-        result_.detail = describe(index, expected, bytes, row, worst_at, worst, relative);
+        result_.detail = describe(index, expected, values[worst_at], row, worst_at, worst, relative);
       }
       result_.worst = std::max(result_.worst, worst);
       worst_quality_ = std::max(worst_quality_, quality);
@@ -91,10 +92,10 @@ class Judge {
   }
 
  private:
-  std::string describe(size_t index, const HostTensor& expected, const std::vector<std::byte>& bytes, size_t row,
-                       size_t at, double share, double relative) const {
+  std::string describe(size_t index, const HostTensor& expected, double got, size_t row, size_t at, double share,
+                       double relative) const {
     const size_t columns = std::max<uint64_t>(1, expected.shape.columns());
-    const double want = expected.values[at], got = value_at(bytes, expected.type, at);
+    const double want = expected.values[at];
     std::string text = fmt::format("output {} row {} column {}: {:.9g}, expected {:.9g}", index, row, at % columns,
                                    got, want);
     if (expected.bounds.empty() || expected.bounds[at] == 0) return text + " exactly";

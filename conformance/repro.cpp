@@ -133,6 +133,7 @@ const char* c_type(DataType type) {
     case DataType::kF32: return "F32";
     case DataType::kF16: return "F16";
     case DataType::kU32: return "U32";
+    case DataType::kQ8_0: return "Q8_0";
     default: break;
   }
   throw ModelError("--repro", "an output of this type cannot be compared by the C program", "");

@@ -138,6 +138,7 @@ void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<con
 DataType storage_type(KeyValueStorage storage) {
   switch (storage) {
     case KeyValueStorage::kF32: return DataType::kF32;
+    case KeyValueStorage::kQ8_0: return DataType::kQ8_0;
     case KeyValueStorage::kF16: break;
   }
   return DataType::kF16;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "mulciber/error.h"
+
 namespace mulciber {
 namespace {
 
@@ -148,6 +150,10 @@ DecoderNetwork build_decoder_network(const DecoderConfig& config,
     const NormKind rms = joins && config.norm_after ? NormKind::kRmsBoth : NormKind::kRms;
     return Norm{weight(name), config.norm_epsilon, config.rms_norm ? rms : NormKind::kLayer};
   };
+  if (config.head_size % block_elements(cache) != 0)
+    throw ModelError("keys and values", fmt::format("in {} are blocks of {}, the model's heads have {}", name_of(cache),
+                                                    block_elements(cache), config.head_size),
+                     "keep them in f16");
   DecoderNetwork network;
   network.activations = activations;
   network.cache = cache;

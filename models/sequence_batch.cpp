@@ -104,7 +104,7 @@ std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
 
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
-  const uint64_t token_bytes = cache.shape.columns() * size_of(cache.type);
+  const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
   const uint64_t begin = uint64_t{row} * shape_.capacity * token_bytes;
   BufferView part = cache.view;
   part.offset += begin;

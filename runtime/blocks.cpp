@@ -143,7 +143,7 @@ struct Packing {
 
 // From kQ8_0 on, in the order of the enumeration.
 const Packing kPackings[] = {
-    {BLOCKS_FORMAT(8u, 0u, BLOCKS_SCALE, 128u), 34, pack_q8_0},
+    {BLOCKS_Q8_0, 34, pack_q8_0},
     {BLOCKS_FORMAT(4u, 0u, BLOCKS_SCALE, 8u), 18, pack_q4_0},
     {BLOCKS_FORMAT(4u, 0u, BLOCKS_PAIR, 0u), 20, pack_q4_1},
     {BLOCKS_FORMAT(4u, 1u, BLOCKS_SCALE, 16u), 22, pack_q5_0},

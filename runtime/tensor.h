@@ -12,8 +12,8 @@
 
 namespace mulciber {
 
-/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32). Those from
-/// kQ8_0 on are matrices only: blocks of elements that share scales (runtime/blocks.h).
+/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32). Those from kQ8_0
+/// on are blocks of elements that share scales (runtime/blocks.h): of matrices, kQ8_0 of caches of keys too.
 enum class DataType : uint8_t {
   kF32,
   kF16,

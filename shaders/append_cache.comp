@@ -1,5 +1,5 @@
 // Keys and values of a step into the cache: one 32-bit word of the cache per invocation, or four
-// columns with READ_VECTORS, which asks for widths and offsets in fours.
+// columns with READ_VECTORS, which asks for widths and offsets in fours; of q8_0 a block of 32 columns.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -31,7 +31,10 @@ float x_at(uint element) {
 BUFFER(0, readonly, x, float)
 float x_at(uint element) { return AT(x, element); }
 #endif
-#ifdef WEIGHT_F16
+#if defined(WEIGHT_Q8_0)
+#define CACHE_BUFFER 1
+#include "store_blocks.glsl"
+#elif defined(WEIGHT_F16)
 BUFFER(1, restrict, cache, uint)
 #else
 BUFFER(1, writeonly, cache, float)
@@ -48,7 +51,15 @@ void main() {
   const uint to = (row * params.capacity + position) * params.columns;
   const uint index = gl_GlobalInvocationID.x;
 
-#ifdef READ_VECTORS
+#if defined(WEIGHT_Q8_0)
+  if (index >= params.columns / 32u) return;
+  vec4 quads[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i) {
+    uint x = from + index * 32u + i * 4u;
+    quads[i] = vec4(x_at(x), x_at(x + 1u), x_at(x + 2u), x_at(x + 3u));
+  }
+  store_block(position_words(row * params.capacity + position, params.columns), params.columns, index, quads);
+#elif defined(READ_VECTORS)
   if (index >= params.columns >> 2) return;
 #if defined(WEIGHT_F16) && !defined(ACTIVATION_F16)
   const vec4 value = AT(x, (from >> 2) + index);

@@ -58,11 +58,11 @@ void main() {
       int position = position_of(query, keys);
       float score = kMasked;
       if (key < walk.end && reaches(key, reachable_keys(kv_row, query, keys)) && global_allows(position, key)) {
-        uint base = key_base(kv_row, key) + k_column;
+        uint base = key_base(kv_row, key);
         uint q_base = i / kKeys * HEAD_SIZE, head = query_head(query);
         score = 0;
         // Unrolled, its loads take software drivers seconds to compile.
-        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_tile[q_base + d], kv_at(base + d), head, d);
+        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_tile[q_base + d], kv_at(base, k_column + d), head, d);
         score = max(score_of(score, kv_row, query, position, key), kMasked);
         if (CENTER != CENTER_NONE) factors[i] = center_factor(center_of(kv_row, query, keys), key);
       }
@@ -100,11 +100,11 @@ void main() {
       for (uint j = 0; j < count; ++j) total[i] += weights[i * kKeys + j];
     }
     for (uint j = 0; j < count; ++j) {
-      uint base = key_base(kv_row, walk.key + j) + v_column;
+      uint base = key_base(kv_row, walk.key + j);
       for (uint c = 0; c < COLUMNS; ++c) {
         uint column = c * LOCAL_SIZE + lane;
         if (column >= VALUE_SIZE) break;
-        float value = kv_at(base + column);
+        float value = kv_at(base, v_column + column);
         for (uint i = 0; i < TILE; ++i) {
           // A weight of zero hides whatever stands in a masked place, NaN included.
           float weight = weights[i * kKeys + j];

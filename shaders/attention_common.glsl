@@ -5,6 +5,7 @@
 
 #define BUFFER_COUNT 4
 #include "buffers.glsl"
+#include "blocks.h"
 #include "tanh.glsl"
 
 PARAMS(AttentionParams)
@@ -33,6 +34,20 @@ float half_of(uint word, uint index) {
   return (index & 1u) == 0u ? pair.x : pair.y;
 }
 
+// Keys and values are read at a column of a position; key_base() says where a position begins.
+#ifdef WEIGHT_Q8_0
+// A position is a row of blocks.h: its numbers as bytes, then its scales. So four columns are a word, wherever
+// they lie, eight neighbours an aligned pair, and one word more holds the scales of 64 columns: what a lane reads
+// of a key is as dense as in f16. Scales between the numbers, as in files, would leave words across two blocks.
+BUFFER(1, readonly, kv, uint)
+float kv_scale(uint base, uint column) {
+  return half_of(AT(kv, base + BLOCKS_ENTRIES_AT(BLOCKS_Q8_0, params.kv_columns) + column / 64u), column / 32u);
+}
+float kv_number(uint word, uint byte) {
+  return float(int((word >> (8u * byte)) & 255u)) - float(BLOCKS_OFFSET(BLOCKS_Q8_0));
+}
+#endif
+
 #ifdef READ_VECTORS
 
 #ifdef ACTIVATION_F16
@@ -46,16 +61,32 @@ BUFFER(0, readonly, q, vec4)
 vec4 q_at(uint element) { return AT(q, element >> 2); }
 #endif
 
-#ifdef WEIGHT_F16
+#if defined(WEIGHT_Q8_0)
+vec4 kv_numbers(uint word) {
+  return vec4(kv_number(word, 0), kv_number(word, 1), kv_number(word, 2), kv_number(word, 3));
+}
+vec4 kv_at(uint base, uint column) { return kv_scale(base, column) * kv_numbers(AT(kv, base + (column >> 2))); }
+#elif defined(WEIGHT_F16)
 BUFFER(1, readonly, kv, uvec2)
-vec4 kv_at(uint element) {
-  uvec2 words = AT(kv, element >> 2);
+vec4 kv_at(uint base, uint column) {
+  uvec2 words = AT(kv, (base + column) >> 2);
   return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
 }
 #else
 BUFFER(1, readonly, kv, vec4)
-vec4 kv_at(uint element) { return AT(kv, element >> 2); }
+vec4 kv_at(uint base, uint column) { return AT(kv, (base + column) >> 2); }
 #endif
+/// Columns [column, column + 8) of a position, a multiple of eight.
+void kv_eight(uint base, uint column, out vec4 low, out vec4 high) {
+#ifdef WEIGHT_Q8_0
+  float scale = kv_scale(base, column);
+  low = scale * kv_numbers(AT(kv, base + (column >> 2)));
+  high = scale * kv_numbers(AT(kv, base + (column >> 2) + 1u));
+#else
+  low = kv_at(base, column);
+  high = kv_at(base, column + 4u);
+#endif
+}
 
 #else
 
@@ -67,12 +98,16 @@ BUFFER(0, readonly, q, float)
 float q_at(uint element) { return AT(q, element); }
 #endif
 
-#ifdef WEIGHT_F16
+#if defined(WEIGHT_Q8_0)
+float kv_at(uint base, uint column) {
+  return kv_scale(base, column) * kv_number(AT(kv, base + (column >> 2)), column & 3u);
+}
+#elif defined(WEIGHT_F16)
 BUFFER(1, readonly, kv, uint)
-float kv_at(uint element) { return half_of(AT(kv, element >> 1), element); }
+float kv_at(uint base, uint column) { return half_of(AT(kv, (base + column) >> 1), base + column); }
 #else
 BUFFER(1, readonly, kv, float)
-float kv_at(uint element) { return AT(kv, element); }
+float kv_at(uint base, uint column) { return AT(kv, base + column); }
 #endif
 
 #endif
@@ -230,14 +265,18 @@ float score_of(float product, uint kv_row, uint n, int position, uint key) {
   return score + uintBitsToFloat(AT(control, at));
 }
 
-/// Element where key (or value) row `key` of a cache row begins, before the column.
+/// Where position `key` of a cache row begins: an element, or of blocks a word.
 uint key_base(uint kv_row, uint key) {
   uint row = kv_row;
   if (ANCESTRY != 0u) {
     uint at = uint(params.ancestry) + (params.first_kv_row + kv_row) * params.kv_len + key;
     row = AT(control, at);
   }
+#ifdef WEIGHT_Q8_0
+  return (row * params.kv_len + key) * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, params.kv_columns);
+#else
   return (row * params.kv_len + key) * params.kv_columns;
+#endif
 }
 
 float head_factor(uint head) {

@@ -45,13 +45,13 @@ void main() {
   uint first_key = keys.x / LOCAL_SIZE * LOCAL_SIZE;
   do {
     uint key = first_key + lane;
-    uint base = key_base(kv_row, min(key, params.kv_len - 1u)) + k_column;
+    uint base = key_base(kv_row, min(key, params.kv_len - 1u));
     float score = 0;
     // Unrolled, its loads take software drivers seconds to compile.
 #ifdef READ_VECTORS
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += dot(q_at(q_base + d), kv_at(base + d));
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += dot(q_at(q_base + d), kv_at(base, k_column + d));
 #else
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_at(q_base + d), kv_at(base + d), head, d);
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_at(q_base + d), kv_at(base, k_column + d), head, d);
 #endif
     if (reaches(key, keys)) {
       score = max(score_of(score, kv_row, query, position, key), kMasked);

@@ -57,7 +57,7 @@ void main() {
       float score = 0;
       [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < seen && quad < HEAD) score += dot(part_of_query[c], kv_at(bases[at] + k_column + quad * 4));
+        if (first_key + at < seen && quad < HEAD) score += dot(part_of_query[c], kv_at(bases[at], k_column + quad * 4));
       }
       for (uint step = 1; step < LANES; step *= 2) score += subgroupShuffleXor(score, step);
       if (lane == 0) weights[at] = score;
@@ -81,7 +81,7 @@ void main() {
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
         uint quad = c * LANES + lane;
         if (first_key + at < seen && quad < VALUE && (BIAS < BIAS_MASK || weights[at] != 0)) {
-          sums[c] += weights[at] * kv_at(bases[at] + v_column + quad * 4);
+          sums[c] += weights[at] * kv_at(bases[at], v_column + quad * 4);
         }
       }
     }

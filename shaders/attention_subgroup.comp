@@ -87,8 +87,7 @@ void main() {
       }
       vec4 key[LANE_KEYS * 2];
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-        key[2 * j] = kv_at(row[j] + k_column + d);
-        key[2 * j + 1] = kv_at(row[j] + k_column + d + 4);
+        kv_eight(row[j], k_column + d, key[2 * j], key[2 * j + 1]);
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
         [[unroll]] for (uint e = 0; e < STEP; ++e) {
@@ -138,14 +137,14 @@ void main() {
     // Sums of this lane's value columns over the block's keys.
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
-        uint v_base = v_column;
+        uint v_base;
         if (ANCESTRY != 0) {
-          v_base += subgroupShuffle(row[j], t);
+          v_base = subgroupShuffle(row[j], t);
         } else {
-          v_base += key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + t, last_key));
+          v_base = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + t, last_key));
         }
         vec4 value[COLUMNS];
-        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) value[c] = kv_at(v_base + column[c]);
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) value[c] = kv_at(v_base, v_column + column[c]);
         [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
           float weight = subgroupShuffle(score[i * LANE_KEYS + j], t);
           [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {

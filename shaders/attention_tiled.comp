@@ -36,7 +36,7 @@ void load_tile(uint kv_row, uint first_key, uint seen, uint column, uint first_q
     uint key = first_key + i / kPiece;
     uint quad = first_quad + i % kPiece;
     vec4 value = vec4(0);
-    if (key < seen && quad < quads) value = kv_at(key_base(kv_row, key) + column + quad * 4);
+    if (key < seen && quad < quads) value = kv_at(key_base(kv_row, key), column + quad * 4);
     tile[i / kPiece * kLine + i % kPiece] = value;
   }
 }

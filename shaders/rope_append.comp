@@ -3,6 +3,7 @@
 // and an append follows: for devices that bind four buffers and no more.
 //
 // Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the pairing.
+// Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared memory first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -46,12 +47,40 @@ void store(uint word, vec2 value) { AT(qkv, word) = value; }
 #endif
 #ifdef KEYS_IN_PLACE
 #define APPEND(WORD, VALUE)
+#elif defined(WEIGHT_Q8_0)
+#define CACHE_BUFFER 4
+#include "store_blocks.glsl"
+shared vec2 staged[128];  // heads of up to 256
+#define APPEND(WORD, VALUE) staged[WORD] = VALUE;
 #elif defined(WEIGHT_F16)
 BUFFER(4, writeonly, cache, uint)
-#define APPEND(WORD, VALUE) AT(cache, WORD) = packHalf2x16(VALUE);
+#define APPEND(WORD, VALUE) AT(cache, to + WORD) = packHalf2x16(VALUE);
 #else
 BUFFER(4, writeonly, cache, vec2)
-#define APPEND(WORD, VALUE) AT(cache, WORD) = VALUE;
+#define APPEND(WORD, VALUE) AT(cache, to + WORD) = VALUE;
+#endif
+
+#if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
+void wait_for_staged() {
+#ifdef ROW_PER_SUBGROUP
+  subgroupMemoryBarrierShared();
+  subgroupBarrier();
+#else
+  barrier();
+#endif
+}
+
+/// place: of a position among all rows'; head: among keys and values.
+void store_staged(uint place, uint head, bool room) {
+  wait_for_staged();
+  uint columns = 2 * params.kv_heads * params.head_size, blocks = params.head_size / 32;
+  for (uint block = LANE; block < blocks && room; block += LANES) {
+    vec4 quads[8];
+    [[unroll]] for (uint i = 0; i < 8; ++i) quads[i] = vec4(staged[block * 16 + 2 * i], staged[block * 16 + 2 * i + 1]);
+    store_block(position_words(place, columns), columns, head * blocks + block, quads);
+  }
+  wait_for_staged();  // before the next head comes
+}
 #endif
 
 void serve(uint head, uint query, uint row) {
@@ -64,7 +93,7 @@ void serve(uint head, uint query, uint row) {
 
   if (head >= params.heads + params.kv_heads) {
 #ifndef KEYS_IN_PLACE
-    for (uint w = LANE; w < words && room; w += LANES) APPEND(to + w, load(from + w))
+    for (uint w = LANE; w < words && room; w += LANES) APPEND(w, load(from + w))
 #endif
   } else {
     bool is_key = head >= params.heads;
@@ -102,8 +131,8 @@ void serve(uint head, uint query, uint row) {
         store(from + first, a);
         store(from + second, b);
       } else if (room) {
-        APPEND(to + first, a)
-        APPEND(to + second, b)
+        APPEND(first, a)
+        APPEND(second, b)
       }
     }
     for (uint w = 2 * quarter + LANE; w < words; w += LANES) {
@@ -112,10 +141,13 @@ void serve(uint head, uint query, uint row) {
       if (in_place) {
         store(from + w, value);
       } else if (room) {
-        APPEND(to + w, value)
+        APPEND(w, value)
       }
     }
   }
+#if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
+  if (head >= params.heads) store_staged(row * params.capacity + position, head - params.heads, room);
+#endif
 }
 
 void main() {

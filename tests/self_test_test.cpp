@@ -61,7 +61,8 @@ TEST_CASE("Every row has a case of its self-test, exact where the op only adds a
     const bool sums = row.op == Op::kMatmul || row.op == Op::kElementwise || row.op == Op::kEmbedding ||
                       row.op == Op::kAppendCache || row.op == Op::kCopyColumns || row.op == Op::kExpertMatmul ||
                       row.op == Op::kFollowBeams;
-    CHECK(test.exact == sums);
+    const bool rounds = row.op == Op::kAppendCache && is_block_type(row.types.weight);  // to blocks
+    CHECK(test.exact == (sums && !rounds));
   }
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "conformance/block_input.h"
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
@@ -52,10 +53,15 @@ OpCase build_case(const Variant& v, KernelTypes types) {
       const auto position =
           static_cast<uint64_t>(inputs[2].values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
       for (uint64_t i = 0; i < v.q_len && position + i < v.capacity; ++i) {
-        for (uint64_t column = 0; column < v.columns; ++column) {
-          put(cache, (row * v.capacity + position + i) * v.columns + column,
-              x.values[(row * v.q_len + i) * x.shape.columns() + v.first_column + column]);
+        const size_t to = (row * v.capacity + position + i) * v.columns;
+        const auto from = x.values.begin() +
+                          static_cast<std::ptrdiff_t>((row * v.q_len + i) * x.shape.columns() + v.first_column);
+        if (is_block_type(types.weight)) {
+          const std::vector<Bounded> columns(from, from + static_cast<std::ptrdiff_t>(v.columns));
+          put_q8_0(cache, to, columns);
+          continue;
         }
+        for (uint64_t column = 0; column < v.columns; ++column) put(cache, to + column, from[static_cast<std::ptrdiff_t>(column)]);
       }
     }
     return std::vector<HostTensor>{cache};
@@ -80,6 +86,18 @@ class AppendCacheCases : public OpCases {
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](Variant v) { cases.push_back(build_case(v, types)); };
+    if (is_block_type(types.weight)) {
+      // One block, an odd number (the last scale has a word to itself), and above a workgroup.
+      for (uint64_t columns : {32, 64, 96, 160, 1024, 2080}) {
+        add({.rows = 2, .q_len = 1, .capacity = 5, .columns = columns, .position = 3});
+        add({.rows = 3, .q_len = 4, .capacity = 9, .columns = columns, .position = 7});
+      }
+      add({.rows = 2, .q_len = 3, .capacity = 7, .columns = 96, .position = 1, .first_column = 7, .spare = 2});
+      add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 64, .position = 0xfffffffe});
+      add({.rows = 4, .q_len = 2, .capacity = 6, .columns = 96, .positions = {3, 0, 5, 2}});
+      add({.rows = 5, .q_len = 1, .capacity = 500, .columns = 1024, .positions = {1, 5, 199, 499, 77}});
+      return cases;
+    }
     // Widths of one, odd (halves share a word with the neighbouring position), and above a
     // workgroup.
     for (uint64_t columns : {1, 2, 3, 63, 64, 65, 127, 128, 129, 515}) {

@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "conformance/op_case.h"
+#include "conformance/block_input.h"
 #include "conformance/ops/attention_reference.h"
 #include "conformance/ops/attention_variants.h"
 #include "mulciber/error.h"
+#include "runtime/blocks.h"
 #include "runtime/op.h"
 #include "runtime/ops/attention.h"
 
@@ -87,19 +89,41 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   return input;
 }
 
-/// Makes every key and value that no query may see NaN or infinite.
-void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
+/// Keys, and values, that no query may see: calls unseen(row of keys, key).
+template <typename Unseen>
+void for_unseen(const Variant& v, Unseen unseen) {
   for (uint64_t row = 0; row < v.rows / v.rows_per_kv; ++row) {
     const uint64_t count = v.key_counts[v.key_counts.size() > 1 ? row : 0] + v.key_count_extra;
     const bool slides = v.window >= 16 && v.causal && v.q_len == 1 && count > v.window;
     for (uint64_t key = 0; key < v.kv_len; ++key) {
-      if (key < count && !(slides && key < count - v.window)) continue;
-      for (uint64_t column = 0; column < columns; ++column) {
-        kv[(row * v.kv_len + key) * columns + column] =
-            (key + column) % 3 == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
-      }
+      if (key >= count || (slides && key < count - v.window)) unseen(row, key);
     }
   }
+}
+
+/// Makes them NaN or infinite.
+void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
+  for_unseen(v, [&](uint64_t row, uint64_t key) {
+    for (uint64_t column = 0; column < columns; ++column) {
+      kv[(row * v.kv_len + key) * columns + column] =
+          (key + column) % 3 == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
+    }
+  });
+}
+
+/// The same of blocks, through their scales.
+void poison_unseen(HostTensor& kv, const Variant& v) {
+  const uint64_t columns = kv.shape.columns(), stride = row_bytes(kv.type, columns) / 4;
+  std::vector<uint32_t> words(kv.bytes.size() / 4);
+  std::memcpy(words.data(), kv.bytes.data(), kv.bytes.size());
+  for_unseen(v, [&](uint64_t row, uint64_t key) {
+    uint32_t* at = words.data() + (row * v.kv_len + key) * stride + BLOCKS_ENTRIES_AT(block_format(kv.type), columns);
+    for (uint64_t i = 0; i < (columns / 32 + 1) / 2; ++i) at[i] = 0x7c007e00;  // NaN, infinity
+  });
+  kv.values.clear();
+  kv.sizes.clear();
+  read_blocks(kv.type, columns, words, kv.values, kv.sizes);
+  std::memcpy(kv.bytes.data(), words.data(), kv.bytes.size());
 }
 
 std::string name_of_case(const Variant& v, uint32_t kv_heads, uint32_t value_size) {
@@ -141,7 +165,9 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   columns.k = 2 * v.spare;
   columns.v = columns.k + options.kv_heads * v.head_size + v.spare;
   const uint64_t q_columns = columns.q + v.heads * v.head_size + v.spare;
-  const uint64_t kv_columns = columns.v + options.kv_heads * options.value_size + v.spare;
+  uint64_t kv_columns = columns.v + options.kv_heads * options.value_size + v.spare;
+  const uint64_t block = block_elements(types.weight);
+  kv_columns = (kv_columns + block - 1) / block * block;
 
   OpCase c;
   c.name = name_of_case(v, options.kv_heads, options.value_size);
@@ -152,7 +178,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
                                   : (size == 32 && v.kv_len <= 65 && v.kv_len % 2 == 1 && v.rows < 5) ||
                                         ((size == 3 || size == 64 || size == 128) && v.rows == 2);
   CaseInput q = normal_input({v.rows, v.q_len, q_columns}, types.activation, v.deviation);
-  CaseInput kv = normal_input({v.rows / v.rows_per_kv, v.kv_len, kv_columns}, types.weight);
+  const Shape kv_shape{v.rows / v.rows_per_kv, v.kv_len, kv_columns};
+  CaseInput kv = normal_input(kv_shape, types.weight);
   // Coarse steps make scores of 1e4 exact in 32 bits: an error of one unit in the last place of such
   // a score would be one of 1e-3 in its probability.
   const bool coarse = v.deviation > 10;
@@ -161,13 +188,22 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     if (!coarse) return;
     for (double& value : values) value = std::round(value);
   };
-  kv.fill = [=, normal = kv.fill](std::vector<double>& values, std::mt19937& random) {
-    normal(values, random);
-    if (coarse) {
-      for (double& value : values) value = std::round(value * 4) / 4;
-    }
-    if (v.poison) poison_unseen(values, kv_columns, v);
-  };
+  if (block > 1) {
+    kv = coarse ? whole_input(kv_shape, types.weight, 1) : kv;
+    kv.draw = [=, draw = kv.draw](std::mt19937& random) {
+      HostTensor tensor = draw(random);
+      if (v.poison) poison_unseen(tensor, v);
+      return tensor;
+    };
+  } else {
+    kv.fill = [=, normal = kv.fill](std::vector<double>& values, std::mt19937& random) {
+      normal(values, random);
+      if (coarse) {
+        for (double& value : values) value = std::round(value * 4) / 4;
+      }
+      if (v.poison) poison_unseen(values, kv_columns, v);
+    };
+  }
   c.inputs = {q, kv, words};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     AttentionOptions bound = options;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/block_input.h"
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/norm_reference.h"
@@ -76,6 +77,10 @@ std::vector<HostTensor> reference(const Variant& v, std::span<const HostTensor> 
         if (key && position >= v.capacity) break;
         const double* gains = v.gains ? &inputs[4].values[key ? v.head_size : 0] : nullptr;
         const std::vector<Bounded> x = turned(v, &inputs[0].values[from + head * v.head_size], gains, angle);
+        if (key && is_block_type(cache.type)) {
+          put_q8_0(cache, to + (head - v.heads) * v.head_size, x);
+          continue;
+        }
         for (uint32_t j = 0; j < v.head_size; ++j) {
           if (key) {
             put(cache, to + (head - v.heads) * v.head_size + j, x[j]);
@@ -84,9 +89,13 @@ std::vector<HostTensor> reference(const Variant& v, std::span<const HostTensor> 
           }
         }
       }
-      for (uint64_t j = 0; j < key_columns && position < v.capacity; ++j) {
-        put(cache, to + key_columns + j, inputs[0].values[from + columns - key_columns + j]);
+      if (position >= v.capacity) continue;
+      const double* values = &inputs[0].values[from + columns - key_columns];
+      if (is_block_type(cache.type)) {
+        put_q8_0(cache, to + key_columns, std::vector<Bounded>(values, values + key_columns));
+        continue;
       }
+      for (uint64_t j = 0; j < key_columns; ++j) put(cache, to + key_columns + j, values[j]);
     }
   }
   return {qkv, cache};
@@ -156,11 +165,12 @@ class RopeAppendCases : public OpCases {
     for (bool interleaved : {false, true}) {
       for (bool gains : {false, true}) {
         const auto add = [&](Variant v) {
+          if (v.head_size % block_elements(types.weight) != 0) return;
           v.interleaved = interleaved;
           v.gains = gains;
           cases.push_back(build_case(v, types));
         };
-        for (uint32_t head_size : {4, 8, 12, 20, 32, 64, 80, 128, 256}) {
+        for (uint32_t head_size : {4, 8, 12, 20, 32, 64, 80, 96, 128, 256}) {
           add({.head_size = head_size, .rotary_size = head_size, .rows = 2, .length = 3, .capacity = 9, .position = 4});
         }
         add({.heads = 1, .kv_heads = 1, .head_size = 64, .rotary_size = 16, .length = 2, .position = 1});

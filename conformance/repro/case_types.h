@@ -10,7 +10,7 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
-enum type { F32, F16, U32 };
+enum type { F32, F16, U32, Q8_0 };
 /* Features, as bits: those that the shaders need, and those that were enabled when the case was seen. */
 enum {
   STORAGE_16 = 1,

@@ -11,13 +11,25 @@ static double half(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-static size_t size_of(enum type type) { return type == F16 ? 2 : 4; }
+/* Of Q8_0: a byte for each column, 2 bytes for every 32, padded to 16. */
+static size_t row_bytes(const struct output *output) {
+  const size_t columns = output->columns;
+  if (output->type == Q8_0) return (columns / 4 + (columns / 32 + 1) / 2 + 3) / 4 * 16;
+  return columns * (output->type == F16 ? 2 : 4);
+}
 
 static double element(const char *memory, const struct output *output, uint64_t index) {
   if (output->type == F16) {
     uint16_t bits;
     memcpy(&bits, memory + output->offset + 2 * index, 2);
     return half(bits);
+  }
+  if (output->type == Q8_0) {
+    const uint64_t column = index % output->columns;
+    const char *row = memory + output->offset + index / output->columns * row_bytes(output);
+    uint16_t scale;
+    memcpy(&scale, row + output->columns + column / 32 * 2, 2);
+    return half(scale) * ((double)(unsigned char)row[column] - 128);
   }
   uint32_t bits;
   memcpy(&bits, memory + output->offset + 4 * index, 4);
@@ -30,7 +42,7 @@ static double element(const char *memory, const struct output *output, uint64_t 
 /* How far a result is off. NaN is right where NaN is expected, an infinity where that infinity is, or where
  * the type may not hold the number. */
 static double error_of(double got, double want, double bound, enum type type) {
-  const double largest = type == F16 ? 65504 : type == F32 ? 3.4028234663852886e38 : 4294967295.0;
+  const double largest = type == F16 ? 65504 : type == U32 ? 4294967295.0 : 3.4028234663852886e38;
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
   if (got == want) return 0;
   if (isnan(got) || !isfinite(want)) return INFINITY;

@@ -74,14 +74,14 @@ static bool run_all(VkCommandBuffer commands, VkFence fence, const char *memory,
   bool right = true;
   size_t total = 0;
   for (size_t i = 0; i < COUNT(outputs); ++i) {
-    total += outputs[i].rows * outputs[i].columns * size_of(outputs[i].type);
+    total += outputs[i].rows * row_bytes(&outputs[i]);
   }
   char *first = malloc(total + 1);
   for (long run = 0; run < repeats; ++run) {
     submit(commands, fence);
     size_t at = 0;
     for (size_t i = 0; i < COUNT(outputs); ++i) {
-      const size_t bytes = outputs[i].rows * outputs[i].columns * size_of(outputs[i].type);
+      const size_t bytes = outputs[i].rows * row_bytes(&outputs[i]);
       if (run == 0) {
         memcpy(first + at, memory + outputs[i].offset, bytes);
         right &= compare(memory, i);

@@ -13,6 +13,9 @@ namespace mulciber {
 enum class KeyValueStorage {
   kF16,  // half the memory of f32, and no slower on any driver measured
   kF32,  // not with LoadOptions::half_activations
+  /// Blocks of 32 that share an f16 scale, as ggml's: 17/32 of the memory of f16. Not with half_activations, nor for
+  /// models whose heads are not whole blocks.
+  kQ8_0,
 };
 
 /// An attention head; both numbers count from 0.

@@ -353,7 +353,7 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   const Kept kept = kept_keys(options, sizes);
   Work work;
   work.bytes = positions * options.heads * (options.head_size + options.value_size) * size_of(q.tensor.type) +
-               kept.keys * kv_columns * size_of(k.tensor.type);
+               kept.keys * row_bytes(k.tensor.type, k.tensor.shape.columns()) * kv_columns / k.tensor.shape.columns();
   work.flops = 2 * kept.pairs * options.rows_per_kv * options.heads * (options.head_size + options.value_size);
   add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes,
             divide_up(params.queries, queries_per_group(kernel, options)), pack, work);
@@ -413,12 +413,13 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
   const uint64_t rows = x.shape[0], q_len = x.shape[1], columns = cache.shape.columns();
   const uint64_t capacity = cache.shape[1];
   const uint64_t x_bytes = q_len * x.shape.columns() * size_of(x.type);
-  const uint64_t cache_bytes = capacity * columns * size_of(cache.type);
+  const uint64_t cache_row_bytes = row_bytes(cache.type, columns), cache_bytes = capacity * cache_row_bytes;
   const uint64_t count = rows_per_node(builder, kernel, rows, {x_bytes, cache_bytes});
-  // What one invocation writes: four columns, or a word; a row of an odd number of halves may begin and
-  // end inside a word.
+  // What one invocation writes: four columns, a block, or a word; a row of an odd number of halves may begin
+  // and end inside a word.
   uint64_t words = cache.type == DataType::kF16 ? columns / 2 + 1 : columns;
   if (kernel.shape & kColumnsMultipleOf4) words = columns / 4;
+  if (is_block_type(cache.type)) words = columns / block_elements(cache.type);
   for (uint64_t first = 0; first < rows; first += count) {
     const uint64_t these = std::min(count, rows - first);
     Node node;
@@ -435,7 +436,7 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
     node.groups = {
         static_cast<uint32_t>(divide_up(words, local_size(kernel, builder.capabilities()))),
         static_cast<uint32_t>(q_len), static_cast<uint32_t>(these)};
-    node.work.bytes = these * q_len * columns * (size_of(x.type) + size_of(cache.type));
+    node.work.bytes = these * q_len * (columns * size_of(x.type) + cache_row_bytes);
     builder.add(std::move(node));
   }
 }

@@ -108,7 +108,8 @@ bool same_storage(const Tensor& a, const Tensor& b);
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; online softmax: Milakov and Gimelshein 2018,
 /// arXiv:1805.02867.
 /// q: (rows, q_len, ...), k and v: columns of one and the same (rows / rows_per_kv, kv_len, ...) tensor
-/// (with ancestry: (rows, capacity, ...)); result: (rows, q_len, heads * value_size), of q's type.
+/// (with ancestry: (rows, capacity, ...)), of q's type, or f16 or q8_0 where q is f32;
+/// result: (rows, q_len, heads * value_size), of q's type.
 /// A query that may see no key gives zeros. Throws ShapeError naming the layer.
 Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                  const HeadColumns& v, const AttentionOptions& options);
@@ -119,6 +120,7 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
 
 /// Writes columns of x: (rows, q_len, ...) into cache: (rows, capacity, columns) at position
 /// control[position_offset + row * position_stride] + i for query i. Nothing is written past the capacity.
+/// cache: of x's type, or of less: f16; q8_0, where x is f32 and columns are whole blocks of 32.
 struct AppendCacheOptions {
   uint32_t first_column = 0;  // of x
   Tensor control;             // u32

@@ -32,6 +32,11 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
     refuse(fmt::format("the cache is {}", cache.shape.to_string()),
            fmt::format("it must be ({}, capacity, {})", qkv.shape[0], 2ull * options.kv_heads * options.head_size));
   }
+  constexpr uint32_t kMostStaged = 256;  // shaders/rope_append.comp
+  if (is_block_type(cache.type) && (options.head_size % block_elements(cache.type) != 0 || options.head_size > kMostStaged)) {
+    refuse(fmt::format("the cache is in {}, and heads have {}", name_of(cache.type), options.head_size),
+           fmt::format("heads must be whole blocks of {}, up to {}", block_elements(cache.type), kMostStaged));
+  }
   const Tensor& angles = options.angles;
   if (angles.type != DataType::kF32 || angles.shape.rank() != 2 || angles.shape.elements() == 0 ||
       angles.shape.columns() != options.rotary_size) {
@@ -88,9 +93,8 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     node.groups = {std::min(options.heads + 2 * options.kv_heads, most[0]), std::min(static_cast<uint32_t>(length), most[1]),
                    static_cast<uint32_t>(count)};
     // All of qkv in, queries out, and the angles of the tokens.
-    const uint64_t new_keys = count * length * cache.shape.columns();
     node.work.bytes = part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +
-                      (writes_cache ? new_keys * size_of(cache.type) : 0) +
+                      (writes_cache ? count * length * row_bytes(cache.type, cache.shape.columns()) : 0) +
                       length * (options.position_stride ? count : 1) * options.rotary_size * 4;
     node.work.flops = count * row_elements * (options.gains ? 6 : 3);
     builder.add(std::move(node));

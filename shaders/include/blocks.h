@@ -29,6 +29,9 @@
 #define BLOCKS_SUB_PAIR 2u   // bytes of a scale and a minimum, times the super's f16 pair; the minimum is taken away
 #define BLOCKS_SUB_SCALES 3u // signed bytes: scales of either half of the 32, times the super's f32
 
+// The format that kernels name: keys and values are kept in it (attention_common.glsl).
+#define BLOCKS_Q8_0 BLOCKS_FORMAT(8u, 0u, BLOCKS_SCALE, 128u)
+
 // Words from the start of a row of DEPTH elements to its runs.
 #define BLOCKS_HIGH_AT(FORMAT, DEPTH) ((DEPTH) / 32 * BLOCKS_VALUE_BITS(FORMAT))
 #define BLOCKS_ENTRIES_AT(FORMAT, DEPTH) \

@@ -140,6 +140,8 @@ exits 2 "$MULCIBER" generate -m "$model" -p "$(printf 'word %.0s' {1..200})" --c
 grep -q 'context of 24' err || fail "a prompt too long: $(cat err)"
 exits 2 "$MULCIBER" generate -m "$model"
 exits 2 "$MULCIBER" generate -m "$model" -p x --context 1000000
+exits 2 "$MULCIBER" generate -m "$model" -p x --kv q8_0
+grep -q 'blocks of 32' err || fail "heads of 20 in q8_0: $(cat err)"
 exits 2 "$MULCIBER" generate -m "$MULCIBER_SOURCE/tests/data/marian" -p x
 grep -q 'marian' err || fail "a model that does not continue texts: $(cat err)"
 exits 2 "$MULCIBER" translate -m "$model" x
