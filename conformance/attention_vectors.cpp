@@ -293,8 +293,8 @@ HostTensor beside(const HostTensor& x, const HostTensor& y) {
   return both;
 }
 
-/// Recorded values with the bounds of a reference that was computed from the same inputs; of f16 storage, with a
-/// share of the largest.
+/// Recorded values with the bounds of a reference that was computed from the same inputs, but not more than 1e-5 of the
+/// largest; of f16 storage, with a share of the largest.
 void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values, DataType type,
             double share) {
   reference.values = values;
@@ -302,7 +302,7 @@ void record(HostTensor& reference, const Recorded& recorded, const std::vector<d
   for (double value : values) largest = std::max(largest, std::fabs(value));
   for (size_t i = 0; i < values.size(); ++i) {
     if (recorded.narrow) reference.bounds[i] += ulp32(values[i]);
-    if (type == DataType::kF16) reference.bounds[i] = share * largest;
+    reference.bounds[i] = type == DataType::kF16 ? share * largest : std::min(reference.bounds[i], 1e-5 * largest);
   }
 }
 
