@@ -67,6 +67,7 @@ select {
 .views section { min-width: 0; }
 #matrix { flex: 0 1 auto; max-width: 100%; }
 #lines { flex: 1 1 340px; }
+#lines .scroll { max-height: 1100px; }
 .scroll { overflow: auto; margin-top: .6rem; padding: 4px; }
 .stage { position: relative; display: flex; width: max-content; }
 #rows { position: sticky; left: -4px; background: var(--panel); z-index: 1; flex: none; }
@@ -308,7 +309,7 @@ function labelOf(token, longest = 16) {
 // [first, end) of every word that has two or more pieces; punctuation and <...> are not part of it.
 function wordsOf(tokens) {
   const words = [];
-  const inside = (token) => !token.startsWith(wordMark) && !/^(<.+>|[\p{P}\p{S}]+)$/u.test(token);
+  const inside = (token) => !token.startsWith(wordMark) && !/^(<.+>|[\p{P}\p{S}\s]+)$/u.test(token);
   for (let first = 0; first < tokens.length; ++first) {
     if (!tokens[first].startsWith(wordMark)) continue;
     let end = first + 1;

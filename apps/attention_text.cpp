@@ -93,7 +93,7 @@ bool continues_word(std::string_view piece) {
   for_each_code_point(piece, [&](utf8proc_int32_t code) {
     const auto category = utf8proc_category(code);
     const bool mark = category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
-    letters = letters || !mark;
+    letters = letters || !(mark || is_space(code));
   });
   return letters;
 }

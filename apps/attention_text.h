@@ -22,7 +22,7 @@ std::string piece_label(std::string_view piece, int max_columns);
 bool begins_word(std::string_view piece);
 
 /// Whether the piece is a further part of the word before it: neither a word's beginning, nor
-/// punctuation or symbols alone, nor a special token in angle brackets.
+/// punctuation, symbols or spaces alone, nor a special token in angle brackets.
 bool continues_word(std::string_view piece);
 
 /// The width of `text` in terminal columns: 0 for combining marks, 2 for wide letters and emoji.

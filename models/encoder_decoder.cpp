@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -16,11 +17,12 @@ namespace {
 constexpr uint32_t kLengthStep = 8;
 constexpr uint32_t kCapacityStep = 16;
 constexpr uint32_t kBannedStep = 8;
-// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them too; the
-// one in use always stands.
+// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them too; the one in use
+// always stands.
 constexpr size_t kSearchesKept = 6;
 constexpr uint64_t kSearchBytesKept = 256ull << 20;
-constexpr size_t kPassesKept = 4;
+constexpr size_t kPassesKept = 64;
+constexpr uint64_t kPassBytesKept = 256ull << 20;
 
 uint32_t round_up(uint32_t value, uint32_t step) {
   return (value + step - 1) / step * step;
@@ -150,7 +152,12 @@ PassProgram& EncoderDecoder::pass(const PassShape& shape) {
     passes_.splice(passes_.begin(), passes_, found);
     return *passes_.front();
   }
-  if (passes_.size() >= kPassesKept) passes_.pop_back();
+  const auto bytes = [&] {
+    uint64_t sum = 0;
+    for (const auto& entry : passes_) sum += entry->program->plan().arena_bytes;
+    return sum;
+  };
+  while (passes_.size() >= kPassesKept || bytes() > kPassBytesKept) passes_.pop_back();
   passes_.push_front(std::make_unique<PassProgram>(device_, *network_, shape));
   return *passes_.front();
 }
@@ -217,6 +224,49 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   return result;
 }
 
+void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
+  const PassShape& shape = program.shape;
+  std::vector<uint32_t> control(program.words, 0);
+  const auto write_rows = [&](const PaddedIds& from, uint32_t to, uint32_t length) {
+    for (uint32_t row = 0; row < shape.batch; ++row)
+      std::copy_n(from.ids.begin() + row * from.length, from.length,
+                  control.begin() + to + row * length);
+  };
+  write_rows(request.source, program.layout.source, shape.source_length);
+  write_rows(request.target, program.target, shape.target_length);
+  std::copy(request.source.lengths.begin(), request.source.lengths.end(),
+            control.begin() + program.layout.lengths);
+  write_control(control, program.layout, request.head_factors);
+  if (shape.scores) {
+    program.scores.initialize(control);
+    for (uint32_t row = 0; row < shape.batch; ++row) {
+      for (uint32_t i = 0; i < request.next[row].size(); ++i)
+        program.scores.set_target(control, row * shape.target_length + i, request.next[row][i]);
+    }
+  }
+  upload(device_, program.control.view(), std::as_bytes(std::span(control)));
+  program.program->run();
+}
+
+std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
+  // Not rounded up: scores are asked for of the same texts again and again, and padding would double the work.
+  PassProgram& program = pass({.batch = request.source.rows,
+                               .source_length = request.source.length,
+                               .target_length = request.target.length,
+                               .logits = false,
+                               .hidden_states = false,
+                               .attentions = false,
+                               .scores = true});
+  run(program, request);
+  const std::vector<double> scores = program.scores.read(device_, *program.program);
+  std::vector<double> sums;
+  for (size_t row = 0; row < request.next.size(); ++row) {
+    const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * request.target.length);
+    sums.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()), 0.0));
+  }
+  return sums;
+}
+
 ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
   const uint32_t rows = request.source.rows;
   const auto padded = [&](uint32_t length) {
@@ -229,20 +279,7 @@ ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
                            .hidden_states = request.hidden_states,
                            .attentions = request.attentions};
   PassProgram& program = pass(shape);
-
-  std::vector<uint32_t> control(program.words, 0);
-  const auto write_rows = [&](const PaddedIds& from, uint32_t to, uint32_t length) {
-    for (uint32_t row = 0; row < rows; ++row)
-      std::copy_n(from.ids.begin() + row * from.length, from.length,
-                  control.begin() + to + row * length);
-  };
-  write_rows(request.source, program.layout.source, shape.source_length);
-  write_rows(request.target, program.target, shape.target_length);
-  std::copy(request.source.lengths.begin(), request.source.lengths.end(),
-            control.begin() + program.layout.lengths);
-  write_control(control, program.layout, request.head_factors);
-  upload(device_, program.control.view(), std::as_bytes(std::span(control)));
-  program.program->run();
+  run(program, request);
 
   ForwardResult result;
   /// Appends a kept tensor, cut to `extents`, to the array of that name.

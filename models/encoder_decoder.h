@@ -22,6 +22,8 @@ struct ForwardRequest {
   PaddedIds target;  // lengths are not used: no token sees a later one
   HeadFactors head_factors;
   bool logits = false, hidden_states = false, attentions = false;
+  /// Not empty: what follows each row's target ids one by one; score() tells how probable it is.
+  std::vector<std::vector<uint32_t>> next;
 };
 
 /// Outputs with the extents asked for (padding for the program's sake taken away), by name:
@@ -39,6 +41,8 @@ class EncoderDecoder {
   const EncoderDecoderNetwork& network() const { return *network_; }
   GenerationResult generate(const GenerationRequest& request, uint32_t pad);
   ForwardResult forward(const ForwardRequest& request);
+  /// Sum of the log probabilities of each row's `next`.
+  std::vector<double> score(const ForwardRequest& request);
   /// As SequenceToSequenceModel has it.
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings);
 
@@ -52,6 +56,8 @@ class EncoderDecoder {
   uint64_t control_bytes(const SearchShape& shape) const;
   SearchPrograms& search(const SearchShape& shape);
   PassProgram& pass(const PassShape& shape);
+  /// Runs the pass of a request.
+  void run(PassProgram& program, const ForwardRequest& request);
 
   Device& device_;
   std::unique_ptr<EncoderDecoderNetwork> network_;

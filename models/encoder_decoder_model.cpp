@@ -129,11 +129,10 @@ std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint3
     fed.push_back({start});
     fed.back().insert(fed.back().end(), targets[i].begin(), targets[i].end() - 1);
   }
-  const ForwardResult result = programs_.forward({.source = pad_ids(sources, pad()),
-                                                  .target = pad_ids(fed, pad()),
-                                                  .head_factors = head_factors,
-                                                  .logits = true});
-  return log_probabilities(result.at("logits"), targets);
+  return programs_.score({.source = pad_ids(sources, pad()),
+                          .target = pad_ids(fed, pad()),
+                          .head_factors = head_factors,
+                          .next = {targets.begin(), targets.end()}});
 }
 
 SequenceAttention EncoderDecoderModel::attention(const std::vector<uint32_t>& source,

@@ -24,6 +24,7 @@ struct SearchShape {
 struct PassShape {
   uint32_t batch, source_length, target_length;
   bool logits, hidden_states, attentions;
+  bool scores = false;  // log probabilities of target ids instead of logits
   auto operator<=>(const PassShape&) const = default;
 };
 

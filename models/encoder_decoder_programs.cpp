@@ -96,7 +96,12 @@ PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
                          const PassShape& wanted)
     : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
   target = layout.end;
-  words = target + shape.batch * shape.target_length;
+  const uint32_t target_ids = shape.batch * shape.target_length;
+  words = target + target_ids;
+  if (shape.scores) {
+    scores = TargetScores(words, target_ids, network.target_vocabulary);
+    words = scores.end();
+  }
   control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
   const Tensor control_tensor = control.tensor({words}, DataType::kU32);
   trace.hidden_states = shape.hidden_states;
@@ -104,10 +109,12 @@ PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
 
   ProgramBuilder builder(device, "forward");
   const Tensor x = network.pass(builder, {shape, layout, control_tensor, target}, trace);
-  if (shape.logits) {
+  if (shape.logits || shape.scores) {
     const auto scope = builder.scope("decoder");
     const auto name = builder.layer("output");
-    trace.keep(builder, "logits", logits_of(builder, network.output, x));
+    const Tensor logits = logits_of(builder, network.output, x);
+    if (shape.logits) trace.keep(builder, "logits", logits);
+    if (shape.scores) scores.add(builder, logits.reshaped({target_ids, network.target_vocabulary}), control_tensor);
   }
   program = builder.build();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/encoder_decoder_network.h"
+#include "models/target_scores.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -37,6 +38,7 @@ struct PassProgram {
   PassShape shape;
   ControlLayout layout;
   uint32_t target = 0, words = 0;  // word of the target ids; words in all
+  TargetScores scores;             // where the shape asks for them: a row per target id
   Buffer control;
   Trace trace;
   std::optional<Program> program;

@@ -1,7 +1,6 @@
 #include "models/padded_ids.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -58,24 +57,6 @@ PaddedIds pad_ids(std::span<const std::vector<uint32_t>> sequences, uint32_t pad
     padded.ids.insert(padded.ids.end(), padded.length - ids.size(), pad);
   }
   return padded;
-}
-
-std::vector<double> log_probabilities(const NamedArray& logits, std::span<const std::vector<uint32_t>> targets) {
-  const size_t length = logits.shape.at(1), vocabulary = logits.shape.at(2);
-  std::vector<double> sums;
-  for (size_t row = 0; row < targets.size(); ++row) {
-    double sum = 0;
-    for (size_t i = 0; i < targets[row].size(); ++i) {
-      const auto first = logits.values.begin() + static_cast<ptrdiff_t>((row * length + i) * vocabulary);
-      const auto last = first + static_cast<ptrdiff_t>(vocabulary);
-      const double largest = *std::max_element(first, last);
-      double total = 0;
-      for (auto value = first; value != last; ++value) total += std::exp(*value - largest);
-      sum += *(first + targets[row][i]) - largest - std::log(total);
-    }
-    sums.push_back(sum);
-  }
-  return sums;
 }
 
 std::vector<double> crop(std::span<const float> values, std::span<const uint64_t> from,

@@ -19,9 +19,6 @@ struct PaddedIds {
 
 /// Sequences padded on the right with `pad`.
 PaddedIds pad_ids(std::span<const std::vector<uint32_t>> sequences, uint32_t pad);
-/// The sum of log softmax(logits[row][i])[targets[row][i]] over i, for each row. logits: (rows, length, vocabulary);
-/// targets no longer than length.
-std::vector<double> log_probabilities(const NamedArray& logits, std::span<const std::vector<uint32_t>> targets);
 
 /// Input `name`, which must be there and have two dimensions. family: for messages. Throws ModelError.
 const NamedArray& matrix_input(const std::string& family, const NamedArrays& inputs,

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "mulciber/error.h"
-#include "runtime/ops/embedding.h"
 
 namespace mulciber {
 namespace {
@@ -29,9 +28,8 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
     throw ModelError("perplexity", fmt::format("a context of {} tokens is not within 2 and the model's {}", context, network.max_positions), "");
   const uint32_t length = scored_length(network.vocabulary, context);
   layout_ = plan_batch(network, {1, context}, std::min(kLongestPass, context));
-  targets_ = layout_.words;
-  scan_ = plan_sample_state(targets_ + length, length, 1, 0, 0);
-  layout_.words = scan_.first_word + scan_.words;
+  targets_ = TargetScores(layout_.words, length, network.vocabulary);
+  layout_.words = targets_.end();
   tensors_ = batch_tensor_shapes(network, {1, context}, layout_);
   const auto allocate = [&](Tensor& tensor) {
     Buffer buffer = device.memory().allocate(tensor.bytes(), MemoryUse::kDevice);
@@ -41,17 +39,12 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
   control_ = allocate(tensors_.control);
   for (Tensor& cache : tensors_.caches) cache_buffers_.push_back(allocate(cache));
   words_ = initial_words(network, layout_);
-  std::ranges::copy(initial_sample_state(scan_, std::vector<SampleRow>(length)), words_.begin() + scan_.first_word);
+  targets_.initialize(words_);
 
   ProgramBuilder builder(device, "score");
   const Tensor x = decoder_tokens(builder, network, layout_, tensors_, length);  // (1, length, D)
   const auto scope = builder.layer("output");
-  const Tensor logits = network.decoder.logits(builder, x).reshaped({length, network.vocabulary});
-  chunks_ = sample_scan(builder, logits, tensors_.control, scan_);
-  target_logits_ = embedding(builder, logits.reshaped({logits.shape.elements(), 1}),
-                             {.control = tensors_.control, .tokens_offset = targets_, .rows = 1, .length = length});
-  builder.keep(chunks_);
-  builder.keep(target_logits_);
+  targets_.add(builder, network.decoder.logits(builder, x).reshaped({length, network.vocabulary}), tensors_.control);
   scored_.emplace(Pass{length, builder.build()});
 }
 
@@ -86,20 +79,11 @@ std::vector<double> TokenScorer::score(std::span<const uint32_t> ids, uint32_t f
   for (uint32_t next = first; next < context_;) {
     // Token `at` of the pass gives the probabilities of ids[begin + at + 1].
     const uint32_t begin = std::min(next - 1, context_ - 1 - length);
-    for (uint32_t at = 0; at < length; ++at) words_[targets_ + at] = at * network_.vocabulary + ids[begin + at + 1];
+    for (uint32_t at = 0; at < length; ++at) targets_.set_target(words_, at, ids[begin + at + 1]);
     run(*scored_, ids, begin);
-    const std::vector<float> chunks = download_as<float>(device_, scored_->program.view(chunks_));
-    const std::vector<float> logits = download_as<float>(device_, scored_->program.view(target_logits_));
-    const size_t count = chunks_.shape[1];
-    for (uint32_t at = next - 1 - begin; at < length; ++at, ++next) {
-      const float* of_token = &chunks[at * count * 2];
-      double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-      for (size_t c = 0; c < count; ++c) largest = std::max<double>(largest, of_token[2 * c]);
-      for (size_t c = 0; c < count; ++c) {
-        if (of_token[2 * c + 1] > 0) sum += of_token[2 * c + 1] * std::exp(of_token[2 * c] - largest);
-      }
-      scores.push_back(logits[at] - largest - std::log(sum));
-    }
+    const std::vector<double> found = targets_.read(device_, scored_->program);
+    scores.insert(scores.end(), found.begin() + (next - 1 - begin), found.end());
+    next = begin + length + 1;
   }
   return scores;
 }

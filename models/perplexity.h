@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/decoder_programs.h"
+#include "models/target_scores.h"
 
 namespace mulciber {
 
@@ -32,14 +33,12 @@ class TokenScorer {
   const DecoderNetwork& network_;
   uint32_t context_ = 0;
   BatchLayout layout_;
-  uint32_t targets_ = 0;  // word of control: rows of (tokens * vocabulary, 1) logits
-  SampleStateLayout scan_;
+  TargetScores targets_;  // of the second program
   std::vector<uint32_t> words_;
   Buffer control_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
   std::optional<Pass> taken_in_, scored_;  // without and with logits
-  Tensor chunks_, target_logits_;  // of the second program
 };
 
 struct Perplexity {

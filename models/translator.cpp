@@ -258,9 +258,9 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
     target_ids.push_back(unsigned_ids(impl_->tokenizers.target->encode(targets[i], {.parse_special = false})));
     lengths.push_back(static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
   }
-  // The logits of a batch come to the host: a batch is small enough for them to be bound whole.
+  // Little padding, and logits that can be bound whole.
   const uint64_t range = std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
-  const BatchBounds bounds = {.tokens = 1500, .sequences = 64, .limit = [&](uint32_t length) {
+  const BatchBounds bounds = {.tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
                                 const uint64_t row = uint64_t{length} * model.vocabulary() * sizeof(float);
                                 return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
                               }};
