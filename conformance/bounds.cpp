@@ -143,15 +143,15 @@ Bounded max(Bounded a, Bounded b) {
   return {std::max(a.value, b.value), std::max(a.error, b.error)};
 }
 
-// tanh is allowed what (1 - e) / (1 + e) with e = exp(-2 |x|) costs, and near 0, where that cancels, a few
-// units in the last place.
+// tanh is allowed the larger of what (1 - e) / (1 + e) with e = exp(-2 |x|) costs, where that does not cancel, and of the
+// few units in the last place that a quotient of two polynomials does: three of each, and its own.
 Bounded tanh(Bounded x) {
   const double value = std::tanh(x.value), size = std::fabs(x.value);
   const double slope = 1 - std::pow(std::tanh(std::max(0.0, size - x.error)), 2);
   double own = 8 * ulp32(value);
   if (size >= 0.25) {
     const Bounded e = exp(Bounded(-2 * size));
-    own = ((Bounded(1) - e) / (Bounded(1) + e)).error;
+    own = std::max(own, ((Bounded(1) - e) / (Bounded(1) + e)).error);
   }
   return {value, own + x.error * slope};
 }

@@ -160,7 +160,6 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kManyQueries, "8 queries or more"},
       {kQueriesAtLeast32, "32 queries or more"},
       {kManyPositions, "8 positions or more"},
-      {kPlainScores, "scores that are products"},
       {kPlainKeys, "keys in one stretch"},
       {kWholeTiles, "tiles within a block of the pattern"},
       {kNoAncestry, "no beam ancestry"},

@@ -53,7 +53,6 @@ enum ShapeFact : uint32_t {
   kColumnsAtMost1024 = 1u << 20,
   kQueriesAtLeast32 = 1u << 21,  // attention: as kManyQueries
   kManyPositions = 1u << 22,     // attention: 8 positions or more, however many heads share keys
-  kPlainScores = 1u << 23,       // attention: products of queries and keys, soft weights
   kPlainKeys = 1u << 24,         // attention: the keys of a query stand in one stretch
   kWholeTiles = 1u << 25,        // attention: 16 queries in a row look at one list of keys
 };

@@ -57,12 +57,12 @@ void main() {
       uint query = min(first_query + i / kKeys, params.queries - 1u), key = walk.key + i % kKeys;
       int position = position_of(query, keys);
       float score = kMasked;
-      if (key < walk.end && reaches(key, reachable_keys(kv_row, query, keys)) && global_allows(position, key)) {
+      if (key < walk.end && within(key, reachable_keys(kv_row, query, keys)) && global_allows(position, key)) {
         uint base = key_base(kv_row, key);
         uint q_base = i / kKeys * HEAD_SIZE, head = query_head(query);
         score = 0;
         // Unrolled, its loads take software drivers seconds to compile.
-        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_tile[q_base + d], kv_at(base, k_column + d), head, d);
+        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_tile[q_base + d], kv_at(base, k_column + d), score_weight(head, d));
         score = max(score_of(score, kv_row, query, position, key), kMasked);
         if (CENTER != CENTER_NONE) factors[i] = center_factor(center_of(kv_row, query, keys), key);
       }

@@ -25,8 +25,8 @@ layout(constant_id = CONSTANT_PATTERN_KEYS) const uint PATTERN_KEYS = 1;
 layout(constant_id = CONSTANT_PATTERN_BLOCKS) const uint PATTERN_BLOCKS = 0;
 layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
 
-// Queries of a tile may see different keys, so that one's key may be another's masked NaN.
-const bool UNEQUAL = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK || GLOBALS != 0;
+// Whether queries may see different keys.
+const bool MASKED = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK || GLOBALS != 0;
 
 // Storage f16 is read as 32-bit words, which needs no 16-bit feature of the device.
 float half_of(uint word, uint index) {
@@ -184,8 +184,6 @@ uvec2 visible_keys(uint n, int count) {
   end = max(end, 0);
   return uvec2(min(first, end), end);
 }
-
-bool within(uint key, uvec2 range) { return key < range.y && (WINDOWED == 0u || key >= range.x); }
 
 #ifdef WALK_PATTERN
 /// Global tokens see all and are seen by all; the others see their window.

@@ -1,4 +1,4 @@
-// What serves every kind of attention and not the scaled product alone: other scores, centers of local attention.
+// Attention beside the scaled product: other scores, hard attention, centers of local attention.
 #ifndef MULCIBER_ATTENTION_GENERAL_GLSL
 #define MULCIBER_ATTENTION_GENERAL_GLSL
 
@@ -9,13 +9,30 @@ layout(constant_id = CONSTANT_CENTER) const uint CENTER = CENTER_NONE;
 layout(constant_id = CONSTANT_REACH) const float REACH = 0;
 layout(constant_id = CONSTANT_NARROWNESS) const float NARROWNESS = 0;
 
-/// What column d of a query and a key adds to a score.
-float score_term(float q, float k, uint head, uint d) {
+const bool WEIGHTED = SCORE == SCORE_ADDITIVE || SCORE == SCORE_LEAKY;  // by a vector in control
+// Queries of a tile may see different keys, so that one's key may be another's masked NaN.
+const bool UNEQUAL = MASKED || CENTER == CENTER_PREDICTED;
+
+/// Column d of the vector of additive scores.
+float score_weight(uint head, uint d) {
+  return WEIGHTED ? uintBitsToFloat(AT(control, uint(params.score_vector) + head * HEAD_SIZE + d)) : 0.0;
+}
+vec4 score_weights(uint head, uint d) {
+  return vec4(score_weight(head, d), score_weight(head, d + 1u), score_weight(head, d + 2u), score_weight(head, d + 3u));
+}
+
+/// What a column of a query and a key adds to a score, or four of them.
+float score_term(float q, float k, float weight) {
   if (SCORE == SCORE_DOT) return q * k;
   if (SCORE == SCORE_DISTANCE) return -(q - k) * (q - k);
   float sum = q + k;
-  float hidden = SCORE == SCORE_ADDITIVE ? safe_tanh(sum) : (sum < 0.0 ? SLOPE * sum : sum);
-  return hidden * uintBitsToFloat(AT(control, uint(params.score_vector) + head * HEAD_SIZE + d));
+  return weight * (SCORE == SCORE_ADDITIVE ? safe_tanh(sum) : (sum < 0.0 ? SLOPE * sum : sum));
+}
+float score_terms(vec4 q, vec4 k, vec4 weights) {
+  if (SCORE == SCORE_DOT) return dot(q, k);
+  vec4 sum = vec4(0);
+  [[unroll]] for (uint e = 0u; e < 4u; ++e) sum[e] = score_term(q[e], k[e], weights[e]);
+  return sum.x + sum.y + sum.z + sum.w;
 }
 
 /// Where local attention looks from query n: its position, or keys * sigmoid(what control holds for it).
@@ -41,6 +58,9 @@ float center_factor(float center, uint key) {
   return exp(-NARROWNESS * distance * distance);
 }
 
-bool reaches(uint key, uvec2 range) { return key >= range.x && key < range.y; }
+/// Whether a key is one of a query's, whose tile may begin before them.
+bool within(uint key, uvec2 range) {
+  return key < range.y && (key >= range.x || (WINDOWED == 0u && CENTER != CENTER_PREDICTED));
+}
 
 #endif

@@ -49,11 +49,11 @@ void main() {
     float score = 0;
     // Unrolled, its loads take software drivers seconds to compile.
 #ifdef READ_VECTORS
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += dot(q_at(q_base + d), kv_at(base, k_column + d));
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += score_terms(q_at(q_base + d), kv_at(base, k_column + d), score_weights(head, d));
 #else
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_at(q_base + d), kv_at(base, k_column + d), head, d);
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_at(q_base + d), kv_at(base, k_column + d), score_weight(head, d));
 #endif
-    if (reaches(key, keys)) {
+    if (within(key, keys)) {
       score = max(score_of(score, kv_row, query, position, key), kMasked);
       if (!global_allows(position, key) || !listed(query, count, key)) score = kMasked;
       AT(result, result_base + key) = score;
@@ -90,7 +90,7 @@ void main() {
 
   for (uint key = lane; key < params.kv_len; key += LOCAL_SIZE) {
     float probability = 0;
-    if (reaches(key, keys) && AT(result, result_base + key) > kMasked) {
+    if (within(key, keys) && AT(result, result_base + key) > kMasked) {
       if (HARD != 0u) {
         probability = float(key) == total ? 1.0 : 0.0;
       } else {

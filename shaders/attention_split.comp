@@ -8,6 +8,7 @@
 #include "attention.h"
 #define READ_VECTORS
 #include "attention_common.glsl"
+#include "attention_general.glsl"
 #define SUBGROUP_ADD
 #include "reduce.glsl"
 
@@ -30,17 +31,19 @@ void main() {
   const uint k_column = params.k_first + key_head() * HEAD_SIZE;
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int keys = key_count(kv_row);
-  const uvec2 range = visible_keys(query, keys);
+  const uvec2 range = reachable_keys(kv_row, query, keys);
   const uint seen = range.y;
   const int position = position_of(query, keys);
+  const float center = CENTER == CENTER_NONE ? 0.0 : center_of(kv_row, query, keys);
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   const uint lane = thread % LANES, group = thread / LANES;
   const uint q_base = q_element(kv_row, query);
 
-  vec4 part_of_query[HEAD_STEPS];
+  vec4 part_of_query[HEAD_STEPS], part_of_weights[HEAD_STEPS];
   [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
     uint quad = c * LANES + lane;
     part_of_query[c] = quad < HEAD ? q_at(q_base + quad * 4) : vec4(0);
+    part_of_weights[c] = WEIGHTED && quad < HEAD ? score_weights(query_head(query), quad * 4) : vec4(0);
   }
   vec4 sums[VALUE_STEPS];
   [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[c] = vec4(0);
@@ -57,7 +60,9 @@ void main() {
       float score = 0;
       [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < seen && quad < HEAD) score += dot(part_of_query[c], kv_at(bases[at], k_column + quad * 4));
+        if (first_key + at < seen && quad < HEAD) {
+          score += score_terms(part_of_query[c], kv_at(bases[at], k_column + quad * 4), part_of_weights[c]);
+        }
       }
       for (uint step = 1; step < LANES; step *= 2) score += subgroupShuffleXor(score, step);
       if (lane == 0) weights[at] = score;
@@ -70,8 +75,15 @@ void main() {
     float next = max(maximum, workgroup_max(score));
     float correction = exp(maximum - next);
     float weight = score > kMasked ? exp(score - next) : 0.0;
+    if (HARD != 0) {
+      // Of the largest scores the first, if it passes those of the blocks before. Keys below 2^24 are exact.
+      const float key = float(first_key + thread);
+      correction = next > maximum ? 0.0 : 1.0;
+      weight = -workgroup_max(score == next && score > maximum ? -key : kMasked) == key ? 1.0 : 0.0;
+    }
     maximum = next;
     total = total * correction + weight;
+    if (CENTER != CENTER_NONE) weight *= center_factor(center, first_key + thread);
     weights[thread] = weight;
     barrier();
 
@@ -80,7 +92,7 @@ void main() {
       uint at = k * GROUPS + group;
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < seen && quad < VALUE && (BIAS < BIAS_MASK || weights[at] != 0)) {
+        if (first_key + at < seen && quad < VALUE && ((BIAS < BIAS_MASK && HARD == 0) || weights[at] != 0)) {
           sums[c] += weights[at] * kv_at(bases[at], v_column + quad * 4);
         }
       }

@@ -10,6 +10,7 @@
 #define READ_VECTORS
 #define WALK_PATTERN
 #include "attention_common.glsl"
+#include "attention_general.glsl"
 
 layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 8;
 layout(constant_id = CONSTANT_ROW + 1) const uint LANE_KEYS = 2;  // keys per lane and block
@@ -32,9 +33,11 @@ void main() {
 
   // Lane l fetches a piece of query l for all; the last tile repeats the last query.
   uint q_base[Q_LANES];
+  uint head[Q_LANES];
   [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
     uint query = min(first_query + min(i * SUBGROUP_SIZE + lane, TILE_Q - 1), params.queries - 1);
     q_base[i] = q_element(kv_row, query);
+    head[i] = query_head(query);
   }
   // Columns past the end repeat the last ones and are not stored.
   uint column[COLUMNS];
@@ -44,20 +47,24 @@ void main() {
 
   uvec2 visible[TILE_Q];
   int position[TILE_Q];
+  float center[TILE_Q];
   uint start = params.kv_len, seen = 0;
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     uint query = min(first_query + i, params.queries - 1);
-    visible[i] = visible_keys(query, keys);
+    visible[i] = reachable_keys(kv_row, query, keys);
     position[i] = position_of(query, keys);
+    if (CENTER != CENTER_NONE) center[i] = center_of(kv_row, query, keys);
     start = min(start, visible[i].x);
     seen = max(seen, visible[i].y);
   }
 
   vec4 sums[TILE_Q * COLUMNS];
-  float maximum[TILE_Q];
+  float maximum[TILE_Q];  // hard attention: of this lane's keys, and the first that has it
+  uint best[TILE_Q];
   float total[TILE_Q];  // of this lane's keys
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     maximum[i] = kMasked;
+    best[i] = 0;
     total[i] = 0;
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = vec4(0);
   }
@@ -81,9 +88,14 @@ void main() {
     uint d = 0;
     do {
       vec4 query[Q_LANES * 2];
+      vec4 weights[Q_LANES * 2];
       [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
         query[2 * i] = q_at(q_base[i] + d);
         query[2 * i + 1] = q_at(q_base[i] + d + 4);
+        if (WEIGHTED) {
+          weights[2 * i] = score_weights(head[i], d);
+          weights[2 * i + 1] = score_weights(head[i], d + 4);
+        }
       }
       vec4 key[LANE_KEYS * 2];
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
@@ -92,8 +104,12 @@ void main() {
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
         [[unroll]] for (uint e = 0; e < STEP; ++e) {
           float factor = subgroupShuffle(query[i / SUBGROUP_SIZE * 2 + e / 4][e % 4], i % SUBGROUP_SIZE);
+          // One head has one vector, which is shuffled once for all queries.
+          const uint of = PACK == 1 ? 0 : i;
+          float weight = 0;
+          if (WEIGHTED) weight = subgroupShuffle(weights[of / SUBGROUP_SIZE * 2 + e / 4][e % 4], of % SUBGROUP_SIZE);
           [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-            score[i * LANE_KEYS + j] += factor * key[2 * j + e / 4][e % 4];
+            score[i * LANE_KEYS + j] += score_term(factor, key[2 * j + e / 4][e % 4], weight);
           }
         }
       }
@@ -114,9 +130,14 @@ void main() {
         if (GLOBALS != 0) allowed[j] = allowed[j] && global_allows(position[i], min(key, last_key));
         if (BIAS >= BIAS_MASK) allowed[j] = allowed[j] && scaled > kMasked;
         scaled = allowed[j] ? scaled : kMasked;
+        if (HARD != 0 && scaled > maximum[i]) {
+          maximum[i] = scaled;
+          best[i] = key;
+        }
         score[i * LANE_KEYS + j] = scaled;
         block_maximum = max(block_maximum, scaled);
       }
+      if (HARD != 0) continue;
       [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
         if (1u << step < SUBGROUP_SIZE) {
           block_maximum = max(block_maximum, subgroupShuffleXor(block_maximum, 1u << step));
@@ -129,13 +150,14 @@ void main() {
       [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] *= correction;
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
         float weight = allowed[j] ? exp(score[i * LANE_KEYS + j] - next) : 0.0;
-        score[i * LANE_KEYS + j] = weight;
         total[i] += weight;
+        if (CENTER != CENTER_NONE) weight *= center_factor(center[i], first_key + j * SUBGROUP_SIZE + lane);
+        score[i * LANE_KEYS + j] = weight;
       }
     }
 
-    // Sums of this lane's value columns over the block's keys.
-    [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+    // Sums of this lane's value columns over the block's keys. Hard attention reads one value, at the end.
+    [[unroll]] for (uint j = 0; HARD == 0 && j < LANE_KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
         uint v_base;
         if (ANCESTRY != 0) {
@@ -164,8 +186,21 @@ void main() {
   const float factor = head_factor(query_head(first_query));
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     float all = total[i];
-    [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+    [[unroll]] for (uint step = 0; HARD == 0 && step < kMaxSteps; ++step) {
       if (1u << step < SUBGROUP_SIZE) all += subgroupShuffleXor(all, 1u << step);
+    }
+    if (HARD != 0) {
+      [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+        if (1u << step < SUBGROUP_SIZE) {
+          float other = subgroupShuffleXor(maximum[i], 1u << step);
+          uint other_best = subgroupShuffleXor(best[i], 1u << step);
+          if (other > maximum[i] || (other == maximum[i] && other_best < best[i])) best[i] = other_best;
+          maximum[i] = max(maximum[i], other);
+        }
+      }
+      all = maximum[i] > kMasked ? 1.0 : 0.0;
+      const uint base = key_base(kv_row, best[i]);
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = kv_at(base, v_column + column[c]);
     }
     uint query = first_query + i;
     float inverse = (PACK == 1 ? factor : head_factor(query_head(query))) / all;

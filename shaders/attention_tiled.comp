@@ -7,6 +7,7 @@
 #include "attention.h"
 #define READ_VECTORS
 #include "attention_common.glsl"
+#include "attention_general.glsl"
 
 layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 32;  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
 
@@ -51,7 +52,9 @@ void main() {
   // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one query's keys.
   const uint lane = thread % kPiece, query0 = thread / kPiece * QUERIES;
   const uint row = thread / PARTS, part = thread % PARTS;
-  const uvec2 row_visible = visible_keys(min(first_query + row, params.queries - 1), keys);
+  const uint row_query = min(first_query + row, params.queries - 1);
+  const uvec2 row_visible = reachable_keys(kv_row, row_query, keys);
+  const float center = CENTER == CENTER_NONE ? 0.0 : center_of(kv_row, row_query, keys);
 
   // The last tile repeats the last query.
   for (uint i = thread; i < TILE_Q * HEAD; i += LOCAL_SIZE) {
@@ -60,10 +63,10 @@ void main() {
         q_at(q_element(kv_row, query) + i % HEAD * 4);
   }
   // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
-  uvec2 range = visible_keys(first_query, keys);
-  if (CAUSAL != 0 || WINDOWED != 0) {
+  uvec2 range = reachable_keys(kv_row, first_query, keys);
+  if (CAUSAL != 0 || WINDOWED != 0 || CENTER == CENTER_PREDICTED) {
     for (uint i = 1; i < TILE_Q; ++i) {
-      uvec2 visible = visible_keys(min(first_query + i, params.queries - 1), keys);
+      uvec2 visible = reachable_keys(kv_row, min(first_query + i, params.queries - 1), keys);
       range = uvec2(min(range.x, visible.x), max(range.y, visible.y));
     }
   }
@@ -91,8 +94,10 @@ void main() {
         vec4 key0 = tile[lane * kLine + d], key1 = tile[(lane + kPiece) * kLine + d];
         [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
           vec4 query = query_tile[(query0 + i) * kQueryLine + quad0 + d];
-          score[2 * i] += dot(query, key0);
-          score[2 * i + 1] += dot(query, key1);
+          uint n = min(first_query + query0 + i, params.queries - 1);
+          vec4 weights = WEIGHTED ? score_weights(query_head(n), (quad0 + d) * 4) : vec4(0);
+          score[2 * i] += score_terms(query, key0, weights);
+          score[2 * i + 1] += score_terms(query, key1, weights);
         }
       }
     }
@@ -108,19 +113,25 @@ void main() {
 
     // All that share a row look at all of it: cheaper than to pass maxima around.
     float next = maximum;
+    uint best = kKeys;
     for (uint j = 0; j < kKeys; ++j) {
-      if (within(first_key + j, row_visible)) next = max(next, scores[row * kScoreLine + j]);
+      if (!within(first_key + j, row_visible)) continue;
+      if (HARD != 0 && scores[row * kScoreLine + j] > next) best = j;
+      next = max(next, scores[row * kScoreLine + j]);
     }
     barrier();
     float correction = exp(maximum - next);
+    if (HARD != 0) correction = best < kKeys ? 0.0 : 1.0;
     maximum = next;
     total *= correction;
     for (uint j = part; j < kKeys; j += PARTS) {
       uint at = row * kScoreLine + j;
       bool visible = within(first_key + j, row_visible) && scores[at] > kMasked;
       float weight = visible ? exp(scores[at] - next) : 0.0;
-      scores[at] = weight;
+      if (HARD != 0) weight = j == best ? 1.0 : 0.0;
       total += weight;
+      if (CENTER != CENTER_NONE) weight *= center_factor(center, first_key + j);
+      scores[at] = weight;
     }
     if (part == 0) corrections[row] = correction;
 
@@ -134,7 +145,7 @@ void main() {
         [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
           float weight = scores[(query0 + i) * kScoreLine + j];
           // A key that only other queries see may hold NaN; a weight of zero hides it.
-          if (UNEQUAL) {
+          if (UNEQUAL || HARD != 0) {
             sums[i * PIECES + piece] += weight != 0 ? weight * value : vec4(0);
           } else {
             sums[i * PIECES + piece] += weight * value;

@@ -145,7 +145,7 @@ TEST_CASE("Hardware has attention rows of its own for few and for many queries")
   for (KernelTypes types : {KernelTypes{DataType::kF32, DataType::kF32}, KernelTypes{DataType::kF32, DataType::kF16},
                             KernelTypes{DataType::kF16, DataType::kF16}}) {
     for (ShapeFacts queries : {kOneQuery, kManyQueries}) {
-      const Problem problem{Op::kAttention, types, kDepthMultipleOf4 | kHeadSizeAtMost64 | kHeadSizeAtMost128 | kPlainScores |
+      const Problem problem{Op::kAttention, types, kDepthMultipleOf4 | kHeadSizeAtMost64 | kHeadSizeAtMost128 |
                                                   kPlainKeys | kWholeTiles | queries};
       INFO(describe_shape_facts(problem.facts));
       CHECK(require_kernel(large_gpu(), problem).made_for == kGpu);

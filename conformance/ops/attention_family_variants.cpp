@@ -23,6 +23,11 @@ std::vector<AttentionVariant> attention_family_variants() {
          .scale = 0.5f, .window = 7, .soft_cap = 2, .score = score});
     add({.rows = 1, .q_len = 1, .kv_len = 50, .heads = 1, .head_size = 32, .suffix = fmt::format("{}_hard", name),
          .scale = 0.2f, .score = score, .hard = true});
+    // Wide rows: one query, and tiles of 16 over the heads of a group, each with a vector of its own.
+    for (uint64_t q_len : {1, 40}) {
+      add({.rows = 2, .q_len = q_len, .kv_len = 45, .heads = 4, .kv_heads = 2, .head_size = 32,
+           .suffix = fmt::format("{}_grouped", name), .scale = 0.3f, .score = score});
+    }
   }
 
   // Hard attention: over several blocks, under masks, of no key at all, with ties that the first key wins.
@@ -31,6 +36,13 @@ std::vector<AttentionVariant> attention_family_variants() {
        .causal = true, .key_counts = {0, 33}, .head_mask = true, .poison = true, .hard = true});
   add({.rows = 8, .q_len = 6, .kv_len = 90, .heads = 1, .head_size = 1, .suffix = "hard_ties", .deviation = 100,
        .scale = 1, .hard = true});
+  // Where every tanh is 1 or -1, all keys are equal.
+  for (uint64_t q_len : {1, 40}) {
+    add({.rows = 2, .q_len = q_len, .kv_len = 90, .heads = 2, .head_size = 8, .suffix = "hard_ties", .deviation = 1e3,
+         .scale = 1, .score = AttentionScore::kAdditive, .hard = true});
+    add({.rows = 2, .q_len = q_len, .kv_len = 70, .heads = 2, .head_size = 24, .suffix = "hard", .key_counts = {70, 21},
+         .poison = true, .hard = true});
+  }
 
   // Local attention: monotonic and predicted, with and without a reach, over padding.
   for (float reach : {0.0f, 4.0f}) {
@@ -42,6 +54,14 @@ std::vector<AttentionVariant> attention_family_variants() {
        .window = 5, .center = AttentionCenter::kPosition, .center_sigma = 2});
   add({.rows = 1, .q_len = 8, .kv_len = 30, .heads = 2, .head_size = 12, .suffix = "local_m_additive",
        .query_offset = 0, .score = AttentionScore::kAdditive, .center = AttentionCenter::kPosition, .center_sigma = 3});
+
+  for (uint64_t q_len : {1, 40}) {
+    add({.rows = 2, .q_len = q_len, .kv_len = 61, .heads = 4, .kv_heads = 2, .head_size = 16, .suffix = "local_p",
+         .key_counts = {29, 61}, .poison = true, .center = AttentionCenter::kPredicted, .center_sigma = 3,
+         .center_reach = 9});
+    add({.rows = 2, .q_len = q_len, .kv_len = 61, .heads = 2, .head_size = 32, .suffix = "local_m", .query_offset = 9,
+         .window = 11, .center = AttentionCenter::kPosition, .center_sigma = 4});
+  }
 
   // Global tokens beside a window, listed and not listed: the numbers are the same, the time is not.
   KeyList longformer = longformer_keys(70, 5, {0, 33, 69}, 16);

@@ -171,9 +171,6 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   if (queries >= 8) facts |= kManyQueries;
   if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
-  if (options.score == AttentionScore::kDot && !options.hard && options.center == AttentionCenter::kNone) {
-    facts |= kPlainScores;
-  }
   if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kPlainKeys;
   if (whole_tiles(options, 16)) facts |= kWholeTiles;
   return facts;
@@ -272,11 +269,24 @@ Kept kept_keys(const AttentionOptions& options, const Sizes& sizes) {
     }
     if (options.causal) end = std::min<int64_t>(end, offset + i + 1);
     if (end <= first) continue;
-    kept.pairs += end - first;
+    const auto reach = static_cast<int64_t>(2 * options.center_reach + 1);  // no more keys around a predicted center
+    kept.pairs += options.center_reach != 0 ? std::min(end - first, reach) : end - first;
     kept.keys += std::max<int64_t>(end - std::max(first, reached), 0);
     reached = std::max(reached, end);
   }
   return kept;
+}
+
+/// Operations on a column of a query and a key. A tanh counts as those of shaders/include/tanh.glsl, its division as one.
+uint64_t score_operations(AttentionScore score) {
+  constexpr uint64_t kTanh = 19;
+  switch (score) {
+    case AttentionScore::kDot: return 2;
+    case AttentionScore::kAdditive: return 3 + kTanh;
+    case AttentionScore::kLeaky: return 5;  // a sum, its multiple, the choice of one, the product with v, its sum
+    case AttentionScore::kDistance: return 3;
+  }
+  return 0;
 }
 
 struct NodeTensors {
@@ -349,12 +359,17 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   const uint32_t pack = options.heads / options.kv_heads;
   const shader::AttentionParams params = params_of(q, k, v, options, sizes, pack);
   const uint64_t positions = sizes.q_len * options.rows_per_kv;
-  const uint64_t kv_columns = uint64_t{options.kv_heads} * (options.head_size + options.value_size);
   const Kept kept = kept_keys(options, sizes);
+  // Hard attention takes one value per query and head, and adds none up.
+  const uint64_t values = kept.keys * options.kv_heads;
+  const uint64_t values_read = options.hard ? std::min(values, positions * options.heads) : values;
+  const uint64_t operations = score_operations(options.score) * options.head_size +
+                              (options.hard ? 0 : uint64_t{2} * options.value_size);
   Work work;
   work.bytes = positions * options.heads * (options.head_size + options.value_size) * size_of(q.tensor.type) +
-               kept.keys * row_bytes(k.tensor.type, k.tensor.shape.columns()) * kv_columns / k.tensor.shape.columns();
-  work.flops = 2 * kept.pairs * options.rows_per_kv * options.heads * (options.head_size + options.value_size);
+               row_bytes(k.tensor.type, k.tensor.shape.columns()) *
+                   (values * options.head_size + values_read * options.value_size) / k.tensor.shape.columns();
+  work.flops = kept.pairs * options.rows_per_kv * options.heads * operations;
   add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes,
             divide_up(params.queries, queries_per_group(kernel, options)), pack, work);
   return result;
@@ -377,7 +392,7 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
   work.bytes = queries * options.heads * options.head_size * size_of(q.tensor.type) +
                sizes.kv_len * options.kv_heads * options.head_size * size_of(k.tensor.type) +
                queries * options.heads * sizes.kv_len * sizeof(float);
-  work.flops = 2 * queries * options.heads * sizes.kv_len * options.head_size;
+  work.flops = queries * options.heads * sizes.kv_len * options.head_size * score_operations(options.score);
   add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, 1, work);
   return result;
 }
