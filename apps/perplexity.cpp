@@ -1,7 +1,9 @@
 // `mulciber perplexity`: how surprised a model is by a text, as llama-perplexity measures it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/language_model.h"
 #include "apps/progress.h"
@@ -13,10 +15,13 @@
 namespace mulciber::apps {
 namespace {
 
+constexpr uint32_t kDefaultChunk = 512;  // as llama-perplexity
+
 struct Options {
   CommonOptions common;
   std::string model, file;
-  uint32_t context = 512, chunks = 0;
+  std::optional<uint32_t> context;
+  uint32_t chunks = 0;
   bool half_weights = false, half_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
 };
@@ -27,6 +32,7 @@ int run(const Options& options) {
   const std::shared_ptr<Device> device = open_device(options.common);
   const Checkpoint checkpoint(options.model);
   const ReadDecoder read = decoder_family(checkpoint);
+  const uint32_t context = options.context.value_or(std::min(kDefaultChunk, read_decoder_config(checkpoint, read).max_positions));
   const auto tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(), checkpoint.model_type());
   const std::vector<int32_t> encoded = tokenizer->encode(text, {.add_special = true, .parse_special = false});
   const std::vector<int32_t> nothing = tokenizer->encode("", {.add_special = true, .parse_special = false});
@@ -38,12 +44,12 @@ int run(const Options& options) {
                            {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
                             .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
                             .cache = storage_type(options.key_values),
-                            .context = options.context},
+                            .context = context},
                            read);
-  TokenScorer scorer(*device, model.network(), options.context);
+  TokenScorer scorer(*device, model.network(), context);
   std::optional<Progress> progress;
   const Perplexity result =
-      perplexity(scorer, ids, options.context, bos, options.chunks, [&](uint32_t done, uint32_t all, double) {
+      perplexity(scorer, ids, context, bos, options.chunks, [&](uint32_t done, uint32_t all, double) {
         if (!progress) progress.emplace("chunks", all);
         progress->update(done);
         return !interrupted();
@@ -51,11 +57,11 @@ int run(const Options& options) {
   if (progress) progress->finish();
   if (options.common.json) {
     const nlohmann::json object = {{"perplexity", result.value}, {"error", result.error},   {"tokens", result.tokens},
-                                   {"chunks", result.chunks},    {"context", options.context}};
+                                   {"chunks", result.chunks},    {"context", context}};
     fmt::print("{}\n", object.dump());
   } else {
     fmt::print("perplexity {:.4f} +- {:.4f} over {} tokens, the second halves of {} chunks of {}\n", result.value, result.error,
-               result.tokens, result.chunks, options.context);
+               result.tokens, result.chunks, context);
   }
   return finish(*device, options.common, interrupted() ? kInterrupted : kSuccess);
 }
@@ -67,7 +73,7 @@ void add_perplexity(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand("perplexity", "Measure how surprised a language model is by a text");
   command->add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")->required()->type_name("FILE|DIR");
   command->add_option("file", options->file, "text (- is standard input)")->required()->type_name("FILE");
-  command->add_option("--context", options->context, "tokens of a chunk (default 512)")->check(CLI::Range(2, 16777216));
+  command->add_option("--context", options->context, "tokens of a chunk (default: 512, or what the model was made for if that is less)")->check(CLI::Range(2, 16777216));
   command->add_option("--chunks", options->chunks, "most chunks to look at (default: all)")->check(CLI::Range(1, 16777216));
   command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
   command->add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");

@@ -18,6 +18,9 @@ result = json.load(open("out"))
 # Random weights are surprised: more than by chance among 420 ids.
 assert result["chunks"] == 2 and result["tokens"] == 2 * 31 and result["perplexity"] > 420 and result["error"] > 0, result
 PYTHON
+# Without --context: 512, or what the model was made for.
+exits 0 "$MULCIBER" perplexity -m "$model" text
+grep -q 'second halves of [0-9]* chunks of 128$' out || fail "the model's own context: $(cat out)"
 echo short >short
 exits 2 "$MULCIBER" perplexity -m "$model" --context 64 short
 grep -q 'two chunks of 64' err || fail "a text too short: $(cat err)"
