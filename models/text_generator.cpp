@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/chat_template.h"
+#include "models/context_shift.h"
 #include "models/decoder_model.h"
 #include "models/registry.h"
 #include "models/saved_sequence.h"
@@ -149,7 +150,12 @@ struct TextGenerator::Impl {
   uint32_t context = 0;
   GenerateStatistics statistics;
 
+  /// An empty prompt too.
+  std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
+  /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
   std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
+  /// How many tokens stay at the beginning when the context shifts.
+  uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
   SequenceRequest request(const GenerateOptions& options) const;
   /// Tokens of the longest text whose attention is kept.
   uint32_t most_attention_tokens() const;
@@ -166,13 +172,25 @@ void TextGenerator::Impl::begin_count() {
   statistics = {.load_seconds = s.load_seconds, .weight_bytes = s.weight_bytes, .predicted_device_bytes = s.predicted_device_bytes};
 }
 
+std::vector<int32_t> TextGenerator::Impl::tokens(const std::string& prompt, const GenerateOptions& options) const {
+  return tokenizer->encode(prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
+}
+
+uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt, const GenerateOptions& options) const {
+  if (uint64_t{options.keep} + kLeastShiftRoom > context)
+    throw SettingError("keep", fmt::format("is {} of a context of {} tokens", options.keep, context),
+                       fmt::format("leave room for {}, or ask for a larger context", kLeastShiftRoom));
+  const std::vector<int32_t> nothing = tokens("", options);
+  const auto added = std::ranges::mismatch(nothing, prompt).in1 - nothing.begin();
+  return static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(options.keep, static_cast<size_t>(added)), prompt.size()));
+}
+
 std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt, const GenerateOptions& options) const {
-  std::vector<int32_t> ids =
-      tokenizer->encode(prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
+  std::vector<int32_t> ids = tokens(prompt, options);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
-  if (ids.size() >= context)
+  if (ids.size() >= context && !options.shift)
     throw ModelError("prompt", fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
-                     "give a shorter text, or ask for a larger context");
+                     "give a shorter text, ask for a larger context, or let it go on without the oldest tokens (--shift)");
   return ids;
 }
 
@@ -269,12 +287,10 @@ TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 Generation TextGenerator::generate(const std::string& prompt, const GenerateOptions& options) {
   Impl& impl = *impl_;
   const std::vector<int32_t> encoded = impl.encode(prompt, options);
-  const std::vector<uint32_t> ids(encoded.begin(), encoded.end());
-  // What is held and begins alike stays; the last token is fed again, because its logits are not kept.
-  const std::span<const uint32_t> held = impl.batch->ids(0);
-  const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
-  const auto reused = static_cast<uint32_t>(common.first - ids.begin());
-  impl.batch->truncate(0, reused);
+  std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
+  if (options.shift && options.attention)
+    throw SettingError("GenerateOptions::shift", "is asked for together with attention", "attention is kept of texts that fit the context");
+  const uint32_t keep = options.shift ? impl.kept(encoded, options) : 0;
 
   Answer answer(*impl.tokenizer, encoded, options.stop, options.on_text);
   std::atomic<bool> stop{false};
@@ -282,10 +298,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   const auto look = [&] {
     if (options.cancel && options.cancel->load()) stop = cancelled = true;
   };
-  uint64_t new_tokens = 0;
   SequenceRequest request = impl.request(options);
-  if (options.attention) impl.bound_attention(request, ids.size(), options);
-  request.prompts[0].assign(ids.begin() + reused, ids.end());
+  if (options.attention) impl.bound_attention(request, encoded.size(), options);
   request.sampling.assign(request.prompts.size(), settings_of(options.sampling.value_or(default_sampling())));
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
@@ -295,25 +309,58 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   request.on_token = [&](uint32_t, uint32_t id) {
     look();
     if (stop) return;
-    ++new_tokens;
+    all.push_back(id);
     if (!answer.push(id, std::ranges::binary_search(request.stops, id))) stop = true;
   };
-  const SequenceResult found = impl.batch->generate(request);
-  Generation result = answer.finish(found.rows[0].end, cancelled, options.max_new_tokens == 0 && !options.attention);
-  // The device may have run ahead of a stop text: what is held ends with the answer that was given.
-  impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + result.ids.size()));
+  // A request that asks for more than there is room for ends because the context is full.
+  const uint64_t most = options.max_new_tokens > 0 ? options.max_new_tokens : UINT64_MAX;
   impl.begin_count();
-  impl.statistics.prompt_tokens = ids.size();
-  impl.statistics.reused_tokens = reused;
-  impl.statistics.new_tokens = new_tokens;
-  impl.count(found);
+  impl.statistics.prompt_tokens = encoded.size();
+  SequenceEnd end = SequenceEnd::kFull;
+  size_t gone = 0;
+  while (true) {
+    const std::vector<uint32_t> ids = options.shift ? shifted(all, keep, impl.context) : all;
+    gone = all.size() - ids.size();
+    // What is held and begins alike stays; the last token is fed again, because its logits are not kept.
+    const std::span<const uint32_t> held = impl.batch->ids(0);
+    const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
+    const auto reused = static_cast<uint32_t>(common.first - ids.begin());
+    impl.batch->truncate(0, reused);
+    request.prompts[0].assign(ids.begin() + reused, ids.end());
+    const size_t before = all.size();
+    if (options.shift)
+      request.max_new_tokens = static_cast<uint32_t>(std::min<uint64_t>(most - (before - encoded.size()), uint64_t{impl.context} + 1));
+    SequenceResult found = impl.batch->generate(request);
+    end = found.rows[0].end;
+    // The device may have run ahead of a stop text: what is held ends with the answer that was given.
+    impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + all.size() - before));
+    if (before == encoded.size()) {
+      impl.statistics.reused_tokens = reused;
+    } else {
+      found.decode_seconds += std::exchange(found.prefill_seconds, 0);
+    }
+    impl.count(found);
+    if (!options.shift || stop || end != SequenceEnd::kFull || all.size() - encoded.size() >= most) break;
+    request.on_prompt = [&](size_t, size_t) { look(); };
+    // Random numbers follow from the number of tokens, which falls back.
+    ++request.sampling[0].stream;
+  }
+  impl.statistics.new_tokens = all.size() - encoded.size();
+  if (options.shift && end == SequenceEnd::kFull) end = SequenceEnd::kLimit;
+  Generation result = answer.finish(end, cancelled, options.max_new_tokens == 0 && !options.attention);
+  result.left_out = gone;
   if (options.attention) result.attention = impl.attention(result);
   return result;
+}
+
+size_t TextGenerator::count_tokens(const std::string& prompt, const GenerateOptions& options) const {
+  return impl_->tokens(prompt, options).size();
 }
 
 std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts, const GenerateOptions& options) {
   Impl& impl = *impl_;
   const uint32_t rows = impl.batch->shape().rows;
+  if (options.shift) throw SettingError("GenerateOptions::shift", "is asked for with generate_all()", "continue such texts one by one");
   const SampleSettings settings = settings_of(options.sampling.value_or(default_sampling()));
   std::vector<std::vector<int32_t>> encoded;
   for (const std::string& prompt : prompts) encoded.push_back(impl.encode(prompt, options));

@@ -66,6 +66,12 @@ struct GenerateOptions {
   /// Throws ModelError, before anything is computed, where the maps would hold more than kMostAttentionWeights; without
   /// max_new_tokens the answer ends there.
   bool attention = false;
+  /// When prompt and answer fill the context: go on without the oldest tokens. The first `keep` stay (at least what
+  /// add_special put in front), half of the others is left out, and keys and values of the rest are computed again, so
+  /// that the model sees a text of just these tokens. A prompt that is too long loses its oldest tokens likewise.
+  /// Only with generate() and without attention. keep: at most the context less 4, otherwise SettingError.
+  bool shift = false;
+  uint32_t keep = 0;
   /// Steps of decoding in one submission, 1 to 32; 0: what suits the device. The answer does not depend on it.
   uint32_t steps_per_submission = 0;
   /// Looked at between submissions; once true, generate() returns with what there is.
@@ -103,6 +109,7 @@ struct Generation {
   std::vector<uint32_t> prompt_ids;
   GenerateEnd end = GenerateEnd::kCancelled;
   std::optional<TokenAttention> attention;  // the prompt's tokens, then the answer's
+  uint64_t left_out = 0;  // tokens of prompt and answer that GenerateOptions::shift left out of the context
 };
 
 /// Of the last generate(), except where it says "load".
@@ -113,8 +120,9 @@ struct GenerateStatistics {
   uint64_t new_tokens = 0;
   uint32_t decode_steps = 0;
   double build_seconds = 0;  // making and recording programs
-  double prefill_seconds = 0, decode_seconds = 0;
-  double attention_seconds = 0;          // the pass for GenerateOptions::attention
+  double prefill_seconds = 0;
+  double decode_seconds = 0;  // what GenerateOptions::shift computed again included
+  double attention_seconds = 0;  // the pass for GenerateOptions::attention
   double first_token_seconds = 0;        // from the call
   uint64_t weight_bytes = 0;             // load: on the device
   uint64_t predicted_device_bytes = 0;   // load: weights, keys and values, activations, before allocating
@@ -151,6 +159,9 @@ class TextGenerator {
   /// its company. on_text and on_prompt are not called. A text whose stop text came is computed on until its group is
   /// done; that is not part of the result. statistics() then counts all together.
   std::vector<Generation> generate_all(std::span<const std::string> prompts, const GenerateOptions& options = {});
+
+  /// How many tokens a prompt is with these options (add_special, parse_special).
+  size_t count_tokens(const std::string& prompt, const GenerateOptions& options = {}) const;
 
   /// Writes the tokens that are held, with their keys and values, to a file; load_cache() of the same model and
   /// settings takes them back, so that a prompt that begins with them need not be computed again, also in another
