@@ -102,7 +102,7 @@ bool Chat::answer() {
     if (answer.text.empty() && answer.stopped) messages_.pop_back();
     else messages_.push_back({"assistant", answer.text});
     if (!answer.note.empty()) terminal_.notice(answer.note);
-    if (answer.context_full) terminal_.notice("The context is full: the answer ends here. /reset begins anew.");
+    if (answer.context_full) terminal_.notice("The context is full: the answer ends here. /reset begins anew; chat --shift goes on without the oldest tokens.");
     return true;
   } catch (const ModelError& error) {
     messages_.pop_back();

@@ -48,6 +48,7 @@ class Chat {
   bool ask(const std::string& question);
   /// The messages so far, the system prompt among them.
   const std::vector<ChatMessage>& messages() const { return messages_; }
+  const std::string& system_prompt() const { return system_prompt_; }
 
  private:
   enum class Next { kContinue, kExit };

@@ -10,6 +10,7 @@
 
 #include "apps/attention_measures.h"
 #include "apps/attention_options.h"
+#include "apps/conversation.h"
 #include "apps/interrupt_watch.h"
 #include "apps/language_model.h"
 #include "apps/peaks.h"
@@ -25,9 +26,9 @@ struct Options {
   LanguageModelOptions model;
   SamplingOptions sampling;
   MapOptions maps;
-  std::string prompt, prompt_file, system, cache;
+  ConversationOptions conversation;
+  std::string prompt, prompt_file, cache;
   uint32_t tokens = 0, steps = 0;
-  std::vector<std::string> stop;
   bool stats = false, ignore_end = false, raw = false;
 };
 
@@ -87,15 +88,11 @@ void print_statistics(const GenerateStatistics& s, Device& device) {
              d.software ? ", what the software driver allocates included" : "");
 }
 
-/// What the model is given: where it has a chat template, the prompt as a question.
-std::optional<std::string> as_question(const TextGenerator& generator, const Options& options, const std::string& prompt) {
+/// How the prompt becomes a question. A base model continues a text, unless a template or a system prompt is asked for.
+std::optional<ChatTemplate> question_template(const Options& options) {
   if (options.raw) return std::nullopt;
-  std::vector<ChatMessage> messages = {{"user", prompt}};
-  if (!options.system.empty()) messages.insert(messages.begin(), {"system", options.system});
-  std::optional<std::string> question = generator.chat_prompt(messages);
-  if (!question && !options.system.empty())
-    throw ModelError(options.model.model, "has no chat template, and so no system prompt", "leave --system out, or use an instruction-tuned model");
-  return question;
+  if (options.conversation.chat_template.empty() && options.conversation.system.empty()) return ChatTemplate::load(options.model.model);
+  return chosen_template(options.conversation, options.model.model);
 }
 
 /// Attention of prompt and answer for the page. `prompt` is the text that was given; the tokens are all that the model read.
@@ -121,46 +118,54 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
 int run(const Options& options) {
   const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
+  const std::optional<ChatTemplate> asked = question_template(options);
   TextGenerator generator = load(options.model, device, options.stats || options.common.verbose);
   if (!options.cache.empty() && std::filesystem::exists(options.cache)) generator.load_cache(options.cache);
-  const std::optional<std::string> question = as_question(generator, options, prompt);
 
   const Sampling sampling = chosen_sampling(options.sampling, generator.default_sampling());
   tell(sampling, generator.default_sampling());
   std::atomic<bool> cancel{false};
   GenerateOptions settings = {.sampling = sampling,
                               .max_new_tokens = options.tokens,
-                              .stop = options.stop,
-                              .add_special = !question,  // the template has written them
                               .ignore_end = options.ignore_end,
                               .attention = !options.maps.file.empty(),
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
+  const std::string& system = options.conversation.system;
+  apply(options.conversation, asked ? &*asked : nullptr, system, generator, settings);
   std::optional<Progress> progress;
   settings.on_prompt = [&](size_t done, size_t total) {
     if (!progress) progress.emplace("prompt", total);
     progress->update(done);
     if (done == total) progress->finish();
   };
-  if (!options.common.json) settings.on_text = write_piece;
+  WithoutFirstBlanks without_first_blanks;
+  std::string text;
+  settings.on_text = [&](std::string_view piece) {
+    if (asked && asked->plain()) piece = without_first_blanks(piece);
+    text += piece;
+    if (!options.common.json) write_piece(piece);
+  };
   Generation result;
   {
     const InterruptWatch watch(cancel);
-    result = generator.generate(question.value_or(prompt), settings);
+    result = generator.generate(asked ? asked->render(with_system(system, {{"user", prompt}})) : prompt, settings);
   }
   if (!options.cache.empty()) generator.save_cache(options.cache);
   const GenerateStatistics& statistics = generator.statistics();
   if (options.common.json) {
-    nlohmann::json object = {{"prompt", prompt},       {"text", result.text},
+    nlohmann::json object = {{"prompt", prompt},       {"text", text},
                              {"prompt_ids", result.prompt_ids}, {"ids", result.ids},
                              {"end", name_of(result.end)},  {"sampling", sampling_json(sampling)},
-                             {"chat", question.has_value()}};
+                             {"chat", asked.has_value()},     {"left_out", result.left_out}};
     if (options.stats) object["statistics"] = statistics_json(statistics, *device);
     write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
     write_piece("\n");
     if (result.end == GenerateEnd::kContextFull && options.tokens == 0)
-      fmt::print(stderr, "mulciber: the context of {} tokens is full\n", generator.context());
+      fmt::print(stderr, "mulciber: the context of {} tokens is full; --shift goes on without the oldest\n", generator.context());
+    if (result.left_out > 0)
+      fmt::print(stderr, "mulciber: the context of {} tokens was full: the {} oldest were left out\n", generator.context(), result.left_out);
     if (options.stats) print_statistics(statistics, *device);
   }
   if (result.attention) write_maps(options.maps, {to_maps(result, prompt, options.model.model, *device)});
@@ -179,9 +184,9 @@ void add_generate(CLI::App& app, int& code) {
   prompt->excludes(file);
   command->add_option("-n,--tokens", options->tokens, "most tokens of the answer (default: what the context has room for)")
       ->check(CLI::Range(1, 16777216));
-  command->add_flag("--raw", options->raw, "continue the text as it is, also where the model has a chat template");
-  command->add_option("--system", options->system, "system prompt: how the model should answer");
-  command->add_option("--stop", options->stop, "text that ends the answer; may be given several times");
+  auto* raw = command->add_flag("--raw", options->raw, "continue the text as it is, also where the model has a chat template");
+  add_conversation_options(*command, options->conversation);
+  raw->excludes(command->get_option("--template"));
   add_sampling_options(*command, options->sampling);
   command->add_option("--prompt-cache", options->cache, "file with keys and values: what the prompt and it have in common is not computed again; written at the end")
       ->type_name("FILE");
@@ -192,9 +197,9 @@ void add_generate(CLI::App& app, int& code) {
   command->add_flag("--stats", options->stats, "times, tokens per second, share of the bandwidth floor and memory, on standard error");
   add_common_options(*command, options->common);
   command->footer(
-      "A model with a chat template gets the prompt as a question, in that template; a base model continues the text.\n"
-      "The answer appears as it is made, never half a character. Ctrl-C ends it; what was written stands. A prompt that\n"
-      "leaves no room in the context is an error, never cut.\n\n"
+      "A model with a chat template gets the prompt as a question, in that template; a base model continues the text,\n"
+      "unless --template or --system is given. The answer appears as it is made, never half a character. Ctrl-C ends it; what\n"
+      "was written stands. A prompt that leaves no room in the context is an error, never cut, unless --shift is given.\n\n"
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"
       "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 --stats");
   command->callback([options, prompt, file, &code] {

@@ -6,6 +6,7 @@
 #include "models/gguf.h"
 #include "models/jinja/text.h"
 #include "models/json.h"
+#include "models/known_templates.h"
 #include "models/mapped_file.h"
 #include "mulciber/error.h"
 
@@ -84,14 +85,14 @@ void ChatTemplate::add(const std::string& name, std::string_view source, const s
   templates_.insert_or_assign(name, jinja::Template(source, label));
 }
 
-std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
+ChatTemplate ChatTemplate::read(const fs::path& model, bool with_templates) {
   ChatTemplate found;
   found.where_ = model.string();
   if (is_there(model)) {
     const GgufFile file(model);
     constexpr std::string_view kKey = "tokenizer.chat_template";
     for (const auto& [key, value] : file.metadata()) {
-      if (!key.starts_with(kKey) || !value.is_text()) continue;
+      if (!with_templates || !key.starts_with(kKey) || !value.is_text()) continue;
       if (key.size() == kKey.size()) found.add(kDefault, value.text(), found.where_);
       else if (key[kKey.size()] == '.') found.add(key.substr(kKey.size() + 1), value.text(), found.where_);
     }
@@ -104,6 +105,7 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
     if (is_there(map_path))
       if (const Json map = read_json(map_path); map.is_object()) read_special_tokens(map, found.special_tokens_);
     read_special_tokens(config, found.special_tokens_);
+    if (!with_templates) return found;
 
     // Later ones replace earlier ones of the same name.
     const auto add_from = [&](const Json& json, const fs::path& path) {
@@ -125,8 +127,30 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
     for (const auto& entry : fs::directory_iterator(model / "additional_chat_templates", ignored))
       if (entry.path().extension() == ".jinja" && is_there(entry.path())) found.add(entry.path().stem().string(), read_text(entry.path()), entry.path().string());
   }
+  return found;
+}
+
+std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
+  ChatTemplate found = read(model, true);
   if (found.templates_.empty()) return std::nullopt;
   return found;
+}
+
+ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const fs::path& model) {
+  const KnownTemplate* known = find_known_template(name_or_file);
+  if (!known && !is_there(name_or_file)) {
+    std::string names;
+    for (const KnownTemplate& one : known_templates()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+    throw ModelError("chat template '" + printable(name_or_file) + "'", "is neither a known name nor a file", "known names: " + names);
+  }
+  std::map<std::string, std::string> tokens = read(model, false).special_tokens_;
+  // A file without such a token has nothing to begin or end with.
+  for (const char* name : {"bos_token", "eos_token"}) tokens.emplace(name, "");
+  if (!known) return ChatTemplate(read_text(name_or_file), name_or_file, std::move(tokens));
+  ChatTemplate chosen(known->source, name_or_file, std::move(tokens));
+  chosen.stops_.assign(known->stops.begin(), known->stops.end());
+  chosen.plain_ = known->plain;
+  return chosen;
 }
 
 std::vector<std::string> ChatTemplate::names() const {

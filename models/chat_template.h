@@ -39,6 +39,10 @@ class ChatTemplate {
   /// Throws ModelError when there is one that cannot be read, naming file and line.
   static std::optional<ChatTemplate> load(const std::filesystem::path& model);
 
+  /// A template by its name (models/known_templates.h) or out of a file of Jinja, with the special tokens that the
+  /// model's files have. Throws ModelError where there is neither such a name nor such a file.
+  static ChatTemplate choose(const std::string& name_or_file, const std::filesystem::path& model);
+
   /// The template "tool_use" where there are tools and it exists, otherwise "default". Throws ModelError with
   /// the line: what the template refuses (roles that do not alternate, say) or cannot compute.
   std::string render(std::span<const ChatMessage> messages, const ChatRenderOptions& options = {}) const;
@@ -47,9 +51,15 @@ class ChatTemplate {
 
   std::vector<std::string> names() const;
   const std::map<std::string, std::string>& special_tokens() const { return special_tokens_; }
+  /// Texts that end an answer, beside the model's own tokens for that.
+  const std::vector<std::string>& stops() const { return stops_; }
+  /// Its text is plain: special tokens in it do not count as such, and what begins a text is still to be added.
+  bool plain() const { return plain_; }
 
  private:
   ChatTemplate() = default;
+  /// What a model's files hold: special tokens and, where asked for, templates, perhaps none.
+  static ChatTemplate read(const std::filesystem::path& model, bool with_templates);
   void add(const std::string& name, std::string_view source, const std::string& where);
   const jinja::Template& chosen(bool with_tools) const;
   std::string render(jinja::Value messages, const ChatRenderOptions& options) const;
@@ -57,6 +67,8 @@ class ChatTemplate {
   std::string where_;
   std::map<std::string, jinja::Template, std::less<>> templates_;
   std::map<std::string, std::string> special_tokens_;
+  std::vector<std::string> stops_;
+  bool plain_ = false;
 };
 
 /// The ids of a rendered conversation. Special tokens in its text count as such, and none are added: the

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/chat_template.h"
+#include "models/known_templates.h"
 #include "models/tokenizer_json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
@@ -166,6 +167,40 @@ TEST_CASE("Chat templates are found where models keep them") {
   CHECK_THAT(refusal(R"({"chat_template": "{% if %}"})"), ContainsSubstring("tokenizer_config.json: chat template, line 1"));
   CHECK_THAT(refusal(R"({"chat_template": [{"name": "rag", "template": "x"}]})"), ContainsSubstring("none named 'default'"));
   CHECK_THAT(refusal("[]"), ContainsSubstring("is not a JSON object"));
+}
+
+TEST_CASE("Templates are known by name, for files that have none") {
+  const tests::TemporaryFolder folder;
+  const auto& path = folder.path();
+  tests::write_file(path / "tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>", "chat_template": "{% if %}"})");
+  const std::vector<ChatMessage> messages = {{"system", "Be brief."}, {"user", " Hi "}, {"assistant", "Hello."}, {"user", "Why?"}};
+  const auto rendered = [&](const std::string& name) { return ChatTemplate::choose(name, path).render(messages); };
+  CHECK(rendered("chatml") == "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\nHello.<|im_end|>\n"
+                              "<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n");
+  CHECK(rendered("gemma") == "<s><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n"
+                             "<start_of_turn>user\nWhy?<end_of_turn>\n<start_of_turn>model\n");
+  CHECK(rendered("llama3") == "<s><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+                              "<|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nWhy?<|eot_id|>"
+                              "<|start_header_id|>assistant<|end_header_id|>\n\n");
+  CHECK(rendered("mistral") == "<s>[INST] Be brief.\n\n Hi  [/INST]Hello.</s>[INST] Why? [/INST]");
+  const std::string dialogue = rendered("dialogue");
+  CHECK(dialogue.starts_with("Be brief.\n\nUser: "));
+  CHECK(dialogue.ends_with("\nUser: Hi\nAssistant: Hello.\nUser: Why?\nAssistant:"));
+  for (const KnownTemplate& known : known_templates()) {
+    const ChatTemplate chosen = ChatTemplate::choose(std::string(known.name), path);
+    CHECK(chosen.plain() == (known.name == kDialogueTemplate));
+    CHECK_FALSE(chosen.stops().empty());
+    // Without a system prompt, and in a model that names no special tokens.
+    CHECK(ChatTemplate::choose(std::string(known.name), "nowhere").render(std::span(messages).subspan(1, 1)).find("Hi") != std::string::npos);
+  }
+
+  tests::write_file(path / "mine.jinja", "{{ bos_token }}mine: {{ messages[1].content }}");
+  CHECK(rendered((path / "mine.jinja").string()) == "<s>mine:  Hi ");
+  tests::write_file(path / "broken.jinja", "{% for %}");
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(model_error([&] { rendered((path / "broken.jinja").string()); }).value_or(""), ContainsSubstring("line 1"));
+  for (const std::string name : {"", "nothing", "Chatml"})
+    CHECK_THAT(model_error([&] { rendered(name); }).value_or(""), ContainsSubstring("chatml, dialogue, gemma, llama3, mistral"));
 }
 
 TEST_CASE("Variables and messages reach the template") {

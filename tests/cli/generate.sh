@@ -68,8 +68,13 @@ assert asked["chat"] and not raw["chat"]
 # --raw adds the token that begins a text, and the template has written it.
 assert raw["prompt_ids"][1:] == asked["prompt_ids"] and raw["prompt_ids"][0] == raw["prompt_ids"][1]
 PYTHON
-exits 2 "$MULCIBER" generate -m "$model" --system x -p x
-grep -q 'has no chat template' err || fail "a system prompt without a template: $(cat err)"
+exits 0 "$MULCIBER" generate -m "$model" --shift --system "Be brief." -p "The red hammer" -n 12 --json
+grep -q 'no chat template.*--template dialogue' err || fail "a system prompt without a template: $(cat err)"
+cp out asked
+exits 0 "$MULCIBER" generate -m "$model" --shift --template dialogue --system "Be brief." -p "The red hammer" -n 12 --json
+cmp -s out asked || fail "dialogue is not what is taken by itself"
+exits 2 "$MULCIBER" generate -m "$model" --template chatmi -p x
+"$MULCIBER" generate -m "$model" --raw --template chatml -p x >out 2>err && fail "--raw with a template is taken"
 
 # Attention maps of prompt and answer, and heads switched off.
 generate -p "The red hammer" -n 12 --attention map.json
@@ -138,6 +143,13 @@ generate -p "The red hammer" --context 24
 grep -q 'context of 24 tokens is full' err || fail "a full context goes unsaid"
 exits 2 "$MULCIBER" generate -m "$model" -p "$(printf 'word %.0s' {1..200})" --context 24
 grep -q 'context of 24' err || fail "a prompt too long: $(cat err)"
+# With --shift both go on, without the oldest tokens.
+generate -p "The red hammer" --context 24 --shift -n 60 --json
+python3 -c 'import json; a = json.load(open("out")); assert len(a["ids"]) == 60 and a["left_out"] > 0 and a["end"] == "token limit", a' || fail "--shift"
+generate -p "$(printf 'word %.0s' {1..200})" --context 24 --shift --keep 3 -n 5
+grep -q 'the context of 24 tokens was full: the [0-9]* oldest were left out' err || fail "what is left out goes unsaid: $(cat err)"
+exits 2 "$MULCIBER" generate -m "$model" -p x --context 24 --shift --keep 21
+grep -q 'keep: is 21 of a context of 24' err || fail "keeps more than there is: $(cat err)"
 exits 2 "$MULCIBER" generate -m "$model"
 exits 2 "$MULCIBER" generate -m "$model" -p x --context 1000000
 exits 2 "$MULCIBER" generate -m "$model" -p x --kv q8_0
