@@ -10,7 +10,7 @@
 #include "mulciber/error.h"
 #include "runtime/ops/elementwise.h"
 #include "tests/catch.h"
-#include "tests/device.h"
+#include "tests/device_tensors.h"
 
 using namespace mulciber;
 
@@ -25,19 +25,10 @@ using Rows = std::vector<Row>;
 using Batch = std::vector<Rows>;  // (rows, length, columns)
 
 /// Random weights that exist twice: on the device, and as doubles.
-class Parameters {
+class Parameters : public tests::DeviceTensors {
  public:
-  explicit Parameters(Device& device) : device_(device) {}
-
   Tensor tensor(Shape shape, const std::vector<float>& values) {
-    buffers_.push_back(device_.memory().allocate(values.size() * 4, MemoryUse::kDevice));
-    upload(device_, buffers_.back().view(), std::as_bytes(std::span(values)));
-    return buffers_.back().tensor(shape, DataType::kF32);
-  }
-  Tensor words(const std::vector<uint32_t>& values) {
-    buffers_.push_back(device_.memory().allocate(values.size() * 4, MemoryUse::kDevice));
-    upload(device_, buffers_.back().view(), std::as_bytes(std::span(values)));
-    return buffers_.back().tensor({values.size()}, DataType::kU32);
+    return put(shape, DataType::kF32, std::as_bytes(std::span(values)));
   }
   Tensor random(Shape shape, double deviation, double mean = 0) {
     std::normal_distribution<double> normal(mean, deviation);
@@ -62,9 +53,7 @@ class Parameters {
   }
 
  private:
-  Device& device_;
   std::mt19937 random_{7};
-  std::vector<Buffer> buffers_;
 };
 
 // --- The definition
@@ -216,7 +205,7 @@ constexpr double kTolerance = 2e-5;
 TEST_CASE("An encoder layer is what its definition says") {
   Device& device = tests::shared_device();
   const NormPlacement placement = GENERATE(NormPlacement::kAfter, NormPlacement::kBefore);
-  Parameters parameters(device);
+  Parameters parameters;
   const EncoderLayer layer = {parameters.self_attention(), parameters.norm(),
                               parameters.feed_forward(), parameters.norm(), placement};
   const Tensor x = parameters.random({kRows, 5, kWidth}, 1);
@@ -243,7 +232,7 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
   Device& device = tests::shared_device();
   const NormPlacement placement = GENERATE(NormPlacement::kAfter, NormPlacement::kBefore);
   constexpr uint32_t kTarget = 4, kSource = 5, kCapacity = 6;
-  Parameters parameters(device);
+  Parameters parameters;
   const DecoderLayer layer = {parameters.self_attention(),
                               parameters.norm(),
                               parameters.cross_attention(),
@@ -311,7 +300,7 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
 
 TEST_CASE("Traces keep what layers leave, by path") {
   Device& device = tests::shared_device();
-  Parameters parameters(device);
+  Parameters parameters;
   const EncoderLayer layer = {parameters.self_attention(), parameters.norm(),
                               parameters.feed_forward(), parameters.norm()};
   const Tensor x = parameters.random({1, 5, kWidth}, 1);
@@ -338,7 +327,7 @@ TEST_CASE("Traces keep what layers leave, by path") {
 
 TEST_CASE("A shape error names the layer") {
   Device& device = tests::shared_device();
-  Parameters parameters(device);
+  Parameters parameters;
   const FeedForward wrong = {parameters.linear(kHidden, kWidth),
                              parameters.linear(kWidth, kHidden + 1)};
   ProgramBuilder builder(device, "test");
