@@ -11,6 +11,7 @@
 #include "runtime/device.h"
 #include "runtime/hash.h"
 #include "runtime/replace_file.h"
+#include "runtime/spirv_grid.h"
 #include "shaders/include/interface.h"
 
 namespace mulciber {
@@ -151,6 +152,12 @@ bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device) {
   return device.has(kSubgroupSizeControl) && local_size(kernel, device) % device.subgroup_size == 0;
 }
 
+std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid, const Capabilities& device) {
+  std::array<uint32_t, 3> groups = grid;
+  for (int axis = 0; axis < 3; ++axis) groups[axis] = std::min(groups[axis], device.max_groups[axis]);
+  return groups;
+}
+
 PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   std::lock_guard lock(mutex_);
   if (auto known = layouts_.find(&kernel); known != layouts_.end()) return known->second;
@@ -195,9 +202,12 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
   VkSpecializationInfo specialization_info{static_cast<uint32_t>(entries.size()), entries.data(),
                                       values.size() * 4, values.data()};
 
+  std::vector<uint32_t> spread;
+  if (key.grid[0] != 0) spread = spread_grid(kernel.spirv, key.grid, dispatched_groups(key.grid, c));
+  const std::span<const uint32_t> code = spread.empty() ? std::span<const uint32_t>(kernel.spirv) : spread;
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  module_info.codeSize = kernel.spirv.size() * 4;
-  module_info.pCode = kernel.spirv.data();
+  module_info.codeSize = code.size() * 4;
+  module_info.pCode = code.data();
   VkShaderModule module = VK_NULL_HANDLE;
   device_.check(vk.vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module),
                 "vkCreateShaderModule");

@@ -1,6 +1,7 @@
 // Compute pipelines: made when first needed, several at a time, kept in a cache on disk.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <filesystem>
 #include <map>
@@ -18,6 +19,7 @@ class Device;
 struct PipelineKey {
   const Kernel* kernel;
   std::vector<std::pair<uint32_t, uint32_t>> constants;  // id, value; sorted
+  std::array<uint32_t, 3> grid = {};  // where it passes what the device allows; else zeros
   auto operator<=>(const PipelineKey&) const = default;
 };
 
@@ -25,6 +27,10 @@ struct PipelineKey {
 std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key, const Capabilities& device);
 /// Whether a row's pipelines are made with the device's subgroup size required, and with full subgroups.
 bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device);
+
+/// What is dispatched of a grid: all of it where the device allows that many workgroups. Where not, a pipeline of that
+/// PipelineKey::grid does the rest in the same workgroups.
+std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid, const Capabilities& device);
 
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;

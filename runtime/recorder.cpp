@@ -10,8 +10,9 @@
 namespace mulciber {
 namespace {
 
-PipelineKey key_of(const Node& node) {
+PipelineKey key_of(const Node& node, const Capabilities& device) {
   PipelineKey key{node.kernel, {}};
+  if (dispatched_groups(node.groups, device) != node.groups) key.grid = node.groups;
   for (const SpecializationConstant& c : node.constants) key.constants.push_back({c.id, c.value});
   std::sort(key.constants.begin(), key.constants.end());
   return key;
@@ -50,7 +51,7 @@ void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
 Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
     : device_(device), nodes_(std::move(nodes)), longest_part_ms_(device.settings().submission_ms) {
   std::vector<PipelineKey> keys;
-  for (const ResolvedNode& node : nodes_) keys.push_back(key_of(*node.node));
+  for (const ResolvedNode& node : nodes_) keys.push_back(key_of(*node.node, device.capabilities()));
   device_.pipelines().prepare(keys);
   for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
   make_descriptors();
@@ -224,7 +225,8 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
       vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
                              static_cast<uint32_t>(2 * i));
     }
-    vk.vkCmdDispatch(commands, node.groups[0], node.groups[1], node.groups[2]);
+    const std::array<uint32_t, 3> groups = dispatched_groups(node.groups, device_.capabilities());
+    vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]);
     if (timed) {
       vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
                              static_cast<uint32_t>(2 * i + 1));

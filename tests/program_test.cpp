@@ -1,12 +1,16 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "runtime/op.h"
+#include "runtime/ops/attention.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/norm.h"
 #include "runtime/memory_guard.h"
 #include "runtime/profiler.h"
 #include "runtime/recorder.h"
+#include "runtime/spirv_grid.h"
+#include "runtime/spirv_reflection.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 
@@ -162,17 +166,41 @@ TEST_CASE("The profiler times every node and writes a trace") {
   CHECK_THAT(device->profiler()->table(1e9, 1e9), Catch::Matchers::ContainsSubstring("ratio"));
 }
 
-TEST_CASE("An op with a workgroup per row splits its rows, or says why it cannot") {
-  Capabilities device = tests::shared_device().capabilities();
-  device.max_groups = {2, 2, 2};
-  ProgramBuilder builder(device, "program");
-  softmax(builder, builder.activation({5, 64}));
-  REQUIRE(builder.nodes().size() == 3);
-  CHECK(builder.nodes()[2].groups[0] == 1);
-  CHECK_THROWS_AS(softmax(builder, builder.activation({5, 3})), ShapeError);
-  CHECK_THROWS_WITH(softmax(builder, builder.activation({5, 3})),
-                    Catch::Matchers::ContainsSubstring("the device allows 2, and a part of them must begin at a multiple "
-                                                       "of 64 rows"));
+TEST_CASE("Grids of any size run on a device that allows few workgroups") {
+  const std::unique_ptr<Device> few = Device::open({.limits = "groups=2", .ignore_verdicts = true});
+  REQUIRE(few->capabilities().max_groups == std::array<uint32_t, 3>{2, 2, 2});
+  std::vector<float> values(7 * 3 * 60);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7 % 23) / 8;
+  const auto run = [&](Device& device) {
+    ProgramBuilder builder(device, "program");
+    const Tensor x = builder.activation({7, 3, 60});
+    builder.keep_from_start(x);
+    const Tensor y = softmax(builder, x);  // a workgroup per row
+    const Tensor map = attention_map(builder, {y, 0}, {x, 20}, {.heads = 4, .kv_heads = 4, .head_size = 5, .causal = true});
+    builder.keep(y);
+    builder.keep(map);
+    Program program = builder.build();
+    upload(device, program.view(x), std::as_bytes(std::span(values)));
+    program.run();
+    std::vector<float> result = download_as<float>(device, program.view(y));
+    const std::vector<float> weights = download_as<float>(device, program.view(map));
+    result.insert(result.end(), weights.begin(), weights.end());
+    return result;
+  };
+  CHECK(run(*few) == run(tests::shared_device()));
+}
+
+TEST_CASE("Every row's module can be spread over fewer workgroups") {
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.spirv.empty()) continue;
+    INFO(kernel.id);
+    const std::vector<uint32_t> spread = spread_grid(kernel.spirv, {7, 5, 3}, {2, 2, 2});
+    const Reflection before = reflect_spirv(kernel.id, kernel.spirv), after = reflect_spirv(kernel.id, spread);
+    CHECK(after.buffer_count == before.buffer_count);
+    CHECK(after.push_constant_bytes == before.push_constant_bytes);
+    CHECK(after.shared_memory_bytes == before.shared_memory_bytes);
+  }
+  CHECK_THROWS_AS(spread_grid(std::vector<uint32_t>{0x07230203, 0x10300, 0, 1, 0}, {7, 5, 3}, {2, 2, 2}), KernelError);
 }
 
 TEST_CASE("Guards notice what is written outside a buffer, and buffers begin as poison") {

@@ -167,7 +167,6 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
     begin += part.shape[0];
     groups += (part.shape[0] + tile.columns - 1) / tile.columns;
   }
-  if (groups > builder.capabilities().max_groups[0]) return false;
   node.set_params(params);
   node.groups = {static_cast<uint32_t>(groups), 1, 1};
   node.work.bytes = x.bytes() + run->bytes() + columns * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
@@ -238,10 +237,8 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth)});
   const Capabilities& device = builder.capabilities();
   const Tile tile(kernel, device, rows);
-  uint64_t row_step = std::min({rows_per_node(builder, x), rows_per_node(builder, target),
-                                tile.rows * device.max_groups[1]});
-  uint64_t column_step =
-      std::min(rows_per_node(builder, weight), tile.columns * device.max_groups[0]);
+  uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
+  uint64_t column_step = rows_per_node(builder, weight);
   // No slice may part a gate from what it gates. A step that is odd counts rows aligned by themselves.
   if (options.gated && column_step < columns && column_step % 2 != 0) {
     column_step = column_step > 1 ? column_step - 1 : builder.rows_per_binding(2 * row_bytes(weight.type, depth)) * 2;

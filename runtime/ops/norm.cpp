@@ -53,7 +53,7 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kRmsNorm, {x.type, x.type}, facts_of(x.shape)});
-  const uint64_t step = rows_per_grid(builder, x);
+  const uint64_t step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     const uint64_t count = std::min(step, rows - row);
     const Tensor part = x.row_slice(row, count);
@@ -113,7 +113,7 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
   // Units per iteration of 0: the kernel keeps whole rows, whose length it has to know.
   const bool keeps_rows = kernel.constant(1) == 0;
   const uint64_t tile = kernel.constant_count > 2 ? kernel.constant(2) : 1;
-  uint64_t rows = x.shape.rows(), step = rows_per_grid(builder, x);
+  uint64_t rows = x.shape.rows(), step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);
     Tensor part = x.row_slice(row, count);
@@ -156,7 +156,7 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kSoftmax, {x.type, x.type}, facts_of(x.shape)});
-  uint64_t step = rows_per_grid(builder, x);
+  uint64_t step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);
     Tensor part = x.row_slice(row, count);

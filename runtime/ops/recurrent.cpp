@@ -79,8 +79,6 @@ void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tens
   }
   const Kernel& kernel = builder.select({Op::kRecurrentCell, {DataType::kF32, DataType::kF32}, kAnyShape});
   const uint32_t local = local_size(kernel, builder.capabilities());
-  if (rows > builder.capabilities().max_groups[1])
-    refuse(builder, fmt::format("{} rows", rows), fmt::format("the device dispatches {}", builder.capabilities().max_groups[1]));
 
   Node node;
   node.kernel = &kernel;

@@ -89,9 +89,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     params.epsilon = options.epsilon;
     node.set_params(params);
     node.constants = {{ROPE_INTERLEAVED, options.interleaved ? 1u : 0u}, {ROPE_GAINS, options.gains ? 1u : 0u}};
-    const auto& most = builder.capabilities().max_groups;
-    node.groups = {std::min(options.heads + 2 * options.kv_heads, most[0]), std::min(static_cast<uint32_t>(length), most[1]),
-                   static_cast<uint32_t>(count)};
+    node.groups = {options.heads + 2 * options.kv_heads, static_cast<uint32_t>(length), static_cast<uint32_t>(count)};
     // All of qkv in, queries out, and the angles of the tokens.
     node.work.bytes = part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +
                       (writes_cache ? count * length * row_bytes(cache.type, cache.shape.columns()) : 0) +

@@ -19,12 +19,11 @@ inline uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tenso
   return builder.rows_per_binding(row_bytes(tensor.type, tensor.shape.columns()));
 }
 
-/// Most rows, of `all`, that one node of an op with a grid of rows along z may take, such that the slices of every
-/// tensor fit a descriptor and begin aligned. `row_bytes`: bytes per row of each tensor that is sliced.
+/// Most rows, of `all`, that one node may take, such that the slices of every tensor fit a descriptor and begin aligned. `row_bytes`: bytes per row of each tensor that is sliced.
 /// Throws ShapeError where not even the fewest rows that begin aligned fit.
 inline uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kernel, uint64_t all,
                               std::initializer_list<uint64_t> row_bytes) {
-  uint64_t rows = std::min<uint64_t>(all, builder.capabilities().max_groups[2]);
+  uint64_t rows = all;
   if (kernel.reflection.buffer_address) return rows;
   uint64_t step = 1;
   const uint64_t alignment = std::max<uint64_t>(builder.capabilities().storage_alignment, 256);
@@ -52,22 +51,6 @@ inline Tensor slice_rows(const Tensor& tensor, uint64_t first, uint64_t count) {
 inline uint32_t groups_for(const ProgramBuilder& builder, uint64_t pieces) {
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(pieces, 1, builder.capabilities().max_groups[0]));
-}
-
-/// Most rows of `tensor` for a node with one workgroup per row. Throws ShapeError when the device allows so few
-/// workgroups that the next slice would begin where no binding may.
-inline uint64_t rows_per_grid(const ProgramBuilder& builder, const Tensor& tensor) {
-  const uint64_t groups = builder.capabilities().max_groups[0], rows = rows_per_node(builder, tensor);
-  if (rows <= groups) return rows;
-  constexpr uint64_t kAlignment = 256;  // the largest that Vulkan allows a device to ask for
-  const uint64_t step = kAlignment / std::gcd(tensor.shape.columns() * size_of(tensor.type), kAlignment);
-  if (groups < step) {
-    throw ShapeError(builder.path(),
-                     fmt::format("{} rows take a workgroup each, the device allows {}, and a part of them must begin at "
-                                 "a multiple of {} rows to be bound", tensor.shape.rows(), groups, step),
-                     "use a device that allows 65535 workgroups, as Vulkan asks for");
-  }
-  return groups / step * step;
 }
 
 }  // namespace mulciber

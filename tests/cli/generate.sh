@@ -18,6 +18,11 @@ for steps in 1 5; do
   generate -p "The red hammer" -n 12 --steps-per-submission "$steps"
   cmp -s out wanted || fail "another answer with $steps steps per submission"
 done
+# Devices that allow few workgroups do the same work in them.
+for groups in 2 8; do
+  generate -p "The red hammer" -n 12 --limits groups=$groups
+  cmp -s out wanted || fail "another answer in grids of $groups workgroups"
+done
 printf 'The red hammer' >prompt.txt
 generate --prompt-file prompt.txt -n 12
 cmp -s out wanted || fail "another answer from a file"

@@ -19,6 +19,7 @@ for name in marian marian_realistic; do
   grep -q ' 0 failed' out || fail "$(tail -n 1 out)"
 done
 marian=$models/marian
+exits 0 "$MULCIBER" verify -m "$marian" --limits groups=8 "$marian/expected.safetensors"
 exits 1 "$MULCIBER" verify -m "$marian" --tolerance 1e-12 "$marian/expected.safetensors"
 exits 0 "$MULCIBER" verify -m "$marian" --json "$marian/expected.safetensors"
 python3 -c 'import json; r = json.load(open("out")); assert r["passed"] > 10 and r["failed"] == 0' ||
