@@ -5,9 +5,13 @@ weights are. The default is 134 M parameters. Needs gguf and numpy (Debian: pyth
     bench/make_llama_model.py --type q4_0 llama-134m-q4_0.gguf
 """
 import argparse
+import sys
 
-import gguf
-import numpy as np
+try:
+    import gguf
+    import numpy as np
+except ImportError as error:
+    sys.exit(f"make_llama_model.py: {error}: install it with `pip install gguf` or `apt install python3-gguf`")
 
 TYPES = {
     "f32": gguf.GGMLQuantizationType.F32,
