@@ -29,6 +29,7 @@ struct DecoderNames {
   const char* feed_forward_norm;
   const char *gate, *up, *down;
   const char* after_feed_forward_norm;
+  std::span<const char* const> output_prefixes = {};  // of the output matrix, where it stands elsewhere
 };
 /// Hugging Face's names since Llama.
 extern const DecoderNames kLlamaNames;

@@ -25,7 +25,7 @@ class TableWriter {
                         {{weight(names_.positions), {config_.max_positions, D}}}});
     if (!config_.tied_output)
       table_.push_back({"output", WeightRole::kMatrix, {config_.vocabulary, D},
-                        {{weight(names_.output), {config_.vocabulary, D}}}});
+                        {{with(behind(names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes, names_.output), ".weight"), {config_.vocabulary, D}}}});
     norm("first_norm", {in_layer(0, names_.attention_norm)});
     for (uint32_t i = 0; i < config_.layers.size(); ++i) layer(i);
     return std::move(table_);
@@ -33,9 +33,10 @@ class TableWriter {
 
  private:
   /// A part of the model, or of a layer, without ".weight".
-  Names global(const std::string& part) const {
+  Names global(const std::string& part) const { return behind(names_.prefixes, part); }
+  static Names behind(std::span<const char* const> prefixes, const std::string& part) {
     Names names;
-    for (const char* prefix : names_.prefixes) names.push_back(prefix + part);
+    for (const char* prefix : prefixes) names.push_back(prefix + part);
     return names;
   }
   Names in_layer(uint32_t index, const char* part) const {

@@ -47,6 +47,15 @@ struct Activated {
 constexpr Activated kActivations[] = {
     {"llama", "silu"}, {"qwen2", "silu"}, {"qwen3", "silu"}, {"gemma3", "gelu_pytorch_tanh"}, {"gpt2", "gelu_new"}};
 
+// What the model's makers recommend, as generation_config.json has it.
+struct SamplingKey {
+  const char* gguf;
+  const char* config;
+  bool draws = true;  // it says that tokens are drawn
+};
+constexpr SamplingKey kSamplingKeys[] = {{"temp", "temperature"}, {"top_k", "top_k"}, {"top_p", "top_p"}, {"min_p", "min_p"},
+                                         {"penalty_repeat", "repetition_penalty", false}, {"penalty_last_n", "penalty_last_n", false}};
+
 class MetadataReader {
  public:
   MetadataReader(const Checkpoint& checkpoint, std::string architecture)
@@ -86,6 +95,7 @@ class MetadataReader {
     config["attention_bias"] = checkpoint_.find("blk.0.attn_q.bias") != nullptr;
     read_heads(config);
     read_scaling(config);
+    read_sampling(config);
     for (const auto& [name, id] : {std::pair("bos_token_id", "bos"), {"eos_token_id", "eos"}, {"pad_token_id", "padding"}}) {
       const GgufValue* value = file_.find_value(std::string("tokenizer.ggml.") + id + "_token_id");
       if (value && value->is_integer()) config[name] = value->integer();
@@ -133,6 +143,20 @@ class MetadataReader {
     if (number("rope.scaling.attn_factor", 1) != 1)
       fail(full("rope.scaling.attn_factor"), "is not 1, which is not supported");
     config["rope_scaling"] = scaling;
+  }
+
+  /// Files without a temperature that filter tokens mean transformers' default, 1.
+  void read_sampling(Json& config) const {
+    bool draws = false;
+    for (const SamplingKey& key : kSamplingKeys) {
+      const std::string name = std::string("general.sampling.") + key.gguf;
+      const GgufValue* value = file_.find_value(name);
+      if (!value) continue;
+      if (!value->is_number()) fail(name, "is " + value->shown().dump() + "; a number is expected");
+      config[key.config] = value->is_integer() ? Json(value->integer()) : Json(value->number());
+      draws = draws || key.draws;
+    }
+    if (draws) config["do_sample"] = config.value("temperature", 1.0) > 0;
   }
 
   const Checkpoint& checkpoint_;

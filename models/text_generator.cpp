@@ -425,7 +425,7 @@ Sampling TextGenerator::default_sampling() const {
     sampling.typical_p = config.typical_p > 0 ? static_cast<float>(config.typical_p) : 1;
   }
   if (config.repetition_penalty > 0) sampling.repetition_penalty = static_cast<float>(config.repetition_penalty);
-  sampling.penalty_window = impl_->context;
+  sampling.penalty_window = config.penalty_last_n < 0 ? impl_->context : static_cast<uint32_t>(config.penalty_last_n);
   return sampling;
 }
 

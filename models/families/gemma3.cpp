@@ -5,7 +5,9 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kPrefixes[] = {"", "language_model."};  // the second in files with a vision tower
+// Alone; then with a vision tower, as before transformers 4.52 and since.
+constexpr const char* kPrefixes[] = {"model.", "language_model.model.", "model.language_model."};
+constexpr const char* kOutputPrefixes[] = {"", "language_model."};
 
 // What transformers leaves out of text_config, because it is the same as its Gemma3TextConfig would be without.
 constexpr const char* kTextDefaults = R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
@@ -16,6 +18,10 @@ constexpr const char* kTextDefaults = R"({"vocab_size": 262208, "hidden_size": 2
 DecoderNames names() {
   DecoderNames names = kLlamaNames;
   names.prefixes = kPrefixes;
+  names.output_prefixes = kOutputPrefixes;
+  names.layer = "layers.";
+  names.embedding = "embed_tokens";
+  names.final_norm = "norm";
   names.after_attention_norm = "post_attention_layernorm";
   names.feed_forward_norm = "pre_feedforward_layernorm";
   names.after_feed_forward_norm = "post_feedforward_layernorm";

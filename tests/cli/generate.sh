@@ -126,23 +126,43 @@ PYTHON
 echo damaged >kept
 exits 2 "$MULCIBER" generate -m "$model" -p x --prompt-cache kept
 
-# A text model beside a vision tower: its configuration stands in text_config, its tensors behind a prefix.
+# A text model beside a vision tower: its configuration stands in text_config, its tensors behind a prefix, which newer
+# folders have in the middle of their names.
 python3 - "$model" <<'PYTHON'
 import json, os, shutil, struct, sys
-shutil.copytree(sys.argv[1], "vision")
-config = json.load(open("vision/config.json"))
-config["model_type"] = "gemma3_text"
-json.dump({"model_type": "gemma3", "text_config": config, "vision_config": {}}, open("vision/config.json", "w"))
-data = open("vision/model.safetensors", "rb").read()
+data = open(f"{sys.argv[1]}/model.safetensors", "rb").read()
 size = struct.unpack("<Q", data[:8])[0]
 header = json.loads(data[8:8 + size])
-named = {("" if name.startswith("__") else "language_model.") + name: value for name, value in header.items()}
-text = json.dumps(named).encode()
-text += b" " * (-len(text) % 8)
-open("vision/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+for folder, old, new in (("vision", "model.", "language_model.model."), ("newer", "model.", "model.language_model.")):
+    shutil.copytree(sys.argv[1], folder)
+    config = json.load(open(f"{folder}/config.json"))
+    config["model_type"] = "gemma3_text"
+    json.dump({"model_type": "gemma3", "text_config": config, "vision_config": {}}, open(f"{folder}/config.json", "w"))
+    assert sum(name.startswith(old) for name in header) > 30
+    named = {new + name[len(old):] if name.startswith(old) else name: value for name, value in header.items()}
+    text = json.dumps(named).encode()
+    text += b" " * (-len(text) % 8)
+    open(f"{folder}/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + size:])
 PYTHON
-exits 0 "$MULCIBER" generate -m vision --ignore-end -p "The red hammer" -n 12
-cmp -s out wanted || fail "the text model beside a vision tower answers otherwise"
+for folder in vision newer; do
+  exits 0 "$MULCIBER" generate -m $folder --ignore-end -p "The red hammer" -n 12
+  cmp -s out wanted || fail "the text model beside a vision tower answers otherwise in $folder"
+done
+
+# A GGUF file's recommendations are those of a generation_config.json; the parts of a split file are one model.
+families=$MULCIBER_SOURCE/tests/data/gguf_families
+exits 0 "$MULCIBER" generate -m "$families/qwen2.gguf" --ignore-end -p "the hand" -n 12 --seed 3 --json
+cp out by_file
+exits 0 "$MULCIBER" generate -m "$families/qwen2" --ignore-end -p "the hand" -n 12 --seed 3 --json
+python3 - <<'PYTHON' || fail "the GGUF file draws otherwise than the folder"
+import json
+file, folder = json.load(open("by_file")), json.load(open("out"))
+assert file["ids"] == folder["ids"] and file["sampling"] == folder["sampling"] and file["sampling"]["top_k"] == 20, (file, folder)
+PYTHON
+exits 0 "$MULCIBER" generate -m "$families/qwen3-00001-of-00003.gguf" --ignore-end -p "the hand" -n 12 --json
+cp out by_file
+exits 0 "$MULCIBER" generate -m "$families/qwen3" --ignore-end -p "the hand" -n 12 --json
+python3 -c 'import json; assert json.load(open("by_file"))["ids"] == json.load(open("out"))["ids"]' || fail "a split file answers otherwise than the folder"
 
 generate -p "The red hammer" --context 24
 grep -q 'context of 24 tokens is full' err || fail "a full context goes unsaid"
