@@ -266,7 +266,7 @@ void Maker::read_extra() {
   }
 }
 
-/// x W^T + bias, kept as f32 or f16, with its bounds.
+/// x W^T + bias, kept as f32 with its bounds or rounded to f16.
 HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTensor* bias, bool hyperbolic) {
   const Product product(x, weight, bias, {});
   HostTensor y{{x.shape[0], x.shape[1], weight.shape[0]}, x.type, {}, {}};
@@ -274,6 +274,9 @@ HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTens
     for (uint64_t j = 0; j < weight.shape[0]; ++j) {
       append(y, hyperbolic ? tanh(product.at(i, j)) : product.at(i, j));
     }
+  }
+  if (x.type == DataType::kF16) {
+    for (double& value : y.values) value = round_to(x.type, value);
   }
   return y;
 }
@@ -294,16 +297,20 @@ HostTensor beside(const HostTensor& x, const HostTensor& y) {
 }
 
 /// Recorded values with the bounds of a reference that was computed from the same inputs, but not more than 1e-5 of the
-/// largest; of f16 storage, with a share of the largest.
-void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values, DataType type,
-            double share) {
-  reference.values = values;
+/// largest. Of f16 storage 2e-3 of the largest, and more only where storage alone costs it: where the reference, exact but for
+/// inputs, weights and projections rounded to f16, is itself more than 1.5e-3 off. In the 115 entries for which this was written
+/// these are 20 numbers of six tensors; the maps of local_p__longformer (2.1e-3 off), local_p__none (2.2e-3) and
+/// lowrank__bigbird (2.3e-3) cannot be met within 2e-3. The first two are off as much with 32-bit projections.
+void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values, DataType type) {
   double largest = 0;
   for (double value : values) largest = std::max(largest, std::fabs(value));
   for (size_t i = 0; i < values.size(); ++i) {
     if (recorded.narrow) reference.bounds[i] += ulp32(values[i]);
-    reference.bounds[i] = type == DataType::kF16 ? share * largest : std::min(reference.bounds[i], 1e-5 * largest);
+    const double stored = std::fabs(reference.values[i] - values[i]);
+    reference.bounds[i] = type == DataType::kF16 ? std::max(2e-3 * largest, stored + 5e-4 * largest)
+                                                 : std::min(reference.bounds[i], 1e-5 * largest);
   }
+  reference.values = values;
 }
 
 OpCase Maker::make() {
@@ -387,13 +394,10 @@ OpCase Maker::make() {
     if (parts.key >= 0) keys = project(inputs[1], inputs[parts.key], nullptr, false);
     const AttentionColumns from{0, 0, static_cast<uint32_t>(keys.shape.columns())};
     AttentionReference reference = attention_reference(queries, beside(keys, inputs[2]), words, from, bound);
-    // Where queries and keys are both projected, each product is stored as f16 before the next one.
-    const bool projected = parts.query >= 0 && parts.key >= 0;
-    record(reference.result, out, results, type, projected ? 3e-3 : 2e-3);
+    record(reference.result, out, results, type);
     std::vector<HostTensor> outputs = {reference.result};
     if (has_map) {
-      // Their scores may have passed through two products that are stored as f16.
-      record(reference.map, map, map.values, type, 4e-3);
+      record(reference.map, map, map.values, type);
       outputs.push_back(reference.map);
     }
     return outputs;
