@@ -75,6 +75,9 @@ Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q, cons
   if (given_k.tensor.shape.rank() != 3 || given_v.tensor.shape.rank() != 3) {
     throw ShapeError(builder.path(), "keys or values are not (rows, length, columns)", "reshape them");
   }
+  if (given_k.tensor.shape[1] == 0 && given_v.tensor.shape[1] == 0 && !map) {
+    return attention_of_nothing(builder, rows_of_query(builder, q, given_k.tensor.shape[0] * options.rows_per_kv).tensor, options);
+  }
   HeadColumns k = given_k, v = given_v;
   if (compression) {
     if (options.causal)

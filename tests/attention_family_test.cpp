@@ -187,6 +187,26 @@ TEST_CASE("Keys and values of different sources: a key-value memory, down to one
   }
 }
 
+TEST_CASE("Keys of length 0 give zeros, with projections and without") {
+  constexpr uint32_t kRows = 2, kQueries = 3, kSize = 8;
+  Inputs inputs;
+  const Array q = inputs.random({kRows, kQueries, kSize}), w = inputs.random({kSize, kSize}), one = inputs.random({1, 1, kSize});
+  Tensor none = q.tensor, values = q.tensor;  // storage that nobody reads
+  none.shape = {kRows, 0, kSize};
+  values.shape = {kRows, 0, kSize};
+  Attention attention{.options = {.heads = 2, .kv_heads = 2, .head_size = kSize / 2, .value_size = kSize / 2, .causal = true}};
+  const std::vector<float> zeros(kRows * kQueries * kSize, 0.0f);
+  CHECK(run(attention, {q.tensor}, {none}, {none}) == zeros);
+  attention.key = Linear{w.tensor, {}};
+  attention.query = Linear{w.tensor, {}};
+  CHECK(run(attention, {q.tensor}, {none}, {values}) == zeros);
+  CHECK(run(attention, {one.tensor}, {none}, {values}) == std::vector<float>(kRows * kSize, 0.0f));
+  ProgramBuilder builder(tests::shared_device(), "attention");
+  CHECK_THROWS_AS(attention_map(builder, {q.tensor}, {none}, attention.options), ShapeError);
+  none.shape = {kRows + 1, 0, kSize};
+  CHECK_THROWS_AS(mulciber::attention(builder, {q.tensor}, {none}, {none}, attention.options), ShapeError);
+}
+
 TEST_CASE("Graph attention reads the neighbours that are listed, and a node without any gives zeros") {
   constexpr uint32_t kNodes = 6, kHeads = 2, kValue = 4;
   const std::vector<std::vector<uint32_t>> neighbours = {{0, 1, 5}, {1}, {0, 2, 3}, {}, {3, 4}, {0, 1, 2, 3, 4, 5}};

@@ -8,6 +8,7 @@
 
 #include "mulciber/error.h"
 #include "runtime/op.h"
+#include "runtime/ops/elementwise.h"
 #include "runtime/ops/row_slices.h"
 #include "shaders/attention.h"
 
@@ -98,11 +99,11 @@ Sizes check_problem(const ProgramBuilder& builder, const HeadColumns& q, const H
   check_columns(builder, "q", q, options.heads, options.head_size);
   check_columns(builder, "k", k, options.kv_heads, options.head_size);
   Sizes sizes{q.tensor.shape[0], q.tensor.shape[1], k.tensor.shape[0], k.tensor.shape[1]};
-  if (sizes.rows == 0 || sizes.q_len == 0 || sizes.kv_len == 0) {
+  if (sizes.rows == 0 || sizes.q_len == 0) {
     refuse(
         builder,
         fmt::format("q is {} and k is {}", q.tensor.shape.to_string(), k.tensor.shape.to_string()),
-        "no extent may be 0");
+        "there must be a query");
   }
   if (options.rows_per_kv == 0 || sizes.rows != sizes.kv_rows * options.rows_per_kv) {
     refuse(builder,
@@ -346,6 +347,7 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   if (!same_storage(k.tensor, v.tensor)) {
     refuse(builder, "keys and values are different tensors", "make them columns of one tensor");
   }
+  if (sizes.kv_len == 0) return attention_of_nothing(builder, q.tensor, options);
 
   Problem problem{Op::kAttention, {q.tensor.type, k.tensor.type}};
   problem.facts = facts_of({options.head_size, options.value_size, q.tensor.shape.columns(),
@@ -375,9 +377,15 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   return result;
 }
 
+// Vulkan binds no empty buffer, and kernels read a first key before they leave it out.
+Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q, const AttentionOptions& options) {
+  return fill(builder, {q.shape[0], q.shape[1], uint64_t{options.heads} * options.value_size}, 0, q.type);
+}
+
 Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                      const AttentionOptions& options) {
   const Sizes sizes = check_problem(builder, q, k, options);
+  if (sizes.kv_len == 0) refuse(builder, "a map over no keys has no elements", "leave it out");
   Problem problem{Op::kAttentionMap, {q.tensor.type, k.tensor.type}};
   problem.facts = facts_of(
       {options.head_size, q.tensor.shape.columns(), q.first, k.tensor.shape.columns(), k.first},

@@ -110,11 +110,15 @@ bool same_storage(const Tensor& a, const Tensor& b);
 /// q: (rows, q_len, ...), k and v: columns of one and the same (rows / rows_per_kv, kv_len, ...) tensor
 /// (with ancestry: (rows, capacity, ...)), of q's type, or f16 or q8_0 where q is f32;
 /// result: (rows, q_len, heads * value_size), of q's type.
-/// A query that may see no key gives zeros. Throws ShapeError naming the layer.
+/// A query that may see no key gives zeros, as all do where kv_len is 0. Throws ShapeError naming the layer.
 Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                  const HeadColumns& v, const AttentionOptions& options);
 
-/// The probabilities attention() uses, before head_mask: (rows, heads, q_len, kv_len) f32, zeros where masked.
+/// The result where kv_len is 0: zeros, without a tensor of keys.
+Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q, const AttentionOptions& options);
+
+/// The probabilities attention() uses, before head_mask: (rows, heads, q_len, kv_len) f32, zeros where masked. Throws
+/// ShapeError where kv_len is 0.
 Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                      const AttentionOptions& options);
 
