@@ -44,7 +44,7 @@ uint64_t peak_host_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
+nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint64_t host_bytes) {
   return {{"device", describe(device).name},
           {"load_seconds", s.load_seconds},
           {"build_seconds", s.build_seconds},
@@ -62,7 +62,7 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device) {
           {"weight_bytes", s.weight_bytes},
           {"predicted_device_bytes", s.predicted_device_bytes},
           {"peak_device_bytes", s.peak_device_bytes},
-          {"peak_host_bytes", peak_host_bytes()}};
+          {"peak_host_bytes", host_bytes}};
 }
 
 nlohmann::json sampling_json(const Sampling& s) {
@@ -72,7 +72,7 @@ nlohmann::json sampling_json(const Sampling& s) {
           {"penalty_window", s.penalty_window}, {"seed", s.seed}};
 }
 
-void print_statistics(const GenerateStatistics& s, Device& device) {
+void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host_bytes) {
   const DeviceDescription d = describe(device);
   fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
   fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
@@ -84,7 +84,7 @@ void print_statistics(const GenerateStatistics& s, Device& device) {
              100 * floor_share(s, measure_peaks(device).bytes_per_second));
   fmt::print(stderr, "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
              mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes), mebibytes(s.weight_bytes));
-  fmt::print(stderr, "host memory       {:.1f} MiB at most{}\n", mebibytes(peak_host_bytes()),
+  fmt::print(stderr, "host memory       {:.1f} MiB at most{}\n", mebibytes(host_bytes),
              d.software ? ", what the software driver allocates included" : "");
 }
 
@@ -153,12 +153,14 @@ int run(const Options& options) {
   }
   if (!options.cache.empty()) generator.save_cache(options.cache);
   const GenerateStatistics& statistics = generator.statistics();
+  // Statistics measure the device's bandwidth, with memory of their own.
+  const uint64_t host_bytes = peak_host_bytes();
   if (options.common.json) {
     nlohmann::json object = {{"prompt", prompt},       {"text", text},
                              {"prompt_ids", result.prompt_ids}, {"ids", result.ids},
                              {"end", name_of(result.end)},  {"sampling", sampling_json(sampling)},
                              {"chat", asked.has_value()},     {"left_out", result.left_out}};
-    if (options.stats) object["statistics"] = statistics_json(statistics, *device);
+    if (options.stats) object["statistics"] = statistics_json(statistics, *device, host_bytes);
     write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
     write_piece("\n");
@@ -166,7 +168,7 @@ int run(const Options& options) {
       fmt::print(stderr, "mulciber: the context of {} tokens is full; --shift goes on without the oldest\n", generator.context());
     if (result.left_out > 0)
       fmt::print(stderr, "mulciber: the context of {} tokens was full: the {} oldest were left out\n", generator.context(), result.left_out);
-    if (options.stats) print_statistics(statistics, *device);
+    if (options.stats) print_statistics(statistics, *device, host_bytes);
   }
   if (result.attention) write_maps(options.maps, {to_maps(result, prompt, options.model.model, *device)});
   return finish(*device, options.common, result.end == GenerateEnd::kCancelled ? kInterrupted : kSuccess);

@@ -13,7 +13,8 @@
 namespace mulciber {
 namespace {
 
-constexpr uint64_t kBlockBytes = 64ull << 20;
+// What blocks have left over must stay small beside what is used: they grow with it, and large buffers have their own.
+constexpr uint64_t kSmallestBlock = 8ull << 20, kLargestBlock = 64ull << 20, kBlockShare = 32;
 constexpr uint64_t kAlignment = 256;             // the largest offset alignment Vulkan allows
 constexpr uint64_t kStagingBytes = 8ull << 20;   // per half of the ring
 
@@ -180,9 +181,8 @@ Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
     }
   }
   if (!block) {
-    // Small programs (a test, a filter in somebody's frame) should not take 64 MiB for a few kilobytes.
-    uint64_t block_bytes = used_ < kBlockBytes / 8 ? kBlockBytes / 8 : kBlockBytes;
-    blocks_.push_back(create_block(std::max(rounded, block_bytes), use));
+    const uint64_t block_bytes = std::clamp(round_up(used_ / kBlockShare, kSmallestBlock), kSmallestBlock, kLargestBlock);
+    blocks_.push_back(create_block(rounded >= kSmallestBlock ? rounded : block_bytes, use));
     block = blocks_.back().get();
     gap = block->free.begin();
   }

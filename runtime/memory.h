@@ -45,7 +45,7 @@ class Buffer {
   uint64_t guard_ = 0;  // bytes of it before and after
 };
 
-/// Sub-allocates buffers from blocks of 64 MiB (or the size asked for, when larger). Thread-safe.
+/// Sub-allocates buffers from blocks of 8 to 64 MiB; what is 8 MiB or more has a block of its own. Thread-safe.
 class Allocator {
  public:
   explicit Allocator(Device& device);
