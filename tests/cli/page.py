@@ -62,8 +62,9 @@ class Browser:
         while self.read().get("method") != "Page.loadEventFired":
             pass
 
-    def value(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+    def value(self, expression, wait=False):
+        """wait: for what a promise gives."""
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=wait)["result"].get("value")
 
     def press(self, key, shift=False):
         event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}
