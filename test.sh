@@ -145,10 +145,9 @@ device_tests=(-L unit -E "^(attention_page|chat|config|inspect|layering|mutants|
 # Each case of a kernel compiles pipelines of its own: every eighth here, and the suite's short list below.
 run_lavapipe() { MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build; }
 run_swiftshader() {
-  # Mutants, the suite's own mechanics and the options of generate are slow here, and were seen on lavapipe. The memory of
-  # a process is measured there too: this driver keeps more for itself (1.41 times the file, where lavapipe has 1.21).
+  # Mutants, the suite's own mechanics and the options of generate are slow here, and were seen on lavapipe.
   MULCIBER_CASE_STEP=8 on_driver swiftshader run_ctest swiftshader build \
-    -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_memory|cli_pull|cli_generate)$"
+    -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_pull|cli_generate)$"
 }
 # Here it is the paths that differ, and every tenth case takes them.
 run_android_2021() {
