@@ -315,7 +315,6 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   // A request that asks for more than there is room for ends because the context is full.
   const uint64_t most = options.max_new_tokens > 0 ? options.max_new_tokens : UINT64_MAX;
   impl.begin_count();
-  impl.statistics.prompt_tokens = encoded.size();
   SequenceEnd end = SequenceEnd::kFull;
   size_t gone = 0;
   while (true) {
@@ -335,6 +334,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
     // The device may have run ahead of a stop text: what is held ends with the answer that was given.
     impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + all.size() - before));
     if (before == encoded.size()) {
+      impl.statistics.prompt_tokens = ids.size();
       impl.statistics.reused_tokens = reused;
     } else {
       found.decode_seconds += std::exchange(found.prefill_seconds, 0);

@@ -93,6 +93,7 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   const Generation cut = generator.generate(longest, options);
   CHECK(cut.left_out == left_out_tokens(cut.prompt_ids.size(), kKeep, kContext));
   CHECK(cut.ids.size() == 3);
+  CHECK(generator.statistics().prompt_tokens == cut.prompt_ids.size() - cut.left_out);
   const Generation on = generator.generate(longest + "and", options);
   if (on.left_out == cut.left_out) CHECK(generator.statistics().reused_tokens > kKeep);
 

@@ -115,7 +115,7 @@ struct Generation {
 /// Of the last generate(), except where it says "load".
 struct GenerateStatistics {
   double load_seconds = 0;  // load: files to device
-  uint64_t prompt_tokens = 0;
+  uint64_t prompt_tokens = 0;  // that the model read: without what GenerateOptions::shift left out at once
   uint64_t reused_tokens = 0;  // of these, computed for an earlier prompt that began alike
   uint64_t new_tokens = 0;
   uint32_t decode_steps = 0;
