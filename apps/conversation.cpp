@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "models/known_templates.h"
 
@@ -35,7 +36,10 @@ void add_conversation_options(CLI::App& command, ConversationOptions& options) {
 ChatTemplate chosen_template(const ConversationOptions& options, const std::string& model) {
   if (!options.chat_template.empty()) return ChatTemplate::choose(options.chat_template, model);
   if (std::optional<ChatTemplate> own = ChatTemplate::load(model)) return *std::move(own);
-  fmt::print(stderr, "The model's files have no chat template, it was not made for conversations: --template {} is taken.\n", kDialogueTemplate);
+  // A model that is not there is refused when it is loaded.
+  std::error_code ignored;
+  if (std::filesystem::exists(model, ignored))
+    fmt::print(stderr, "The model's files have no chat template, it was not made for conversations: --template {} is taken.\n", kDialogueTemplate);
   return ChatTemplate::choose(std::string(kDialogueTemplate), model);
 }
 
