@@ -147,7 +147,7 @@ run_lavapipe() { MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build; }
 run_swiftshader() {
   # Mutants, the suite's own mechanics and the options of generate are slow here, and were seen on lavapipe.
   MULCIBER_CASE_STEP=8 on_driver swiftshader run_ctest swiftshader build \
-    -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_pull|cli_generate)$"
+    -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_pull|cli_generate|cli_real_models)$"
 }
 # Here it is the paths that differ, and every tenth case takes them.
 run_android_2021() {
