@@ -145,6 +145,10 @@ class ExpertCases : public OpCases {
     }
     cases.push_back(build_case({.tokens = 9, .kept = 2, .experts = 6, .columns = 32, .depth = 16, .combine = true, .one_expert = true}, types));
     cases.push_back(build_case({.tokens = 300, .kept = 2, .experts = 7, .columns = 96, .depth = 40, .combine = true, .normalize = true}, types));
+    // Depths that are no multiple of what subgroups read at once, columns that are none of 4.
+    cases.push_back(build_case({.tokens = 5, .kept = 2, .experts = 4, .columns = 14, .depth = 68, .gated = true, .activation = Activation::kSilu}, types));
+    cases.push_back(build_case({.tokens = 3, .kept = 2, .experts = 4, .columns = 26, .depth = 284, .combine = true, .normalize = true, .bias = true}, types));
+    cases.push_back(build_case({.tokens = 3, .kept = 2, .experts = 4, .columns = 6, .depth = 4, .bias = true}, types));
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes bf16{types.activation, DataType::kBF16};
       cases.push_back(build_case({.tokens = 5, .kept = 2, .experts = 4, .columns = 34, .depth = 66, .exact = true}, bf16));

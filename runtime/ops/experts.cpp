@@ -54,7 +54,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
     }
   }
 
-  const Kernel& kernel = builder.select({Op::kExpertMatmul, {x.type, weight.type}, kAnyShape});
+  const Kernel& kernel = builder.select({Op::kExpertMatmul, {x.type, weight.type}, depth % 4 == 0 ? kDepthMultipleOf4 : kAnyShape});
   Tensor control = routes;
   if (options.bias) {
     const Tensor parts[] = {routes, *options.bias};
@@ -71,7 +71,10 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
                     {EXPERT_BIAS, options.bias ? 1u : 0u}};
   if (const uint32_t format = block_format(weight.type); format != 0) node.constants.push_back({WEIGHT_FORMAT, format});
   const uint64_t per_group = uint64_t{local_size(kernel, builder.capabilities())} * (halves ? 2 : 1);
-  node.groups = {groups_for(builder, (y.shape.elements() + per_group - 1) / per_group), 1, 1};
+  const bool by_columns = kernel.constant_count > 1;  // a workgroup is a subgroup with so many columns of a row
+  const uint64_t groups = by_columns ? y.shape.rows() * ((columns + kernel.constant(1) - 1) / kernel.constant(1))
+                                     : (y.shape.elements() + per_group - 1) / per_group;
+  node.groups = {groups_for(builder, groups), 1, 1};
   const uint64_t read_experts = std::min(weight.shape[0], tokens * kept);
   node.work.bytes = x.bytes() + y.bytes() + routes.bytes() + read_experts * matrix_rows * row_bytes(weight.type, depth);
   node.work.flops = 2 * tokens * kept * matrix_rows * depth;

@@ -1,0 +1,76 @@
+// Products of tokens with the matrices of the experts that they were sent to: a subgroup takes one row of x and COLUMNS
+// columns of the result. Its lanes stand along the depth, so that they read side by side, and are added up once.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#include "interface.h"
+#include "experts.h"
+#define BUFFER_COUNT 4
+#include "buffers.glsl"
+#include "types.glsl"
+#include "activation.glsl"
+
+layout(constant_id = EXPERT_COMBINE) const uint COMBINE = 0;
+layout(constant_id = EXPERT_NORMALIZE) const uint NORMALIZE = 0;
+layout(constant_id = EXPERT_GATED) const uint GATED = 0;
+layout(constant_id = EXPERT_ACTIVATION) const uint FUNCTION = 0;
+layout(constant_id = EXPERT_BIAS) const uint BIAS = 0;
+layout(constant_id = CONSTANT_ROW + 0) const uint COLUMNS = 4;
+
+PARAMS(ExpertParams)
+BUFFER(0, readonly, x, vec4)
+BUFFER(2, readonly, control, uint)
+BUFFER(3, writeonly, y, float)
+#ifdef WEIGHT_HALF
+BUFFER(1, readonly, weight, uvec2)
+vec4 weight_at(uint quad) { return unpack_weight4(AT(weight, quad)); }
+#else
+BUFFER(1, readonly, weight, vec4)
+vec4 weight_at(uint quad) { return AT(weight, quad); }
+#endif
+
+const uint ROWS = GATED == 1 ? 2 * COLUMNS : COLUMNS;  // of a matrix, for COLUMNS of the result
+
+void main() {
+  const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
+  const uint blocks = (params.columns + COLUMNS - 1) / COLUMNS, slots = COMBINE == 1 ? params.kept : 1;
+  for (uint unit = gl_WorkGroupID.x; unit < params.rows * blocks; unit += gl_NumWorkGroups.x) {
+    const uint row = unit / blocks, column = unit % blocks * COLUMNS;
+    float results[COLUMNS];
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) results[j] = 0;
+    float gates = 0;
+    for (uint slot = 0; slot < slots; ++slot) {
+      const uint route = COMBINE == 1 ? row * params.kept + slot : row;
+      const uint x_first = (COMBINE == 1 ? route : row / params.kept) * quads;
+      const uint expert = min(AT(control, route * 2 + 1), params.experts - 1);
+      const uint per_column = ROWS / COLUMNS, last = params.columns * per_column - 1;
+      uint weight_row[ROWS];  // past the last column, the last again
+      [[unroll]] for (uint j = 0; j < ROWS; ++j) {
+        weight_row[j] = expert * (last + 1) + min(column * per_column + j, last);
+      }
+      float sums[ROWS];
+      [[unroll]] for (uint j = 0; j < ROWS; ++j) sums[j] = 0;
+      for (uint quad = lane; quad < quads; quad += SUBGROUP_SIZE) {
+        const vec4 factor = AT(x, x_first + quad);
+        [[unroll]] for (uint j = 0; j < ROWS; ++j) sums[j] += dot(factor, weight_at(weight_row[j] * quads + quad));
+      }
+      [[unroll]] for (uint j = 0; j < ROWS; ++j) {
+        sums[j] = subgroupAdd(sums[j]);
+        if (BIAS == 1) sums[j] += uintBitsToFloat(AT(control, params.bias_offset + weight_row[j]));
+      }
+      const float gate = COMBINE == 1 ? exp(uintBitsToFloat(AT(control, route * 2))) : 1.0;
+      gates += gate;
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        float value = activate(sums[j * per_column], FUNCTION);
+        if (GATED == 1) value *= sums[j * per_column + 1];
+        results[j] += gate * value;
+      }
+    }
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      if (lane == j % SUBGROUP_SIZE && column + j < params.columns) {
+        AT(y, row * params.columns + column + j) = NORMALIZE == 1 ? results[j] / gates : results[j];
+      }
+    }
+  }
+}
