@@ -31,7 +31,10 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.last = layout.prompt + shape.rows * longest;
   // The last token of a sequence need not be in the cache.
   layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.capacity + 1, 0, kMostStops, kRing);
-  layout.words = layout.state.first_word + layout.state.words;
+  layout.arrivals = layout.state.first_word + layout.state.words;
+  uint32_t heads = 0;
+  for (const CausalLayer& layer : network.decoder.layers) heads = std::max(heads, layer.attention.heads);
+  layout.words = layout.arrivals + shape.rows * heads;
   if (!network.head_factors.empty()) {
     layout.head_masks = static_cast<int32_t>(layout.words);
     layout.words += static_cast<uint32_t>(network.head_factors.size());
@@ -69,6 +72,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, co
                              .positions = layout.state.positions,
                              .caches = tensors.caches,
                              .head_masks = layout.head_masks,
+                             .arrivals = static_cast<int32_t>(layout.arrivals),
                              .trace = trace};
   return network.decoder(builder, tokens, state);
 }

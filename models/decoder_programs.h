@@ -25,6 +25,7 @@ struct BatchLayout {
   uint32_t last = 0;     // (rows): the last token of each row in the pass, numbered through the pass
   SampleStateLayout state;
   int32_t head_masks = -1;  // (layers, heads) floats where the network has factors
+  uint32_t arrivals = 0;    // (rows, heads) zeros between dispatches
   uint32_t words = 0;
 };
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);

@@ -160,6 +160,8 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kManyQueries, "8 queries or more"},
       {kQueriesAtLeast32, "32 queries or more"},
       {kManyPositions, "8 positions or more"},
+      {kSharesKeys, "one position of few rows over many keys, and arrivals to count"},
+      {kFewKeyHeads, "at most 4 heads and rows of keys"},
       {kPlainKeys, "keys in one stretch"},
       {kWholeTiles, "tiles within a block of the pattern"},
       {kNoAncestry, "no beam ancestry"},

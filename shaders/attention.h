@@ -31,6 +31,10 @@
 #define CONSTANT_PATTERN_BLOCKS (CONSTANT_OP + 18)   // of positions
 #define CONSTANT_GLOBALS (CONSTANT_OP + 19)          // 1: params.globals counts
 
+// Of rows that deal out keys (attention_shares.glsl):
+#define CONSTANT_SHARES (CONSTANT_OP + 20)    // workgroups for one tile of queries
+#define CONSTANT_ARRIVALS (CONSTANT_OP + 21)  // word of control: counts of workgroups that are done
+
 #define SCORE_DOT 0
 #define SCORE_ADDITIVE 1
 #define SCORE_LEAKY 2
@@ -47,7 +51,7 @@
 // query_offset: the last query stands at the last key that the count counts.
 #define QUERY_OFFSET_FROM_COUNT (-2147483647 - 1)
 
-// Buffers: 0 q, 1 kv, 2 result, 3 control. All queries that read one row of keys and one head of it are
+// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial results of rows that deal out keys. All queries that read one row of keys and one head of it are
 // numbered as one list: rows_per_kv rows of q_len positions of PACK heads each. So beams over one sentence,
 // and the heads of a group, share a tile. Offsets and strides count elements.
 SHADER_STRUCT(AttentionParams) {

@@ -3,7 +3,11 @@
 #ifndef MULCIBER_ATTENTION_COMMON_GLSL
 #define MULCIBER_ATTENTION_COMMON_GLSL
 
+#ifdef SHARE_KEYS
+#define BUFFER_COUNT 5
+#else
 #define BUFFER_COUNT 4
+#endif
 #include "buffers.glsl"
 #include "blocks.h"
 #include "tanh.glsl"
@@ -24,6 +28,10 @@ layout(constant_id = CONSTANT_PATTERN_QUERIES) const uint PATTERN_QUERIES = 0;
 layout(constant_id = CONSTANT_PATTERN_KEYS) const uint PATTERN_KEYS = 1;
 layout(constant_id = CONSTANT_PATTERN_BLOCKS) const uint PATTERN_BLOCKS = 0;
 layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
+layout(constant_id = CONSTANT_SHARES) const uint SHARES = 1;
+
+// The workgroup's tile of queries; beside it stand those that take other shares of its keys (attention_shares.glsl).
+#define QUERY_TILE (gl_WorkGroupID.x / SHARES)
 
 // Whether queries may see different keys.
 const bool MASKED = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK || GLOBALS != 0;

@@ -11,6 +11,9 @@
 #define WALK_PATTERN
 #include "attention_common.glsl"
 #include "attention_general.glsl"
+#ifdef SHARE_KEYS
+#include "attention_shares.glsl"
+#endif
 
 layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 8;
 layout(constant_id = CONSTANT_ROW + 1) const uint LANE_KEYS = 2;  // keys per lane and block
@@ -25,7 +28,7 @@ const uint kMaxSteps = 7;
 
 void main() {
   const uint lane = gl_SubgroupInvocationID;
-  const uint first_query = gl_WorkGroupID.x * TILE_Q;
+  const uint first_query = QUERY_TILE * TILE_Q;
   const uint kv_row = gl_WorkGroupID.z;
   const uint k_column = params.k_first + key_head() * HEAD_SIZE;
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
@@ -71,7 +74,11 @@ void main() {
 
   // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they end at
   // the top. So there is always a first block, whose keys are all masked when there are none.
-  const uvec2 range = uvec2(start, seen);
+  uvec2 range = uvec2(start, seen);
+#ifdef SHARE_KEYS
+  const Share share = share_of(range, BLOCK);
+  range = share.keys;
+#endif
   Walk walk = first_stretch(first_query, keys, range);
   do {
     const uint first_key = walk.key;
@@ -183,6 +190,60 @@ void main() {
     walk = advance(walk, BLOCK, range);
   } while (walk.key < walk.end);
 
+#ifdef SHARE_KEYS
+  // No invocation leaves early: these drivers would run all that follows under a mask.
+  bool stores = share.index == 0, merges = false;
+  if (SHARES > 1 && share.count > 1) {
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+      float all = total[i];
+      [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+        if (1u << step < SUBGROUP_SIZE) all += subgroupShuffleXor(all, 1u << step);
+      }
+      uint query = first_query + i, at = partial_at(kv_row, query, share.index);
+      bool kept = query < params.queries && share.index < share.count;
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+        if (kept && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) AT(partials, at + column[c] / 4) = sums[i * COLUMNS + c];
+      }
+      if (kept && lane == 0) AT(partials, at + VALUE_SIZE / 4) = vec4(maximum[i], all, 0, 0);
+    }
+    // Every lane counts for what it wrote: a barrier, even of a subgroup, makes llvmpipe keep all state in memory.
+    memoryBarrierBuffer();
+    uint arrived = 0;
+    if (share.index < share.count) arrived = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1;
+    [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
+      if (1u << step < SUBGROUP_SIZE) arrived = max(arrived, subgroupShuffleXor(arrived, 1u << step));
+    }
+    merges = arrived == share.count * SUBGROUP_SIZE;
+    memoryBarrierBuffer();
+    if (merges && lane == 0) AT(arrivals, arrivals_at(kv_row, first_query)) = 0;
+    stores = merges;
+    // The loop over shares stands outside: a loop in an unrolled one keeps drivers from unrolling, and then sums from
+    // registers. What workgroups that do not store hold is lost here.
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+      maximum[i] = kMasked;
+      total[i] = 0;
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = vec4(0);
+    }
+    uint from = 0;
+    do {
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+        uint at = partial_at(kv_row, min(first_query + i, params.queries - 1), from);
+        vec2 part = AT(partials, at + VALUE_SIZE / 4).xy;
+        float next = max(maximum[i], part.x), before = exp(maximum[i] - next), factor = exp(part.x - next);
+        maximum[i] = next;
+        // Totals are added up over the lanes below.
+        total[i] = total[i] * before + (lane == 0 ? part.y * factor : 0.0);
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+          sums[i * COLUMNS + c] = sums[i * COLUMNS + c] * before + AT(partials, at + column[c] / 4) * factor;
+        }
+      }
+      ++from;
+    } while (merges && from < share.count);
+  }
+#else
+  const bool stores = true;
+#endif
+
   const float factor = head_factor(query_head(first_query));
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     float all = total[i];
@@ -205,7 +266,7 @@ void main() {
     uint query = first_query + i;
     float inverse = (PACK == 1 ? factor : head_factor(query_head(query))) / all;
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
-      if (query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
+      if (stores && query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
         // Without a visible key the sums are those of key 0 by zero, which may be NaN.
         vec4 value = all > 0 ? sums[i * COLUMNS + c] * inverse : vec4(0);
         store_result(result_element(kv_row, query) + column[c], value);

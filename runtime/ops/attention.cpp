@@ -16,6 +16,7 @@ namespace mulciber {
 namespace {
 
 constexpr uint32_t kMaxHeadSize = 256;
+constexpr uint32_t kLeastShare = 256;         // of keys, as shaders/attention_shares.glsl has it
 constexpr uint32_t kMaxWindow = 1u << 29;  // positions and windows add up below 2^31
 
 uint64_t divide_up(uint64_t a, uint64_t b) {
@@ -79,6 +80,7 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   check_range("global tokens", control.globals, divide_up(sizes.kv_len, 32));
   check_range("the score vector", control.score_vector, uint64_t{options.heads} * options.head_size);
   check_range("the centers", control.centers, sizes.rows * sizes.q_len * options.heads);
+  check_range("arrivals", control.arrivals, sizes.kv_rows * options.heads);
   if (control.ancestry >= 0 && options.rows_per_kv != 1) {
     refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
            "with ancestry every row has keys of its own");
@@ -173,6 +175,14 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
   if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kPlainKeys;
+  const bool plain = (facts & kPlainKeys) && options.score == AttentionScore::kDot && !options.hard &&
+                     options.center == AttentionCenter::kNone;
+  const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
+  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * kLeastShare && options.control &&
+      options.control->arrivals >= 0) {
+    facts |= kSharesKeys;
+  }
+  if (key_heads <= 4) facts |= kFewKeyHeads;
   if (whole_tiles(options, 16)) facts |= kWholeTiles;
   return facts;
 }
@@ -292,7 +302,15 @@ uint64_t score_operations(AttentionScore score) {
 
 struct NodeTensors {
   const Tensor &q, &kv, &result;
+  std::optional<Tensor> partials = {};  // of rows that deal out keys
 };
+
+/// Workgroups that take the keys of one tile of queries together: enough for the device, each with keys enough.
+uint32_t shares_of(const Capabilities& device, uint64_t tiles, uint64_t keys) {
+  // Software drivers run a workgroup per core; on GPUs several stand ready for each of some dozens of cores.
+  const uint64_t wanted = device.has(kCpu) ? 8 : 512;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, std::min<uint64_t>(keys / kLeastShare, 64)));
+}
 
 /// One node, or several over rows of keys where a tensor does not fit a descriptor.
 /// tiles: workgroups over the list of queries of a row of keys, `pack` heads each. row_work: of one row of keys.
@@ -322,7 +340,15 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
     params.first_kv_row = static_cast<uint32_t>(first);
     node.set_params(params);
     node.constants = constants_of(options, sizes, pack);
-    node.groups = {static_cast<uint32_t>(tiles), options.heads / pack, static_cast<uint32_t>(rows)};
+    uint32_t shares = 1;
+    if (tensors.partials) {
+      shares = static_cast<uint32_t>(tensors.partials->shape[2]);
+      node.buffers[3].access = Access::kReadWrite;  // arrivals
+      node.buffers.push_back({*tensors.partials, Access::kReadWrite});
+      node.constants.push_back({CONSTANT_SHARES, shares});
+      node.constants.push_back({CONSTANT_ARRIVALS, static_cast<uint32_t>(options.control->arrivals)});
+    }
+    node.groups = {static_cast<uint32_t>(tiles) * shares, options.heads / pack, static_cast<uint32_t>(rows)};
     node.work.bytes = rows * row_work.bytes;
     node.work.flops = rows * row_work.flops;
     builder.add(std::move(node));
@@ -372,8 +398,15 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
                row_bytes(k.tensor.type, k.tensor.shape.columns()) *
                    (values * options.head_size + values_read * options.value_size) / k.tensor.shape.columns();
   work.flops = kept.pairs * options.rows_per_kv * options.heads * operations;
-  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes,
-            divide_up(params.queries, queries_per_group(kernel, options)), pack, work);
+  NodeTensors tensors{q.tensor, k.tensor, result};
+  const uint64_t tiles = divide_up(params.queries, queries_per_group(kernel, options));
+  if (kernel.shape & kSharesKeys) {
+    const uint32_t shares = shares_of(builder.capabilities(), sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
+    // Sums, and behind them a maximum and a total: whole fours.
+    const uint64_t floats = options.value_size + 4;
+    tensors.partials = builder.activation({sizes.rows, options.heads, shares, floats}, DataType::kF32);
+  }
+  add_nodes(builder, kernel, tensors, params, options, sizes, tiles, pack, work);
   return result;
 }
 

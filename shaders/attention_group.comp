@@ -1,0 +1,166 @@
+// Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and a share of their keys, so a key
+// is read once for all of them. A few lanes of a subgroup take a key (or value) together, so that its columns are read
+// side by side.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "interface.h"
+#include "attention.h"
+#define READ_VECTORS
+#define SHARE_KEYS
+#include "attention_common.glsl"
+#include "attention_shares.glsl"
+#define SUBGROUP_ADD
+#include "reduce.glsl"
+
+layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 4;  // at most 4
+
+// A block holds as many keys as the workgroup has invocations, at most 128; a subgroup has at least 4.
+const uint kMaxKeys = 128, kMaxQueries = 4, kMaxSubgroups = 32;
+shared uint bases[kMaxKeys];
+shared float weights[kMaxKeys * kMaxQueries];  // scores before
+shared float maxima[kMaxSubgroups * kMaxQueries];
+shared vec4 partial[kMaxKeys];
+shared bool last;
+
+const uint HEAD = HEAD_SIZE / 4;
+const uint VALUE = VALUE_SIZE / 4;
+const uint LANES = SUBGROUP_SIZE < 16 ? SUBGROUP_SIZE : 16;  // per key
+const uint GROUPS = LOCAL_SIZE / LANES;
+const uint HEAD_STEPS = (HEAD + LANES - 1) / LANES;
+const uint VALUE_STEPS = (VALUE + LANES - 1) / LANES;
+
+void main() {
+  const uint first_query = QUERY_TILE * TILE_Q;
+  const uint kv_row = gl_WorkGroupID.z;
+  const uint k_column = params.k_first + key_head() * HEAD_SIZE;
+  const uint v_column = params.v_first + key_head() * VALUE_SIZE;
+  const int keys = key_count(kv_row);
+  // There is one position: all heads see the same keys.
+  const Share share = share_of(visible_keys(first_query, keys), LOCAL_SIZE);
+  if (share.index >= share.count) return;
+  const uint end = share.keys.y;
+  const int position = position_of(first_query, keys);
+  const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  const uint lane = thread % LANES, group = thread / LANES;
+
+  // The last tile repeats the last query.
+  vec4 part_of_query[TILE_Q * HEAD_STEPS];
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    uint q_base = q_element(kv_row, min(first_query + i, params.queries - 1));
+    [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
+      uint quad = c * LANES + lane;
+      part_of_query[i * HEAD_STEPS + c] = quad < HEAD ? q_at(q_base + quad * 4) : vec4(0);
+    }
+  }
+  vec4 sums[TILE_Q * VALUE_STEPS];
+  float maximum[TILE_Q];
+  float total[TILE_Q];  // of this invocation's keys
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[i * VALUE_STEPS + c] = vec4(0);
+    maximum[i] = kMasked;
+    total[i] = 0;
+  }
+
+  uint first_key = share.keys.x;
+  do {
+    barrier();
+    bases[thread] = key_base(kv_row, min(first_key + thread, params.kv_len - 1));
+    barrier();
+    for (uint k = 0; k < LANES; ++k) {
+      uint at = k * GROUPS + group;
+      float score[TILE_Q];
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] = 0;
+      [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
+        uint quad = c * LANES + lane;
+        if (first_key + at < end && quad < HEAD) {
+          vec4 key = kv_at(bases[at], k_column + quad * 4);
+          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] += dot(part_of_query[i * HEAD_STEPS + c], key);
+        }
+      }
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+        for (uint step = 1; step < LANES; step *= 2) score[i] += subgroupShuffleXor(score[i], step);
+        if (lane == 0) weights[i * kMaxKeys + at] = score[i];
+      }
+    }
+    barrier();
+
+    const bool visible = first_key + thread < end;
+    float score[TILE_Q];
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+      uint query = min(first_query + i, params.queries - 1);
+      score[i] = kMasked;
+      if (visible) score[i] = max(score_of(weights[i * kMaxKeys + thread], kv_row, query, position, first_key + thread), kMasked);
+      float top = subgroupMax(score[i]);
+      if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = top;
+    }
+    barrier();
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+      float next = maximum[i];
+      for (uint s = 0; s < gl_NumSubgroups; ++s) next = max(next, maxima[s * kMaxQueries + i]);
+      float correction = exp(maximum[i] - next);
+      float weight = score[i] > kMasked ? exp(score[i] - next) : 0.0;
+      maximum[i] = next;
+      total[i] = total[i] * correction + weight;
+      weights[i * kMaxKeys + thread] = weight;
+      [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[i * VALUE_STEPS + c] *= correction;
+    }
+    barrier();
+
+    for (uint k = 0; k < LANES; ++k) {
+      uint at = k * GROUPS + group;
+      [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
+        uint quad = c * LANES + lane;
+        if (first_key + at < end && quad < VALUE) {
+          vec4 value = kv_at(bases[at], v_column + quad * 4);
+          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+            float weight = weights[i * kMaxKeys + at];
+            // What a mask hides may hold NaN.
+            if (BIAS < BIAS_MASK || weight != 0) sums[i * VALUE_STEPS + c] += weight * value;
+          }
+        }
+      }
+    }
+    first_key += LOCAL_SIZE;
+  } while (first_key < end);
+
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    const uint query = first_query + i;
+    const float all = workgroup_add(total[i]);
+    const float inverse = all > 0 ? head_factor(query_head(min(query, params.queries - 1))) / all : 0.0;
+    const uint at = partial_at(kv_row, query, share.index);
+    [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
+      barrier();
+      partial[thread] = sums[i * VALUE_STEPS + c];
+      barrier();
+      uint quad = c * LANES + lane;
+      if (group == 0 && quad < VALUE && query < params.queries) {
+        vec4 sum = vec4(0);
+        for (uint g = 0; g < GROUPS; ++g) sum += partial[g * LANES + lane];
+        if (share.count == 1) {
+          store_result(result_element(kv_row, query) + quad * 4, sum * inverse);
+        } else {
+          AT(partials, at + quad) = sum;
+        }
+      }
+    }
+    if (share.count > 1 && thread == 0 && query < params.queries) AT(partials, at + VALUE) = vec4(maximum[i], all, 0, 0);
+  }
+  if (share.count == 1) return;
+
+  memoryBarrierBuffer();
+  barrier();
+  if (thread == 0) last = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1 == share.count;
+  barrier();
+  if (!last) return;
+  memoryBarrierBuffer();
+  if (thread == 0) AT(arrivals, arrivals_at(kv_row, first_query)) = 0;
+  for (uint e = thread; e < TILE_Q * VALUE; e += LOCAL_SIZE) {
+    uint query = first_query + e / VALUE, quad = e % VALUE;
+    if (query >= params.queries) break;
+    vec2 all = total_of_shares(kv_row, query, share.count);
+    vec4 sum = sums_of_shares(kv_row, query, share.count, quad, all.x);
+    store_result(result_element(kv_row, query) + quad * 4, all.y > 0 ? sum * (head_factor(query_head(query)) / all.y) : vec4(0));
+  }
+}
