@@ -43,6 +43,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.cross = cross
+        self.register_buffer("kept", torch.ones(heads))  # 0 where a head has been pruned
         # Rows of `project`: query, key, value. Xavier per part, as if they were three layers.
         self.project = nn.Linear(d_model, 3 * d_model)
         self.out = nn.Linear(d_model, d_model)
@@ -66,7 +67,7 @@ class Attention(nn.Module):
             scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
             if mask is not None:
                 scores = scores + mask.to(scores.dtype)
-            mixed = scores.softmax(-1) @ v
+            mixed = scores.softmax(-1) @ v * self.kept[:, None, None]
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 

@@ -3,6 +3,7 @@
 
     tools/train/train.py --data ../shared/data/multi30k --work /tmp/en-de --export assets/en-de
     tools/train/train.py --architecture luong --pieces-from assets/en-de --work /tmp/luong --export assets/en-de-luong
+    tools/train/train.py --start assets/en-de --prune-heads 36 --work /tmp/pruned --export /tmp/en-de-pruned
 
 Stop it at any time; the same command with --resume goes on from the last whole epoch.
 """
@@ -20,16 +21,19 @@ import sentencepiece
 import torch
 import torch.distributed
 import torch.multiprocessing
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from bleu import bleu, read_lines
 from model import Marian
+from pruning import names_of_pruned, prune_heads
 from recurrent import Bahdanau, Luong, recurrent_config, recurrent_tensors
 
 ROOT = Path(__file__).resolve().parents[2]
 EOS, UNKNOWN = 0, 1
 # What the recurrent networks' runs had in place of the defaults.
 RECURRENT = dict(dropout=0.3, dropout_rise=3, rate=2e-3, warmup=400, cooldown=5, average=3, workers=1)
+# What training on from a trained transformer, with heads taken away, had.
+PRUNING = dict(rate=1e-3, warmup=100, cooldown=4, epochs=6, dropout_rise=1, average=1, bleu_every=1)
 OF_ONE = dict(bahdanau=dict(layers=1, epochs=10), luong=dict(layers=2, epochs=15))
 
 
@@ -47,6 +51,9 @@ def arguments():
     add("--resume", action="store_true", help="go on from the last checkpoint in --work")
     add("--pieces", type=int, default=6000, help="size of the joint vocabulary, padding not counted")
     add("--pieces-from", type=Path, help="folder of a trained model whose pieces are used instead")
+    add("--start", type=Path, help="folder of a trained transformer to train on from, with its pieces")
+    add("--prune-heads", type=int, default=0, help="attention heads taken away before the first epochs (with --start)")
+    add("--prune-epochs", type=int, default=3, help="epochs before each of which a part of them goes")
     add("--d-model", type=int, default=192, help="width, of the embedding alone in recurrent networks")
     add("--layers", type=int, default=3, help="of the encoder and of the decoder (transformer, luong)")
     add("--heads", type=int, default=6, help="attention heads (transformer)")
@@ -69,7 +76,16 @@ def arguments():
     architecture = parser.parse_known_args()[0].architecture
     if architecture != "transformer":
         parser.set_defaults(**RECURRENT, **OF_ONE[architecture])
-    return parser.parse_args()
+    if parser.parse_known_args()[0].start:
+        parser.set_defaults(**PRUNING)
+    options = parser.parse_args()
+    if options.prune_heads and not options.start:
+        parser.error("--prune-heads takes heads from a trained model: name it with --start")
+    if options.start:
+        if architecture != "transformer":
+            parser.error("--start reads transformers")
+        options.pieces_from = options.start
+    return options
 
 
 def make_model(options, pieces: int):
@@ -236,8 +252,34 @@ def hugging_face_tensors(model) -> dict[str, torch.Tensor]:
                 continue
             for letter, part in zip("qkv", tensor.chunk(3)):
                 tensors[f"model.{side}.layers.{prefix}.{letter}_proj.{kind}"] = part
+    for name in [name for name in tensors if name.endswith(".kept")]:
+        # A pruned head adds nothing: its columns of the output layer are zero in the file.
+        out, kept = name.replace(".kept", ".out.weight"), tensors.pop(name)
+        tensors[out] = tensors[out] * kept.repeat_interleave(tensors[out].shape[1] // len(kept))
     return {name.replace("_attn.out.", "_attn.out_proj."): tensor.detach().half().contiguous().clone()
             for name, tensor in tensors.items()}
+
+
+def load_hugging_face(model, folder: Path) -> None:
+    """Reads back what hugging_face_tensors() wrote."""
+    found = {name: tensor.float() for name, tensor in load_file(folder / "model.safetensors").items()}
+
+    def value(name):
+        side, dot, rest = name.partition(".layers.") if ".layers." in name else ("", "", name)
+        prefix, dot, kind = rest.rpartition(".project.")
+        if dot:
+            return torch.cat([found[f"{side}.layers.{prefix}.{letter}_proj.{kind}"] for letter in "qkv"])
+        return found[name.replace("_attn.out.", "_attn.out_proj.")]
+
+    state = model.state_dict()
+    for name in state:
+        if name.endswith(".kept"):
+            continue
+        path = name if name == "final_logits_bias" else "model." + name
+        for side in ("encoder", "decoder"):
+            path = path.replace(f"model.{side}.", f"model.{side}.layers.")
+        state[name] = found["final_logits_bias"][0] if name == "final_logits_bias" else value(path)
+    model.load_state_dict(state)
 
 
 def marian_config(model, options) -> dict:
@@ -302,6 +344,8 @@ def run(worker: int, options) -> None:
     model = make_model(options, pad + 1)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     first = update = 0
+    if options.start:
+        load_hugging_face(model, options.start)
     if options.resume:
         state = torch.load(checkpoints(options)[-1])
         model.load_state_dict(state["model"])
@@ -316,6 +360,9 @@ def run(worker: int, options) -> None:
         model.masks.redraw(options.dropout * min(1.0, (epoch + 1) / options.dropout_rise))
         batches = make_batches(corpora["train", "en"], corpora["train", "de"], options.tokens, pad,
                                random.Random(options.seed + epoch))
+        if epoch < options.prune_epochs and options.prune_heads:
+            prune_heads(model, options.prune_heads * (epoch + 1) // options.prune_epochs, val_batches)
+            say(f"pruned: {' '.join(names_of_pruned(model))}; val {validation_loss(model, val_batches):.4f}")
         update, surprise = train_epoch(model, optimizer, batches, epoch, update, worker, options)
         if worker > 0:
             continue
