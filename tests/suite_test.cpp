@@ -24,7 +24,7 @@ TEST_CASE("Case names are unique, lower-case and dotted") {
   CHECK(suite().size() >= 5000);
   const auto must_pass = std::count_if(suite().begin(), suite().end(), [](const SuiteCase& c) { return c.must_pass; });
   CHECK(must_pass >= 800);
-  CHECK(must_pass < 5500);
+  CHECK(must_pass < 6500);  // minutes on a software driver
 }
 
 TEST_CASE("The inputs of a case depend on its name and the seed alone") {
