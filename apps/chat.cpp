@@ -74,7 +74,8 @@ Chat::Next Chat::command(const std::string& line) {
   } else if (name == "/system") {
     system_prompt_ = rest;
     reset();
-    terminal_.notice(system_prompt_.empty() ? "A new conversation without a system prompt." : "A new conversation with this system prompt.");
+    terminal_.notice(system_prompt_.empty() ? "A new conversation without a system prompt."
+                                            : "A new conversation with this system prompt.");
   } else if (name == "/retry") {
     if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
     if (messages_.empty() || messages_.back().role != "user") terminal_.notice("There is no question to answer again.");
@@ -96,13 +97,16 @@ bool Chat::ask(const std::string& question) {
 
 bool Chat::answer() {
   try {
-    const ChatAnswer answer = generate_(template_.render(messages_, options_), [this](std::string_view piece) { terminal_.write(piece); });
+    const ChatAnswer answer =
+        generate_(template_.render(messages_, options_), [this](std::string_view piece) { terminal_.write(piece); });
     terminal_.write("\n");
     // A question that was stopped before its answer began was not meant; two questions in a row are refused by many templates.
     if (answer.text.empty() && answer.stopped) messages_.pop_back();
     else messages_.push_back({"assistant", answer.text});
     if (!answer.note.empty()) terminal_.notice(answer.note);
-    if (answer.context_full) terminal_.notice("The context is full: the answer ends here. /reset begins anew; chat --shift goes on without the oldest tokens.");
+    if (answer.context_full)
+      terminal_.notice("The context is full: the answer ends here. /reset begins anew; chat --shift goes on "
+                       "without the oldest tokens.");
     return true;
   } catch (const ModelError& error) {
     messages_.pop_back();

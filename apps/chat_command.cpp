@@ -67,7 +67,9 @@ int run(const Options& options) {
     }
     clear_interrupt();
     std::string note;
-    if (result.left_out > left_out) note = fmt::format("[the context of {} is full: the model no longer sees the {} oldest tokens]", generator.context(), result.left_out);
+    if (result.left_out > left_out)
+      note = fmt::format("[the context of {} is full: the model no longer sees the {} oldest tokens]", generator.context(),
+                         result.left_out);
     left_out = result.left_out;
     if (options.stats) note += (note.empty() ? "" : "\n") + in_words(generator.statistics());
     return ChatAnswer{text, result.end == GenerateEnd::kCancelled, result.end == GenerateEnd::kContextFull, note};

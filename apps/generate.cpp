@@ -190,7 +190,9 @@ void add_generate(CLI::App& app, int& code) {
   add_conversation_options(*command, options->conversation);
   raw->excludes(command->get_option("--template"));
   add_sampling_options(*command, options->sampling);
-  command->add_option("--prompt-cache", options->cache, "file with keys and values: what the prompt and it have in common is not computed again; written at the end")
+  command->add_option("--prompt-cache", options->cache,
+                      "file with keys and values: what the prompt and it have in common is not computed again; written at "
+                      "the end")
       ->type_name("FILE");
   command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
   command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")

@@ -73,7 +73,8 @@ void add_perplexity(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand("perplexity", "Measure how surprised a language model is by a text");
   command->add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")->required()->type_name("FILE|DIR");
   command->add_option("file", options->file, "text (- is standard input)")->required()->type_name("FILE");
-  command->add_option("--context", options->context, "tokens of a chunk (default: 512, or what the model was made for if that is less)")->check(CLI::Range(2, 16777216));
+  command->add_option("--context", options->context, "tokens of a chunk (default: 512, or what the model was made for if that is less)")
+      ->check(CLI::Range(2, 16777216));
   command->add_option("--chunks", options->chunks, "most chunks to look at (default: all)")->check(CLI::Range(1, 16777216));
   command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
   command->add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");

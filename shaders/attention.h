@@ -51,9 +51,9 @@
 // query_offset: the last query stands at the last key that the count counts.
 #define QUERY_OFFSET_FROM_COUNT (-2147483647 - 1)
 
-// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial results of rows that deal out keys. All queries that read one row of keys and one head of it are
-// numbered as one list: rows_per_kv rows of q_len positions of PACK heads each. So beams over one sentence,
-// and the heads of a group, share a tile. Offsets and strides count elements.
+// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial results of rows that deal out keys. All queries that read one
+// row of keys and one head of it are numbered as one list: rows_per_kv rows of q_len positions of PACK heads each. So
+// beams over one sentence, and the heads of a group, share a tile. Offsets and strides count elements.
 SHADER_STRUCT(AttentionParams) {
   uint queries;          // of the list: rows_per_kv * q_len * PACK
   uint q_len;

@@ -1,6 +1,6 @@
 // Heads of a step: queries and keys normalized and rotated, queries in place, keys and values into the cache.
-// One workgroup per head and position, or as many as the device allows. With KEYS_IN_PLACE no cache is bound, keys are rotated where they are,
-// and an append follows: for devices that bind four buffers and no more.
+// One workgroup per head and position, or as many as the device allows. With KEYS_IN_PLACE no cache is bound, keys are
+// rotated where they are, and an append follows: for devices that bind four buffers and no more.
 //
 // Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the pairing.
 // Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared memory first.

@@ -309,7 +309,8 @@ struct NodeTensors {
 uint32_t shares_of(const Capabilities& device, uint64_t tiles, uint64_t keys) {
   // Software drivers run a workgroup per core; on GPUs several stand ready for each of some dozens of cores.
   const uint64_t wanted = device.has(kCpu) ? 8 : 512;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, std::min<uint64_t>(keys / kLeastShare, 64)));
+  const uint64_t most = std::min<uint64_t>(keys / kLeastShare, 64);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, most));
 }
 
 /// One node, or several over rows of keys where a tensor does not fit a descriptor.

@@ -19,7 +19,8 @@ inline uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tenso
   return builder.rows_per_binding(row_bytes(tensor.type, tensor.shape.columns()));
 }
 
-/// Most rows, of `all`, that one node may take, such that the slices of every tensor fit a descriptor and begin aligned. `row_bytes`: bytes per row of each tensor that is sliced.
+/// Most rows, of `all`, that one node may take, such that the slices of every tensor fit a descriptor and begin aligned.
+/// `row_bytes`: bytes per row of each tensor that is sliced.
 /// Throws ShapeError where not even the fewest rows that begin aligned fit.
 inline uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kernel, uint64_t all,
                               std::initializer_list<uint64_t> row_bytes) {
