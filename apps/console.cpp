@@ -13,7 +13,9 @@ namespace mulciber::apps {
 Console::Console() : terminal_(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {}
 
 std::optional<std::string> Console::read_line(std::string_view prompt) {
-  // std::getline would wait on through Ctrl-C; poll() comes back.
+  // std::getline would wait on through Ctrl-C; poll() comes back. Not by the signal, which may come just before it or to a
+  // thread of the driver: after a while.
+  constexpr int kLookAgain = 50;  // ms
   const auto show = [&] {
     if (terminal_) std::fwrite(prompt.data(), 1, prompt.size(), stderr), std::fflush(stderr);
   };
@@ -29,7 +31,7 @@ std::optional<std::string> Console::read_line(std::string_view prompt) {
       return std::nullopt;
     }
     pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = poll(&input, 1, -1);
+    const int ready = poll(&input, 1, kLookAgain);
     if (interrupted()) {
       clear_interrupt();
       if (!terminal_) return std::nullopt;
@@ -37,7 +39,7 @@ std::optional<std::string> Console::read_line(std::string_view prompt) {
       show();
       continue;
     }
-    if (ready < 0) continue;
+    if (ready <= 0) continue;
     char bytes[4096];
     const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) continue;
