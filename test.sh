@@ -142,11 +142,12 @@ build() {
 # run on both drivers in full.
 device_tests=(-L unit -E "^(attention_page|chat|config|inspect|layering|mutants|safetensors|token|vectors)")
 
-# Each case of a kernel compiles pipelines of its own: every eighth here, and the suite's short list below.
+# Each case of a kernel compiles pipelines of its own: every eighth here (SwiftShader: every twelfth), and the suite's short
+# list below.
 run_lavapipe() { MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build; }
 run_swiftshader() {
   # Mutants, the suite's own mechanics and the options of generate are slow here, and were seen on lavapipe.
-  MULCIBER_CASE_STEP=8 on_driver swiftshader run_ctest swiftshader build \
+  MULCIBER_CASE_STEP=12 on_driver swiftshader run_ctest swiftshader build \
     -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_pull|cli_generate|cli_real_models)$"
 }
 # Here it is the paths that differ, and every tenth case takes them.
