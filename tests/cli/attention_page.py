@@ -3,11 +3,10 @@
     python3 attention_page.py CHROMIUM PAGE
 
 Prints what is wrong; exit code 1 then."""
-import pathlib
+import functools
 import sys
-import tempfile
 
-from page import KEYS, Browser
+from page import KEYS, showing
 
 KEYS.update({"ArrowRight": 39, "ArrowLeft": 37})
 # Whether cell (query, key) of the map has the colour of what is masked.
@@ -22,15 +21,8 @@ MASKED = """(() => {
 def main():
     program, page = sys.argv[1:]
     wrong = []
-    with tempfile.TemporaryDirectory() as folder:
-        browser = Browser(program, folder)
-        browser.open(pathlib.Path(page).resolve().as_uri())
-
-        def check(what, expression):
-            found = browser.value(expression)
-            if found is not True:
-                wrong.append(f"{what}: {found}")
-
+    with showing(program, page) as browser:
+        check = functools.partial(browser.check, wrong)
         check("the prompt is not called one", "document.getElementById('source-name').textContent === 'Prompt'")
         check("not 12 maps and 3 means", "document.querySelectorAll('#grid button').length === 15")
         check("no line where the prompt ends", "document.querySelectorAll('#plot .prompt').length === 1")
@@ -49,7 +41,6 @@ def main():
         check("arrow keys move over no cells", "document.getElementById('live').textContent.includes('reads')")
         browser.value("document.querySelector('#kind input[value=decoder_rollout]').click()")
         check("no rollout", "document.getElementById('matrix-title').textContent.includes('rollout through layer')")
-        browser.close()
     print("\n".join(wrong))
     return 1 if wrong else 0
 

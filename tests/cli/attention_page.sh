@@ -5,10 +5,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/exits.bash"
+. "$here/browser.bash"
 cd "$work"
 exec </dev/null
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-  { echo "no Chromium"; exit 77; }
 exits 0 "$MULCIBER" generate -m "$MULCIBER_SOURCE/tests/data/gemma3" --ignore-end -p "$(printf 'The red hammer %.0s' {1..8})" -n 12 \
   --attention page.html
 exits 0 timeout 120 python3 "$here/attention_page.py" "$browser" page.html

@@ -3,9 +3,12 @@
     python3 page.py CHROMIUM PAGE
 
 Speaks the browser's DevTools protocol over its pipe. Prints what cannot be reached or does not work; exit code 1 then."""
+import contextlib
+import functools
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +29,8 @@ class Browser:
 
         self.process = subprocess.Popen(
             [program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}",
-             "about:blank"], close_fds=False, preexec_fn=connect, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             "about:blank"], close_fds=False, start_new_session=True, preexec_fn=connect,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(commands)
         os.close(answers)
         self.rest, self.number, self.session = b"", 0, None
@@ -66,6 +70,12 @@ class Browser:
         """wait: for what a promise gives."""
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=wait)["result"].get("value")
 
+    def check(self, wrong, what, expression):
+        """Adds to the list of what is wrong what the page gives for an expression, unless that is true."""
+        found = self.value(expression)
+        if found is not True:
+            wrong.append(f"{what}: {found}")
+
     def press(self, key, shift=False):
         event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}
         if key in ("Enter", " "):
@@ -74,8 +84,21 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **{k: v for k, v in event.items() if k != "text"})
 
     def close(self):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+@contextlib.contextmanager
+def showing(program, page):
+    """A browser that shows a file."""
+    # Children of the killed browser may still write to the folder while it is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        browser = Browser(program, folder)
+        try:
+            browser.open(pathlib.Path(page).resolve().as_uri())
+            yield browser
+        finally:
+            browser.close()
 
 
 # Everything that a mouse could use and that is shown. Radio buttons of a group would count as one; there are none.
@@ -91,9 +114,7 @@ HERE = "document.activeElement.dataset.place ?? ''"
 def main():
     program, page = sys.argv[1:]
     wrong = []
-    with tempfile.TemporaryDirectory() as folder:
-        browser = Browser(program, folder)
-        browser.open(pathlib.Path(page).resolve().as_uri())
+    with showing(program, page) as browser:
         count = browser.value(MARK)
         reached, unmarked = set(), []
         for _ in range(count + 5):
@@ -115,9 +136,7 @@ def main():
             "[...document.querySelectorAll('[onclick]')].filter(e => e.tabIndex < 0 && !e.closest('#body'))"
             ".map(e => e.outerHTML.slice(0, 80))")]
 
-        def check(what, expression):
-            if browser.value(expression) is not True:
-                wrong.append(what)
+        check = functools.partial(browser.check, wrong)
 
         # A cell of the summary lists its cases; the list's arrow keys choose one, and its details appear.
         browser.value("document.querySelector('#matrix button').focus()")
@@ -137,7 +156,6 @@ def main():
         browser.value("document.querySelector('#statuses input').focus()")
         browser.press(" ")
         check("the space bar does not change a status", f"document.getElementById('shown').textContent !== {json.dumps(before)}")
-        browser.close()
     print(f"{len(reached)} of {count} controls reached")
     print("\n".join(wrong))
     return 1 if wrong else 0

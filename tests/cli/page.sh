@@ -6,8 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/exits.bash"
+. "$here/browser.bash"
 cd "$work"
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-  { echo "no Chromium"; exit 77; }
 exits 0 "$MULCIBER" conform --filter 'mulciber.softmax.*' --filter 'mulciber.layer_norm.*' --fraction 0,8 --repeat 1 --html page.html
 exits 0 timeout 120 python3 "$here/page.py" "$browser" page.html

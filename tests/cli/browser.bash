@@ -1,0 +1,3 @@
+# Sets `browser` to Chromium's command. Exits with 77 (skipped) where there is none.
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+  { echo "no Chromium"; exit 77; }
