@@ -22,11 +22,9 @@ std::string beginning(const ChatTemplate& chat_template, const std::string& syst
 }  // namespace
 
 void add_conversation_options(CLI::App& command, ConversationOptions& options) {
-  std::string names;
-  for (const KnownTemplate& known : known_templates()) names += (names.empty() ? "" : ", ") + std::string(known.name);
   command.add_option("--system", options.system, "system prompt: how the model should answer");
   command.add_option("--template", options.chat_template,
-                     "how messages become a prompt: " + names + ", or a file of Jinja (default: the model's own)")
+                     "how messages become a prompt: " + known_template_names() + ", or a file of Jinja (default: the model's own)")
       ->type_name("NAME|FILE");
   command.add_option("--stop", options.stop, "text that ends the answer; may be given several times");
   auto* shift = command.add_flag("--shift", options.shift, "when the context is full, go on without the oldest tokens");

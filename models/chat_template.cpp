@@ -138,11 +138,9 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
 
 ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const fs::path& model) {
   const KnownTemplate* known = find_known_template(name_or_file);
-  if (!known && !is_there(name_or_file)) {
-    std::string names;
-    for (const KnownTemplate& one : known_templates()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-    throw ModelError("chat template '" + printable(name_or_file) + "'", "is neither a known name nor a file", "known names: " + names);
-  }
+  if (!known && !is_there(name_or_file))
+    throw ModelError("chat template '" + printable(name_or_file) + "'", "is neither a known name nor a file",
+                     "known names: " + known_template_names());
   std::map<std::string, std::string> tokens = read(model, false).special_tokens_;
   // A file without such a token has nothing to begin or end with.
   for (const char* name : {"bos_token", "eos_token"}) tokens.emplace(name, "");

@@ -54,6 +54,12 @@ constexpr KnownTemplate kKnown[] = {{"chatml", kChatMl, kChatMlStops},
 
 std::span<const KnownTemplate> known_templates() { return kKnown; }
 
+std::string known_template_names() {
+  std::string names;
+  for (const KnownTemplate& known : kKnown) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  return names;
+}
+
 const KnownTemplate* find_known_template(std::string_view name) {
   for (const KnownTemplate& known : kKnown)
     if (known.name == name) return &known;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace mulciber {
@@ -15,6 +16,8 @@ struct KnownTemplate {
 
 /// In the order of their names.
 std::span<const KnownTemplate> known_templates();
+/// Their names for a message: "chatml, dialogue, ...".
+std::string known_template_names();
 /// nullptr where there is none of that name.
 const KnownTemplate* find_known_template(std::string_view name);
 
