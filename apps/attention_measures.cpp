@@ -29,7 +29,8 @@ Matrix mean_of_heads(const SentenceMaps::Kind& kind, std::size_t layer) {
   const std::size_t size = kind.queries * kind.keys;
   for (std::size_t head = 0; head < kind.heads; ++head) {
     const float* map = kind.weights.data() + (layer * kind.heads + head) * size;
-    for (std::size_t i = 0; i < size; ++i) mean.values[i] += double{map[i]} / static_cast<double>(kind.heads);
+    for (std::size_t i = 0; i < size; ++i)
+      mean.values[i] += double{map[i]} / static_cast<double>(kind.heads);
   }
   return mean;
 }
@@ -77,7 +78,8 @@ MapMeasures measure_map(std::span<const float> map, std::size_t keys) {
       if (weight > 0) sum.entropy -= weight / total * std::log2(weight / total);
     }
   }
-  if (rows == 0) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  if (rows == 0)
+    return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   return {sum.entropy / static_cast<double>(rows), sum.largest / static_cast<double>(rows)};
 }
 
@@ -96,10 +98,13 @@ std::vector<SentenceMaps::Kind> attention_rollout(const SentenceMaps& maps) {
     const auto found = std::ranges::find(maps.kinds, name, &SentenceMaps::Kind::name);
     return found == maps.kinds.end() ? nullptr : &*found;
   };
-  const SentenceMaps::Kind *encoder = find("encoder"), *decoder = find("decoder"), *cross = find("cross");
+  const SentenceMaps::Kind *encoder = find("encoder"), *decoder = find("decoder"),
+                           *cross = find("cross");
   std::vector<SentenceMaps::Kind> result;
 
-  Matrix source = identity(cross ? cross->keys : encoder ? encoder->keys : 0);  // source tokens in the encoder's output
+  Matrix source = identity(cross     ? cross->keys
+                           : encoder ? encoder->keys
+                                     : 0);  // source tokens in the encoder's output
   if (encoder) {
     SentenceMaps::Kind kind = rollout_kind(*encoder);
     for (std::size_t layer = 0; layer < encoder->layers; ++layer) {
@@ -110,8 +115,10 @@ std::vector<SentenceMaps::Kind> attention_rollout(const SentenceMaps& maps) {
   }
   if (!decoder) return result;
 
-  // Row i belongs to the step that read target token i, so that token is what the position holds at first.
-  Matrix from_target = identity(decoder->queries), from_source(decoder->queries, cross ? cross->keys : 0);
+  // Row i belongs to the step that read target token i, so that token is what the position holds at
+  // first.
+  Matrix from_target = identity(decoder->queries),
+         from_source(decoder->queries, cross ? cross->keys : 0);
   const Matrix nothing(source.rows, decoder->keys);
   SentenceMaps::Kind target_kind = rollout_kind(*decoder);
   SentenceMaps::Kind source_kind = rollout_kind(cross ? *cross : *decoder);

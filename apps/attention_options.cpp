@@ -9,13 +9,20 @@
 
 namespace mulciber::apps {
 
-void add_attention_options(CLI::App& command, MapOptions& options, const std::vector<std::string>& kinds) {
+void add_attention_options(CLI::App& command, MapOptions& options,
+                           const std::vector<std::string>& kinds) {
   const std::string names = fmt::format("{}", fmt::join(kinds, ", "));
-  CLI::Option* file = command.add_option("--attention", options.file,
-                                         "write the attention of every layer and head to FILE: .html, .svg or .json")
-                          ->type_name("FILE");
-  command.add_option("--attention-view", options.view,
-                     fmt::format("what an .svg shows: KIND[.LAYER[.HEAD]], * for all; KIND {}, or with _rollout", names))
+  CLI::Option* file =
+      command
+          .add_option("--attention", options.file,
+                      "write the attention of every layer and head to FILE: .html, .svg or .json")
+          ->type_name("FILE");
+  command
+      .add_option(
+          "--attention-view", options.view,
+          fmt::format(
+              "what an .svg shows: KIND[.LAYER[.HEAD]], * for all; KIND {}, or with _rollout",
+              names))
       ->type_name("VIEW")
       ->needs(file);
   command.add_option("--mask-heads", options.mask_heads,
@@ -35,8 +42,10 @@ HeadName head_name(const std::string& word, const std::vector<std::string>& kind
     name.kind = kind;
     return name;
   }
-  throw ModelError("--mask-heads", fmt::format("'{}' is not KIND.LAYER.HEAD with KIND {}", word, fmt::join(kinds, ", ")),
-                   fmt::format("for example {}.1.0", kinds.back()));
+  throw ModelError(
+      "--mask-heads",
+      fmt::format("'{}' is not KIND.LAYER.HEAD with KIND {}", word, fmt::join(kinds, ", ")),
+      fmt::format("for example {}.1.0", kinds.back()));
 }
 
 SvgOptions figure_view(const std::string& text, const SentenceMaps& maps) {
@@ -48,8 +57,9 @@ SvgOptions figure_view(const std::string& text, const SentenceMaps& maps) {
   view.kind = words[0];
   const auto kind = std::ranges::find(maps.kinds, view.kind, &SentenceMaps::Kind::name);
   const auto fail = [&](const std::string& problem) {
-    throw ModelError("--attention-view", fmt::format("'{}' {}", text, problem),
-                     fmt::format("for example {0}.2.0, {0}.*.* or decoder_rollout", maps.kinds.front().name));
+    throw ModelError(
+        "--attention-view", fmt::format("'{}' {}", text, problem),
+        fmt::format("for example {0}.2.0, {0}.*.* or decoder_rollout", maps.kinds.front().name));
   };
   if (kind == maps.kinds.end()) fail("names no kind of attention of this model");
   if (words.size() > 3) fail("is not KIND.LAYER.HEAD");
@@ -74,7 +84,8 @@ SvgOptions figure_view(const std::string& text, const SentenceMaps& maps) {
 }
 
 void write_maps(const MapOptions& options, const std::vector<SentenceMaps>& maps) {
-  for (const auto& path : write_attention(options.file, maps, figure_view(options.view, maps.front())))
+  for (const auto& path :
+       write_attention(options.file, maps, figure_view(options.view, maps.front())))
     fmt::print(stderr, "wrote {}\n", path.string());
 }
 

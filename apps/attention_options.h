@@ -15,19 +15,22 @@ struct MapOptions {
   std::vector<std::string> mask_heads;
 };
 /// kinds: of attention that the command's models have.
-void add_attention_options(CLI::App& command, MapOptions& options, const std::vector<std::string>& kinds);
+void add_attention_options(CLI::App& command, MapOptions& options,
+                           const std::vector<std::string>& kinds);
 
 /// Throws Error when the file's name asks for a form that there is not: before any work.
 void check_attention_file(const MapOptions& options);
 
-/// "decoder.3.1": kind, layer, head. Throws ModelError when it is not that, with a kind out of `kinds`.
+/// "decoder.3.1": kind, layer, head. Throws ModelError when it is not that, with a kind out of
+/// `kinds`.
 struct HeadName {
   std::string kind;
   uint32_t layer = 0, head = 0;
 };
 HeadName head_name(const std::string& word, const std::vector<std::string>& kinds);
 
-/// "cross", "cross.2", "cross.2.3", "cross.*.*": kind, layer, head; * is all of them. Throws ModelError.
+/// "cross", "cross.2", "cross.2.3", "cross.*.*": kind, layer, head; * is all of them. Throws
+/// ModelError.
 SvgOptions figure_view(const std::string& text, const SentenceMaps& maps);
 
 /// Writes the maps and says where. Throws as write_attention and figure_view do.

@@ -37,7 +37,8 @@ std::string json_texts(const std::vector<std::string>& texts) {
 
 // Everything of a sentence but the weights, as members without the braces.
 std::string json_members(const SentenceMaps& maps) {
-  const std::string prompt = maps.prompt_tokens > 0 ? fmt::format(R"(,"prompt_tokens":{})", maps.prompt_tokens) : "";
+  const std::string prompt =
+      maps.prompt_tokens > 0 ? fmt::format(R"(,"prompt_tokens":{})", maps.prompt_tokens) : "";
   return fmt::format(R"("model":{},"device":{},"source":{{"text":{},"tokens":{}}},)"
                      R"("target":{{"text":{},"tokens":{},"decoder_input":{}}}{})",
                      json_text(maps.model), json_text(maps.device), json_text(maps.source_text),
@@ -46,9 +47,11 @@ std::string json_members(const SentenceMaps& maps) {
 }
 
 std::string kind_members(const SentenceMaps::Kind& kind) {
-  const std::string windows = kind.windows.empty() ? "" : R"(,"windows":)" + json(kind.windows).dump();
+  const std::string windows =
+      kind.windows.empty() ? "" : R"(,"windows":)" + json(kind.windows).dump();
   return fmt::format(R"("kind":{},"layers":{},"heads":{},"queries":{},"keys":{}{})",
-                     json_text(kind.name), kind.layers, kind.heads, kind.queries, kind.keys, windows);
+                     json_text(kind.name), kind.layers, kind.heads, kind.queries, kind.keys,
+                     windows);
 }
 
 void append_number(std::string& out, double value) {
@@ -63,7 +66,8 @@ void append_number(std::string& out, double value) {
 std::string measure_members(const SentenceMaps::Kind& kind) {
   const std::vector<MapMeasures> heads = measure_heads(kind);
   std::string out;
-  for (const auto& [name, member] : {std::pair("entropy", &MapMeasures::entropy), std::pair("max_weight", &MapMeasures::largest)}) {
+  for (const auto& [name, member] : {std::pair("entropy", &MapMeasures::entropy),
+                                     std::pair("max_weight", &MapMeasures::largest)}) {
     out += fmt::format(R"("{}":)", name);
     for (std::size_t i = 0; i < heads.size(); ++i) {
       out += i == 0 ? "[[" : i % kind.heads == 0 ? "],[" : ",";
@@ -98,7 +102,8 @@ bool is_triangle(const SentenceMaps::Kind& kind) {
   const std::size_t n = kind.keys;
   for (std::size_t row = 0; row < kind.weights.size() / n; ++row) {
     const auto first = kind.weights.begin() + static_cast<std::ptrdiff_t>(row * n);
-    if (std::any_of(first + static_cast<std::ptrdiff_t>(row % n + 1), first + static_cast<std::ptrdiff_t>(n),
+    if (std::any_of(first + static_cast<std::ptrdiff_t>(row % n + 1),
+                    first + static_cast<std::ptrdiff_t>(n),
                     [](float weight) { return weight != 0; }))
       return false;
   }
@@ -106,11 +111,13 @@ bool is_triangle(const SentenceMaps::Kind& kind) {
 }
 
 // Weights as little-endian 16-bit fixed point (65534 is 1, 65535 is missing) in base64: a third of
-// the size of decimals, and finer than the three digits that the page shows. Of triangles, row i has i + 1.
+// the size of decimals, and finer than the three digits that the page shows. Of triangles, row i
+// has i + 1.
 std::string pack_weights(const SentenceMaps::Kind& kind, bool triangle) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(kind.weights.size() * 2 / (triangle ? 2 : 1) + 2 * kind.layers * kind.heads * kind.queries + 2);
+  bytes.reserve(kind.weights.size() * 2 / (triangle ? 2 : 1) +
+                2 * kind.layers * kind.heads * kind.queries + 2);
   for (std::size_t i = 0; i < kind.weights.size(); ++i) {
     if (triangle && i % kind.keys > i / kind.keys % kind.queries) continue;
     const float weight = kind.weights[i];
@@ -226,7 +233,10 @@ void check_attention(const SentenceMaps& maps) {
   if (maps.kinds.empty())
     throw ShapeError("attention maps", "the model recorded no attention weights", "");
   if (maps.prompt_tokens > maps.target_tokens.size())
-    throw ShapeError("attention maps", fmt::format("{} tokens of a prompt, but {} in all", maps.prompt_tokens, maps.target_tokens.size()), "");
+    throw ShapeError("attention maps",
+                     fmt::format("{} tokens of a prompt, but {} in all", maps.prompt_tokens,
+                                 maps.target_tokens.size()),
+                     "");
   std::set<std::string> seen;
   for (const SentenceMaps::Kind& kind : maps.kinds) {
     const std::string where = fmt::format("attention maps, kind \"{}\"", kind.name);
@@ -249,7 +259,8 @@ void check_attention(const SentenceMaps& maps) {
     if (base == "decoder" && !maps.decoder_input_tokens.empty())
       check_size(where, "keys", kind.keys, maps.decoder_input_tokens.size(),
                  "decoder input tokens");
-    if (!kind.windows.empty()) check_size(where, "windows", kind.windows.size(), kind.layers, "layers");
+    if (!kind.windows.empty())
+      check_size(where, "windows", kind.windows.size(), kind.layers, "layers");
     // Divided rather than multiplied, so that sizes near the limit cannot wrap round to a match.
     const std::size_t map_size = kind.queries * kind.keys;
     if (kind.weights.size() / kind.layers / kind.heads != map_size ||
@@ -262,9 +273,7 @@ void check_attention(const SentenceMaps& maps) {
   }
 }
 
-std::string to_json(const SentenceMaps& maps) {
-  return to_json(std::vector<SentenceMaps>{maps});
-}
+std::string to_json(const SentenceMaps& maps) { return to_json(std::vector<SentenceMaps>{maps}); }
 
 std::string to_json(const std::vector<SentenceMaps>& sentences) {
   check_sentences(sentences);
@@ -289,9 +298,7 @@ std::string to_json(const std::vector<SentenceMaps>& sentences) {
   return out + "]}\n";
 }
 
-std::string to_html(const SentenceMaps& maps) {
-  return to_html(std::vector<SentenceMaps>{maps});
-}
+std::string to_html(const SentenceMaps& maps) { return to_html(std::vector<SentenceMaps>{maps}); }
 
 std::string to_html(const std::vector<SentenceMaps>& sentences) {
   check_sentences(sentences);

@@ -16,8 +16,9 @@ struct SentenceMaps {
   /// word. Token i of `target_tokens` is what decoder step i produced.
   std::vector<std::string> source_tokens, target_tokens;
   std::string source_text, target_text, model, device;
-  /// Not 0: of a decoder-only model. There is no source; `target_tokens` are those of prompt and answer, of which so many
-  /// are the prompt's, and row i of "decoder" is of token i itself. The texts are the prompt's and the answer's.
+  /// Not 0: of a decoder-only model. There is no source; `target_tokens` are those of prompt and
+  /// answer, of which so many are the prompt's, and row i of "decoder" is of token i itself. The
+  /// texts are the prompt's and the answer's.
   std::size_t prompt_tokens = 0;
 
   struct Kind {
@@ -27,7 +28,8 @@ struct SentenceMaps {
     std::size_t layers = 0, heads = 0, queries = 0, keys = 0;
     /// [layer][head][query][key], probabilities in 0..1. NaN and infinity mean "missing".
     std::vector<float> weights;
-    /// Per layer: a query sees so many latest keys, its own included; 0: all. Empty: no layer has one.
+    /// Per layer: a query sees so many latest keys, its own included; 0: all. Empty: no layer has
+    /// one.
     std::vector<std::size_t> windows = {};
   };
   std::vector<Kind> kinds;
@@ -67,9 +69,9 @@ void check_attention(const SentenceMaps& maps);
 ///     "target": {"text": TEXT, "tokens": [TEXT, ...], "decoder_input": [TEXT, ...]},
 ///     "prompt_tokens": N,   decoder-only models alone
 ///     "attention": [{"kind": "encoder" | "decoder" | "cross" | "encoder_rollout" | ...,
-///       "layers": N, "heads": N, "queries": N, "keys": N, "windows": [N, ...]   where layers have one,
-///       "entropy": [layer][head] in bits, "max_weight": [layer][head], each a mean over queries,
-///       "weights": [layer][head][query][key]}]}]}
+///       "layers": N, "heads": N, "queries": N, "keys": N, "windows": [N, ...]   where layers have
+///       one, "entropy": [layer][head] in bits, "max_weight": [layer][head], each a mean over
+///       queries, "weights": [layer][head][query][key]}]}]}
 /// Throws as check_attention does.
 std::string to_json(const SentenceMaps& maps);
 std::string to_json(const std::vector<SentenceMaps>& sentences);

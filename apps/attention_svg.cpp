@@ -9,9 +9,9 @@
 #include <optional>
 #include <string_view>
 
+#include "apps/attention_measures.h"
 #include "apps/attention_page.h"
 #include "apps/attention_text.h"
-#include "apps/attention_measures.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -157,7 +157,9 @@ class Figure {
     }
     scale_end_ = scale_end(largest);
     for (const Panel& panel : panels_)
-      passed_ = passed_ || std::ranges::any_of(panel.map, [&](const auto& weight) { return weight && *weight > scale_end_; });
+      passed_ = passed_ || std::ranges::any_of(panel.map, [&](const auto& weight) {
+                  return weight && *weight > scale_end_;
+                });
 
     std::string name = alone()              ? "Self-attention"
                        : base_ == "encoder" ? "Encoder self-attention"
@@ -165,28 +167,34 @@ class Figure {
                                             : "Cross-attention";
     if (base_ != kind_.name) name += ", rollout through the layers";
     title_ = panels_.size() == 1 ? name + ", " + panels_.front().caption : name;
-    description_ =
-        fmt::format("{}: {}. {}: {}. Rows attend to columns; each row adds up to 1.", alone() ? "Prompt" : "Source",
-                    maps_.source_text, alone() ? "Answer" : "Target", maps_.target_text);
+    description_ = fmt::format("{}: {}. {}: {}. Rows attend to columns; each row adds up to 1.",
+                               alone() ? "Prompt" : "Source", maps_.source_text,
+                               alone() ? "Answer" : "Target", maps_.target_text);
   }
 
   bool alone() const { return maps_.prompt_tokens > 0; }
-  std::size_t window_of(std::size_t layer) const { return kind_.windows.empty() ? 0 : kind_.windows[layer]; }
-  // Language models weigh the first token where they need nothing, often more than all others together; the first rows
-  // have little else. The colours range over the rest.
-  bool at_sink(std::size_t i) const { return alone() && kind_.keys > 3 && (i % kind_.keys == 0 || i / kind_.keys < 2); }
+  std::size_t window_of(std::size_t layer) const {
+    return kind_.windows.empty() ? 0 : kind_.windows[layer];
+  }
+  // Language models weigh the first token where they need nothing, often more than all others
+  // together; the first rows have little else. The colours range over the rest.
+  bool at_sink(std::size_t i) const {
+    return alone() && kind_.keys > 3 && (i % kind_.keys == 0 || i / kind_.keys < 2);
+  }
 
   void choose_labels() {
     const bool decoder_reads = base_ == "decoder" && !maps_.decoder_input_tokens.empty();
     rows_ = base_ == "encoder" ? &maps_.source_tokens : &maps_.target_tokens;
-    keys_ = decoder_reads             ? &maps_.decoder_input_tokens
+    keys_ = decoder_reads        ? &maps_.decoder_input_tokens
             : base_ == "decoder" ? &maps_.target_tokens
-                                      : &maps_.source_tokens;
-    row_title_ = alone() ? "reading" : base_ == "encoder" ? "source, attending" : "target, produced";
+                                 : &maps_.source_tokens;
+    row_title_ = alone()              ? "reading"
+                 : base_ == "encoder" ? "source, attending"
+                                      : "target, produced";
     key_title_ = alone()              ? "read"
                  : base_ == "encoder" ? "source, attended to"
                  : base_ == "decoder" ? "target, read so far"
-                                           : "source, attended to";
+                                      : "source, attended to";
   }
 
   void lay_out() {
@@ -197,7 +205,8 @@ class Figure {
     cell_ = std::floor(single ? std::clamp((tokens > 100 ? 1600 : 620) / tokens, smallest, 46.0)
                               : std::clamp((tokens > 100 ? 600 : 240) / tokens, smallest, 26.0));
     font_ = std::clamp(cell_ * 0.78, 6.5, 13.0);
-    label_step_ = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(font_ * 1.15 / std::max(cell_, 1.0) - 0.3)));
+    label_step_ = std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::ceil(font_ * 1.15 / std::max(cell_, 1.0) - 0.3)));
 
     double row_width = 0, key_width = 0;
     for (const std::string& token : *rows_)
@@ -234,7 +243,8 @@ class Figure {
 
   std::string subtitle() const {
     std::string text = maps_.model;
-    for (const std::string& part : {maps_.device, panels_.size() == 1 ? panels_.front().measures : std::string()}) {
+    for (const std::string& part :
+         {maps_.device, panels_.size() == 1 ? panels_.front().measures : std::string()}) {
       if (!text.empty() && !part.empty()) text += " \xC2\xB7 ";
       text += part;
     }
@@ -262,11 +272,13 @@ class Figure {
     draw_cells(panels_[index], x, y);
     if (alone() && maps_.prompt_tokens < kind_.queries) {
       const double at = static_cast<double>(maps_.prompt_tokens) * cell_;
-      add("<path d='M{0:.1f} {1:.1f}h{2:.1f}M{3:.1f} {4:.1f}v{2:.1f}' stroke='{5}' stroke-dasharray='4 3'/>\n", x, y + at,
-          panel_width_, x + at, y, kQuietInk);
+      add("<path d='M{0:.1f} {1:.1f}h{2:.1f}M{3:.1f} {4:.1f}v{2:.1f}' stroke='{5}' "
+          "stroke-dasharray='4 3'/>\n",
+          x, y + at, panel_width_, x + at, y, kQuietInk);
     }
     if (panels_.size() == 1) return;
-    for (const auto& [text, below] : {std::pair(&panels_[index].caption, 14), std::pair(&panels_[index].measures, 28)})
+    for (const auto& [text, below] :
+         {std::pair(&panels_[index].caption, 14), std::pair(&panels_[index].measures, 28)})
       add("<text x='{:.1f}' y='{:.1f}' font-size='11' fill='{}'>{}</text>\n", x,
           y + panel_height_ + below, kQuietInk, xml_escape(*text));
   }
@@ -328,8 +340,9 @@ class Figure {
       while (end % kind_.keys != 0 && cell_colour(panel, end) == fill) ++end;
       if (fill != ground)
         add("<rect x='{:.1f}' y='{:.1f}' width='{}' height='{}' fill='{}'/>\n",
-            x + static_cast<double>(i % kind_.keys) * cell_, y + static_cast<double>(i / kind_.keys) * cell_,
-            static_cast<double>(end - i) * cell_, cell_, fill);
+            x + static_cast<double>(i % kind_.keys) * cell_,
+            y + static_cast<double>(i / kind_.keys) * cell_, static_cast<double>(end - i) * cell_,
+            cell_, fill);
       i = end;
     }
     svg_ += "</g>\n";
@@ -418,7 +431,8 @@ std::string to_svg(const SentenceMaps& maps, const SvgOptions& options) {
   const auto kind = std::ranges::find(maps.kinds, options.kind, &SentenceMaps::Kind::name);
   if (kind == maps.kinds.end())
     throw ShapeError("attention figure", fmt::format("there is no kind \"{}\"", options.kind),
-                     "ask for encoder, decoder or cross, as far as the model has them, or a rollout such as encoder_rollout");
+                     "ask for encoder, decoder or cross, as far as the model has them, or a "
+                     "rollout such as encoder_rollout");
   return Figure(maps, *kind, options).draw();
 }
 

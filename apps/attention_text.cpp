@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581 lower one eighth block
 constexpr std::string_view kOpenBox = "\xE2\x90\xA3";   // U+2423, a visible space
-constexpr std::string_view kLineEnd = "\xE2\x86\xB5";  // U+21B5, a visible line feed
+constexpr std::string_view kLineEnd = "\xE2\x86\xB5";   // U+21B5, a visible line feed
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";  // U+2026
 constexpr utf8proc_int32_t kReplacement = 0xFFFD;
 
@@ -60,31 +60,18 @@ std::string xml_escape(std::string_view text) {
   std::string out;
   for (const char c : xml_characters(text)) {
     switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
     }
   }
   return out;
 }
 
-bool begins_word(std::string_view piece) {
-  return piece.substr(0, kWordMark.size()) == kWordMark;
-}
+bool begins_word(std::string_view piece) { return piece.substr(0, kWordMark.size()) == kWordMark; }
 
 bool continues_word(std::string_view piece) {
   if (begins_word(piece)) return false;

@@ -49,7 +49,8 @@ struct Result {
 std::vector<const Kernel*> matching_rows(const std::string& glob, const Capabilities& device) {
   std::vector<const Kernel*> rows;
   for (const Kernel& row : kernels()) {
-    if (fnmatch(glob.c_str(), row.id, 0) != 0 && fnmatch(glob.c_str(), name_of(row.op), 0) != 0) continue;
+    if (fnmatch(glob.c_str(), row.id, 0) != 0 && fnmatch(glob.c_str(), name_of(row.op), 0) != 0)
+      continue;
     if (why_not_runnable(row, device).empty()) rows.push_back(&row);
   }
   return rows;
@@ -59,7 +60,8 @@ void progress(size_t done, size_t total, const char* id) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}/{} {}", done, total, id);
 }
 
-std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& rows, const BenchOptions& options) {
+std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& rows,
+                            const BenchOptions& options) {
   std::vector<Result> results;
   for (size_t i = 0; i < rows.size() && !interrupted(); ++i) {
     progress(i, rows.size(), rows[i]->id);
@@ -74,7 +76,8 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
           OpCase op_case = cases.make(shape, types);
           Result result{rows[i], types, shape, cases.shape_format(),
                         conformance::time_case(device, op_case, *rows[i], options.seconds)};
-          result.chosen = conformance::chosen_row(device.capabilities(), op_case, rows[i]->op) == rows[i];
+          result.chosen =
+              conformance::chosen_row(device.capabilities(), op_case, rows[i]->op) == rows[i];
           results.push_back(std::move(result));
         } catch (const KernelError&) {
           continue;  // the row cannot serve that shape
@@ -88,26 +91,31 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
   // Rows side by side, shape after shape.
   std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) {
-    auto key = [](const Result& r) { return std::tuple(r.row->op, r.shape, r.types.activation, r.types.weight); };
+    auto key = [](const Result& r) {
+      return std::tuple(r.row->op, r.shape, r.types.activation, r.types.weight);
+    };
     return key(a) < key(b);
   });
   return results;
 }
 
 /// Each kind of an op's problem by the row that selection takes for it.
-std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel*>& rows, const BenchOptions& options) {
+std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel*>& rows,
+                                  const BenchOptions& options) {
   std::vector<Result> results;
   for (size_t i = 0; i < rows.size(); ++i) {
     progress(i, rows.size(), rows[i]->id);
     const OpCases& cases = conformance::op_cases(rows[i]->op);
-    const std::vector<uint64_t> shape = options.shape.empty() ? cases.bench_shapes().front() : options.shape;
+    const std::vector<uint64_t> shape =
+        options.shape.empty() ? cases.bench_shapes().front() : options.shape;
     for (const KernelTypes& types : concrete_types(rows[i]->types)) {
       if (fnmatch(options.weight.c_str(), name_of(types.weight), 0) != 0) continue;
       for (const OpCase& kind : cases.kinds(shape, types)) {
         if (interrupted()) return results;
         if (conformance::chosen_row(device.capabilities(), kind, rows[i]->op) != rows[i]) continue;
         results.push_back({rows[i], types, shape, cases.shape_format(),
-                           conformance::time_case(device, kind, *rows[i], options.seconds), true, kind.name});
+                           conformance::time_case(device, kind, *rows[i], options.seconds), true,
+                           kind.name});
       }
     }
   }
@@ -117,7 +125,9 @@ std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel
 
 /// A row that serves several types says which.
 std::string row_and_type(const Result& r) {
-  const std::string row = r.types == r.row->types ? r.row->id : fmt::format("{} {}", r.row->id, name_of(r.types.weight));
+  const std::string row = r.types == r.row->types
+                              ? r.row->id
+                              : fmt::format("{} {}", r.row->id, name_of(r.types.weight));
   return r.kind.empty() ? row : fmt::format("{:<16} {}", r.kind, row);
 }
 
@@ -130,19 +140,22 @@ void print_table(const Device& device, const Peaks& peaks, const std::vector<Res
   for (const Result& r : results) {
     if (!previous || previous->row->op != r.row->op || previous->shape != r.shape) {
       fmt::print("\n{} {} = {}\n", name_of(r.row->op), r.shape_format, fmt::join(r.shape, ","));
-      fmt::print("  {:<50} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread", "GFLOP/s", "GB/s",
-                 "floor ms", "ratio");
+      fmt::print("  {:<50} {:>10} {:>8} {:>9} {:>8} {:>10} {:>7}\n", "row", "median ms", "spread",
+                 "GFLOP/s", "GB/s", "floor ms", "ratio");
     }
-    fmt::print("{} {:<50} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n", r.chosen ? '*' : ' ', row_and_type(r),
-               r.timing.median_ms, 100 * r.timing.spread_ms / std::max(1e-9, r.timing.median_ms),
-               rate(r.timing.work.flops, r.timing) * 1e-9, rate(r.timing.work.bytes, r.timing) * 1e-9,
-               r.floor_seconds(peaks) * 1000, r.floor_seconds(peaks) / std::max(1e-12, r.seconds()));
+    fmt::print("{} {:<50} {:>10.4f} {:>7.0f}% {:>9.2f} {:>8.2f} {:>10.4f} {:>7.3f}\n",
+               r.chosen ? '*' : ' ', row_and_type(r), r.timing.median_ms,
+               100 * r.timing.spread_ms / std::max(1e-9, r.timing.median_ms),
+               rate(r.timing.work.flops, r.timing) * 1e-9,
+               rate(r.timing.work.bytes, r.timing) * 1e-9, r.floor_seconds(peaks) * 1000,
+               r.floor_seconds(peaks) / std::max(1e-12, r.seconds()));
     previous = &r;
   }
   fmt::print("\n* is the row that selection takes for the shape and types.\n");
 }
 
-nlohmann::json to_json(const Device& device, const Peaks& peaks, const std::vector<Result>& results) {
+nlohmann::json to_json(const Device& device, const Peaks& peaks,
+                       const std::vector<Result>& results) {
   const Capabilities& c = device.capabilities();
   nlohmann::json list = nlohmann::json::array();
   for (const Result& r : results) {
@@ -175,21 +188,27 @@ int run_bench(const BenchOptions& options) {
   std::unique_ptr<Device> device = open_device(options, kTestEveryRow);
   std::vector<const Kernel*> rows = matching_rows(options.kernel, device->capabilities());
   if (rows.empty()) {
-    fmt::print(stderr, "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
-               options.kernel);
+    fmt::print(
+        stderr,
+        "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
+        options.kernel);
     return finish(*device, options, kBadInput);
   }
   if (!options.shape.empty()) {
-    bool one_op = std::all_of(rows.begin(), rows.end(), [&](const Kernel* row) { return row->op == rows[0]->op; });
+    bool one_op = std::all_of(rows.begin(), rows.end(),
+                              [&](const Kernel* row) { return row->op == rows[0]->op; });
     if (!one_op) {
-      fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n", options.kernel);
+      fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n",
+                 options.kernel);
       return finish(*device, options, kBadInput);
     }
   }
   Peaks peaks = measure_peaks(*device);
-  std::vector<Result> results = options.kinds ? measure_kinds(*device, rows, options) : measure(*device, rows, options);
+  std::vector<Result> results =
+      options.kinds ? measure_kinds(*device, rows, options) : measure(*device, rows, options);
   if (options.kinds && results.empty() && !interrupted()) {
-    fmt::print(stderr, "mulciber: nothing that matches \"{}\" comes in kinds; attention does\n", options.kernel);
+    fmt::print(stderr, "mulciber: nothing that matches \"{}\" comes in kinds; attention does\n",
+               options.kernel);
     return finish(*device, options, kBadInput);
   }
   for (const Result& r : results) {
@@ -207,32 +226,56 @@ int run_bench(const BenchOptions& options) {
 
 void add_bench(CLI::App& app, int& code) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Achieved rate of each kernel row, beside its floor on this device");
-  command->add_option("-m,--model", options->model.model, "measure a translation, or a language model, instead of kernel rows")
+  CLI::App* command = app.add_subcommand(
+      "bench", "Achieved rate of each kernel row, beside its floor on this device");
+  command
+      ->add_option("-m,--model", options->model.model,
+                   "measure a translation, or a language model, instead of kernel rows")
       ->type_name("FILE|DIR");
-  command->add_option("-f,--file", options->model.file, "with -m: sentences, one a line (default: eight of our own)")
+  command
+      ->add_option("-f,--file", options->model.file,
+                   "with -m: sentences, one a line (default: eight of our own)")
       ->type_name("FILE");
-  command->add_option("-b,--beam", options->model.beams, "with -m: beams (default: the model's own)")->check(CLI::Range(1, 32));
+  command
+      ->add_option("-b,--beam", options->model.beams, "with -m: beams (default: the model's own)")
+      ->check(CLI::Range(1, 32));
   command->add_option("-r,--repeats", options->model.repeats, "with -m: runs to take the median of")
       ->check(CLI::Range(1, 1000));
-  command->add_option("-p,--prompt", options->model.prompt, "with a language model: tokens to take in")->check(CLI::Range(1, 1000000));
-  command->add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")->check(CLI::Range(1, 1000000));
-  command->add_flag("--half-activations", options->model.half_activations, "with a language model: activations in 16 bits");
+  command
+      ->add_option("-p,--prompt", options->model.prompt, "with a language model: tokens to take in")
+      ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")
+      ->check(CLI::Range(1, 1000000));
+  command->add_flag("--half-activations", options->model.half_activations,
+                    "with a language model: activations in 16 bits");
   add_key_value_option(*command, options->model.key_values);
-  command->add_option("--kernel", options->kernel, "rows or ops to measure: a glob over row ids and op names")
+  command
+      ->add_option("--kernel", options->kernel,
+                   "rows or ops to measure: a glob over row ids and op names")
       ->type_name("GLOB");
-  command->add_option("--weight", options->weight, "of rows for several types of weights, those to measure: a glob")
+  command
+      ->add_option("--weight", options->weight,
+                   "of rows for several types of weights, those to measure: a glob")
       ->type_name("GLOB");
-  command->add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
+  command
+      ->add_option("--shape", options->shape,
+                   "one shape instead of the op's own, as in 64,2048,768")
       ->delimiter(',')
       ->type_name("N,N,...");
-  command->add_flag("--kinds", options->kinds, "every kind of attention (scores, masks, windows, patterns) by the row that serves it");
-  command->add_option("--seconds", options->seconds, "time to spend on each row and shape")->check(CLI::PositiveNumber);
+  command->add_flag(
+      "--kinds", options->kinds,
+      "every kind of attention (scores, masks, windows, patterns) by the row that serves it");
+  command->add_option("--seconds", options->seconds, "time to spend on each row and shape")
+      ->check(CLI::PositiveNumber);
   add_common_options(*command, *options);
   command->footer(
-      "Every row that runs here is measured on every shape of its op that it can serve: warmed up, then the\n"
-      "median of many replays. The floor is the larger of bytes (inputs read once, outputs written once) over\n"
-      "the bandwidth of adding two 64 MiB tensors, and operations over the best matrix product of this run.\n"
+      "Every row that runs here is measured on every shape of its op that it can serve: warmed up, "
+      "then the\n"
+      "median of many replays. The floor is the larger of bytes (inputs read once, outputs written "
+      "once) over\n"
+      "the bandwidth of adding two 64 MiB tensors, and operations over the best matrix product of "
+      "this run.\n"
       "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n\n"
       "Example: mulciber bench --kernel 'matmul*' --shape 64,2048,768");
   command->callback([options, &code] {

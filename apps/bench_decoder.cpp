@@ -33,7 +33,8 @@ class Bench {
                decoder_family(checkpoint_)),
         batch_(device, model_.network(), {1, model_.network().max_positions}) {
     // Any ids will do: nothing of the time depends on them.
-    for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i) prompt_.push_back((i * 7919 + 13) % model_.vocabulary());
+    for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i)
+      prompt_.push_back((i * 7919 + 13) % model_.vocabulary());
   }
 
   SequenceResult run() {
@@ -100,10 +101,13 @@ int bench_decoder(const ModelBench& options) {
     return kSuccess;
   }
   fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
-  fmt::print("device            {} {}\n", device->capabilities().name, device->capabilities().driver_info);
+  fmt::print("device            {} {}\n", device->capabilities().name,
+             device->capabilities().driver_info);
   fmt::print("prefill           {:.1f} tokens/s ({} tokens)\n", prefill, options.prompt);
-  fmt::print("decode            {:.1f} tokens/s ({} tokens, {} dispatches a step), {:.0f} % of the bandwidth floor\n", decode,
-             options.tokens, measured.dispatches, 100 * share);
+  fmt::print(
+      "decode            {:.1f} tokens/s ({} tokens, {} dispatches a step), {:.0f} % of the "
+      "bandwidth floor\n",
+      decode, options.tokens, measured.dispatches, 100 * share);
   return finish(*device, options.common, kSuccess);
 }
 

@@ -48,11 +48,14 @@ nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {
     const double floor = std::max(static_cast<double>(total.work.bytes) / peaks.bytes_per_second,
                                   static_cast<double>(total.work.flops) / peaks.flops_per_second);
     const double seconds = total.total_us * 1e-6;
-    rows.push_back({{"kernel", total.kernel->id}, {"dispatches", total.dispatches},
-                    {"seconds", seconds}, {"floor_seconds", floor},
+    rows.push_back({{"kernel", total.kernel->id},
+                    {"dispatches", total.dispatches},
+                    {"seconds", seconds},
+                    {"floor_seconds", floor},
                     {"gflops", per_second(total.work.flops, seconds) * 1e-9},
                     {"gbytes_per_second", per_second(total.work.bytes, seconds) * 1e-9},
-                    {"ratio", seconds > 0 ? floor / seconds : 0}, {"share", seconds / all_seconds}});
+                    {"ratio", seconds > 0 ? floor / seconds : 0},
+                    {"share", seconds / all_seconds}});
   }
   return rows;
 }
@@ -102,17 +105,19 @@ int bench_model(const ModelBench& options) {
                                       {"wall_seconds", median(wall)},
                                       {"kernel_seconds", kernel_seconds},
                                       {"wall_over_kernels", ratio},
-                                      {"kernels", kernel_rows(*timed->profiler(), peaks)}}.dump(2));
+                                      {"kernels", kernel_rows(*timed->profiler(), peaks)}}
+                           .dump(2));
     return kSuccess;
   }
   fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
-  fmt::print("device            {} {}\n", timed->capabilities().name, timed->capabilities().driver_info);
+  fmt::print("device            {} {}\n", timed->capabilities().name,
+             timed->capabilities().driver_info);
   fmt::print("encode            {:.0f} tokens/s\n", median(encode));
   fmt::print("decode            {:.0f} tokens/s ({} steps for {} sentences)\n", median(decode),
              statistics.decoder_steps, texts.size());
   fmt::print("sum of kernels    {:.1f} ms\n", 1000 * kernel_seconds);
-  fmt::print("translate, wall   {:.1f} ms (median of {}), {:.2f} x the kernels\n", 1000 * median(wall),
-             options.repeats, ratio);
+  fmt::print("translate, wall   {:.1f} ms (median of {}), {:.2f} x the kernels\n",
+             1000 * median(wall), options.repeats, ratio);
   return finish(*device, options.common, kSuccess);
 }
 

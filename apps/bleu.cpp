@@ -24,11 +24,12 @@ bool stands_alone(char c) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
 }
 
-/// Puts `between` into every pair of neighbours that `matches`; a pair's second character begins no further pair,
-/// as with a regular expression that takes both.
+/// Puts `between` into every pair of neighbours that `matches`; a pair's second character begins no
+/// further pair, as with a regular expression that takes both.
 template <typename Matches, typename Replace>
 std::string rewrite_pairs(const std::string& text, Matches matches, Replace replace) {
   std::string result;
@@ -69,7 +70,8 @@ using Counts = std::map<std::vector<std::string>, int>;
 Counts count_ngrams(const std::vector<std::string>& tokens, size_t n) {
   Counts counts;
   for (size_t i = 0; i + n <= tokens.size(); ++i) {
-    ++counts[{tokens.begin() + static_cast<ptrdiff_t>(i), tokens.begin() + static_cast<ptrdiff_t>(i + n)}];
+    ++counts[{tokens.begin() + static_cast<ptrdiff_t>(i),
+              tokens.begin() + static_cast<ptrdiff_t>(i + n)}];
   }
   return counts;
 }
@@ -96,11 +98,18 @@ std::vector<std::string> tokenize_13a(std::string_view given) {
     }
   }
   // Bytes of letters outside ASCII are no digits, so that bytes do as well as letters.
-  const auto apart = [](std::string& out, char first, char second) { out += fmt::format("{} {} ", first, second); };
-  spaced = rewrite_pairs(spaced, [](char a, char b) { return !is_digit(a) && is_point(b); }, apart);
-  spaced = rewrite_pairs(spaced, [](char a, char b) { return is_point(a) && !is_digit(b); },
-                         [](std::string& out, char first, char second) { out += fmt::format(" {} {}", first, second); });
-  spaced = rewrite_pairs(spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, apart);
+  const auto apart = [](std::string& out, char first, char second) {
+    out += fmt::format("{} {} ", first, second);
+  };
+  spaced = rewrite_pairs(
+      spaced, [](char a, char b) { return !is_digit(a) && is_point(b); }, apart);
+  spaced = rewrite_pairs(
+      spaced, [](char a, char b) { return is_point(a) && !is_digit(b); },
+      [](std::string& out, char first, char second) {
+        out += fmt::format(" {} {}", first, second);
+      });
+  spaced = rewrite_pairs(
+      spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, apart);
 
   std::vector<std::string> tokens(1);
   for (char c : spaced) {
@@ -114,10 +123,13 @@ std::vector<std::string> tokenize_13a(std::string_view given) {
   return tokens;
 }
 
-double corpus_bleu(std::span<const std::string> translations, std::span<const std::string> references) {
+double corpus_bleu(std::span<const std::string> translations,
+                   std::span<const std::string> references) {
   if (translations.size() != references.size()) {
-    throw ShapeError("BLEU", fmt::format("{} translations and {} references", translations.size(), references.size()),
-                     "give one reference for each translation");
+    throw ShapeError(
+        "BLEU",
+        fmt::format("{} translations and {} references", translations.size(), references.size()),
+        "give one reference for each translation");
   }
   std::array<double, kLongest> matched = {}, total = {};
   double length = 0, reference_length = 0;

@@ -24,8 +24,8 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-Chat::Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal, std::string system_prompt,
-           ChatRenderOptions options)
+Chat::Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal,
+           std::string system_prompt, ChatRenderOptions options)
     : template_(chat_template),
       generate_(std::move(generate)),
       terminal_(terminal),
@@ -42,7 +42,8 @@ void Chat::reset() {
 
 std::optional<std::string> Chat::read_question() {
   std::string question;
-  while (const std::optional<std::string> line = terminal_.read_line(question.empty() ? "> " : ". ")) {
+  while (const std::optional<std::string> line =
+             terminal_.read_line(question.empty() ? "> " : ". ")) {
     question += *line;
     if (!question.ends_with('\\')) return question;
     question.back() = '\n';
@@ -66,7 +67,8 @@ void Chat::run() {
 Chat::Next Chat::command(const std::string& line) {
   const size_t blank = line.find_first_of(" \t\n");
   const std::string name = line.substr(0, blank);
-  const std::string_view rest = blank == line.npos ? std::string_view() : trimmed(std::string_view(line).substr(blank));
+  const std::string_view rest =
+      blank == line.npos ? std::string_view() : trimmed(std::string_view(line).substr(blank));
   if (name == "/exit" || name == "/quit" || name == "/bye") return Next::kExit;
   if (name == "/reset") {
     reset();
@@ -78,11 +80,14 @@ Chat::Next Chat::command(const std::string& line) {
                                             : "A new conversation with this system prompt.");
   } else if (name == "/retry") {
     if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
-    if (messages_.empty() || messages_.back().role != "user") terminal_.notice("There is no question to answer again.");
-    else answer();
+    if (messages_.empty() || messages_.back().role != "user")
+      terminal_.notice("There is no question to answer again.");
+    else
+      answer();
   } else if (name == "/history") {
     if (messages_.empty()) terminal_.notice("Nothing was said yet.");
-    for (const ChatMessage& message : messages_) terminal_.notice(message.role + ": " + message.content);
+    for (const ChatMessage& message : messages_)
+      terminal_.notice(message.role + ": " + message.content);
   } else {
     if (name != "/help") terminal_.notice(fmt::format("There is no command {}. These are:", name));
     for (const std::string_view help : kHelp) terminal_.notice(help);
@@ -97,16 +102,20 @@ bool Chat::ask(const std::string& question) {
 
 bool Chat::answer() {
   try {
-    const ChatAnswer answer =
-        generate_(template_.render(messages_, options_), [this](std::string_view piece) { terminal_.write(piece); });
+    const ChatAnswer answer = generate_(template_.render(messages_, options_),
+                                        [this](std::string_view piece) { terminal_.write(piece); });
     terminal_.write("\n");
-    // A question that was stopped before its answer began was not meant; two questions in a row are refused by many templates.
-    if (answer.text.empty() && answer.stopped) messages_.pop_back();
-    else messages_.push_back({"assistant", answer.text});
+    // A question that was stopped before its answer began was not meant; two questions in a row are
+    // refused by many templates.
+    if (answer.text.empty() && answer.stopped)
+      messages_.pop_back();
+    else
+      messages_.push_back({"assistant", answer.text});
     if (!answer.note.empty()) terminal_.notice(answer.note);
     if (answer.context_full)
-      terminal_.notice("The context is full: the answer ends here. /reset begins anew; chat --shift goes on "
-                       "without the oldest tokens.");
+      terminal_.notice(
+          "The context is full: the answer ends here. /reset begins anew; chat --shift goes on "
+          "without the oldest tokens.");
     return true;
   } catch (const ModelError& error) {
     messages_.pop_back();

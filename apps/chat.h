@@ -15,7 +15,8 @@ namespace mulciber::apps {
 class ChatTerminal {
  public:
   virtual ~ChatTerminal() = default;
-  /// The next line without its end, or nothing at the end of the input. prompt: what a person sees before it.
+  /// The next line without its end, or nothing at the end of the input. prompt: what a person sees
+  /// before it.
   virtual std::optional<std::string> read_line(std::string_view prompt) = 0;
   /// The model's words, as they come. Throws ModelError where they cannot be written.
   virtual void write(std::string_view text) = 0;
@@ -30,19 +31,20 @@ struct ChatAnswer {
   std::string note = {};      // said to the person after it
 };
 
-/// Continues a rendered conversation; on_text gets each piece of the answer. May throw ModelError, as when the
-/// conversation leaves no room in the context.
-using ChatGenerate = std::function<ChatAnswer(const std::string& prompt, const std::function<void(std::string_view)>& on_text)>;
+/// Continues a rendered conversation; on_text gets each piece of the answer. May throw ModelError,
+/// as when the conversation leaves no room in the context.
+using ChatGenerate = std::function<ChatAnswer(
+    const std::string& prompt, const std::function<void(std::string_view)>& on_text)>;
 
 class Chat {
  public:
   /// The references must outlive the object. options: of every rendering.
-  Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal, std::string system_prompt = {},
-       ChatRenderOptions options = {});
+  Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal,
+       std::string system_prompt = {}, ChatRenderOptions options = {});
 
-  /// Reads lines and answers them until /exit or the end of the input. A line that ends in a backslash goes on in
-  /// the next. Errors of a single question (a template that refuses it, a context that is full) are told, the
-  /// question is forgotten, and the conversation goes on.
+  /// Reads lines and answers them until /exit or the end of the input. A line that ends in a
+  /// backslash goes on in the next. Errors of a single question (a template that refuses it, a
+  /// context that is full) are told, the question is forgotten, and the conversation goes on.
   void run();
   /// One question and its answer; false when it could not be asked (and was told).
   bool ask(const std::string& question);

@@ -20,9 +20,12 @@ namespace {
 
 constexpr size_t kTailBytes = 1500;
 
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+[[noreturn]] void fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
 
-/// A pipe whose ends no other child inherits, and that stand above the descriptors a child is given.
+/// A pipe whose ends no other child inherits, and that stand above the descriptors a child is
+/// given.
 struct Pipe {
   int read = -1, write = -1;
   Pipe() {
@@ -41,7 +44,8 @@ void close_end(int& descriptor) {
   descriptor = -1;
 }
 
-// This program's file. Where it was replaced while it ran, the kernel's link still leads to the old one.
+// This program's file. Where it was replaced while it ran, the kernel's link still leads to the old
+// one.
 std::string own_path() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -74,7 +78,8 @@ bool read_some(int descriptor, std::string& into) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(std::vector<std::string> arguments, std::string input) : pending_input_(std::move(input)) {
+ChildProcess::ChildProcess(std::vector<std::string> arguments, std::string input)
+    : pending_input_(std::move(input)) {
   Pipe in, out, words;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -115,8 +120,10 @@ void ChildProcess::feed() {
   const ssize_t count = write(input_, pending_input_.data(), pending_input_.size());
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
   // It may have died without reading; its end is seen elsewhere.
-  if (count < 0) pending_input_.clear();
-  else pending_input_.erase(0, static_cast<size_t>(count));
+  if (count < 0)
+    pending_input_.clear();
+  else
+    pending_input_.erase(0, static_cast<size_t>(count));
   if (pending_input_.empty()) close_end(input_);
 }
 
@@ -144,7 +151,8 @@ std::string ChildProcess::last_line() const {
   const size_t end = tail_.find_last_not_of(" \r\n");
   if (end == std::string::npos) return "";
   const size_t begin = tail_.find_last_of('\n', end);
-  return tail_.substr(begin == std::string::npos ? 0 : begin + 1, end + 1 - (begin == std::string::npos ? 0 : begin + 1));
+  return tail_.substr(begin == std::string::npos ? 0 : begin + 1,
+                      end + 1 - (begin == std::string::npos ? 0 : begin + 1));
 }
 
 std::string ChildProcess::wait() {

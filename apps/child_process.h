@@ -1,5 +1,6 @@
-// A child process that takes lines on standard input and gives lines on descriptor 3. What it or a driver in it
-// prints cannot get among those: standard output and error go elsewhere, and only their end is kept.
+// A child process that takes lines on standard input and gives lines on descriptor 3. What it or a
+// driver in it prints cannot get among those: standard output and error go elsewhere, and only
+// their end is kept.
 #pragma once
 
 #include <sys/types.h>
@@ -32,8 +33,8 @@ class ChildProcess {
   void take_words();
 
   void kill();
-  /// Waits for its end. "" for exit code 0, else "died of SIGSEGV (Segmentation fault)" or "exited with code 4",
-  /// with the last lines it printed.
+  /// Waits for its end. "" for exit code 0, else "died of SIGSEGV (Segmentation fault)" or "exited
+  /// with code 4", with the last lines it printed.
   std::string wait();
   /// Its exit code after wait(), or -1 when a signal ended it.
   int exit_code() const { return exit_code_; }

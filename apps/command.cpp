@@ -38,27 +38,35 @@ bool interrupted() {
 
 void flush_output() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-  throw ModelError("standard output", fmt::format("cannot be written ({})", std::strerror(errno)), "make room, or print elsewhere");
+  throw ModelError("standard output", fmt::format("cannot be written ({})", std::strerror(errno)),
+                   "make room, or print elsewhere");
 }
 
 void clear_interrupt() { g_interrupted = 0; }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
-  command.add_option("--device", options.settings.device, "device by index or by part of its name (see `mulciber devices`)");
+  command.add_option("--device", options.settings.device,
+                     "device by index or by part of its name (see `mulciber devices`)");
   command.add_option("--limits", options.settings.limits,
                      "take capabilities away, e.g. no-fp16,shared=16384,storage=1M,android-2021");
-  command.add_flag("--validate", options.settings.validate, "run under the Khronos validation layer, with synchronization validation");
-  command.add_option("--profile", options.profile_file, "write device times per node to FILE, for Perfetto; a table goes to standard error")
+  command.add_flag("--validate", options.settings.validate,
+                   "run under the Khronos validation layer, with synchronization validation");
+  command
+      .add_option(
+          "--profile", options.profile_file,
+          "write device times per node to FILE, for Perfetto; a table goes to standard error")
       ->type_name("FILE");
   command.add_flag("--json", options.json, "machine-readable output");
-  command.add_flag("-v,--verbose", options.verbose, "say what is used, and the memory predicted and taken");
+  command.add_flag("-v,--verbose", options.verbose,
+                   "say what is used, and the memory predicted and taken");
 }
 
 namespace {
 
-// Tests the rows that were not tested on this driver until so many seconds are over: the rest at the next start.
-// Returns whether anything was.
-bool test_driver(const DeviceSettings& settings, const Capabilities& device, double seconds, bool verbose) {
+// Tests the rows that were not tested on this driver until so many seconds are over: the rest at
+// the next start. Returns whether anything was.
+bool test_driver(const DeviceSettings& settings, const Capabilities& device, double seconds,
+                 bool verbose) {
   const char* wanted = std::getenv("MULCIBER_SELF_TEST");
   if (settings.ignore_verdicts || (wanted && std::string(wanted) == "0")) return false;
   const size_t untested = conformance::untested_rows(device).size();
@@ -70,11 +78,13 @@ bool test_driver(const DeviceSettings& settings, const Capabilities& device, dou
   const conformance::SelfTestReport report = conformance::self_test(settings, options);
   progress.finish();
   for (const auto& [row, reason] : report.failures) {
-    fmt::print(stderr, "warning: {} fails its self-test on {} and will not be used: {}\n", row, device.name, reason);
+    fmt::print(stderr, "warning: {} fails its self-test on {} and will not be used: {}\n", row,
+               device.name, reason);
   }
   if (verbose && report.kept) {
-    fmt::print(stderr, "self-test: {} rows passed, {} failed, {} left for the next start, {:.1f} s\n", report.passed,
-               report.failures.size(), report.untested, report.seconds);
+    fmt::print(stderr,
+               "self-test: {} rows passed, {} failed, {} left for the next start, {:.1f} s\n",
+               report.passed, report.failures.size(), report.untested, report.seconds);
   }
   return report.kept;
 }
@@ -107,7 +117,8 @@ int finish(Device& device, const CommonOptions& options, int code) {
     std::ofstream out(options.profile_file, std::ios::binary);
     out << trace;
     if (!out.flush()) {
-      throw ModelError(options.profile_file, "could not write the profile", "choose a folder that can be written to");
+      throw ModelError(options.profile_file, "could not write the profile",
+                       "choose a folder that can be written to");
     }
   }
   auto messages = device.validation_messages();

@@ -30,20 +30,22 @@ struct CommonOptions {
 /// Adds the common options to a subcommand.
 void add_common_options(CLI::App& command, CommonOptions& options);
 
-/// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on this driver
-/// version are tested first, on a device of their own, until `self_test_seconds` are over; MULCIBER_SELF_TEST=0
-/// leaves that out.
+/// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on
+/// this driver version are tested first, on a device of their own, until `self_test_seconds` are
+/// over; MULCIBER_SELF_TEST=0 leaves that out.
 std::unique_ptr<Device> open_device(const CommonOptions& options, double self_test_seconds = 2);
-/// For commands that measure: a row without a verdict would be passed over, and the next run choose otherwise.
+/// For commands that measure: a row without a verdict would be passed over, and the next run choose
+/// otherwise.
 constexpr double kTestEveryRow = 1e9;
 
-/// After the work: writes the profile when one was asked for (a trace to the file, a table to standard
-/// error) and reports validation messages on standard error. Returns `code`, or kDeviceFailed when
+/// After the work: writes the profile when one was asked for (a trace to the file, a table to
+/// standard error) and reports validation messages on standard error. Returns `code`, or
+/// kDeviceFailed when
 /// --validate found something.
 int finish(Device& device, const CommonOptions& options, int code);
 
-/// Throws ModelError when what was printed cannot be written (a full disk, say). The command calls it at its end;
-/// what prints a line at a time calls it after each.
+/// Throws ModelError when what was printed cannot be written (a full disk, say). The command calls
+/// it at its end; what prints a line at a time calls it after each.
 void flush_output();
 
 /// Set by SIGINT; long work looks at it and ends cleanly.

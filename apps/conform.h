@@ -1,5 +1,5 @@
-// The parts of `mulciber conform`: options, the parent that keeps the record, the children that run cases, and
-// what is shown meanwhile.
+// The parts of `mulciber conform`: options, the parent that keeps the record, the children that run
+// cases, and what is shown meanwhile.
 #pragma once
 
 #include <memory>
@@ -45,39 +45,44 @@ struct ConformOptions : CommonOptions {
   size_t jobs = 0, batch = 200;
 };
 
-/// Every case that there is to choose from: the suite's, and those of outside files that the settings name.
-/// Parent and children call it with the same settings.
+/// Every case that there is to choose from: the suite's, and those of outside files that the
+/// settings name. Parent and children call it with the same settings.
 std::vector<const conformance::SuiteCase*> list_cases(const ChildSettings& settings);
 
 struct ConformRun {
   conformance::RunRecord record;  // cases in the order of selection
   double seconds = 0;
-  std::string aborted;            // why the run could not go on (no device, a wrong --limits), or ""
+  std::string aborted;  // why the run could not go on (no device, a wrong --limits), or ""
   int aborted_code = kDeviceFailed;
   std::vector<std::string> unused_waivers;
 };
 
-/// Runs the cases in child processes, writes each result to `options.output` as it comes, and goes on from there
-/// with `options.resume`. Stops early when interrupted() says so; then record.complete is false.
-/// Throws ModelError for files that cannot be used.
-ConformRun run_conform(const ConformOptions& options, const std::vector<const conformance::SuiteCase*>& cases);
+/// Runs the cases in child processes, writes each result to `options.output` as it comes, and goes
+/// on from there with `options.resume`. Stops early when interrupted() says so; then
+/// record.complete is false. Throws ModelError for files that cannot be used.
+ConformRun run_conform(const ConformOptions& options,
+                       const std::vector<const conformance::SuiteCase*>& cases);
 
-/// A child: reads settings and names from standard input, writes results to ChildProcess::kResultDescriptor.
+/// A child: reads settings and names from standard input, writes results to
+/// ChildProcess::kResultDescriptor.
 int run_conform_worker();
 
 /// On standard output: the table of a run, what differs from a baseline, and both for machines.
 void print_summary(const ConformRun& run);
 void print_changes(const std::vector<conformance::Change>& changed);
-void print_summary_json(const ConformRun& run, const std::vector<conformance::Change>& changed, int code);
+void print_summary_json(const ConformRun& run, const std::vector<conformance::Change>& changed,
+                        int code);
 
 /// Throws ModelError when --html, --junit and --compare cannot be done.
 void check_reports(const ConformOptions& options);
 /// Writes the files of --html and --junit.
 void write_reports(const conformance::RunRecord& run, const ConformOptions& options);
-/// --report: the same from a file. --matrix: a table of several. Both need no device, and return the exit code.
+/// --report: the same from a file. --matrix: a table of several. Both need no device, and return
+/// the exit code.
 int report_file(const ConformOptions& options);
 int print_matrix(const ConformOptions& options);
 /// --repro: writes the case as a folder, and what comes of it.
-int make_repro(const ConformOptions& options, const std::vector<const conformance::SuiteCase*>& cases);
+int make_repro(const ConformOptions& options,
+               const std::vector<const conformance::SuiteCase*>& cases);
 
 }  // namespace mulciber::apps

@@ -12,8 +12,12 @@ namespace mulciber::apps {
 using namespace conformance;
 
 ConformDisplay::ConformDisplay(size_t total, size_t done)
-    : total_(total), done_(done), done_before_(done), tenth_(total ? done * 10 / total : 0),
-      terminal_(isatty(STDERR_FILENO)), start_(Clock::now()) {}
+    : total_(total),
+      done_(done),
+      done_before_(done),
+      tenth_(total ? done * 10 / total : 0),
+      terminal_(isatty(STDERR_FILENO)),
+      start_(Clock::now()) {}
 
 std::string ConformDisplay::status_line() const {
   std::string line = fmt::format("{}/{}", done_, total_);
@@ -24,7 +28,8 @@ std::string ConformDisplay::status_line() const {
   const size_t ran = done_ - done_before_;
   if (ran > 0 && done_ < total_) {
     const double left = seconds / static_cast<double>(ran) * static_cast<double>(total_ - done_);
-    line += left < 90 ? fmt::format(", about {:.0f} s left", left) : fmt::format(", about {:.0f} min left", left / 60);
+    line += left < 90 ? fmt::format(", about {:.0f} s left", left)
+                      : fmt::format(", about {:.0f} min left", left / 60);
   }
   if (!op_.empty()) line += ": " + op_;
   return line;
@@ -37,7 +42,8 @@ void ConformDisplay::ended(const CaseRecord& record) {
   ++counts_[static_cast<size_t>(record.result.status)];
   if (!is_good(record.result.status)) {
     clear();
-    fmt::print(stderr, "{}: {}: {}\n", name_of(record.result.status), record.name, record.result.detail);
+    fmt::print(stderr, "{}: {}: {}\n", name_of(record.result.status), record.name,
+               record.result.detail);
   }
   if (terminal_) {
     draw();

@@ -1,4 +1,5 @@
-// What a person sees while the suite runs: one line that changes, on a terminal; elsewhere a line per tenth.
+// What a person sees while the suite runs: one line that changes, on a terminal; elsewhere a line
+// per tenth.
 #pragma once
 
 #include <array>

@@ -22,21 +22,24 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMostFailedStarts = 3;
 
-std::string input_of(const ChildSettings& s, const Batch& batch, const std::vector<const SuiteCase*>& cases) {
-  std::string input = nlohmann::json{{"device", s.device},   {"limits", s.limits},     {"validate", s.validate},
-                                     {"seed", s.seed},       {"repeats", s.repeats},   {"injections", s.injections},
-                                     {"vectors", s.vectors}, {"malformed", s.malformed}}
+std::string input_of(const ChildSettings& s, const Batch& batch,
+                     const std::vector<const SuiteCase*>& cases) {
+  std::string input = nlohmann::json{{"device", s.device},     {"limits", s.limits},
+                                     {"validate", s.validate}, {"seed", s.seed},
+                                     {"repeats", s.repeats},   {"injections", s.injections},
+                                     {"vectors", s.vectors},   {"malformed", s.malformed}}
                           .dump();
   for (size_t index : batch) input += '\n' + cases[index]->name;
   return input + '\n';
 }
 
 struct Child {
-  Child(Batch given, std::string input) : batch(std::move(given)), left(batch), process({"conform", "--worker"}, std::move(input)) {}
+  Child(Batch given, std::string input)
+      : batch(std::move(given)), left(batch), process({"conform", "--worker"}, std::move(input)) {}
 
-  Batch batch, left;                // left: not reported yet
+  Batch batch, left;  // left: not reported yet
   ChildProcess process;
-  bool greeted = false;             // it has opened its device
+  bool greeted = false;  // it has opened its device
   bool lost_device = false;
   bool timed_out = false;
   std::optional<size_t> announced;
@@ -46,9 +49,12 @@ struct Child {
 class Parent {
  public:
   Parent(const ConformOptions& options, const std::vector<const SuiteCase*>& cases)
-      : options_(options), cases_(cases), records_(cases.size()),
-        waiver_list_(known_waivers()), timeout_(std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(options.timeout))) {
+      : options_(options),
+        cases_(cases),
+        records_(cases.size()),
+        waiver_list_(known_waivers()),
+        timeout_(std::chrono::duration_cast<Clock::duration>(
+            std::chrono::duration<double>(options.timeout))) {
     for (size_t i = 0; i < cases.size(); ++i) index_of_.emplace(cases[i]->name, i);
     if (!options.waivers.empty()) {
       const std::vector<Waiver> more = read_waivers(options.waivers);
@@ -67,7 +73,8 @@ class Parent {
 
   ConformRun run() {
     const auto start = Clock::now();
-    std::signal(SIGPIPE, SIG_IGN);  // a child that dies without reading its input is no reason to die
+    std::signal(SIGPIPE,
+                SIG_IGN);  // a child that dies without reading its input is no reason to die
     Batch waiting;
     for (size_t i = 0; i < records_.size(); ++i) {
       if (!records_[i]) waiting.push_back(i);
@@ -110,8 +117,10 @@ class Parent {
       waivers_->apply(*record);
     }
     if (options_.output.empty()) return;
-    if (before_) writer_.emplace(options_.output, *before_);
-    else writer_.emplace(options_.output, *fingerprint_);
+    if (before_)
+      writer_.emplace(options_.output, *before_);
+    else
+      writer_.emplace(options_.output, *fingerprint_);
   }
 
   void wait_for_events() {
@@ -171,7 +180,9 @@ class Parent {
     }
     const std::string differs = difference(fingerprint, *fingerprint_);
     if (differs.empty()) return;
-    if (before_) throw ModelError(options_.output, "is of another run: " + differs, "run without --resume, into another file");
+    if (before_)
+      throw ModelError(options_.output, "is of another run: " + differs,
+                       "run without --resume, into another file");
     run_.aborted = "the device is not the one it was: " + differs;
   }
 
@@ -189,9 +200,10 @@ class Parent {
     std::string words = c.process.wait();
     if (!c.greeted) {
       schedule_->give_back(c.batch);
-      // Of the first child, such an exit code is a clear word: no driver, no such device, a wrong limit. Anything
-      // else may pass, as when a device is lost and comes back.
-      const bool clear = c.process.exit_code() == kDeviceFailed || c.process.exit_code() == kBadInput;
+      // Of the first child, such an exit code is a clear word: no driver, no such device, a wrong
+      // limit. Anything else may pass, as when a device is lost and comes back.
+      const bool clear =
+          c.process.exit_code() == kDeviceFailed || c.process.exit_code() == kBadInput;
       if ((clear && !fingerprint_) || ++failed_starts_ >= kMostFailedStarts) {
         run_.aborted = clear         ? c.process.last_line()
                        : c.timed_out ? "the device cannot be opened: its driver hangs"
@@ -205,10 +217,13 @@ class Parent {
     ChildEnd how;
     how.announced = c.announced;
     how.reported = c.batch.size() - c.left.size();
-    how.kind = c.timed_out ? ChildEnd::kTimedOut : c.lost_device ? ChildEnd::kDeviceLost
-               : words.empty() ? ChildEnd::kFinished : ChildEnd::kDied;
-    how.words = c.timed_out ? fmt::format("killed after {:g} s", options_.timeout)
-                : words.empty() ? "ended early, with success" : words;
+    how.kind = c.timed_out     ? ChildEnd::kTimedOut
+               : c.lost_device ? ChildEnd::kDeviceLost
+               : words.empty() ? ChildEnd::kFinished
+                               : ChildEnd::kDied;
+    how.words = c.timed_out     ? fmt::format("killed after {:g} s", options_.timeout)
+                : words.empty() ? "ended early, with success"
+                                : words;
     if (c.left.empty() && how.kind != ChildEnd::kDeviceLost && how.kind != ChildEnd::kFinished) {
       note_bad_end(c, how.words);
     }
@@ -216,18 +231,20 @@ class Parent {
     children_.erase(child);
   }
 
-  // All cases were reported, but taking down the device went wrong. That is a driver's fault like others, and
-  // belongs to the last case by company only.
+  // All cases were reported, but taking down the device went wrong. That is a driver's fault like
+  // others, and belongs to the last case by company only.
   void note_bad_end(const Child& child, const std::string& words) {
     const size_t last = child.batch.back();
     if (!records_[last] || !is_good(records_[last]->result.status)) return;
     CaseRecord record = *records_[last];
     record.result.status = Status::kFlaky;
-    record.result.detail = fmt::format("passed, but then the process {} while it closed the device", words);
+    record.result.detail =
+        fmt::format("passed, but then the process {} while it closed the device", words);
     waivers_->apply(record);
     if (writer_) writer_->add(record);
     display_->clear();
-    fmt::print(stderr, "{}: {}: {}\n", name_of(record.result.status), record.name, record.result.detail);
+    fmt::print(stderr, "{}: {}: {}\n", name_of(record.result.status), record.name,
+               record.result.detail);
     records_[last] = std::move(record);
   }
 

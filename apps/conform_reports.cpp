@@ -24,7 +24,9 @@ namespace {
 void write_text(const std::string& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary);
   out << text;
-  if (!out.flush()) throw ModelError(file, "cannot be written", "choose a folder that exists and can be written to");
+  if (!out.flush())
+    throw ModelError(file, "cannot be written",
+                     "choose a folder that exists and can be written to");
 }
 
 /// A file has its cases in the order in which they ended; reports have them in that of the suite.
@@ -45,11 +47,13 @@ void check_reports(const ConformOptions& options) {
   for (const std::string& file : {options.html, options.junit}) {
     // After an hour of cases is a bad time to learn it.
     if (!file.empty() && !std::ofstream(file, std::ios::app)) {
-      throw ModelError(file, "cannot be written", "choose a folder that exists and can be written to");
+      throw ModelError(file, "cannot be written",
+                       "choose a folder that exists and can be written to");
     }
   }
   if (!options.compare.empty() && options.html.empty()) {
-    throw ModelError("--compare", "is for the page", "add --html FILE; --baseline compares in the terminal");
+    throw ModelError("--compare", "is for the page",
+                     "add --html FILE; --baseline compares in the terminal");
   }
 }
 
@@ -101,7 +105,8 @@ int make_repro(const ConformOptions& options, const std::vector<const SuiteCase*
   }
   const std::filesystem::path folder = options.output.empty() ? "repro" : options.output;
   CommonOptions common = options;
-  common.settings.ignore_verdicts = true;  // a row that failed its self-test is what a repro is about
+  common.settings.ignore_verdicts =
+      true;  // a row that failed its self-test is what a repro is about
   const std::unique_ptr<Device> device = open_device(common);
   write_repro(*device, *found, options.child.seed, nullptr, folder);
   // The folder stands before the case runs, in a process of its own: it may hang the device.
@@ -112,10 +117,12 @@ int make_repro(const ConformOptions& options, const std::vector<const SuiteCase*
   if (!run.record.cases.empty()) {
     const CaseResult& result = run.record.cases.front().result;
     write_repro(*device, *found, options.child.seed, &result, folder);
-    fmt::print("{}{}{}\n", name_of(result.status), result.detail.empty() ? "" : ": ", result.detail);
+    fmt::print("{}{}{}\n", name_of(result.status), result.detail.empty() ? "" : ": ",
+               result.detail);
   }
-  fmt::print("wrote {}: cmake -S {} -B {} && cmake --build {} && {}\n", folder.string(), folder.string(),
-             (folder / "build").string(), (folder / "build").string(), (folder / "build/repro").string());
+  fmt::print("wrote {}: cmake -S {} -B {} && cmake --build {} && {}\n", folder.string(),
+             folder.string(), (folder / "build").string(), (folder / "build").string(),
+             (folder / "build/repro").string());
   return run.record.complete ? kSuccess : kInterrupted;
 }
 

@@ -25,7 +25,8 @@ struct OpSummary {
 std::vector<OpSummary> by_op(const std::vector<CaseRecord>& cases) {
   std::vector<OpSummary> ops;
   for (const CaseRecord& record : cases) {
-    auto op = std::find_if(ops.begin(), ops.end(), [&](const OpSummary& o) { return o.op == record.op; });
+    auto op =
+        std::find_if(ops.begin(), ops.end(), [&](const OpSummary& o) { return o.op == record.op; });
     if (op == ops.end()) op = ops.insert(ops.end(), {record.op});
     ++op->cases;
     ++op->counts[static_cast<size_t>(record.result.status)];
@@ -41,7 +42,8 @@ std::vector<OpSummary> by_op(const std::vector<CaseRecord>& cases) {
 
 void print_summary(const ConformRun& run) {
   const Fingerprint& f = run.record.fingerprint;
-  fmt::print("{} ({} {}){}\n", f.device, f.driver_name, f.driver_info, f.limits.empty() ? "" : ", limits " + f.limits);
+  fmt::print("{} ({} {}){}\n", f.device, f.driver_name, f.driver_info,
+             f.limits.empty() ? "" : ", limits " + f.limits);
   const auto totals = count_statuses(run.record.cases);
   const std::vector<OpSummary> ops = by_op(run.record.cases);
   size_t width = 5;
@@ -50,7 +52,10 @@ void print_summary(const ConformRun& run) {
   auto columns = [&](const auto& counts) {
     std::string text;
     for (int i = 0; i < kStatusCount; ++i) {
-      if (totals[i]) text += fmt::format(" {:>{}}", counts[i], std::max<size_t>(6, std::string(name_of(static_cast<Status>(i))).size()));
+      if (totals[i])
+        text +=
+            fmt::format(" {:>{}}", counts[i],
+                        std::max<size_t>(6, std::string(name_of(static_cast<Status>(i))).size()));
     }
     return text;
   };
@@ -62,8 +67,8 @@ void print_summary(const ConformRun& run) {
     if (op.worst_error > 0) fmt::print("  {:.3f} {}", op.worst_error, op.worst_case);
     fmt::print("\n");
   }
-  fmt::print("{:<{}} {:>7}{}  in {:.0f} s{}\n", "all", width, run.record.cases.size(), columns(totals), run.seconds,
-             run.record.complete ? "" : ", not complete");
+  fmt::print("{:<{}} {:>7}{}  in {:.0f} s{}\n", "all", width, run.record.cases.size(),
+             columns(totals), run.seconds, run.record.complete ? "" : ", not complete");
   for (const std::string& line : run.unused_waivers) fmt::print("{}\n", line);
 }
 
@@ -79,30 +84,44 @@ void print_summary_json(const ConformRun& run, const std::vector<Change>& change
   auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   Json ops = Json::array(), bad = Json::array(), changes = Json::array();
   for (const OpSummary& op : by_op(run.record.cases)) {
-    ops.push_back({{"op", op.op}, {"cases", op.cases}, {"statuses", counts_json(op.counts)},
-                   {"worst_error", number(op.worst_error)}, {"worst_case", op.worst_case}});
+    ops.push_back({{"op", op.op},
+                   {"cases", op.cases},
+                   {"statuses", counts_json(op.counts)},
+                   {"worst_error", number(op.worst_error)},
+                   {"worst_case", op.worst_case}});
   }
   for (const CaseRecord& r : run.record.cases) {
     if (is_good(r.result.status)) continue;
-    bad.push_back({{"name", r.name}, {"status", name_of(r.result.status)}, {"detail", r.result.detail}});
+    bad.push_back(
+        {{"name", r.name}, {"status", name_of(r.result.status)}, {"detail", r.result.detail}});
   }
   for (const Change& c : changed) {
-    changes.push_back({{"name", c.name}, {"before", c.before ? Json(name_of(*c.before)) : Json(nullptr)},
-                       {"now", name_of(c.now)}, {"direction", name_of(c.direction)}, {"detail", c.detail}});
+    changes.push_back({{"name", c.name},
+                       {"before", c.before ? Json(name_of(*c.before)) : Json(nullptr)},
+                       {"now", name_of(c.now)},
+                       {"direction", name_of(c.direction)},
+                       {"detail", c.detail}});
   }
-  const Json json = {{"fingerprint", Json::parse(to_line(run.record.fingerprint)).at("fingerprint")},
-                     {"cases", run.record.cases.size()}, {"complete", run.record.complete},
-                     {"seconds", run.seconds}, {"statuses", counts_json(count_statuses(run.record.cases))},
-                     {"ops", ops}, {"not_good", bad}, {"changes", changes},
-                     {"unused_waivers", run.unused_waivers}, {"exit_code", code}};
+  const Json json = {
+      {"fingerprint", Json::parse(to_line(run.record.fingerprint)).at("fingerprint")},
+      {"cases", run.record.cases.size()},
+      {"complete", run.record.complete},
+      {"seconds", run.seconds},
+      {"statuses", counts_json(count_statuses(run.record.cases))},
+      {"ops", ops},
+      {"not_good", bad},
+      {"changes", changes},
+      {"unused_waivers", run.unused_waivers},
+      {"exit_code", code}};
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_changes(const std::vector<Change>& changed) {
   if (changed.empty()) fmt::print("no case differs from the baseline\n");
   for (const Change& c : changed) {
-    fmt::print("{}: {}: {} -> {}{}\n", name_of(c.direction), c.name, c.before ? name_of(*c.before) : "(new)",
-               name_of(c.now), c.detail.empty() ? "" : " (" + c.detail + ")");
+    fmt::print("{}: {}: {} -> {}{}\n", name_of(c.direction), c.name,
+               c.before ? name_of(*c.before) : "(new)", name_of(c.now),
+               c.detail.empty() ? "" : " (" + c.detail + ")");
   }
 }
 

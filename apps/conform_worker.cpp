@@ -1,4 +1,5 @@
-// A child of `mulciber conform`: runs the cases it is told to, one after the other, and says so before each.
+// A child of `mulciber conform`: runs the cases it is told to, one after the other, and says so
+// before each.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ using namespace conformance;
 void send(std::string line) {
   line += '\n';
   for (size_t done = 0; done < line.size();) {
-    const ssize_t count = write(ChildProcess::kResultDescriptor, line.data() + done, line.size() - done);
+    const ssize_t count =
+        write(ChildProcess::kResultDescriptor, line.data() + done, line.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) std::_Exit(kDeviceFailed);  // the parent is gone
     done += static_cast<size_t>(count);
@@ -51,7 +53,8 @@ class Worker {
  public:
   explicit Worker(const ChildSettings& settings) : settings_(settings) {
     for (const SuiteCase* c : list_cases(settings)) cases_.emplace(c->name, c);
-    for (const std::string& text : settings.injections) injections_.push_back(parse_injection(text));
+    for (const std::string& text : settings.injections)
+      injections_.push_back(parse_injection(text));
     DeviceSettings device;
     device.device = settings.device;
     device.limits = settings.limits;
@@ -66,7 +69,8 @@ class Worker {
   void run(const std::string& name) {
     send(nlohmann::json{{"kind", "start"}, {"name", name}}.dump());
     const SuiteCase& c = *cases_.at(name);
-    RunOptions options{.repeats = settings_.repeats, .seed = settings_.seed, .fault = fault_for(name)};
+    RunOptions options{
+        .repeats = settings_.repeats, .seed = settings_.seed, .fault = fault_for(name)};
     CaseRecord record{c.name, c.op, c.row, c.types, {}, "", Status::kPass};
     const size_t messages = device_->validation_messages().size();
     try {
@@ -79,7 +83,8 @@ class Worker {
     const std::vector<std::string> now = device_->validation_messages();
     if (now.size() > messages) {
       record.result.status = Status::kInternalError;
-      record.result.detail = fmt::format("{} validation messages; the first: {}", now.size() - messages, now[messages]);
+      record.result.detail = fmt::format("{} validation messages; the first: {}",
+                                         now.size() - messages, now[messages]);
     }
     send(to_line(record));
     ++done_;

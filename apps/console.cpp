@@ -13,15 +13,16 @@ namespace mulciber::apps {
 Console::Console() : terminal_(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {}
 
 std::optional<std::string> Console::read_line(std::string_view prompt) {
-  // std::getline would wait on through Ctrl-C; poll() comes back. Not by the signal, which may come just before it or to a
-  // thread of the driver: after a while.
+  // std::getline would wait on through Ctrl-C; poll() comes back. Not by the signal, which may come
+  // just before it or to a thread of the driver: after a while.
   constexpr int kLookAgain = 50;  // ms
   const auto show = [&] {
     if (terminal_) std::fwrite(prompt.data(), 1, prompt.size(), stderr), std::fflush(stderr);
   };
   show();
   while (true) {
-    if (const size_t end = buffer_.find('\n'); end != buffer_.npos || (ended_ && !buffer_.empty())) {
+    if (const size_t end = buffer_.find('\n');
+        end != buffer_.npos || (ended_ && !buffer_.empty())) {
       std::string line = buffer_.substr(0, end);
       buffer_.erase(0, end == buffer_.npos ? end : end + 1);
       return line;
@@ -43,8 +44,10 @@ std::optional<std::string> Console::read_line(std::string_view prompt) {
     char bytes[4096];
     const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) ended_ = true;
-    else buffer_.append(bytes, static_cast<size_t>(count));
+    if (count <= 0)
+      ended_ = true;
+    else
+      buffer_.append(bytes, static_cast<size_t>(count));
   }
 }
 

@@ -5,8 +5,8 @@
 
 namespace mulciber::apps {
 
-/// Prompts and notices go to standard error, and prompts only to a terminal: standard output holds the model's words
-/// alone. Ctrl-C at the prompt says how to leave.
+/// Prompts and notices go to standard error, and prompts only to a terminal: standard output holds
+/// the model's words alone. Ctrl-C at the prompt says how to leave.
 class Console : public ChatTerminal {
  public:
   Console();

@@ -23,12 +23,15 @@ std::string version_text(uint32_t version) {
 }
 
 std::string bytes_text(uint64_t bytes) {
-  if (bytes >= 1ull << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1ull << 30));
-  if (bytes >= 1ull << 20) return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / (1ull << 20));
+  if (bytes >= 1ull << 30)
+    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1ull << 30));
+  if (bytes >= 1ull << 20)
+    return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / (1ull << 20));
   return fmt::format("{} KiB", bytes >> 10);
 }
 
-// The devices that a row is made for say whether selection may take it; shape is settled per problem.
+// The devices that a row is made for say whether selection may take it; shape is settled per
+// problem.
 std::string row_status(const Kernel& kernel, const Capabilities& device) {
   std::string reason = why_not_runnable(kernel, device);
   if (!reason.empty()) return reason;
@@ -38,7 +41,9 @@ std::string row_status(const Kernel& kernel, const Capabilities& device) {
   return "";
 }
 
-bool denied(const Capabilities& device, const char* row) { return std::ranges::count(device.denied_rows, row) > 0; }
+bool denied(const Capabilities& device, const char* row) {
+  return std::ranges::count(device.denied_rows, row) > 0;
+}
 
 // What the self-test said of the rows that the device may choose.
 struct SelfTested {
@@ -53,21 +58,24 @@ SelfTested self_tested(const Capabilities& c) {
     const Kernel* kernel = find_kernel(row);
     if (kernel && c.has(kernel->made_for) && !denied(c, kernel->id)) result.passed.push_back(row);
   }
-  for (size_t i = 0; i < c.denied_rows.size(); ++i) result.denied.emplace_back(c.denied_rows[i], c.denied_reasons[i]);
+  for (size_t i = 0; i < c.denied_rows.size(); ++i)
+    result.denied.emplace_back(c.denied_rows[i], c.denied_reasons[i]);
   return result;
 }
 
 void print_self_tested(const Capabilities& c) {
   const SelfTested rows = self_tested(c);
-  fmt::print("   self-test: {} rows passed, {} denied, {} not yet tested\n", rows.passed.size(), rows.denied.size(),
-             rows.untested.size());
+  fmt::print("   self-test: {} rows passed, {} denied, {} not yet tested\n", rows.passed.size(),
+             rows.denied.size(), rows.untested.size());
   for (const auto& [row, reason] : rows.denied) fmt::print("     denied: {}: {}\n", row, reason);
 }
 
 nlohmann::json to_json(const Capabilities& c, bool rows) {
   nlohmann::json heaps = nlohmann::json::array();
   for (const MemoryHeap& heap : c.heaps) {
-    heaps.push_back({{"size", heap.size}, {"budget", heap.budget}, {"device_local", heap.device_local},
+    heaps.push_back({{"size", heap.size},
+                     {"budget", heap.budget},
+                     {"device_local", heap.device_local},
                      {"host_visible", heap.host_visible}});
   }
   nlohmann::json features = nlohmann::json::array();
@@ -76,25 +84,46 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
   }
   nlohmann::json matrices = nlohmann::json::array();
   for (const MatrixType& t : c.matrix_types) {
-    matrices.push_back({{"m", t.m}, {"n", t.n}, {"k", t.k}, {"a", t.a}, {"b", t.b}, {"c", t.c}, {"result", t.result}});
+    matrices.push_back({{"m", t.m},
+                        {"n", t.n},
+                        {"k", t.k},
+                        {"a", t.a},
+                        {"b", t.b},
+                        {"c", t.c},
+                        {"result", t.result}});
   }
-  nlohmann::json result = {
-      {"name", c.name}, {"kind", name_of(c.kind)}, {"driver", c.driver_name}, {"driver_info", c.driver_info},
-      {"driver_id", static_cast<int>(c.driver_id)}, {"driver_version", c.driver_version},
-      {"vulkan", version_text(c.api_version)}, {"vendor_id", c.vendor_id}, {"device_id", c.device_id},
-      {"features", features}, {"subgroup_size", c.subgroup_size}, {"shared_memory", c.max_shared_memory},
-      {"invocations", c.max_invocations}, {"storage_range", c.max_storage_range},
-      {"storage_buffers", c.max_storage_buffers}, {"heaps", heaps}, {"matrix_types", matrices},
-      {"limits_applied", c.applied_limits}};
+  nlohmann::json result = {{"name", c.name},
+                           {"kind", name_of(c.kind)},
+                           {"driver", c.driver_name},
+                           {"driver_info", c.driver_info},
+                           {"driver_id", static_cast<int>(c.driver_id)},
+                           {"driver_version", c.driver_version},
+                           {"vulkan", version_text(c.api_version)},
+                           {"vendor_id", c.vendor_id},
+                           {"device_id", c.device_id},
+                           {"features", features},
+                           {"subgroup_size", c.subgroup_size},
+                           {"shared_memory", c.max_shared_memory},
+                           {"invocations", c.max_invocations},
+                           {"storage_range", c.max_storage_range},
+                           {"storage_buffers", c.max_storage_buffers},
+                           {"heaps", heaps},
+                           {"matrix_types", matrices},
+                           {"limits_applied", c.applied_limits}};
   const SelfTested tested = self_tested(c);
   nlohmann::json denials = nlohmann::json::array();
-  for (const auto& [row, reason] : tested.denied) denials.push_back({{"row", row}, {"reason", reason}});
-  result["self_test"] = {{"passed", tested.passed}, {"denied", denials}, {"untested", tested.untested}};
+  for (const auto& [row, reason] : tested.denied)
+    denials.push_back({{"row", row}, {"reason", reason}});
+  result["self_test"] = {
+      {"passed", tested.passed}, {"denied", denials}, {"untested", tested.untested}};
   if (!rows) return result;
   for (const Kernel& kernel : kernels()) {
     std::string reason = row_status(kernel, c);
-    result["kernels"].push_back({{"id", kernel.id}, {"op", name_of(kernel.op)}, {"usable", reason.empty()},
-                                 {"reason", reason}, {"shape", describe_shape_facts(kernel.shape)}});
+    result["kernels"].push_back({{"id", kernel.id},
+                                 {"op", name_of(kernel.op)},
+                                 {"usable", reason.empty()},
+                                 {"reason", reason},
+                                 {"shape", describe_shape_facts(kernel.shape)}});
   }
   return result;
 }
@@ -105,35 +134,44 @@ void print(size_t index, const Capabilities& c, bool rows) {
     if (heap.device_local) memory = std::max(memory, heap.size);
   }
   fmt::print("{}: {}\n", index, c.name);
-  fmt::print("   {}, {} {}, Vulkan {}, {} of memory\n", name_of(c.kind), c.driver_name, c.driver_info,
-             version_text(c.api_version), bytes_text(memory));
-  fmt::print("   subgroup {}, {} invocations, {} shared, {} per binding, {} buffers\n", c.subgroup_size,
-             c.max_invocations, bytes_text(c.max_shared_memory), bytes_text(c.max_storage_range),
-             c.max_storage_buffers);
+  fmt::print("   {}, {} {}, Vulkan {}, {} of memory\n", name_of(c.kind), c.driver_name,
+             c.driver_info, version_text(c.api_version), bytes_text(memory));
+  fmt::print("   subgroup {}, {} invocations, {} shared, {} per binding, {} buffers\n",
+             c.subgroup_size, c.max_invocations, bytes_text(c.max_shared_memory),
+             bytes_text(c.max_storage_range), c.max_storage_buffers);
   fmt::print("   {}\n", describe_features(c.features));
   if (!c.applied_limits.empty()) fmt::print("   limits: {}\n", fmt::join(c.applied_limits, ", "));
   print_self_tested(c);
   if (!rows) return;
   for (const MatrixType& t : c.matrix_types) {
-    fmt::print("   matrix type {}x{}x{} (components {} {} -> {})\n", t.m, t.n, t.k, t.a, t.b, t.result);
+    fmt::print("   matrix type {}x{}x{} (components {} {} -> {})\n", t.m, t.n, t.k, t.a, t.b,
+               t.result);
   }
-  fmt::print("   kernels, best first within each op (+ passed its self-test, ? not tested yet, - not used):\n");
+  fmt::print(
+      "   kernels, best first within each op (+ passed its self-test, ? not tested yet, - not "
+      "used):\n");
   for (const Kernel& kernel : kernels()) {
     std::string reason = row_status(kernel, c);
     std::string shape = kernel.shape ? " (" + describe_shape_facts(kernel.shape) + ")" : "";
     const bool passed = std::ranges::count(c.passed_rows, kernel.id) > 0;
-    fmt::print("     {} {}{}{}\n", !reason.empty() ? "-" : passed ? "+" : "?", kernel.id, shape, reason.empty() ? "" : ": " + reason);
+    fmt::print("     {} {}{}{}\n",
+               !reason.empty() ? "-"
+               : passed        ? "+"
+                               : "?",
+               kernel.id, shape, reason.empty() ? "" : ": " + reason);
   }
 }
 
-// For each op and storage type, the row that selection takes at the shapes `mulciber bench` measures.
+// For each op and storage type, the row that selection takes at the shapes `mulciber bench`
+// measures.
 void print_choices(const Capabilities& device) {
   fmt::print("   what serves which shape:\n");
   for (const conformance::OpCases* cases : conformance::all_op_cases()) {
     std::set<std::pair<DataType, DataType>> types;
     for (const Kernel& kernel : kernels()) {
       if (kernel.op != cases->op()) continue;
-      for (const KernelTypes& served : concrete_types(kernel.types)) types.insert({served.activation, served.weight});
+      for (const KernelTypes& served : concrete_types(kernel.types))
+        types.insert({served.activation, served.weight});
     }
     for (const auto& [activation, weight] : types) {
       std::map<std::string, std::vector<std::string>> shapes_by_row;
@@ -165,9 +203,11 @@ size_t test_devices(const DeviceSettings& given, size_t count) {
     options.progress = [&](const Kernel&, size_t done, size_t) { progress.update(done); };
     const conformance::SelfTestReport report = conformance::self_test(settings, options);
     progress.finish();
-    fmt::print(stderr, "self-test of device {}: {} rows passed, {} failed, {} could not be tested, {:.1f} s{}\n", i,
-               report.passed, report.failures.size(), report.untested, report.seconds,
-               report.kept ? "" : " (not kept: no folder to write to, see MULCIBER_CACHE)");
+    fmt::print(
+        stderr,
+        "self-test of device {}: {} rows passed, {} failed, {} could not be tested, {:.1f} s{}\n",
+        i, report.passed, report.failures.size(), report.untested, report.seconds,
+        report.kept ? "" : " (not kept: no folder to write to, see MULCIBER_CACHE)");
     failed += report.failures.size();
   }
   return failed;
@@ -177,18 +217,25 @@ size_t test_devices(const DeviceSettings& given, size_t count) {
 
 void add_devices(CLI::App& app, int& code) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* command = app.add_subcommand("devices", "What Vulkan devices are here, best first, and what they can do");
-  command->add_option("--limits", options->settings.limits, "show the devices as under these limits");
+  CLI::App* command = app.add_subcommand(
+      "devices", "What Vulkan devices are here, best first, and what they can do");
+  command->add_option("--limits", options->settings.limits,
+                      "show the devices as under these limits");
   command->add_flag("--json", options->json, "machine-readable output");
-  command->add_flag("-v,--verbose", options->verbose, "also every kernel row, and why a row is not used");
+  command->add_flag("-v,--verbose", options->verbose,
+                    "also every kernel row, and why a row is not used");
   auto table = std::make_shared<bool>(false);
-  command->add_flag("--kernels", *table, "print the table of kernel rows as Markdown (docs/kernels.md)");
+  command->add_flag("--kernels", *table,
+                    "print the table of kernel rows as Markdown (docs/kernels.md)");
   auto test = std::make_shared<bool>(false);
   command->add_flag("--self-test", *test,
-                    "test every kernel row that a device may choose, also those tested before; exit code 1 when one fails");
+                    "test every kernel row that a device may choose, also those tested before; "
+                    "exit code 1 when one fails");
   std::string known;
   for (const auto& [word, help] : known_limits()) known += fmt::format("\n  {:<22}{}", word, help);
-  command->footer("Limits:" + known + "\n\nRows are tested when a driver version is first used; MULCIBER_SELF_TEST=0 leaves that out."
+  command->footer("Limits:" + known +
+                  "\n\nRows are tested when a driver version is first used; MULCIBER_SELF_TEST=0 "
+                  "leaves that out."
                   "\n\nExample: mulciber devices -v --limits android-2021");
   command->callback([options, table, test, &code] {
     code = kSuccess;

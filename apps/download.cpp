@@ -8,8 +8,10 @@
 namespace mulciber::apps {
 namespace {
 [[noreturn]] void refuse() {
-  throw SettingError("pull", "this mulciber was built without libcurl or nettle, and cannot download",
-                     "install libcurl4-openssl-dev and nettle-dev and build again, or fetch the file with another program");
+  throw SettingError("pull",
+                     "this mulciber was built without libcurl or nettle, and cannot download",
+                     "install libcurl4-openssl-dev and nettle-dev and build again, or fetch the "
+                     "file with another program");
 }
 }  // namespace
 
@@ -52,15 +54,22 @@ struct Response {
   std::optional<std::uint64_t> range_begin, total;
 
   /// What If-Range compares: a strong ETag, or a date.
-  std::string validator() const { return !etag.empty() && !etag.starts_with("W/") ? etag : last_modified; }
+  std::string validator() const {
+    return !etag.empty() && !etag.starts_with("W/") ? etag : last_modified;
+  }
 };
 
 /// A file that is being fetched, with the URL and the validator of what is in it beside it.
 class PartFile {
  public:
-  PartFile(const DownloadRequest& request) : path_(request.target.string() + ".part"), note_(path_.string() + ".from"), url_(request.url) {
+  PartFile(const DownloadRequest& request)
+      : path_(request.target.string() + ".part"),
+        note_(path_.string() + ".from"),
+        url_(request.url) {
     file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file_ < 0) throw ModelError(path_.string(), std::string("cannot be written: ") + std::strerror(errno), "choose another folder with --output");
+    if (file_ < 0)
+      throw ModelError(path_.string(), std::string("cannot be written: ") + std::strerror(errno),
+                       "choose another folder with --output");
     if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
       close(file_);
       throw ModelError(path_.string(), "is being fetched by another process", "wait for it");
@@ -113,7 +122,8 @@ class PartFile {
 
  private:
   [[noreturn]] void fail() const {
-    throw ModelError(path_.string(), std::string("cannot be written: ") + std::strerror(errno), "is the disk full?");
+    throw ModelError(path_.string(), std::string("cannot be written: ") + std::strerror(errno),
+                     "is the disk full?");
   }
 
   fs::path path_, note_;
@@ -127,7 +137,8 @@ class Transfer {
  public:
   Transfer(const std::string& url, const std::string& token) : url_(url) {
     static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (started != CURLE_OK || !(curl_ = curl_easy_init())) throw ModelError(url, "libcurl does not start", {});
+    if (started != CURLE_OK || !(curl_ = curl_easy_init()))
+      throw ModelError(url, "libcurl does not start", {});
     const bool secure = url.starts_with("https://");
     set(CURLOPT_URL, url.c_str());
     set(CURLOPT_USERAGENT, "mulciber");
@@ -140,7 +151,8 @@ class Transfer {
     set(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
 #else
     set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    set(CURLOPT_REDIR_PROTOCOLS, static_cast<long>(secure ? CURLPROTO_HTTPS : CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    set(CURLOPT_REDIR_PROTOCOLS,
+        static_cast<long>(secure ? CURLPROTO_HTTPS : CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     set(CURLOPT_CONNECTTIMEOUT, 30L);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -181,7 +193,9 @@ class Transfer {
     return code;
   }
   const Response& response() const { return response_; }
-  std::string problem(CURLcode code) const { return printable(problem_[0] ? problem_ : curl_easy_strerror(code)); }
+  std::string problem(CURLcode code) const {
+    return printable(problem_[0] ? problem_ : curl_easy_strerror(code));
+  }
   /// Makes sure that an answer without bytes is seen as well.
   void finish() {
     if (file_ && response_.status == 200 && !begun_) begin();
@@ -196,7 +210,8 @@ class Transfer {
   void begin() {
     begun_ = true;
     if (response_.status == 206 && response_.range_begin == file_->size()) return;
-    if (response_.status == 206) throw ModelError(url_, "the server sent another part of the file than was asked for", kAgain);
+    if (response_.status == 206)
+      throw ModelError(url_, "the server sent another part of the file than was asked for", kAgain);
     file_->begin(response_.validator());
   }
 
@@ -207,39 +222,53 @@ class Transfer {
       response_ = {};
       response_.linked_etag = linked;  // the hub says it before it redirects
       const std::size_t blank = line.find(' ');
-      if (blank != line.npos) response_.status = std::strtol(std::string(line.substr(blank + 1, 3)).c_str(), nullptr, 10);
+      if (blank != line.npos)
+        response_.status = std::strtol(std::string(line.substr(blank + 1, 3)).c_str(), nullptr, 10);
       return;
     }
     const std::size_t colon = line.find(':');
     if (colon == line.npos) return;
     std::string name(line.substr(0, colon)), value(line.substr(colon + 1));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     value.erase(0, value.find_first_not_of(" \t"));
-    if (name == "etag") response_.etag = value;
-    else if (name == "last-modified") response_.last_modified = value;
-    else if (name == "x-linked-etag") response_.linked_etag = value;
-    else if (name == "content-length" && response_.status == 200) response_.total = std::strtoull(value.c_str(), nullptr, 10);
-    else if (name == "content-range") content_range(value);
+    if (name == "etag")
+      response_.etag = value;
+    else if (name == "last-modified")
+      response_.last_modified = value;
+    else if (name == "x-linked-etag")
+      response_.linked_etag = value;
+    else if (name == "content-length" && response_.status == 200)
+      response_.total = std::strtoull(value.c_str(), nullptr, 10);
+    else if (name == "content-range")
+      content_range(value);
   }
 
   /// "bytes 5-9/10", or "bytes */10" where nothing fits.
   void content_range(const std::string& value) {
     unsigned long long begin = 0, end = 0, total = 0;
-    if (std::sscanf(value.c_str(), "bytes %llu-%llu/%llu", &begin, &end, &total) == 3) response_.range_begin = begin, response_.total = total;
-    else if (std::sscanf(value.c_str(), "bytes */%llu", &total) == 1) response_.total = total;
+    if (std::sscanf(value.c_str(), "bytes %llu-%llu/%llu", &begin, &end, &total) == 3)
+      response_.range_begin = begin, response_.total = total;
+    else if (std::sscanf(value.c_str(), "bytes */%llu", &total) == 1)
+      response_.total = total;
   }
 
   void bytes(const char* data, std::size_t count) {
     const bool wanted = response_.status == 200 || response_.status == 206;
     if (!file_ || !wanted) {
       constexpr std::size_t kMost = std::size_t{16} << 20;
-      if (response_.text.size() + count > kMost) throw ModelError(url_, "the server sent more than 16 MiB where a short text was due", {});
+      if (response_.text.size() + count > kMost)
+        throw ModelError(url_, "the server sent more than 16 MiB where a short text was due", {});
       response_.text.append(data, count);
       return;
     }
     if (!begun_) begin();
-    const std::uint64_t expected = request_->bytes > 0 ? request_->bytes : response_.total.value_or(UINT64_MAX);
-    if (file_->size() + count > expected) throw ModelError(url_, fmt::format("the server sent more than the {} bytes that were expected", expected), "is this the right file?");
+    const std::uint64_t expected =
+        request_->bytes > 0 ? request_->bytes : response_.total.value_or(UINT64_MAX);
+    if (file_->size() + count > expected)
+      throw ModelError(
+          url_, fmt::format("the server sent more than the {} bytes that were expected", expected),
+          "is this the right file?");
     file_->append(data, count);
   }
 
@@ -255,15 +284,21 @@ class Transfer {
     }
   }
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) {
-    return static_cast<Transfer*>(self)->guarded(size * count, [&] { static_cast<Transfer*>(self)->header({data, size * count}); });
+    return static_cast<Transfer*>(self)->guarded(size * count, [&] {
+      static_cast<Transfer*>(self)->header({data, size * count});
+    });
   }
   static std::size_t on_bytes(char* data, std::size_t size, std::size_t count, void* self) {
-    return static_cast<Transfer*>(self)->guarded(size * count, [&] { static_cast<Transfer*>(self)->bytes(data, size * count); });
+    return static_cast<Transfer*>(self)->guarded(
+        size * count, [&] { static_cast<Transfer*>(self)->bytes(data, size * count); });
   }
   static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
     auto& transfer = *static_cast<Transfer*>(self);
     if (transfer.file_ && transfer.request_->progress)
-      transfer.request_->progress(transfer.file_->size(), transfer.request_->bytes > 0 ? transfer.request_->bytes : transfer.response_.total.value_or(0));
+      transfer.request_->progress(transfer.file_->size(),
+                                  transfer.request_->bytes > 0
+                                      ? transfer.request_->bytes
+                                      : transfer.response_.total.value_or(0));
     return interrupted() ? 1 : 0;
   }
 
@@ -281,7 +316,9 @@ class Transfer {
 [[noreturn]] void refuse_status(const std::string& url, long status) {
   const std::string problem = fmt::format("the server answers {}", status);
   if (status == 401 || status == 403)
-    throw ModelError(url, problem + ": not without permission", "accept the model's terms on its page, and put your access token into HF_TOKEN");
+    throw ModelError(
+        url, problem + ": not without permission",
+        "accept the model's terms on its page, and put your access token into HF_TOKEN");
   if (status == 404) throw ModelError(url, problem + ": there is no such file", "check the name");
   throw ModelError(url, problem, "try again later");
 }
@@ -289,9 +326,11 @@ class Transfer {
 bool passes(CURLcode code, long status) {
   if (code == CURLE_OK) return status == 408 || status == 429 || status >= 500;
   // A server that cannot be found or trusted will not be in a second either.
-  constexpr CURLcode kFinal[] = {CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY,
-                                 CURLE_TOO_MANY_REDIRECTS, CURLE_PEER_FAILED_VERIFICATION, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR,
-                                 CURLE_RANGE_ERROR, CURLE_OUT_OF_MEMORY};
+  constexpr CURLcode kFinal[] = {CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
+                                 CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY,
+                                 CURLE_TOO_MANY_REDIRECTS,   CURLE_PEER_FAILED_VERIFICATION,
+                                 CURLE_ABORTED_BY_CALLBACK,  CURLE_WRITE_ERROR,
+                                 CURLE_RANGE_ERROR,          CURLE_OUT_OF_MEMORY};
   return std::find(std::begin(kFinal), std::end(kFinal), code) == std::end(kFinal);
 }
 
@@ -303,8 +342,10 @@ class Patience {
     if (bytes > best_) failures_ = 0;
     best_ = std::max(best_, bytes);
     if (++failures_ > 5) return false;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100 << failures_);
-    while (!interrupted() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(100 << failures_);
+    while (!interrupted() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return !interrupted();
   }
 
@@ -313,23 +354,31 @@ class Patience {
   std::uint64_t best_ = 0;
 };
 
-[[noreturn]] void interrupted_at(const fs::path& path) { throw ModelError(path.string(), "is not whole: interrupted", kAgain); }
+[[noreturn]] void interrupted_at(const fs::path& path) {
+  throw ModelError(path.string(), "is not whole: interrupted", kAgain);
+}
 
 /// The hub gives the SHA-256 of a large file as its ETag.
 std::string linked_sha256(const Response& response) {
   std::string text = response.linked_etag;
   text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
-  const bool hex = text.size() == 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c); });
+  const bool hex = text.size() == 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+                     return std::isxdigit(c);
+                   });
   return hex ? text : std::string();
 }
 
-void check(const DownloadRequest& request, const fs::path& file, const std::string& expected, DownloadResult& result) {
+void check(const DownloadRequest& request, const fs::path& file, const std::string& expected,
+           DownloadResult& result) {
   result.sha256 = sha256_of(file);
   result.checked = !expected.empty();
   std::string wanted = expected;
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (!wanted.empty() && wanted != result.sha256)
-    throw ModelError(request.target.string(), fmt::format("has the SHA-256 {}, and not {}", result.sha256, wanted), "the file is damaged or another one: fetch it again");
+    throw ModelError(request.target.string(),
+                     fmt::format("has the SHA-256 {}, and not {}", result.sha256, wanted),
+                     "the file is damaged or another one: fetch it again");
 }
 
 }  // namespace
@@ -339,12 +388,16 @@ bool downloads_supported() { return true; }
 DownloadResult download(const DownloadRequest& request) {
   DownloadResult result;
   std::error_code error;
-  if (fs::is_directory(request.target, error)) throw ModelError(request.target.string(), "is a folder", "name a file, or end the folder with a slash");
+  if (fs::is_directory(request.target, error))
+    throw ModelError(request.target.string(), "is a folder",
+                     "name a file, or end the folder with a slash");
   if (fs::is_regular_file(request.target, error)) {
     result.was_there = true;
     result.bytes = fs::file_size(request.target);
     if (request.bytes > 0 && result.bytes != request.bytes)
-      throw ModelError(request.target.string(), fmt::format("has {} bytes, and not {}", result.bytes, request.bytes), "another file of that name is there: remove it");
+      throw ModelError(request.target.string(),
+                       fmt::format("has {} bytes, and not {}", result.bytes, request.bytes),
+                       "another file of that name is there: remove it");
     check(request, request.target, request.sha256, result);
     return result;
   }
@@ -370,10 +423,13 @@ DownloadResult download(const DownloadRequest& request) {
     }
     if (code == CURLE_OK && (response.status == 200 || response.status == 206)) {
       if (response.status == 200) result.resumed_at = 0;
-      const std::uint64_t expected = request.bytes > 0 ? request.bytes : response.total.value_or(part.size());
+      const std::uint64_t expected =
+          request.bytes > 0 ? request.bytes : response.total.value_or(part.size());
       if (part.size() == expected) break;
       if (response.total && part.size() == *response.total)
-        throw ModelError(request.url, fmt::format("the file has {} bytes, and not {}", part.size(), expected), "is this the right file?");
+        throw ModelError(request.url,
+                         fmt::format("the file has {} bytes, and not {}", part.size(), expected),
+                         "is this the right file?");
     } else if (code == CURLE_OK && !passes(code, response.status)) {
       if (part.size() == 0) part.discard();
       refuse_status(request.url, response.status);
@@ -385,7 +441,10 @@ DownloadResult download(const DownloadRequest& request) {
       if (interrupted()) interrupted_at(part.path());
       if (part.size() == 0) part.discard();
       if (code == CURLE_OK && response.status >= 400) refuse_status(request.url, response.status);
-      throw ModelError(request.url, fmt::format("the transfer stops after {} bytes: {}", part.size(), transfer.problem(code)), kAgain);
+      throw ModelError(
+          request.url,
+          fmt::format("the transfer stops after {} bytes: {}", part.size(), transfer.problem(code)),
+          kAgain);
     }
   }
   result.bytes = part.size();

@@ -32,7 +32,8 @@ struct Options {
   bool stats = false, ignore_end = false, raw = false;
 };
 
-/// The share of its floor that decoding reaches: the bytes a step must move, at the device's measured rate.
+/// The share of its floor that decoding reaches: the bytes a step must move, at the device's
+/// measured rate.
 double floor_share(const GenerateStatistics& s, double bytes_per_second) {
   if (s.decode_steps == 0 || s.decode_seconds <= 0 || bytes_per_second <= 0) return 0;
   return static_cast<double>(s.step_bytes) * s.decode_steps / bytes_per_second / s.decode_seconds;
@@ -66,37 +67,54 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint
 }
 
 nlohmann::json sampling_json(const Sampling& s) {
-  return {{"temperature", s.temperature}, {"top_k", s.top_k}, {"top_p", s.top_p}, {"min_p", s.min_p},
-          {"typical_p", s.typical_p}, {"repetition_penalty", s.repetition_penalty},
-          {"presence_penalty", s.presence_penalty}, {"frequency_penalty", s.frequency_penalty},
-          {"penalty_window", s.penalty_window}, {"seed", s.seed}};
+  return {{"temperature", s.temperature},
+          {"top_k", s.top_k},
+          {"top_p", s.top_p},
+          {"min_p", s.min_p},
+          {"typical_p", s.typical_p},
+          {"repetition_penalty", s.repetition_penalty},
+          {"presence_penalty", s.presence_penalty},
+          {"frequency_penalty", s.frequency_penalty},
+          {"penalty_window", s.penalty_window},
+          {"seed", s.seed}};
 }
 
 void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host_bytes) {
   const DeviceDescription d = describe(device);
   fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
   fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
-  fmt::print(stderr, "time to 1st token {:.3f} s ({:.3f} s of it making programs)\n", s.first_token_seconds, s.build_seconds);
-  fmt::print(stderr, "prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
-             per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens, s.reused_tokens, s.prefill_seconds);
-  fmt::print(stderr, "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
-             per_second(s.decode_steps, s.decode_seconds), s.decode_steps, s.decode_seconds,
-             100 * floor_share(s, measure_peaks(device).bytes_per_second));
-  fmt::print(stderr, "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
-             mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes), mebibytes(s.weight_bytes));
+  fmt::print(stderr, "time to 1st token {:.3f} s ({:.3f} s of it making programs)\n",
+             s.first_token_seconds, s.build_seconds);
+  fmt::print(stderr,
+             "prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
+             per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens,
+             s.reused_tokens, s.prefill_seconds);
+  fmt::print(
+      stderr,
+      "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
+      per_second(s.decode_steps, s.decode_seconds), s.decode_steps, s.decode_seconds,
+      100 * floor_share(s, measure_peaks(device).bytes_per_second));
+  fmt::print(stderr,
+             "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+             mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
+             mebibytes(s.weight_bytes));
   fmt::print(stderr, "host memory       {:.1f} MiB at most{}\n", mebibytes(host_bytes),
              d.software ? ", what the software driver allocates included" : "");
 }
 
-/// How the prompt becomes a question. A base model continues a text, unless a template or a system prompt is asked for.
+/// How the prompt becomes a question. A base model continues a text, unless a template or a system
+/// prompt is asked for.
 std::optional<ChatTemplate> question_template(const Options& options) {
   if (options.raw) return std::nullopt;
-  if (options.conversation.chat_template.empty() && options.conversation.system.empty()) return ChatTemplate::load(options.model.model);
+  if (options.conversation.chat_template.empty() && options.conversation.system.empty())
+    return ChatTemplate::load(options.model.model);
   return chosen_template(options.conversation, options.model.model);
 }
 
-/// Attention of prompt and answer for the page. `prompt` is the text that was given; the tokens are all that the model read.
-SentenceMaps to_maps(Generation& generation, const std::string& prompt, const std::string& model, const Device& device) {
+/// Attention of prompt and answer for the page. `prompt` is the text that was given; the tokens are
+/// all that the model read.
+SentenceMaps to_maps(Generation& generation, const std::string& prompt, const std::string& model,
+                     const Device& device) {
   TokenAttention& found = *generation.attention;
   SentenceMaps maps = {.source_tokens = {},
                        .target_tokens = std::move(found.tokens),
@@ -107,7 +125,8 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
                        .prompt_tokens = generation.prompt_ids.size(),
                        .kinds = {},
                        .decoder_input_tokens = {}};
-  SentenceMaps::Kind kind = {"decoder", found.layers, found.heads, found.length, found.length, std::move(found.weights)};
+  SentenceMaps::Kind kind = {"decoder",    found.layers, found.heads,
+                             found.length, found.length, std::move(found.weights)};
   if (std::ranges::any_of(found.windows, [](uint32_t window) { return window > 0; }))
     kind.windows.assign(found.windows.begin(), found.windows.end());
   maps.kinds.push_back(std::move(kind));
@@ -116,11 +135,13 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
 }
 
 int run(const Options& options) {
-  const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
+  const std::string prompt =
+      options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
   const std::optional<ChatTemplate> asked = question_template(options);
   TextGenerator generator = load(options.model, device, options.stats || options.common.verbose);
-  if (!options.cache.empty() && std::filesystem::exists(options.cache)) generator.load_cache(options.cache);
+  if (!options.cache.empty() && std::filesystem::exists(options.cache))
+    generator.load_cache(options.cache);
 
   const Sampling sampling = chosen_sampling(options.sampling, generator.default_sampling());
   tell(sampling, generator.default_sampling());
@@ -149,63 +170,93 @@ int run(const Options& options) {
   Generation result;
   {
     const InterruptWatch watch(cancel);
-    result = generator.generate(asked ? asked->render(with_system(system, {{"user", prompt}})) : prompt, settings);
+    result = generator.generate(
+        asked ? asked->render(with_system(system, {{"user", prompt}})) : prompt, settings);
   }
   if (!options.cache.empty()) generator.save_cache(options.cache);
   const GenerateStatistics& statistics = generator.statistics();
   // Statistics measure the device's bandwidth, with memory of their own.
   const uint64_t host_bytes = peak_host_bytes();
   if (options.common.json) {
-    nlohmann::json object = {{"prompt", prompt},       {"text", text},
-                             {"prompt_ids", result.prompt_ids}, {"ids", result.ids},
-                             {"end", name_of(result.end)},  {"sampling", sampling_json(sampling)},
-                             {"chat", asked.has_value()},     {"left_out", result.left_out}};
+    nlohmann::json object = {{"prompt", prompt},
+                             {"text", text},
+                             {"prompt_ids", result.prompt_ids},
+                             {"ids", result.ids},
+                             {"end", name_of(result.end)},
+                             {"sampling", sampling_json(sampling)},
+                             {"chat", asked.has_value()},
+                             {"left_out", result.left_out}};
     if (options.stats) object["statistics"] = statistics_json(statistics, *device, host_bytes);
     write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
     write_piece("\n");
     if (result.end == GenerateEnd::kContextFull && options.tokens == 0)
-      fmt::print(stderr, "mulciber: the context of {} tokens is full; --shift goes on without the oldest\n", generator.context());
+      fmt::print(stderr,
+                 "mulciber: the context of {} tokens is full; --shift goes on without the oldest\n",
+                 generator.context());
     if (result.left_out > 0)
-      fmt::print(stderr, "mulciber: the context of {} tokens was full: the {} oldest were left out\n", generator.context(), result.left_out);
+      fmt::print(stderr,
+                 "mulciber: the context of {} tokens was full: the {} oldest were left out\n",
+                 generator.context(), result.left_out);
     if (options.stats) print_statistics(statistics, *device, host_bytes);
   }
-  if (result.attention) write_maps(options.maps, {to_maps(result, prompt, options.model.model, *device)});
-  return finish(*device, options.common, result.end == GenerateEnd::kCancelled ? kInterrupted : kSuccess);
+  if (result.attention)
+    write_maps(options.maps, {to_maps(result, prompt, options.model.model, *device)});
+  return finish(*device, options.common,
+                result.end == GenerateEnd::kCancelled ? kInterrupted : kSuccess);
 }
 
 }  // namespace
 
 void add_generate(CLI::App& app, int& code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("generate", "Ask a language model, or have it continue a text");
+  CLI::App* command =
+      app.add_subcommand("generate", "Ask a language model, or have it continue a text");
   add_language_model_options(*command, options->model);
-  auto* prompt = command->add_option("-p,--prompt", options->prompt, "the question, or the text to continue");
-  auto* file = command->add_option("--prompt-file", options->prompt_file, "file with it (- is standard input)")
-                   ->type_name("FILE");
+  auto* prompt =
+      command->add_option("-p,--prompt", options->prompt, "the question, or the text to continue");
+  auto* file =
+      command
+          ->add_option("--prompt-file", options->prompt_file, "file with it (- is standard input)")
+          ->type_name("FILE");
   prompt->excludes(file);
-  command->add_option("-n,--tokens", options->tokens, "most tokens of the answer (default: what the context has room for)")
+  command
+      ->add_option("-n,--tokens", options->tokens,
+                   "most tokens of the answer (default: what the context has room for)")
       ->check(CLI::Range(1, 16777216));
-  auto* raw = command->add_flag("--raw", options->raw, "continue the text as it is, also where the model has a chat template");
+  auto* raw =
+      command->add_flag("--raw", options->raw,
+                        "continue the text as it is, also where the model has a chat template");
   add_conversation_options(*command, options->conversation);
   raw->excludes(command->get_option("--template"));
   add_sampling_options(*command, options->sampling);
-  command->add_option("--prompt-cache", options->cache,
-                      "file with keys and values: what the prompt and it have in common is not computed again; written at "
-                      "the end")
+  command
+      ->add_option("--prompt-cache", options->cache,
+                   "file with keys and values: what the prompt and it have in common is not "
+                   "computed again; written at "
+                   "the end")
       ->type_name("FILE");
-  command->add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
-  command->add_option("--steps-per-submission", options->steps, "steps of decoding that the device takes together")
+  command->add_flag("--ignore-end", options->ignore_end,
+                    "go on behind the model's own end of text");
+  command
+      ->add_option("--steps-per-submission", options->steps,
+                   "steps of decoding that the device takes together")
       ->check(CLI::Range(1, 32));
   add_attention_options(*command, options->maps, {"decoder"});
-  command->add_flag("--stats", options->stats, "times, tokens per second, share of the bandwidth floor and memory, on standard error");
+  command->add_flag(
+      "--stats", options->stats,
+      "times, tokens per second, share of the bandwidth floor and memory, on standard error");
   add_common_options(*command, options->common);
   command->footer(
-      "A model with a chat template gets the prompt as a question, in that template; a base model continues the text,\n"
-      "unless --template or --system is given. The answer appears as it is made, never half a character. Ctrl-C ends it; what\n"
-      "was written stands. A prompt that leaves no room in the context is an error, never cut, unless --shift is given.\n\n"
+      "A model with a chat template gets the prompt as a question, in that template; a base model "
+      "continues the text,\n"
+      "unless --template or --system is given. The answer appears as it is made, never half a "
+      "character. Ctrl-C ends it; what\n"
+      "was written stands. A prompt that leaves no room in the context is an error, never cut, "
+      "unless --shift is given.\n\n"
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"
-      "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 --stats");
+      "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 "
+      "--stats");
   command->callback([options, prompt, file, &code] {
     if (prompt->count() + file->count() == 0)
       throw ModelError("generate", "was given no prompt", "give -p TEXT or --prompt-file FILE");

@@ -8,7 +8,9 @@
 namespace mulciber::apps {
 
 inline void add_key_value_option(CLI::App& command, KeyValueStorage& storage) {
-  command.add_option("--kv", storage, "storage of keys and values of the context: f16, f32 or q8_0 (default: f16)")
+  command
+      .add_option("--kv", storage,
+                  "storage of keys and values of the context: f16, f32 or q8_0 (default: f16)")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, KeyValueStorage>{{"f16", KeyValueStorage::kF16},
                                                  {"f32", KeyValueStorage::kF32},

@@ -13,12 +13,15 @@ namespace mulciber::apps {
 
 double mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 
-double per_second(uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+double per_second(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
 
 std::string read_text(const std::string& file) {
   std::ifstream in(file == "-" ? "/dev/stdin" : file, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in && text.empty()) throw ModelError(file, "cannot be read", "give a text file, or - for standard input");
+  if (!in && text.empty())
+    throw ModelError(file, "cannot be read", "give a text file, or - for standard input");
   return text;
 }
 
@@ -28,15 +31,21 @@ void write_piece(std::string_view piece) {
 }
 
 void add_language_model_options(CLI::App& command, LanguageModelOptions& options) {
-  command.add_option("-m,--model", options.model, "GGUF file, or Hugging Face folder")->required()->type_name("FILE|DIR");
-  command.add_option("--context", options.context, "tokens of prompts and answers together (default: the model's own, at most 4096)")
+  command.add_option("-m,--model", options.model, "GGUF file, or Hugging Face folder")
+      ->required()
+      ->type_name("FILE|DIR");
+  command
+      .add_option("--context", options.context,
+                  "tokens of prompts and answers together (default: the model's own, at most 4096)")
       ->check(CLI::Range(1, 16777216));
-  command.add_flag("--half", options.half_weights, "keep matrices in 16 bits on the device even where the file has 32");
+  command.add_flag("--half", options.half_weights,
+                   "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--half-activations", options.half_activations, "keep activations in 16 bits");
   add_key_value_option(command, options.key_values);
 }
 
-TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device, bool tell_plan) {
+TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,
+                   bool tell_plan) {
   std::optional<Progress> progress;
   GeneratorOptions loading = {
       .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
@@ -50,9 +59,12 @@ TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> 
   };
   if (tell_plan) {
     const MemoryPrediction predicted = TextGenerator::predict(*device, options.model, loading);
-    fmt::print(stderr, "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} activations\n",
-               mebibytes(predicted.weight_bytes + predicted.context_bytes), mebibytes(predicted.weight_bytes),
-               mebibytes(predicted.key_value_bytes), mebibytes(predicted.context_bytes - predicted.key_value_bytes));
+    fmt::print(stderr,
+               "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} "
+               "activations\n",
+               mebibytes(predicted.weight_bytes + predicted.context_bytes),
+               mebibytes(predicted.weight_bytes), mebibytes(predicted.key_value_bytes),
+               mebibytes(predicted.context_bytes - predicted.key_value_bytes));
   }
   return TextGenerator(std::move(device), options.model, loading);
 }

@@ -35,7 +35,8 @@ struct Repository {
   std::string file;  // empty: all that a model needs
 };
 
-/// What the words name: the first that fits of a URL (http, https), an entry of the catalogue, a repository.
+/// What the words name: the first that fits of a URL (http, https), an entry of the catalogue, a
+/// repository.
 struct ModelSource {
   std::optional<RemoteFile> file;
   std::optional<Repository> repository;
@@ -43,17 +44,21 @@ struct ModelSource {
 /// Throws ModelError for what is none of them, or names a file outside of its folder.
 ModelSource find_source(const std::string& words);
 
-/// The address of the model hub: HF_ENDPOINT, as Hugging Face's own tools read it, or https://huggingface.co.
+/// The address of the model hub: HF_ENDPOINT, as Hugging Face's own tools read it, or
+/// https://huggingface.co.
 std::string hub_endpoint();
 /// Where the hub lists a repository's files.
 std::string listing_url(const std::string& repository);
 RemoteFile hub_file(const std::string& repository, const std::string& file);
-/// The files that make a repository's model, out of the hub's listing (a JSON text): configuration, tokenizer and
-/// safetensors; or the one GGUF file where there are no safetensors. Throws ModelError where there is nothing that
-/// can be run, or more than one GGUF file to choose from (naming them).
-std::vector<RemoteFile> files_of_repository(const std::string& repository, const std::string& listing);
+/// The files that make a repository's model, out of the hub's listing (a JSON text): configuration,
+/// tokenizer and safetensors; or the one GGUF file where there are no safetensors. Throws
+/// ModelError where there is nothing that can be run, or more than one GGUF file to choose from
+/// (naming them).
+std::vector<RemoteFile> files_of_repository(const std::string& repository,
+                                            const std::string& listing);
 
-/// XDG_DATA_HOME/mulciber/models, or ~/.local/share/mulciber/models. Throws ModelError where there is no home.
+/// XDG_DATA_HOME/mulciber/models, or ~/.local/share/mulciber/models. Throws ModelError where there
+/// is no home.
 std::filesystem::path models_folder();
 
 }  // namespace mulciber::apps

@@ -15,7 +15,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MULCIBER_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
-  app.footer("Exit codes: 0 success, 1 a comparison or a case failed, 2 bad input, 3 nothing to compare, 4 no device or a device failure, 130 interrupted.");
+  app.footer(
+      "Exit codes: 0 success, 1 a comparison or a case failed, 2 bad input, 3 nothing to compare, "
+      "4 no device or a device failure, 130 interrupted.");
 
   int code = kSuccess;
   add_devices(app, code);
@@ -52,7 +54,9 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     // fmt throws when standard output cannot take a long listing.
     fmt::print(stderr, "mulciber: {}\n",
-               std::ferror(stdout) ? "standard output: cannot be written; make room, or print elsewhere" : error.what());
+               std::ferror(stdout)
+                   ? "standard output: cannot be written; make room, or print elsewhere"
+                   : error.what());
     return kBadInput;
   }
 }

@@ -11,12 +11,16 @@ namespace mulciber::apps {
 using Clock = std::chrono::steady_clock;
 
 Progress::Progress(std::string what, size_t total)
-    : what_(std::move(what)), total_(total), terminal_(isatty(STDERR_FILENO)), start_(Clock::now()) {}
+    : what_(std::move(what)),
+      total_(total),
+      terminal_(isatty(STDERR_FILENO)),
+      start_(Clock::now()) {}
 
 void Progress::update(size_t done) {
   // Short work needs no bar, and a terminal no more than ten pictures a second.
   const auto now = Clock::now();
-  if (!terminal_ || now - start_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100)) {
+  if (!terminal_ || now - start_ < std::chrono::milliseconds(500) ||
+      now - last_ < std::chrono::milliseconds(100)) {
     return;
   }
   last_ = now;
@@ -29,8 +33,9 @@ void Progress::update(size_t done) {
     constexpr size_t kWidth = 30;
     const size_t filled = kWidth * std::min(done, total_) / total_;
     const double left = rate > 0 ? static_cast<double>(total_ - std::min(done, total_)) / rate : 0;
-    fmt::print(stderr, "\r{} [{}{}] {}/{}, {:.1f}/s, {:.0f} s left ", what_, std::string(filled, '#'),
-               std::string(kWidth - filled, '.'), done, total_, rate, left);
+    fmt::print(stderr, "\r{} [{}{}] {}/{}, {:.1f}/s, {:.0f} s left ", what_,
+               std::string(filled, '#'), std::string(kWidth - filled, '.'), done, total_, rate,
+               left);
   }
   std::fflush(stderr);
 }

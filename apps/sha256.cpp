@@ -18,9 +18,11 @@ std::string sha256_of(const std::filesystem::path& file) {
   sha256_init(&state);
   std::vector<char> buffer(std::size_t{1} << 20);
   while (in) {
-    if (interrupted()) throw ModelError(file.string(), "was not checked to its end: interrupted", "start again");
+    if (interrupted())
+      throw ModelError(file.string(), "was not checked to its end: interrupted", "start again");
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    sha256_update(&state, static_cast<std::size_t>(in.gcount()), reinterpret_cast<const std::uint8_t*>(buffer.data()));
+    sha256_update(&state, static_cast<std::size_t>(in.gcount()),
+                  reinterpret_cast<const std::uint8_t*>(buffer.data()));
   }
   if (!in.eof()) throw ModelError(file.string(), "cannot be read", "check its permissions");
   std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest;

@@ -27,12 +27,15 @@ struct TokenizeOptions {
 
 std::string from_hex(const std::string& text, size_t line) {
   std::string bytes;
-  if (text.size() % 2 != 0) refuse(line, "holds an odd number of hexadecimal digits", "give two for each byte");
+  if (text.size() % 2 != 0)
+    refuse(line, "holds an odd number of hexadecimal digits", "give two for each byte");
   for (size_t i = 0; i < text.size(); i += 2) {
     unsigned value = 0;
     const auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
     if (error != std::errc() || end != text.data() + i + 2)
-      refuse(line, fmt::format("holds '{}', not a byte in hexadecimal", printable(text.substr(i, 2))), "give digits alone");
+      refuse(line,
+             fmt::format("holds '{}', not a byte in hexadecimal", printable(text.substr(i, 2))),
+             "give digits alone");
     bytes += static_cast<char>(value);
   }
   return bytes;
@@ -52,7 +55,8 @@ std::vector<int32_t> parse_ids(const std::string& text, size_t line) {
     if (at == end) return ids;
     int32_t id = 0;
     const auto [next, error] = std::from_chars(at, end, id);
-    if (error != std::errc()) refuse(line, "holds something that is not a token id", "give numbers with spaces between");
+    if (error != std::errc())
+      refuse(line, "holds something that is not a token id", "give numbers with spaces between");
     ids.push_back(id);
     at = next;
   }
@@ -64,7 +68,8 @@ void run(const TokenizeOptions& options) {
     // Only the tokenizer is needed: a folder without weights serves as well.
     const bool folder = std::filesystem::is_directory(options.model, ignored);
     std::string type;
-    if (folder && std::filesystem::exists(std::filesystem::path(options.model) / "config.json", ignored)) {
+    if (folder &&
+        std::filesystem::exists(std::filesystem::path(options.model) / "config.json", ignored)) {
       const Json config = read_json(std::filesystem::path(options.model) / "config.json");
       if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
         type = config["model_type"].get<std::string>();
@@ -109,15 +114,22 @@ void run(const TokenizeOptions& options) {
 
 void add_tokenize(CLI::App& app, int& code) {
   auto options = std::make_shared<TokenizeOptions>();
-  CLI::App* command = app.add_subcommand("tokenize", "Text to token ids and back, one a line on standard input");
-  command->add_option("-m,--model", options->model, "GGUF file, or folder with a tokenizer")->type_name("FILE|DIR")->required();
-  command->add_flag("--add-special", options->add_special, "add what the model expects around a text (<s>, [CLS] ...)");
-  command->add_flag("--parse-special", options->parse_special, "special tokens spelled out in the text count as such");
-  command->add_flag("--hex", options->hex, "bytes of a text as hexadecimal digits, in or (with --decode) out");
+  CLI::App* command =
+      app.add_subcommand("tokenize", "Text to token ids and back, one a line on standard input");
+  command->add_option("-m,--model", options->model, "GGUF file, or folder with a tokenizer")
+      ->type_name("FILE|DIR")
+      ->required();
+  command->add_flag("--add-special", options->add_special,
+                    "add what the model expects around a text (<s>, [CLS] ...)");
+  command->add_flag("--parse-special", options->parse_special,
+                    "special tokens spelled out in the text count as such");
+  command->add_flag("--hex", options->hex,
+                    "bytes of a text as hexadecimal digits, in or (with --decode) out");
   command->add_flag("--decode", options->decode, "ids in, text out; special tokens are shown");
   command->add_flag("--json", options->json, "an object a line: ids and tokens, or ids and text");
   command->footer(
-      "An empty line is an empty text. Bytes that are not UTF-8 are taken as the tokenizer takes them.\n\n"
+      "An empty line is an empty text. Bytes that are not UTF-8 are taken as the tokenizer takes "
+      "them.\n\n"
       "Example: echo 'A dog runs.' | mulciber tokenize -m assets/en-de");
   command->callback([options, &code] {
     interrupted();

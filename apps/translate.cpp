@@ -57,21 +57,24 @@ class LineReader {
   std::string name_;
 };
 
-// Where results go: standard output, or a file that is written line by line, so that what was translated
-// before an error stands.
+// Where results go: standard output, or a file that is written line by line, so that what was
+// translated before an error stands.
 class Output {
  public:
   explicit Output(const std::string& path) : path_(path) {
     if (path.empty()) return;
     file_ = std::fopen(path.c_str(), "wb");
-    if (!file_) throw ModelError(path, "cannot be written to", "choose a folder that can be written to");
+    if (!file_)
+      throw ModelError(path, "cannot be written to", "choose a folder that can be written to");
   }
   ~Output() {
     if (file_) std::fclose(file_);
   }
   void line(const std::string& text) {
     std::FILE* out = file_ ? file_ : stdout;
-    if (std::fwrite(text.data(), 1, text.size(), out) != text.size() || std::fputc('\n', out) == EOF) fail();
+    if (std::fwrite(text.data(), 1, text.size(), out) != text.size() ||
+        std::fputc('\n', out) == EOF)
+      fail();
   }
   void flush() {
     if (std::fflush(file_ ? file_ : stdout) != 0) fail();
@@ -91,10 +94,17 @@ void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& sh
   const HeadName name = head_name(word, {"encoder", "decoder", "cross"});
   const bool encoder = name.kind == "encoder", cross = name.kind == "cross";
   std::vector<float>& mask = encoder ? masks.encoder : cross ? masks.cross : masks.decoder;
-  const uint32_t layers = encoder ? shape.encoder_layers : cross ? shape.cross_layers : shape.decoder_layers;
-  const uint32_t heads = encoder ? shape.encoder_heads : cross ? shape.cross_heads : shape.decoder_heads;
+  const uint32_t layers = encoder ? shape.encoder_layers
+                          : cross ? shape.cross_layers
+                                  : shape.decoder_layers;
+  const uint32_t heads = encoder ? shape.encoder_heads
+                         : cross ? shape.cross_heads
+                                 : shape.decoder_heads;
   if (name.layer >= layers || name.head >= heads)
-    throw ModelError("--mask-heads", fmt::format("'{}' names a head that is not there: {} layers of {} heads", word, layers, heads), "");
+    throw ModelError("--mask-heads",
+                     fmt::format("'{}' names a head that is not there: {} layers of {} heads", word,
+                                 layers, heads),
+                     "");
   if (mask.empty()) mask.assign(size_t{layers} * heads, 1.0f);
   mask[size_t{name.layer} * heads + name.head] = 0;
 }
@@ -117,24 +127,33 @@ SentenceMaps to_maps(const std::string& source, const Translation& t, const std:
       {"cross", a.cross_layers, a.cross_heads, a.target_length, a.source_length, a.cross}};
   // Recurrent models attend across alone.
   std::erase_if(maps.kinds, [](const SentenceMaps::Kind& kind) { return kind.layers == 0; });
-  for (SentenceMaps::Kind& rollout : attention_rollout(maps)) maps.kinds.push_back(std::move(rollout));
+  for (SentenceMaps::Kind& rollout : attention_rollout(maps))
+    maps.kinds.push_back(std::move(rollout));
   return maps;
 }
 
 nlohmann::json to_json(const std::string& source, const Translation& t) {
   nlohmann::json hypotheses = nlohmann::json::array();
   for (const Alternative& h : t.alternatives) {
-    hypotheses.push_back({{"text", h.text}, {"score", h.score}, {"ids", h.ids}, {"tokens", h.tokens}});
+    hypotheses.push_back(
+        {{"text", h.text}, {"score", h.score}, {"ids", h.ids}, {"tokens", h.tokens}});
   }
-  return {{"source", source}, {"text", t.text}, {"score", t.score}, {"source_ids", t.source_ids},
-          {"source_tokens", t.source_tokens}, {"ids", t.ids}, {"tokens", t.tokens}, {"hypotheses", hypotheses}};
+  return {{"source", source},
+          {"text", t.text},
+          {"score", t.score},
+          {"source_ids", t.source_ids},
+          {"source_tokens", t.source_tokens},
+          {"ids", t.ids},
+          {"tokens", t.tokens},
+          {"hypotheses", hypotheses}};
 }
 
 // Sums over the chunks of a run.
 struct Totals {
   TranslateStatistics sum;
   void add(const TranslateStatistics& s) {
-    if (sum.texts == 0) sum = TranslateStatistics{s};
+    if (sum.texts == 0)
+      sum = TranslateStatistics{s};
     else {
       sum.texts += s.texts;
       sum.batches += s.batches;
@@ -152,7 +171,9 @@ struct Totals {
   }
 };
 
-double per_second(uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+double per_second(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
 
 void print_statistics(const TranslateStatistics& s, const Device& device) {
   const DeviceDescription d = describe(device);
@@ -162,23 +183,37 @@ void print_statistics(const TranslateStatistics& s, const Device& device) {
   fmt::print(stderr, "encode            {:.1f} tokens/s ({} tokens, {:.3f} s)\n",
              per_second(s.source_tokens, s.encode_seconds), s.source_tokens, s.encode_seconds);
   fmt::print(stderr, "decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
-             per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps, s.decode_seconds);
-  fmt::print(stderr, "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, {:.3f} s)\n",
-             per_second(s.target_tokens, s.total_seconds),
-             per_second(s.texts, s.total_seconds), s.texts, s.batches, s.total_seconds);
-  fmt::print(stderr, "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
-             static_cast<double>(s.peak_device_bytes) / 1048576, static_cast<double>(s.predicted_device_bytes) / 1048576,
+             per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps,
+             s.decode_seconds);
+  fmt::print(stderr,
+             "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, "
+             "{:.3f} s)\n",
+             per_second(s.target_tokens, s.total_seconds), per_second(s.texts, s.total_seconds),
+             s.texts, s.batches, s.total_seconds);
+  fmt::print(stderr,
+             "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+             static_cast<double>(s.peak_device_bytes) / 1048576,
+             static_cast<double>(s.predicted_device_bytes) / 1048576,
              static_cast<double>(s.weight_bytes) / 1048576);
 }
 
 nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device) {
-  return {{"device", describe(device).name}, {"load_seconds", s.load_seconds},
-          {"first_token_seconds", s.first_token_seconds}, {"sentences", s.texts}, {"batches", s.batches},
-          {"source_tokens", s.source_tokens}, {"target_tokens", s.target_tokens}, {"steps", s.decoder_steps},
-          {"tokenize_seconds", s.tokenize_seconds}, {"prepare_seconds", s.prepare_seconds},
-          {"encode_seconds", s.encode_seconds}, {"decode_seconds", s.decode_seconds},
-          {"attention_seconds", s.attention_seconds}, {"total_seconds", s.total_seconds},
-          {"weight_bytes", s.weight_bytes}, {"predicted_device_bytes", s.predicted_device_bytes},
+  return {{"device", describe(device).name},
+          {"load_seconds", s.load_seconds},
+          {"first_token_seconds", s.first_token_seconds},
+          {"sentences", s.texts},
+          {"batches", s.batches},
+          {"source_tokens", s.source_tokens},
+          {"target_tokens", s.target_tokens},
+          {"steps", s.decoder_steps},
+          {"tokenize_seconds", s.tokenize_seconds},
+          {"prepare_seconds", s.prepare_seconds},
+          {"encode_seconds", s.encode_seconds},
+          {"decode_seconds", s.decode_seconds},
+          {"attention_seconds", s.attention_seconds},
+          {"total_seconds", s.total_seconds},
+          {"weight_bytes", s.weight_bytes},
+          {"predicted_device_bytes", s.predicted_device_bytes},
           {"peak_device_bytes", s.peak_device_bytes}};
 }
 
@@ -191,15 +226,18 @@ class Run {
         output_(options.output) {
     if (options.beams > 0) settings_.beams = options.beams;
     if (options.max_tokens > 0) settings_.max_new_tokens = options.max_tokens;
-    if (!std::isnan(options.length_penalty)) settings_.length_penalty = static_cast<float>(options.length_penalty);
+    if (!std::isnan(options.length_penalty))
+      settings_.length_penalty = static_cast<float>(options.length_penalty);
     settings_.n_best = options.n_best;
     settings_.attention = !options.maps.file.empty();
     settings_.cancel = &cancel_;
-    for (const std::string& word : options.maps.mask_heads) mask_head(settings_.head_masks, word, translator_.extents());
+    for (const std::string& word : options.maps.mask_heads)
+      mask_head(settings_.head_masks, word, translator_.extents());
     if (options.common.verbose) {
       const TranslateStatistics& s = translator_.statistics();
       fmt::print(stderr, "weights: {:.1f} MiB on the device; predicted in all: {:.1f} MiB\n",
-                 static_cast<double>(s.weight_bytes) / 1048576, static_cast<double>(s.predicted_device_bytes) / 1048576);
+                 static_cast<double>(s.weight_bytes) / 1048576,
+                 static_cast<double>(s.predicted_device_bytes) / 1048576);
     }
   }
 
@@ -211,7 +249,9 @@ class Run {
     if (given.empty()) {
       if (!options_.file.empty() && options_.file != "-") {
         opened = std::make_unique<std::ifstream>(options_.file, std::ios::binary);
-        if (!*opened) throw ModelError(options_.file, "cannot be read", "give a text file with one sentence a line");
+        if (!*opened)
+          throw ModelError(options_.file, "cannot be read",
+                           "give a text file with one sentence a line");
         std::string line;
         while (std::getline(*opened, line)) ++expected;
         opened->clear();
@@ -283,14 +323,17 @@ class Run {
 
   void print(const std::string& source, const Translation& t) {
     if (options_.common.json) {
-      output_.line(to_json(source, t).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      output_.line(
+          to_json(source, t).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (options_.n_best > 1 && !t.alternatives.empty()) {
-      for (const Alternative& h : t.alternatives) output_.line(fmt::format("{:.4f}\t{}", h.score, h.text));
+      for (const Alternative& h : t.alternatives)
+        output_.line(fmt::format("{:.4f}\t{}", h.score, h.text));
     } else {
       output_.line(t.text);
     }
     if (t.attention) {
-      maps_.push_back(to_maps(source, t, options_.model, describe(*device_).name, translator_.start_token()));
+      maps_.push_back(
+          to_maps(source, t, options_.model, describe(*device_).name, translator_.start_token()));
     }
   }
 
@@ -322,28 +365,52 @@ class Run {
 
 void add_translate(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("translate", "Translate sentences with an encoder-decoder model");
-  command->add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")->required()->type_name("DIR");
-  command->add_option("TEXT", options->text, "sentences; without any, --file or standard input is read line by line");
-  command->add_option("-f,--file", options->file, "text file, one sentence a line (- is standard input)")->type_name("FILE");
-  command->add_option("-o,--output", options->output, "write translations here instead of standard output")->type_name("FILE");
-  command->add_option("-b,--beam", options->beams, "beams of the search; 1 is greedy (default: the model's own)")
+  CLI::App* command =
+      app.add_subcommand("translate", "Translate sentences with an encoder-decoder model");
+  command->add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("TEXT", options->text,
+                      "sentences; without any, --file or standard input is read line by line");
+  command
+      ->add_option("-f,--file", options->file,
+                   "text file, one sentence a line (- is standard input)")
+      ->type_name("FILE");
+  command
+      ->add_option("-o,--output", options->output,
+                   "write translations here instead of standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("-b,--beam", options->beams,
+                   "beams of the search; 1 is greedy (default: the model's own)")
       ->check(CLI::Range(1, 32));
-  command->add_option("--nbest", options->n_best, "hypotheses per sentence, each with its score; at most the beams")
+  command
+      ->add_option("--nbest", options->n_best,
+                   "hypotheses per sentence, each with its score; at most the beams")
       ->check(CLI::Range(1, 32));
-  command->add_option("--length-penalty", options->length_penalty, "exponent of the length that divides a score");
-  command->add_option("--max-tokens", options->max_tokens, "most tokens of a translation (default: the model's own)")
+  command->add_option("--length-penalty", options->length_penalty,
+                      "exponent of the length that divides a score");
+  command
+      ->add_option("--max-tokens", options->max_tokens,
+                   "most tokens of a translation (default: the model's own)")
       ->check(CLI::Range(1, 100000));
   add_attention_options(*command, options->maps, {"encoder", "decoder", "cross"});
-  command->add_option("--chunk", options->chunk, "lines read and translated together; results appear chunk by chunk")
+  command
+      ->add_option("--chunk", options->chunk,
+                   "lines read and translated together; results appear chunk by chunk")
       ->check(CLI::Range(1, 1000000));
-  command->add_flag("--half", options->half_weights, "keep matrices in 16 bits on the device even where the file has 32");
-  command->add_flag("--stats", options->stats, "tokens per second, time to first token, device and memory, on standard error");
+  command->add_flag("--half", options->half_weights,
+                    "keep matrices in 16 bits on the device even where the file has 32");
+  command->add_flag("--stats", options->stats,
+                    "tokens per second, time to first token, device and memory, on standard error");
   add_common_options(*command, options->common);
   command->footer(
-      "Results keep the order of the input. An empty line translates to an empty line. Bytes that are not\n"
-      "UTF-8 count as U+FFFD. A sentence longer than the model's positions is an error, never cut.\n\n"
-      "Example: mulciber translate -m assets/en-de --attention map.html \"A dog runs through the snow.\"");
+      "Results keep the order of the input. An empty line translates to an empty line. Bytes that "
+      "are not\n"
+      "UTF-8 count as U+FFFD. A sentence longer than the model's positions is an error, never "
+      "cut.\n\n"
+      "Example: mulciber translate -m assets/en-de --attention map.html \"A dog runs through the "
+      "snow.\"");
   command->callback([options, &code] {
     check_attention_file(options->maps);
     if (!options->text.empty() && !options->file.empty()) {

@@ -21,12 +21,9 @@ struct Options {
 
 const char* name_of(VerifyResult::Status status) {
   switch (status) {
-    case VerifyResult::Status::kPass:
-      return "pass";
-    case VerifyResult::Status::kFail:
-      return "FAIL";
-    case VerifyResult::Status::kNotCompared:
-      return "not compared";
+    case VerifyResult::Status::kPass: return "pass";
+    case VerifyResult::Status::kFail: return "FAIL";
+    case VerifyResult::Status::kNotCompared: return "not compared";
   }
   return "?";
 }

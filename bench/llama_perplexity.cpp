@@ -1,5 +1,6 @@
-// llama.cpp's figure for a text, measured as llama-perplexity does, where a distribution has its library and not that
-// program: to hold `mulciber perplexity` against. CPU backend alone, f32 keys and values.
+// llama.cpp's figure for a text, measured as llama-perplexity does, where a distribution has its
+// library and not that program: to hold `mulciber perplexity` against. CPU backend alone, f32 keys
+// and values.
 //
 //   g++ -O2 -std=c++17 bench/llama_perplexity.cpp -o llama_perplexity -lllama -lggml -lggml-base
 //   ./llama_perplexity MODEL.gguf TEXT 256
@@ -35,9 +36,11 @@ int main(int argc, char** argv) {
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const llama_vocab* vocab = llama_model_get_vocab(model);
   std::vector<llama_token> ids(text.size() + 8);
-  ids.resize(static_cast<size_t>(llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), ids.data(),
+  ids.resize(static_cast<size_t>(llama_tokenize(vocab, text.data(),
+                                                static_cast<int32_t>(text.size()), ids.data(),
                                                 static_cast<int32_t>(ids.size()), true, false)));
-  const int vocabulary = llama_vocab_n_tokens(vocab), chunks = static_cast<int>(ids.size()) / context;
+  const int vocabulary = llama_vocab_n_tokens(vocab),
+            chunks = static_cast<int>(ids.size()) / context;
   double sum = 0;
   int count = 0;
   llama_batch batch = llama_batch_init(context, 0, 1);
@@ -63,6 +66,6 @@ int main(int argc, char** argv) {
       ++count;
     }
   }
-  std::printf("perplexity %.4f over %d tokens of %d chunks of %d (%zu tokens in all)\n", std::exp(sum / count), count, chunks,
-              context, ids.size());
+  std::printf("perplexity %.4f over %d tokens of %d chunks of %d (%zu tokens in all)\n",
+              std::exp(sum / count), count, chunks, context, ids.size());
 }

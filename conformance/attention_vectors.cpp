@@ -28,10 +28,13 @@ struct Recorded {
 
 Recorded read(const SafetensorsFile& file, const std::string& name) {
   const CheckpointTensor* tensor = file.find(name);
-  if (!tensor) throw ModelError(file.path().string(), fmt::format("has no tensor `{}`", printable(name)), "");
-  Recorded result{tensor->shape, std::vector<double>(tensor->elements()), tensor->type == CheckpointType::kF32};
+  if (!tensor)
+    throw ModelError(file.path().string(), fmt::format("has no tensor `{}`", printable(name)), "");
+  Recorded result{tensor->shape, std::vector<double>(tensor->elements()),
+                  tensor->type == CheckpointType::kF32};
   if (!result.narrow && tensor->type != CheckpointType::kF64) {
-    throw ModelError(file.path().string(), fmt::format("tensor `{}` is neither F32 nor F64", printable(name)), "");
+    throw ModelError(file.path().string(),
+                     fmt::format("tensor `{}` is neither F32 nor F64", printable(name)), "");
   }
   for (size_t i = 0; i < result.values.size(); ++i) {
     if (result.narrow) {
@@ -79,8 +82,10 @@ struct Maker {
   const SafetensorsFile& file;
   DataType type;
   std::string name = entry.at("name");
-  uint64_t batch = extent(entry, "batch", 1), q_len = extent(entry, "q_len", 1), kv_len = extent(entry, "kv_len", 1);
-  uint64_t d_q = extent(entry, "d_q", 1), d_k = extent(entry, entry.contains("d_k") ? "d_k" : "d_q", 1),
+  uint64_t batch = extent(entry, "batch", 1), q_len = extent(entry, "q_len", 1),
+           kv_len = extent(entry, "kv_len", 1);
+  uint64_t d_q = extent(entry, "d_q", 1),
+           d_k = extent(entry, entry.contains("d_k") ? "d_k" : "d_q", 1),
            d_v = extent(entry, "d_v", 1);
   uint32_t heads = static_cast<uint32_t>(extent(entry, "heads", 1));
   uint32_t kv_heads = static_cast<uint32_t>(extent(entry, "kv_heads", 1));
@@ -96,16 +101,17 @@ struct Maker {
     Recorded recorded = tensor(what);
     if (recorded.shape != shape) {
       throw ModelError(file.path().string(),
-                       fmt::format("tensor `{}/{}` has not the shape that the .json gives", printable(name), what),
+                       fmt::format("tensor `{}/{}` has not the shape that the .json gives",
+                                   printable(name), what),
                        "the two files belong together");
     }
     return recorded;
   }
 
   int input(Shape shape, std::vector<double> values, DataType as) {
-    inputs.push_back(CaseInput{shape, as, [values = std::move(values)](std::vector<double>& to, std::mt19937&) {
-                                 to = values;
-                               }});
+    inputs.push_back(CaseInput{
+        shape, as,
+        [values = std::move(values)](std::vector<double>& to, std::mt19937&) { to = values; }});
     return static_cast<int>(inputs.size()) - 1;
   }
   /// A weight per head as one of all heads.
@@ -119,7 +125,8 @@ struct Maker {
     const uint64_t in = recorded.shape[1], out = recorded.shape[2];
     std::vector<float> values(recorded.values.size());
     for (uint64_t i = 0; i < values.size(); ++i) {
-      values[i / (in * out) * in * out + i % out * in + i / out % in] = static_cast<float>(recorded.values[i]);
+      values[i / (in * out) * in * out + i % out * in + i / out % in] =
+          static_cast<float>(recorded.values[i]);
     }
     return values;
   }
@@ -149,7 +156,8 @@ void Maker::read_score() {
   const std::string score = entry.at("score");
   const Json params = member(entry, "score_params");
   options.scale = 1;
-  if (score == "scaled_dot") options.scale = static_cast<float>(params.value("scale", 1 / std::sqrt(double(d_q))));
+  if (score == "scaled_dot")
+    options.scale = static_cast<float>(params.value("scale", 1 / std::sqrt(double(d_q))));
   if (score == "gaussian") {
     const double sigma = params.at("sigma");
     options.score = AttentionScore::kDistance;
@@ -176,7 +184,8 @@ void Maker::read_score() {
       query_bias = input({heads * size}, bias.values, DataType::kF32);
     } else {
       const std::vector<float> both = tensor("p_W", {heads, size, d_q + d_k}).floats();
-      for (uint64_t i = 0; i < both.size(); ++i) (i % (d_q + d_k) < d_q ? of_query : of_key).push_back(both[i]);
+      for (uint64_t i = 0; i < both.size(); ++i)
+        (i % (d_q + d_k) < d_q ? of_query : of_key).push_back(both[i]);
     }
     query = weight(of_query, size, d_q);
     key = weight(of_key, size, d_k);
@@ -192,21 +201,25 @@ void Maker::read_mask() {
   options.query_offset = params.value("q_offset", 0);
   std::vector<uint32_t> lengths(batch, static_cast<uint32_t>(kv_len));
   const Json given = params.value("lengths", Json::array());
-  for (size_t row = 0; row < given.size() && row < batch; ++row) lengths[row] = given[row].get<uint32_t>();
+  for (size_t row = 0; row < given.size() && row < batch; ++row)
+    lengths[row] = given[row].get<uint32_t>();
   append(lengths);
 
   const auto length = static_cast<uint32_t>(kv_len);
   options.causal = mask.starts_with("causal") || mask == "sliding";
   if (mask == "sliding") options.window = params.at("window");
-  if (mask == "local" || mask == "longformer") options.window = params.at("window").get<uint32_t>() + 1;
+  if (mask == "local" || mask == "longformer")
+    options.window = params.at("window").get<uint32_t>() + 1;
   KeyList keys;
   if (mask == "longformer") {
-    keys = longformer_keys(length, options.window, params.at("global_tokens").get<std::vector<uint32_t>>(), 8);
+    keys = longformer_keys(length, options.window,
+                           params.at("global_tokens").get<std::vector<uint32_t>>(), 8);
   }
   if (mask == "bigbird") {
-    keys = bigbird_keys(length, {params.at("block"), params.at("window_blocks"),
-                                 params.at("global_blocks").get<std::vector<uint32_t>>(),
-                                 params.at("random_blocks").get<std::vector<std::vector<uint32_t>>>()});
+    keys = bigbird_keys(length,
+                        {params.at("block"), params.at("window_blocks"),
+                         params.at("global_blocks").get<std::vector<uint32_t>>(),
+                         params.at("random_blocks").get<std::vector<std::vector<uint32_t>>>()});
   }
   if (mask == "dead_rows") {
     std::vector<std::vector<uint32_t>> lists(q_len, {0});
@@ -228,18 +241,21 @@ void Maker::read_bias() {
     options.bias = AttentionBias::kRelative;
     const Recorded slopes = tensor("alibi_slopes", {heads});
     if (slopes.floats() != alibi_slopes(heads) && heads > 3) {
-      throw ModelError(file.path().string(), fmt::format("`{}` has other slopes than ALiBi's", printable(name)), "");
+      throw ModelError(file.path().string(),
+                       fmt::format("`{}` has other slopes than ALiBi's", printable(name)), "");
     }
     control.bias = append(alibi_bias(slopes.floats(), options.bias_span));
   } else if (bias.starts_with("t5")) {
-    const T5Buckets t5{extra.at("num_buckets"), extra.at("max_distance"), extra.at("bidirectional")};
+    const T5Buckets t5{extra.at("num_buckets"), extra.at("max_distance"),
+                       extra.at("bidirectional")};
     options.bias_span = t5.max_distance;
     options.bias = AttentionBias::kRelative;
     control.bias = append(t5_bias(tensor("rel_table", {t5.buckets, heads}).floats(), heads, t5));
   } else {
     const Recorded mask = tensor("add_mask");
     const uint32_t per_row = mask.shape[0] > 1 ? 1 : 0, per_head = mask.shape[1] > 1 ? 2 : 0;
-    options.bias = static_cast<AttentionBias>(static_cast<uint32_t>(AttentionBias::kMask) + per_row + per_head);
+    options.bias = static_cast<AttentionBias>(static_cast<uint32_t>(AttentionBias::kMask) +
+                                              per_row + per_head);
     control.bias = append(mask.floats());
   }
 }
@@ -267,7 +283,8 @@ void Maker::read_extra() {
 }
 
 /// x W^T + bias, kept as f32 with its bounds or rounded to f16.
-HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTensor* bias, bool hyperbolic) {
+HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTensor* bias,
+                   bool hyperbolic) {
   const Product product(x, weight, bias, {});
   HostTensor y{{x.shape[0], x.shape[1], weight.shape[0]}, x.type, {}, {}};
   for (uint64_t i = 0; i < x.shape.rows(); ++i) {
@@ -296,12 +313,15 @@ HostTensor beside(const HostTensor& x, const HostTensor& y) {
   return both;
 }
 
-/// Recorded values with the bounds of a reference that was computed from the same inputs, but not more than 1e-5 of the
-/// largest. Of f16 storage 2e-3 of the largest, and more only where storage alone costs it: where the reference, exact but for
-/// inputs, weights and projections rounded to f16, is itself more than 1.5e-3 off. In the 115 entries for which this was written
-/// these are 20 numbers of six tensors; the maps of local_p__longformer (2.1e-3 off), local_p__none (2.2e-3) and
-/// lowrank__bigbird (2.3e-3) cannot be met within 2e-3. The first two are off as much with 32-bit projections.
-void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values, DataType type) {
+/// Recorded values with the bounds of a reference that was computed from the same inputs, but not
+/// more than 1e-5 of the largest. Of f16 storage 2e-3 of the largest, and more only where storage
+/// alone costs it: where the reference, exact but for inputs, weights and projections rounded to
+/// f16, is itself more than 1.5e-3 off. In the 115 entries for which this was written these are 20
+/// numbers of six tensors; the maps of local_p__longformer (2.1e-3 off), local_p__none (2.2e-3) and
+/// lowrank__bigbird (2.3e-3) cannot be met within 2e-3. The first two are off as much with 32-bit
+/// projections.
+void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values,
+            DataType type) {
   double largest = 0;
   for (double value : values) largest = std::max(largest, std::fabs(value));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -314,10 +334,13 @@ void record(HostTensor& reference, const Recorded& recorded, const std::vector<d
 }
 
 OpCase Maker::make() {
-  const Recorded q = tensor("q", {batch, heads, q_len, d_q}), k = tensor("k", {batch, kv_heads, kv_len, d_k}),
-                 v = tensor("v", {batch, kv_heads, kv_len, d_v}), out = tensor("out", {batch, heads, q_len, d_v});
+  const Recorded q = tensor("q", {batch, heads, q_len, d_q}),
+                 k = tensor("k", {batch, kv_heads, kv_len, d_k}),
+                 v = tensor("v", {batch, kv_heads, kv_len, d_v}),
+                 out = tensor("out", {batch, heads, q_len, d_v});
   const bool has_map = member(entry, "tensors").contains("weights");
-  const uint64_t key_columns = kv_heads * d_k, value_columns = kv_heads * d_v, columns = heads * d_v;
+  const uint64_t key_columns = kv_heads * d_k, value_columns = kv_heads * d_v,
+                 columns = heads * d_v;
   std::vector<double> queries(batch * q_len * heads * d_q), keys(batch * kv_len * key_columns),
       values(batch * kv_len * value_columns), results(batch * q_len * columns);
   place(q, queries, heads * d_q, 0);
@@ -345,7 +368,8 @@ OpCase Maker::make() {
     int query, key, query_bias, vector, center_hidden, center_out;
   };
   const Parts parts{query, key, query_bias, vector, center_hidden, center_out};
-  c.build = [=, options = options, control = control](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+  c.build = [=, options = options, control = control](ProgramBuilder& builder,
+                                                      std::span<const Tensor> inputs) {
     Attention attention{.options = options};
     attention.options.control = control;
     attention.options.control->tensor = inputs[3];
@@ -360,13 +384,13 @@ OpCase Maker::make() {
     if (parts.center_hidden >= 0) attention.center_hidden = linear(parts.center_hidden, -1);
     if (parts.center_out >= 0) attention.center_out = linear(parts.center_out, -1);
     Tensor probabilities;
-    std::vector<Tensor> outputs = {
-        attention(builder, {inputs[0], 0}, {inputs[1], 0}, {inputs[2], 0}, has_map ? &probabilities : nullptr)};
+    std::vector<Tensor> outputs = {attention(builder, {inputs[0], 0}, {inputs[1], 0},
+                                             {inputs[2], 0}, has_map ? &probabilities : nullptr)};
     if (has_map) outputs.push_back(probabilities);
     return outputs;
   };
-  c.reference = [=, options = options, control = control, type = type](std::span<const HostTensor> inputs,
-                                                                     const Arithmetic&) {
+  c.reference = [=, options = options, control = control, type = type](
+                    std::span<const HostTensor> inputs, const Arithmetic&) {
     AttentionOptions bound = options;
     bound.control = control;
     HostTensor words = inputs[3], queries = inputs[0], keys = inputs[1];
@@ -393,7 +417,8 @@ OpCase Maker::make() {
     }
     if (parts.key >= 0) keys = project(inputs[1], inputs[parts.key], nullptr, false);
     const AttentionColumns from{0, 0, static_cast<uint32_t>(keys.shape.columns())};
-    AttentionReference reference = attention_reference(queries, beside(keys, inputs[2]), words, from, bound);
+    AttentionReference reference =
+        attention_reference(queries, beside(keys, inputs[2]), words, from, bound);
     record(reference.result, out, results, type);
     std::vector<HostTensor> outputs = {reference.result};
     if (has_map) {
@@ -410,13 +435,17 @@ OpCase Maker::make() {
 std::string missing_of_attention(const Json& entry) {
   if (!entry.contains("score")) return "no recurrent layers";
   const auto among = [](const std::string& name, std::initializer_list<const char*> known) {
-    return std::any_of(known.begin(), known.end(), [&](const char* other) { return name == other; });
+    return std::any_of(known.begin(), known.end(),
+                       [&](const char* other) { return name == other; });
   };
-  const std::string score = text(entry, "score"), mask = text(entry, "mask"), bias = text(entry, "bias");
-  if (!among(score, {"scaled_dot", "dot", "general", "lowrank", "additive", "concat", "gaussian"})) {
+  const std::string score = text(entry, "score"), mask = text(entry, "mask"),
+                    bias = text(entry, "bias");
+  if (!among(score,
+             {"scaled_dot", "dot", "general", "lowrank", "additive", "concat", "gaussian"})) {
     return fmt::format("no score `{}`", printable(score));
   }
-  if (!among(mask, {"none", "padding", "causal", "causal_padding", "sliding", "local", "longformer", "bigbird", "dead_rows"})) {
+  if (!among(mask, {"none", "padding", "causal", "causal_padding", "sliding", "local", "longformer",
+                    "bigbird", "dead_rows"})) {
     return fmt::format("no mask `{}`", printable(mask));
   }
   if (!among(bias, {"", "alibi", "t5_bi", "t5_uni", "float_mask", "head_mask"})) {
@@ -424,7 +453,8 @@ std::string missing_of_attention(const Json& entry) {
   }
   const Json extra = member(entry, "extra");
   for (const auto& [key, value] : extra.items()) {
-    if (!among(key, {"hard", "local", "alibi", "num_buckets", "max_distance", "bidirectional", "relative", "float_mask"})) {
+    if (!among(key, {"hard", "local", "alibi", "num_buckets", "max_distance", "bidirectional",
+                     "relative", "float_mask"})) {
       return fmt::format("no `{}`", printable(key));
     }
   }

@@ -1,4 +1,5 @@
-// Recorded results of attention as cases: the entries of attention.json (docs/conformance-vectors.md).
+// Recorded results of attention as cases: the entries of attention.json
+// (docs/conformance-vectors.md).
 #pragma once
 
 #include <string>
@@ -12,10 +13,10 @@ namespace mulciber::conformance {
 /// What attention lacks to serve an entry, "no score `x`", or "".
 std::string missing_of_attention(const Json& entry);
 
-/// The case of an entry, with f32 or f16 storage. f32: the bounds of the reference over the same inputs, at
-/// most 1e-5 of the largest recorded value. f16: 2e-3 of it, and more where storage alone costs
-/// more: 5e-4 beside what the reference is off with inputs, weights and projections rounded to f16.
-/// Throws ModelError, Json::exception.
+/// The case of an entry, with f32 or f16 storage. f32: the bounds of the reference over the same
+/// inputs, at most 1e-5 of the largest recorded value. f16: 2e-3 of it, and more where storage
+/// alone costs more: 5e-4 beside what the reference is off with inputs, weights and projections
+/// rounded to f16. Throws ModelError, Json::exception.
 OpCase attention_vector(const Json& entry, const SafetensorsFile& file, DataType type);
 
 }  // namespace mulciber::conformance

@@ -5,8 +5,8 @@
 namespace mulciber::conformance {
 namespace {
 
-// Each submission fills and copies this much several times: longer than submitting takes, shorter than any
-// watchdog.
+// Each submission fills and copies this much several times: longer than submitting takes, shorter
+// than any watchdog.
 constexpr VkDeviceSize kHalfBytes = 16 << 20;
 constexpr int kRounds = 8;
 constexpr uint64_t kWaitNanoseconds = 10'000'000'000;
@@ -63,11 +63,14 @@ void BackgroundLoad::make_buffer() {
       if (local) break;
     }
   }
-  if (!type) throw DeviceError(DeviceError::Kind::kFailed, "second queue", "no memory type for a plain buffer");
+  if (!type)
+    throw DeviceError(DeviceError::Kind::kFailed, "second queue",
+                      "no memory type for a plain buffer");
   VkMemoryAllocateInfo allocation{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   allocation.allocationSize = needs.size;
   allocation.memoryTypeIndex = *type;
-  device_.check(vk.vkAllocateMemory(device_.handle(), &allocation, nullptr, &memory_), "vkAllocateMemory");
+  device_.check(vk.vkAllocateMemory(device_.handle(), &allocation, nullptr, &memory_),
+                "vkAllocateMemory");
   device_.check(vk.vkBindBufferMemory(device_.handle(), buffer_, memory_, 0), "vkBindBufferMemory");
 }
 
@@ -75,12 +78,14 @@ void BackgroundLoad::record() {
   const VolkDeviceTable& vk = device_.vk();
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.queueFamilyIndex = family_;
-  device_.check(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+  device_.check(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_),
+                "vkCreateCommandPool");
   VkCommandBufferAllocateInfo allocation{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
   allocation.commandPool = pool_;
   allocation.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   allocation.commandBufferCount = 1;
-  device_.check(vk.vkAllocateCommandBuffers(device_.handle(), &allocation, &commands_), "vkAllocateCommandBuffers");
+  device_.check(vk.vkAllocateCommandBuffers(device_.handle(), &allocation, &commands_),
+                "vkAllocateCommandBuffers");
   VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   device_.check(vk.vkCreateFence(device_.handle(), &fence, nullptr, &fence_), "vkCreateFence");
 
@@ -91,8 +96,9 @@ void BackgroundLoad::record() {
   barrier.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   for (int round = 0; round < kRounds; ++round) {
     auto wait = [&] {
-      vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1,
-                              &barrier, 0, nullptr, 0, nullptr);
+      vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                              VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0,
+                              nullptr);
     };
     wait();
     vk.vkCmdFillBuffer(commands_, buffer_, 0, kHalfBytes, 0x9e3779b9u * (round + 1));
@@ -103,8 +109,8 @@ void BackgroundLoad::record() {
   device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
 }
 
-// Only this thread touches the queue. A failure ends the load: where the device is lost, the case that
-// runs meets that by itself.
+// Only this thread touches the queue. A failure ends the load: where the device is lost, the case
+// that runs meets that by itself.
 void BackgroundLoad::run() {
   const VolkDeviceTable& vk = device_.vk();
   VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};
@@ -113,8 +119,10 @@ void BackgroundLoad::run() {
   while (!stop_) {
     if (vk.vkQueueSubmit(queue_, 1, &submission, fence_) != VK_SUCCESS) return;
     VkResult result = VK_TIMEOUT;
-    while (result == VK_TIMEOUT) result = vk.vkWaitForFences(device_.handle(), 1, &fence_, VK_TRUE, kWaitNanoseconds);
-    if (result != VK_SUCCESS || vk.vkResetFences(device_.handle(), 1, &fence_) != VK_SUCCESS) return;
+    while (result == VK_TIMEOUT)
+      result = vk.vkWaitForFences(device_.handle(), 1, &fence_, VK_TRUE, kWaitNanoseconds);
+    if (result != VK_SUCCESS || vk.vkResetFences(device_.handle(), 1, &fence_) != VK_SUCCESS)
+      return;
     ++submissions_;
   }
 }

@@ -10,9 +10,10 @@ namespace mulciber::conformance {
 
 class BackgroundLoad {
  public:
-  /// Starts the load on the device's second queue; does nothing where it was opened without one, or has none.
-  /// Throws DeviceError.
-  explicit BackgroundLoad(Device& device) : BackgroundLoad(device, device.second_queue(), device.second_queue_family()) {}
+  /// Starts the load on the device's second queue; does nothing where it was opened without one, or
+  /// has none. Throws DeviceError.
+  explicit BackgroundLoad(Device& device)
+      : BackgroundLoad(device, device.second_queue(), device.second_queue_family()) {}
   /// The same on a queue that nothing else uses meanwhile.
   BackgroundLoad(Device& device, VkQueue queue, uint32_t family);
   /// Ends it, and waits until its queue is idle.

@@ -20,15 +20,20 @@ int badness(Status status) {
 }  // namespace
 
 const char* name_of(Direction direction) {
-  return direction == Direction::kWorse ? "worse" : direction == Direction::kBetter ? "better" : "other";
+  return direction == Direction::kWorse    ? "worse"
+         : direction == Direction::kBetter ? "better"
+                                           : "other";
 }
 
 Direction compare_statuses(Status before, Status now) {
   const int difference = badness(now) - badness(before);
-  return difference > 0 ? Direction::kWorse : difference < 0 ? Direction::kBetter : Direction::kOther;
+  return difference > 0   ? Direction::kWorse
+         : difference < 0 ? Direction::kBetter
+                          : Direction::kOther;
 }
 
-std::vector<Change> changes(const std::vector<CaseRecord>& before, const std::vector<CaseRecord>& now) {
+std::vector<Change> changes(const std::vector<CaseRecord>& before,
+                            const std::vector<CaseRecord>& now) {
   std::unordered_map<std::string, const CaseRecord*> known;
   for (const CaseRecord& record : before) known.emplace(record.name, &record);
   std::vector<Change> list;
@@ -46,7 +51,8 @@ std::vector<Change> changes(const std::vector<CaseRecord>& before, const std::ve
     list.push_back({record.name, old.status, status, direction,
                     direction == Direction::kBetter ? old.detail : record.result.detail});
   }
-  std::stable_sort(list.begin(), list.end(), [](const Change& a, const Change& b) { return a.direction < b.direction; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Change& a, const Change& b) { return a.direction < b.direction; });
   return list;
 }
 

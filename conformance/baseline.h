@@ -26,8 +26,10 @@ struct Change {
 /// NotSupported, Waiver, Mistrusted stand in this order, and all others together last.
 Direction compare_statuses(Status before, Status now);
 
-/// Cases of `now` whose status differs from the one before, worse ones first. A case that `before` lacks is worse
-/// when it is not good, else other. Cases that only `before` has are no change: a run may be of a part.
-std::vector<Change> changes(const std::vector<CaseRecord>& before, const std::vector<CaseRecord>& now);
+/// Cases of `now` whose status differs from the one before, worse ones first. A case that `before`
+/// lacks is worse when it is not good, else other. Cases that only `before` has are no change: a
+/// run may be of a part.
+std::vector<Change> changes(const std::vector<CaseRecord>& before,
+                            const std::vector<CaseRecord>& now);
 
 }  // namespace mulciber::conformance

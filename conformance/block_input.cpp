@@ -19,15 +19,19 @@ uint32_t half_bits(double value) { return glm::packHalf1x16(static_cast<float>(v
 class BlockRow {
  public:
   BlockRow(uint32_t format, uint64_t columns, std::span<const uint32_t> words)
-      : format_(format), words_(words), high_(BLOCKS_HIGH_AT(format, columns)),
-        entries_(BLOCKS_ENTRIES_AT(format, columns)), supers_(BLOCKS_SUPERS_AT(format, columns)) {}
+      : format_(format),
+        words_(words),
+        high_(BLOCKS_HIGH_AT(format, columns)),
+        entries_(BLOCKS_ENTRIES_AT(format, columns)),
+        supers_(BLOCKS_SUPERS_AT(format, columns)) {}
 
   /// The unsigned number of element i.
   uint32_t number(uint64_t i) const {
     const uint64_t group = i / 32, quad = i % 32 / 4, byte = i % 4, upper = quad / 4;
     if (BLOCKS_VALUE_BITS(format_) == 8) return words_[group * 8 + quad] >> (8 * byte) & 255;
     uint32_t number = words_[group * 4 + quad % 4] >> (8 * byte + 4 * upper) & 15;
-    if (BLOCKS_HIGH_BITS(format_) == 1) number |= (words_[high_ + group] >> (8 * byte + quad) & 1) << 4;
+    if (BLOCKS_HIGH_BITS(format_) == 1)
+      number |= (words_[high_ + group] >> (8 * byte + quad) & 1) << 4;
     if (BLOCKS_HIGH_BITS(format_) == 2) {
       number |= (words_[high_ + group * 2 + upper] >> (8 * byte + 2 * (quad % 4)) & 3) << 4;
     }
@@ -60,18 +64,26 @@ class BlockRow {
 };
 
 /// Fills the scales of one row.
-void draw_scales(uint32_t format, uint64_t columns, double deviation, bool whole, std::span<uint32_t> words,
-                 std::mt19937& random) {
+void draw_scales(uint32_t format, uint64_t columns, double deviation, bool whole,
+                 std::span<uint32_t> words, std::mt19937& random) {
   std::uniform_real_distribution<double> factor(0.5, 1.5);
-  auto between = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+  auto between = [&](int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+  };
   auto sign = [&] { return random() % 4 == 0 ? -1.0 : 1.0; };
-  const double most = std::exp2(BLOCKS_VALUE_BITS(format) + BLOCKS_HIGH_BITS(format));  // numbers are below
+  const double most =
+      std::exp2(BLOCKS_VALUE_BITS(format) + BLOCKS_HIGH_BITS(format));  // numbers are below
   const double step = deviation * 3.5 / most;
-  const uint64_t entries = BLOCKS_ENTRIES_AT(format, columns), supers = BLOCKS_SUPERS_AT(format, columns);
-  auto put_entry = [&](uint64_t group, uint32_t bits) { words[entries + group / 2] |= bits << (group % 2 * 16); };
+  const uint64_t entries = BLOCKS_ENTRIES_AT(format, columns),
+                 supers = BLOCKS_SUPERS_AT(format, columns);
+  auto put_entry = [&](uint64_t group, uint32_t bits) {
+    words[entries + group / 2] |= bits << (group % 2 * 16);
+  };
   for (uint64_t group = 0; group < columns / 32; ++group) {
     switch (BLOCKS_SCALES(format)) {
-      case BLOCKS_SCALE: put_entry(group, half_bits(sign() * (whole ? between(1, 2) : step * factor(random)))); break;
+      case BLOCKS_SCALE:
+        put_entry(group, half_bits(sign() * (whole ? between(1, 2) : step * factor(random))));
+        break;
       case BLOCKS_PAIR: {
         const double scale = whole ? between(1, 3) : step * factor(random);
         const double least = whole ? between(-20, 3) : -scale * most / 2 * factor(random);
@@ -79,11 +91,13 @@ void draw_scales(uint32_t format, uint64_t columns, double deviation, bool whole
         break;
       }
       case BLOCKS_SUB_PAIR:
-        put_entry(group, static_cast<uint32_t>(between(1, whole ? 3 : 63) | between(0, whole ? 40 : 63) << 8));
+        put_entry(group, static_cast<uint32_t>(between(1, whole ? 3 : 63) |
+                                               between(0, whole ? 40 : 63) << 8));
         break;
       default: {
         const int range = whole ? 2 : 127;
-        const auto low = static_cast<uint8_t>(between(-range, range)), high = static_cast<uint8_t>(between(-range - 1, range));
+        const auto low = static_cast<uint8_t>(between(-range, range)),
+                   high = static_cast<uint8_t>(between(-range - 1, range));
         put_entry(group, low | uint32_t{high} << 8);
       }
     }
@@ -97,15 +111,16 @@ void draw_scales(uint32_t format, uint64_t columns, double deviation, bool whole
       const double least = whole ? 1 : std::max(step * most / 64 * factor(random), kSmallest16);
       words[supers + block] = half_bits(scale) | half_bits(least) << 16;
     } else {
-      words[supers + block] = bits_of(static_cast<float>(round_to(DataType::kF16, whole ? 1 : step / 64 * factor(random))));
+      words[supers + block] = bits_of(
+          static_cast<float>(round_to(DataType::kF16, whole ? 1 : step / 64 * factor(random))));
     }
   }
 }
 
 }  // namespace
 
-void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> words, std::vector<double>& values,
-                 std::vector<double>& sizes) {
+void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> words,
+                 std::vector<double>& values, std::vector<double>& sizes) {
   const uint64_t stride = row_bytes(type, columns) / 4;
   for (uint64_t first = 0; first < words.size(); first += stride) {
     const BlockRow row(block_format(type), columns, words.subspan(first, stride));
@@ -128,7 +143,8 @@ std::vector<Bounded> q8_0_reference(std::span<const Bounded> block) {
   for (size_t i = 0; i < block.size() && step.value > 0; ++i) {
     const Bounded scaled = block[i] * (Bounded(1) / step);
     const double number = std::round(scaled.value);
-    const double least = std::round(scaled.value - scaled.error), most = std::round(scaled.value + scaled.error);
+    const double least = std::round(scaled.value - scaled.error),
+                 most = std::round(scaled.value + scaled.error);
     const double off = std::max(most - number, number - least);
     result[i] = {stored * number, std::fabs(number) * stored_off + off * (step.value + stored_off)};
   }

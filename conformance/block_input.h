@@ -1,4 +1,5 @@
-// Inputs in block types: random rows in the device's layout, and what they mean in double precision.
+// Inputs in block types: random rows in the device's layout, and what they mean in double
+// precision.
 #pragma once
 
 #include "conformance/bounds.h"
@@ -6,20 +7,23 @@
 
 namespace mulciber::conformance {
 
-/// Values whose size is about `deviation`; with `whole`, whole numbers up to some hundreds, so that short sums of
-/// products are exact. Columns must be whole blocks.
+/// Values whose size is about `deviation`; with `whole`, whole numbers up to some hundreds, so that
+/// short sums of products are exact. Columns must be whole blocks.
 CaseInput block_input(Shape shape, DataType type, double deviation, bool whole);
 
-/// Rows of the layout in words (shaders/include/blocks.h) as numbers: the definition that kernels are held to.
-/// `sizes`: of each value, the magnitudes of the two numbers it is the sum of, added up.
-void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> words, std::vector<double>& values,
-                 std::vector<double>& sizes);
+/// Rows of the layout in words (shaders/include/blocks.h) as numbers: the definition that kernels
+/// are held to. `sizes`: of each value, the magnitudes of the two numbers it is the sum of, added
+/// up.
+void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> words,
+                 std::vector<double>& values, std::vector<double>& sizes);
 
-/// What q8_0 makes of 32 numbers: `scale` * round(x / scale), scale the largest magnitude over 127, in f16; bounds as
-/// ggml's order of operations in f32 has them, and where rounding may go either way a whole step.
+/// What q8_0 makes of 32 numbers: `scale` * round(x / scale), scale the largest magnitude over 127,
+/// in f16; bounds as ggml's order of operations in f32 has them, and where rounding may go either
+/// way a whole step.
 std::vector<Bounded> q8_0_reference(std::span<const Bounded> block);
 
-/// Puts numbers into blocks of a q8_0 tensor of an output: `columns`, of whole blocks, from element `first` on.
+/// Puts numbers into blocks of a q8_0 tensor of an output: `columns`, of whole blocks, from element
+/// `first` on.
 void put_q8_0(HostTensor& output, size_t first, std::span<const Bounded> columns);
 
 }  // namespace mulciber::conformance

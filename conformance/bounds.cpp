@@ -24,7 +24,8 @@ double ulp(double value, int mantissa_bits, int least_exponent) {
 // The result of one correctly rounded f32 operation.
 Bounded rounded(double value, double error) {
   if (!std::isfinite(value)) return {value, 0};
-  if (error == 0 && in_f32(value) && (value == 0 || std::fabs(value) >= kSmallest32)) return {value, 0};
+  if (error == 0 && in_f32(value) && (value == 0 || std::fabs(value) >= kSmallest32))
+    return {value, 0};
   return {value, error + stored_error(DataType::kF32, value, error)};
 }
 
@@ -33,8 +34,8 @@ double grown(double value, double argument_error, double relative) {
   return value * (std::expm1(std::min(argument_error, 700.0)) * (1 + relative) + relative);
 }
 
-// The error function: 4e-7 is what 32-bit fits give (Abramowitz and Stegun 1964, 7.1.26 has 1.5e-7 besides
-// its roundings); its slope is 1.13 at most.
+// The error function: 4e-7 is what 32-bit fits give (Abramowitz and Stegun 1964, 7.1.26 has 1.5e-7
+// besides its roundings); its slope is 1.13 at most.
 Bounded erf(Bounded x) {
   const double value = std::erf(x.value);
   const double own = std::min(4e-7, 8 * std::fabs(x.value) * 0x1p-23);
@@ -60,7 +61,8 @@ double stored_error(DataType type, double value, double error) {
   if (type == DataType::kU32 || !std::isfinite(value)) return 0;
   const double smallest = type == DataType::kF16 ? kSmallest16 : kSmallest32;
   const double reach = std::fabs(value) + error;
-  if (error == 0 && (value == 0 || std::fabs(value) >= smallest) && round_to(type, value) == value) return 0;
+  if (error == 0 && (value == 0 || std::fabs(value) >= smallest) && round_to(type, value) == value)
+    return 0;
   const double step = type == DataType::kF16 ? ulp16(reach) : ulp32(reach);
   return std::fabs(value) - error < smallest ? std::max(step, std::min(reach, smallest)) : step;
 }
@@ -143,8 +145,9 @@ Bounded max(Bounded a, Bounded b) {
   return {std::max(a.value, b.value), std::max(a.error, b.error)};
 }
 
-// tanh is allowed the larger of what (1 - e) / (1 + e) with e = exp(-2 |x|) costs, where that does not cancel, and of the
-// few units in the last place that a quotient of two polynomials does: three of each, and its own.
+// tanh is allowed the larger of what (1 - e) / (1 + e) with e = exp(-2 |x|) costs, where that does
+// not cancel, and of the few units in the last place that a quotient of two polynomials does: three
+// of each, and its own.
 Bounded tanh(Bounded x) {
   const double value = std::tanh(x.value), size = std::fabs(x.value);
   const double slope = 1 - std::pow(std::tanh(std::max(0.0, size - x.error)), 2);
@@ -161,7 +164,8 @@ Bounded activation_reference(Bounded x, Activation function) {
     case Activation::kNone: return x;
     case Activation::kRelu: return {std::max(x.value, 0.0), x.value + x.error > 0 ? x.error : 0};
     case Activation::kGelu: {
-      const Bounded half = Bounded(0.5) * x, shift = Bounded(1) + erf(x * Bounded(std::sqrt(0.5), 0x1p-24));
+      const Bounded half = Bounded(0.5) * x,
+                    shift = Bounded(1) + erf(x * Bounded(std::sqrt(0.5), 0x1p-24));
       return {0.5 * x.value * std::erfc(-x.value * std::sqrt(0.5)), (half * shift).error};
     }
     case Activation::kGeluTanh: {
@@ -200,7 +204,8 @@ void cap_bounds(std::vector<HostTensor>& outputs, double share) {
   for (HostTensor& output : outputs) {
     double squares = 0;
     for (double value : output.values) squares += value * value;
-    const double cap = share * std::sqrt(squares / static_cast<double>(std::max<size_t>(1, output.values.size())));
+    const double cap =
+        share * std::sqrt(squares / static_cast<double>(std::max<size_t>(1, output.values.size())));
     for (double& bound : output.bounds) bound = bound < cap ? bound : cap;  // NaN is capped too
   }
 }

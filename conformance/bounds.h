@@ -1,10 +1,10 @@
-// How far a device's number may be from the exact one, derived from the operations between the inputs
-// and it. Nothing here is fitted to what a driver gives.
+// How far a device's number may be from the exact one, derived from the operations between the
+// inputs and it. Nothing here is fitted to what a driver gives.
 //
 // Precision of single operations: Vulkan specification, appendix "Vulkan Environment for SPIR-V",
-// "Precision of Individual Operations". "Correctly rounded" is either neighbour there, so one operation
-// may be off by a whole unit in the last place. Long sums: Higham and Mary 2019, "A New Approach to
-// Probabilistic Rounding Error Analysis", doi:10.1137/18M1226312.
+// "Precision of Individual Operations". "Correctly rounded" is either neighbour there, so one
+// operation may be off by a whole unit in the last place. Long sums: Higham and Mary 2019, "A New
+// Approach to Probabilistic Rounding Error Analysis", doi:10.1137/18M1226312.
 #pragma once
 
 #include <span>
@@ -23,20 +23,20 @@ double largest_of(DataType type);
 double ulp32(double value);
 double ulp16(double value);
 
-/// What rounding `value`, known to `error`, to a storage type may add to the error: nothing where the type
-/// has the number. A result below the normal numbers may be flushed to zero.
+/// What rounding `value`, known to `error`, to a storage type may add to the error: nothing where
+/// the type has the number. A result below the normal numbers may be flushed to zero.
 double stored_error(DataType type, double value, double error);
 
 /// Error of a sum of `terms` products in f32, in any order, whose magnitudes add up to `magnitude`:
-/// min(n, lambda sqrt(n)) 2^-24 magnitude. With lambda = 8 a correct device exceeds the second form for
-/// one sum in 2^46 at most, roundings being independent; the first form holds always.
+/// min(n, lambda sqrt(n)) 2^-24 magnitude. With lambda = 8 a correct device exceeds the second form
+/// for one sum in 2^46 at most, roundings being independent; the first form holds always.
 double sum_error(double terms, double magnitude);
-/// Bound on a sum of independent errors of mean zero, none above its own bound: the smaller of their plain
-/// sum and lambda sqrt(sum of squares) (Hoeffding's inequality).
+/// Bound on a sum of independent errors of mean zero, none above its own bound: the smaller of
+/// their plain sum and lambda sqrt(sum of squares) (Hoeffding's inequality).
 double independent_errors(double sum, double sum_of_squares);
 
-/// The largest power of two that divides every value (infinite where all are 0): sums of multiples of a
-/// grain whose magnitudes add up to 2^24 grains at most are exact in f32, in any order.
+/// The largest power of two that divides every value (infinite where all are 0): sums of multiples
+/// of a grain whose magnitudes add up to 2^24 grains at most are exact in f32, in any order.
 double grain_of(std::span<const double> values);
 bool sums_exactly(double grain, double magnitude);
 
@@ -65,8 +65,8 @@ Bounded activation_reference(Bounded x, Activation function);
 void append(HostTensor& output, Bounded result);
 /// The same at an index; values and bounds have their size already.
 void put(HostTensor& output, size_t index, Bounded result);
-/// Lowers bounds to a share of the root mean square of their tensor. For whole blocks, where the worst cases
-/// of all operations add up to far more than roundings ever do.
+/// Lowers bounds to a share of the root mean square of their tensor. For whole blocks, where the
+/// worst cases of all operations add up to far more than roundings ever do.
 void cap_bounds(std::vector<HostTensor>& outputs, double share);
 
 }  // namespace mulciber::conformance

@@ -14,7 +14,8 @@ namespace mulciber::conformance {
 namespace {
 
 // The first byte of `bytes` outside every range of `owned` (begin, end) that is not poison, or -1.
-int64_t first_damaged(const std::vector<std::byte>& bytes, std::vector<std::pair<uint64_t, uint64_t>> owned) {
+int64_t first_damaged(const std::vector<std::byte>& bytes,
+                      std::vector<std::pair<uint64_t, uint64_t>> owned) {
   std::sort(owned.begin(), owned.end());
   uint64_t at = 0;
   owned.emplace_back(bytes.size(), bytes.size());
@@ -63,7 +64,8 @@ double value_at(const std::vector<std::byte>& bytes, DataType type, size_t index
 
 }  // namespace
 
-std::vector<double> values_of(const std::vector<std::byte>& bytes, DataType type, uint64_t columns) {
+std::vector<double> values_of(const std::vector<std::byte>& bytes, DataType type,
+                              uint64_t columns) {
   std::vector<double> values;
   if (is_block_type(type)) {
     std::vector<uint32_t> words(bytes.size() / 4);
@@ -82,7 +84,8 @@ CaseProgram::Guarded CaseProgram::allocate(uint64_t bytes, uint64_t random) {
   const uint64_t step = std::max<uint64_t>(16, device_.capabilities().storage_alignment);
   const uint64_t before = placement_.guard_bytes + (placement_.seed ? random % 16 * step : 0);
   Guarded result;
-  result.buffer = device_.memory().allocate(before + bytes + placement_.guard_bytes, MemoryUse::kDevice);
+  result.buffer =
+      device_.memory().allocate(before + bytes + placement_.guard_bytes, MemoryUse::kDevice);
   result.inside = result.buffer.view();
   result.inside.offset += before;
   result.inside.size = bytes;
@@ -91,7 +94,8 @@ CaseProgram::Guarded CaseProgram::allocate(uint64_t bytes, uint64_t random) {
   return result;
 }
 
-CaseProgram::CaseProgram(Device& device, const OpCase& op_case, const Kernel* row, Placement placement)
+CaseProgram::CaseProgram(Device& device, const OpCase& op_case, const Kernel* row,
+                         Placement placement)
     : device_(device), placement_(placement) {
   std::mt19937 random(static_cast<uint32_t>(placement.seed));
   std::vector<Tensor> inputs;
@@ -126,7 +130,8 @@ void CaseProgram::fill(const std::vector<HostTensor>& inputs) {
 
 std::vector<std::vector<std::byte>> CaseProgram::read_outputs() {
   std::vector<std::vector<std::byte>> results;
-  for (const Tensor& output : outputs_) results.push_back(download(device_, program_->view(output)));
+  for (const Tensor& output : outputs_)
+    results.push_back(download(device_, program_->view(output)));
   return results;
 }
 
@@ -136,14 +141,16 @@ std::string CaseProgram::damage() {
     const uint64_t begin = inside.offset - whole.offset;
     const int64_t at = first_damaged(download(device_, whole), {{begin, begin + inside.size}});
     if (at >= 0) {
-      return fmt::format("wrote outside input {}, {} bytes from its start", i, at - static_cast<int64_t>(begin));
+      return fmt::format("wrote outside input {}, {} bytes from its start", i,
+                         at - static_cast<int64_t>(begin));
     }
   }
   if (program_->arena().size == 0) return "";
   std::vector<std::pair<uint64_t, uint64_t>> owned;
   for (const PlannedTensor& tensor : program_->plan().tensors) {
     // Two halves share a word, so a tensor owns the whole of its last word.
-    if (tensor.first_use >= 0) owned.emplace_back(tensor.offset, tensor.offset + (tensor.bytes + 3) / 4 * 4);
+    if (tensor.first_use >= 0)
+      owned.emplace_back(tensor.offset, tensor.offset + (tensor.bytes + 3) / 4 * 4);
   }
   const int64_t at = first_damaged(download(device_, program_->arena()), owned);
   if (at < 0) return "";
@@ -151,8 +158,9 @@ std::string CaseProgram::damage() {
   for (const auto& [begin, end] : owned) {
     if (static_cast<int64_t>(end) <= at) nearest = std::max(nearest, static_cast<int64_t>(end));
   }
-  return nearest < 0 ? fmt::format("wrote before the first tensor of the arena, at byte {}", at)
-                     : fmt::format("wrote {} bytes behind the end of a tensor of the arena", at - nearest);
+  return nearest < 0
+             ? fmt::format("wrote before the first tensor of the arena, at byte {}", at)
+             : fmt::format("wrote {} bytes behind the end of a tensor of the arena", at - nearest);
 }
 
 BufferView CaseProgram::guard_view() const {

@@ -30,8 +30,8 @@ class CaseProgram {
   void fill(const std::vector<HostTensor>& inputs);
   /// The outputs' bytes after a run.
   std::vector<std::vector<std::byte>> read_outputs();
-  /// Where a byte changed that no tensor of the program owns, or "" when none did. (One read back per
-  /// buffer: call it when the results are settled.)
+  /// Where a byte changed that no tensor of the program owns, or "" when none did. (One read back
+  /// per buffer: call it when the results are settled.)
   std::string damage();
 
   /// Device bytes of output `index`, for fault injection.

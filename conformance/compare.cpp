@@ -36,13 +36,15 @@ class Judge {
   Judge(const Quality& quality) : quality_(quality) {}
 
   void output(size_t index, const std::vector<std::byte>& bytes, const HostTensor& expected) {
-    const size_t columns = std::max<uint64_t>(1, expected.shape.columns()), count = expected.values.size();
+    const size_t columns = std::max<uint64_t>(1, expected.shape.columns()),
+                 count = expected.values.size();
     const std::vector<double> values = values_of(bytes, expected.type, columns);
     double total_square = 0;
     for (double v : expected.values) {
       if (std::isfinite(v)) total_square += v * v;
     }
-    const double tensor_rms = std::sqrt(total_square / static_cast<double>(std::max<size_t>(1, count)));
+    const double tensor_rms =
+        std::sqrt(total_square / static_cast<double>(std::max<size_t>(1, count)));
     for (size_t row = 0; row * columns < count; ++row) {
       Sums sums;
       double worst = 0;  // of the row
@@ -69,8 +71,10 @@ class Judge {
       const double scale = std::max({std::sqrt(sums.square / n), 1e-6 * tensor_rms, 1e-30});
       const double relative = std::sqrt(sums.error / n) / scale;
       const double quality = relative == 0 ? 0 : relative / quality_.row_error;
-      if (worst > result_.worst || (result_.worst <= 1 && quality > worst_quality_ && quality > 1)) {
-        result_.detail = describe(index, expected, values[worst_at], row, worst_at, worst, relative);
+      if (worst > result_.worst ||
+          (result_.worst <= 1 && quality > worst_quality_ && quality > 1)) {
+        result_.detail =
+            describe(index, expected, values[worst_at], row, worst_at, worst, relative);
       }
       result_.worst = std::max(result_.worst, worst);
       worst_quality_ = std::max(worst_quality_, quality);
@@ -78,29 +82,32 @@ class Judge {
   }
 
   Comparison verdict() {
-    if (total_.error > 0) result_.nmse = total_.square > 0 ? total_.error / total_.square : kInfinity;
+    if (total_.error > 0)
+      result_.nmse = total_.square > 0 ? total_.error / total_.square : kInfinity;
     if (result_.worst > 1) {
       result_.status = Status::kFail;
     } else if (worst_quality_ > 1 || result_.nmse > quality_.nmse) {
       result_.status = Status::kQualityWarning;
       if (worst_quality_ <= 1) {
-        result_.detail = fmt::format("normalized mean square error {:.3g}, at most {:.3g} expected", result_.nmse,
-                                     quality_.nmse);
+        result_.detail = fmt::format("normalized mean square error {:.3g}, at most {:.3g} expected",
+                                     result_.nmse, quality_.nmse);
       }
     }
     return result_;
   }
 
  private:
-  std::string describe(size_t index, const HostTensor& expected, double got, size_t row, size_t at, double share,
-                       double relative) const {
+  std::string describe(size_t index, const HostTensor& expected, double got, size_t row, size_t at,
+                       double share, double relative) const {
     const size_t columns = std::max<uint64_t>(1, expected.shape.columns());
     const double want = expected.values[at];
-    std::string text = fmt::format("output {} row {} column {}: {:.9g}, expected {:.9g}", index, row, at % columns,
-                                   got, want);
+    std::string text = fmt::format("output {} row {} column {}: {:.9g}, expected {:.9g}", index,
+                                   row, at % columns, got, want);
     if (expected.bounds.empty() || expected.bounds[at] == 0) return text + " exactly";
-    text += fmt::format(" +- {:.3g} ({:.3g} of the bound; row error {:.3g}", expected.bounds[at], share, relative);
-    if (quality_.row_error < kInfinity) text += fmt::format(", {:.3g} is usual", quality_.row_error);
+    text += fmt::format(" +- {:.3g} ({:.3g} of the bound; row error {:.3g}", expected.bounds[at],
+                        share, relative);
+    if (quality_.row_error < kInfinity)
+      text += fmt::format(", {:.3g} is usual", quality_.row_error);
     return text + ")";
   }
 
@@ -110,7 +117,8 @@ class Judge {
   double worst_quality_ = 0;
 };
 
-// A few thousand magnitudes of those elements that are looked at, sorted; infinities and NaN are infinite.
+// A few thousand magnitudes of those elements that are looked at, sorted; infinities and NaN are
+// infinite.
 std::vector<double> magnitudes(const HostTensor& tensor) {
   std::vector<double> sample;
   const size_t step = std::max<size_t>(1, tensor.values.size() / 4096) | 1;
@@ -128,7 +136,9 @@ std::string doubt(const std::string& name, const HostTensor& tensor) {
   if (tensor.type == DataType::kU32) return "";
   const std::vector<double> sample = magnitudes(tensor);
   if (sample.size() < kLeast) return "";
-  const auto share = [&](size_t count) { return static_cast<double>(count) / static_cast<double>(sample.size()); };
+  const auto share = [&](size_t count) {
+    return static_cast<double>(count) / static_cast<double>(sample.size());
+  };
   const size_t zeros = std::upper_bound(sample.begin(), sample.end(), 0.0) - sample.begin();
   if (share(zeros) > kMost) return fmt::format("{} is {:.0f} % zeros", name, 100 * share(zeros));
   const size_t finite = std::lower_bound(sample.begin(), sample.end(), kInfinity) - sample.begin();
@@ -140,7 +150,8 @@ std::string doubt(const std::string& name, const HostTensor& tensor) {
     longest = std::max(longest, end - begin);
   }
   if (share(longest) > kMost) {
-    return fmt::format("{:.0f} % of {} have one magnitude: saturated, or constant", 100 * share(longest), name);
+    return fmt::format("{:.0f} % of {} have one magnitude: saturated, or constant",
+                       100 * share(longest), name);
   }
   // Bounds as wide as the results are would let anything pass.
   double squares = 0;
@@ -152,8 +163,11 @@ std::string doubt(const std::string& name, const HostTensor& tensor) {
   }
   if (bounds.empty()) return "";
   std::nth_element(bounds.begin(), bounds.begin() + bounds.size() / 2, bounds.end());
-  const double median = bounds[bounds.size() / 2], rms = std::sqrt(squares / static_cast<double>(bounds.size()));
-  return median > 0.1 * rms ? fmt::format("{} is {:.3g} on average, and its bounds {:.3g}", name, rms, median) : "";
+  const double median = bounds[bounds.size() / 2],
+               rms = std::sqrt(squares / static_cast<double>(bounds.size()));
+  return median > 0.1 * rms
+             ? fmt::format("{} is {:.3g} on average, and its bounds {:.3g}", name, rms, median)
+             : "";
 }
 
 }  // namespace
@@ -165,26 +179,29 @@ Quality quality_of(const Kernel* row) {
   return {row->tolerance, stated ? 5e-4 : std::numeric_limits<double>::infinity()};
 }
 
-Comparison compare(const std::vector<std::vector<std::byte>>& got, std::span<const HostTensor> expected,
-                   const Quality& quality) {
+Comparison compare(const std::vector<std::vector<std::byte>>& got,
+                   std::span<const HostTensor> expected, const Quality& quality) {
   Judge judge(quality);
   for (size_t i = 0; i < expected.size(); ++i) judge.output(i, got[i], expected[i]);
   return judge.verdict();
 }
 
-std::string why_mistrusted(std::span<const HostTensor> inputs, std::span<const HostTensor> expected) {
+std::string why_mistrusted(std::span<const HostTensor> inputs,
+                           std::span<const HostTensor> expected) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (std::string text = doubt(fmt::format("input {}", i), inputs[i]); !text.empty()) return text;
   }
   for (size_t i = 0; i < expected.size(); ++i) {
     const HostTensor& output = expected[i];
-    if (std::string text = doubt(fmt::format("expected output {}", i), output); !text.empty()) return text;
+    if (std::string text = doubt(fmt::format("expected output {}", i), output); !text.empty())
+      return text;
     for (size_t e = 0; e < output.values.size() && output.type != DataType::kU32; ++e) {
       if (!output.bounds.empty() && output.bounds[e] == kInfinity) continue;
       const double value = output.values[e];
-      if (std::isnan(value) || (std::isfinite(value) && std::fabs(value) > largest_of(output.type))) {
-        return fmt::format("expected output {} is {:.3g} at element {}, which its type cannot hold", i,
-                           value, e);
+      if (std::isnan(value) ||
+          (std::isfinite(value) && std::fabs(value) > largest_of(output.type))) {
+        return fmt::format("expected output {} is {:.3g} at element {}, which its type cannot hold",
+                           i, value, e);
       }
     }
   }
@@ -196,7 +213,9 @@ std::string why_inexact(std::span<const HostTensor> expected) {
     for (size_t e = 0; e < expected[i].bounds.size(); ++e) {
       const double bound = expected[i].bounds[e];
       if (bound != 0 && bound != kInfinity) {
-        return fmt::format("said to be exact, but expected output {} may be off by {:.3g} at element {}", i, bound, e);
+        return fmt::format(
+            "said to be exact, but expected output {} may be off by {:.3g} at element {}", i, bound,
+            e);
       }
     }
   }

@@ -15,13 +15,33 @@ namespace mulciber::conformance {
 namespace {
 
 // VkDriverId by number, so that older headers do not take names away.
-constexpr const char* kDriverIds[] = {
-    nullptr, "amd_proprietary", "amd_open_source", "mesa_radv", "nvidia_proprietary", "intel_proprietary_windows",
-    "intel_open_source_mesa", "imagination_proprietary", "qualcomm_proprietary", "arm_proprietary",
-    "google_swiftshader", "ggp_proprietary", "broadcom_proprietary", "mesa_llvmpipe", "moltenvk",
-    "coreavi_proprietary", "juice_proprietary", "verisilicon_proprietary", "mesa_turnip", "mesa_v3dv",
-    "mesa_panvk", "samsung_proprietary", "mesa_venus", "mesa_dozen", "mesa_nvk",
-    "imagination_open_source_mesa", "mesa_honeykrisp"};
+constexpr const char* kDriverIds[] = {nullptr,
+                                      "amd_proprietary",
+                                      "amd_open_source",
+                                      "mesa_radv",
+                                      "nvidia_proprietary",
+                                      "intel_proprietary_windows",
+                                      "intel_open_source_mesa",
+                                      "imagination_proprietary",
+                                      "qualcomm_proprietary",
+                                      "arm_proprietary",
+                                      "google_swiftshader",
+                                      "ggp_proprietary",
+                                      "broadcom_proprietary",
+                                      "mesa_llvmpipe",
+                                      "moltenvk",
+                                      "coreavi_proprietary",
+                                      "juice_proprietary",
+                                      "verisilicon_proprietary",
+                                      "mesa_turnip",
+                                      "mesa_v3dv",
+                                      "mesa_panvk",
+                                      "samsung_proprietary",
+                                      "mesa_venus",
+                                      "mesa_dozen",
+                                      "mesa_nvk",
+                                      "imagination_open_source_mesa",
+                                      "mesa_honeykrisp"};
 
 // Byte by byte, so that any tool can check a module's hash.
 void add_module(Fnv1a& hash, std::span<const uint32_t> words) {
@@ -49,7 +69,9 @@ void add_rows(Fingerprint& f) {
 }
 
 void add_limits(Fingerprint& f, const Capabilities& c) {
-  auto add = [&](const char* name, auto value) { f.device_limits[name] = fmt::format("{}", value); };
+  auto add = [&](const char* name, auto value) {
+    f.device_limits[name] = fmt::format("{}", value);
+  };
   add("maxStorageBufferRange", c.max_storage_range);
   add("maxMemoryAllocationSize", c.max_allocation);
   add("maxPushConstantsSize", c.max_push_constants);
@@ -70,8 +92,8 @@ void add_limits(Fingerprint& f, const Capabilities& c) {
   add("device-local heap", memory);
   std::string matrices;
   for (const MatrixType& t : c.matrix_types) {
-    matrices += fmt::format("{}{}x{}x{} of component types {} {} {} {}", matrices.empty() ? "" : ", ", t.m, t.n, t.k,
-                            t.a, t.b, t.c, t.result);
+    matrices += fmt::format("{}{}x{}x{} of component types {} {} {} {}",
+                            matrices.empty() ? "" : ", ", t.m, t.n, t.k, t.a, t.b, t.c, t.result);
   }
   add("cooperative matrices", matrices.empty() ? "none" : matrices);
 }
@@ -98,8 +120,9 @@ Fingerprint fingerprint_of(const Device& device, const RunOptions& options) {
   f.driver_info = c.driver_info;
   f.driver_version = fmt::format("{}", fmt::join(c.driver_version, "."));
   f.conformance_version = fmt::format("{}", fmt::join(c.conformance_version, "."));
-  f.api_version = fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(c.api_version), VK_API_VERSION_MINOR(c.api_version),
-                              VK_API_VERSION_PATCH(c.api_version));
+  f.api_version =
+      fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(c.api_version),
+                  VK_API_VERSION_MINOR(c.api_version), VK_API_VERSION_PATCH(c.api_version));
   f.limits = fmt::format("{}", fmt::join(c.applied_limits, ","));
   for (const FeatureName& name : feature_names()) {
     if (c.features & name.feature) f.features.push_back(name.name);

@@ -15,14 +15,15 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Reads all that running the model would read before anything is computed. Returns what there is no reader
-// for, or "".
+// Reads all that running the model would read before anything is computed. Returns what there is no
+// reader for, or "".
 std::string open(Device& device, const Path& path) {
   const Checkpoint checkpoint(path);
   if (!checkpoint.has_config()) return "";  // tensors alone, or GGUF: all of it was checked
   const std::string family = checkpoint.model_type();
   const auto families = model_families();
-  if (std::none_of(families.begin(), families.end(), [&](const ModelFamily& f) { return f.model_type == family; })) {
+  if (std::none_of(families.begin(), families.end(),
+                   [&](const ModelFamily& f) { return f.model_type == family; })) {
     return fmt::format("no model family `{}`", printable(family));
   }
   open_model(device, checkpoint);
@@ -42,7 +43,8 @@ CaseResult judge(Device& device, const Path& path, bool control, const RunOption
       const bool clear = std::count(text.begin(), text.end(), '\n') <= 1 &&
                          text.find(path.filename().string()) != std::string::npos;
       const bool good = !control && clear;
-      result = {good ? Status::kPass : Status::kFail, (clear ? "" : "not one clear error naming the file: ") + text};
+      result = {good ? Status::kPass : Status::kFail,
+                (clear ? "" : "not one clear error naming the file: ") + text};
     } catch (const std::exception& error) {
       result = {Status::kFail, fmt::format("not the error of a reader: {}", error.what())};
     }
@@ -65,18 +67,22 @@ std::string case_name(std::string name) {
 std::vector<SuiteCase> load_malformed(const Path& manifest) {
   const Json document = read_json(manifest);
   if (!document.is_object() || !document.contains("entries") || !document["entries"].is_array()) {
-    throw ModelError(manifest.string(), "has no list `entries`", "see docs/conformance-vectors.md for the format");
+    throw ModelError(manifest.string(), "has no list `entries`",
+                     "see docs/conformance-vectors.md for the format");
   }
   std::vector<SuiteCase> cases;
   for (const Json& entry : document["entries"]) {
     try {
       const Path path = manifest.parent_path() / entry.at("path").get<std::string>();
-      const bool control = entry.value("expectation", std::string()).find("control") != std::string::npos;
+      const bool control =
+          entry.value("expectation", std::string()).find("control") != std::string::npos;
       SuiteCase c;
       c.name = case_name(entry.at("path"));
       c.op = "malformed";
       c.must_pass = true;
-      c.run = [path, control](Device& device, const RunOptions& options) { return judge(device, path, control, options); };
+      c.run = [path, control](Device& device, const RunOptions& options) {
+        return judge(device, path, control, options);
+      };
       cases.push_back(std::move(c));
     } catch (const Json::exception& error) {
       throw ModelError(manifest.string(), fmt::format("entry {}: {}", cases.size(), error.what()),

@@ -8,9 +8,10 @@
 
 namespace mulciber::conformance {
 
-/// One case per entry of a manifest, "mulciber.malformed.NAME": pass where opening the file ends in a
-/// ModelError of two lines at most that names the file, or, where the entry's expectation says "control", in
-/// none. The format: docs/conformance-vectors.md. Throws ModelError when the manifest itself is malformed.
+/// One case per entry of a manifest, "mulciber.malformed.NAME": pass where opening the file ends in
+/// a ModelError of two lines at most that names the file, or, where the entry's expectation says
+/// "control", in none. The format: docs/conformance-vectors.md. Throws ModelError when the manifest
+/// itself is malformed.
 std::vector<SuiteCase> load_malformed(const std::filesystem::path& manifest);
 
 }  // namespace mulciber::conformance

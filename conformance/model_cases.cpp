@@ -39,7 +39,8 @@ Path find_model() {
 /// Ids at random, the same ones everywhere, and the end of text.
 std::vector<uint32_t> sentence(uint32_t length, uint32_t seed) {
   std::vector<uint32_t> ids;
-  for (uint32_t i = 0; i + 1 < length; ++i) ids.push_back(3 + (seed * 7919 + i * 104729 + i * i * 31) % 5900);
+  for (uint32_t i = 0; i + 1 < length; ++i)
+    ids.push_back(3 + (seed * 7919 + i * 104729 + i * i * 31) % 5900);
   ids.push_back(0);
   return ids;
 }
@@ -60,8 +61,10 @@ struct Opened {
   ModelReference reference;
 
   Opened(Device& device, const Path& path)
-      : checkpoint(path), config(read_marian_config(checkpoint)),
-        arithmetic(arithmetic_of(nullptr, device.capabilities())), reference(checkpoint, config, arithmetic) {}
+      : checkpoint(path),
+        config(read_marian_config(checkpoint)),
+        arithmetic(arithmetic_of(nullptr, device.capabilities())),
+        reference(checkpoint, config, arithmetic) {}
 };
 
 /// The model on the device, all its memory between guards: weights, caches, arenas.
@@ -73,7 +76,8 @@ struct GuardedModel {
   Marian model;
 
   GuardedModel(Device& device, const Checkpoint& checkpoint, uint64_t guard_bytes)
-      : guards{device.memory()}, model((guards.memory.set_guard(guard_bytes), device), checkpoint, {}) {}
+      : guards{device.memory()},
+        model((guards.memory.set_guard(guard_bytes), device), checkpoint, {}) {}
 };
 
 uint32_t start_of(const Opened& opened) {
@@ -83,16 +87,20 @@ uint32_t start_of(const Opened& opened) {
 /// Wrong beyond every bound, as a number and as an id.
 void corrupt(HostTensor& tensor) { tensor.values[0] += 64 + std::fabs(tensor.values[0]); }
 
-bool is_clean(Status status) { return status == Status::kPass || status == Status::kQualityWarning; }
+bool is_clean(Status status) {
+  return status == Status::kPass || status == Status::kQualityWarning;
+}
 
-/// Runs a case `repeats` times, and once more on a model that is loaded anew, elsewhere: `run` gives numbers that must
-/// not change, `judge` the verdict on them. As run_case() does it, but that guards stand around whole allocations, not
-/// between the tensors of an arena, and that poison is fresh in the first and last run alone.
+/// Runs a case `repeats` times, and once more on a model that is loaded anew, elsewhere: `run`
+/// gives numbers that must not change, `judge` the verdict on them. As run_case() does it, but that
+/// guards stand around whole allocations, not between the tensors of an arena, and that poison is
+/// fresh in the first and last run alone.
 template <typename Run, typename Verdict>
 CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdict&& judge) {
   return guarded([&]() -> CaseResult {
     const Path path = find_model();
-    if (path.empty()) return {Status::kNotSupported, "the bundled model is not beside this program"};
+    if (path.empty())
+      return {Status::kNotSupported, "the bundled model is not beside this program"};
     const Opened opened(device, path);
     CaseResult result;
     HostTensor first;
@@ -102,11 +110,14 @@ CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdic
       const bool fresh = i == 0 || i + 1 == runs;
       if (fresh) {
         model.reset();
-        model = std::make_unique<GuardedModel>(device, opened.checkpoint, kGuardBytes * (1 + (options.seed + i) % 7));
+        model = std::make_unique<GuardedModel>(device, opened.checkpoint,
+                                               kGuardBytes * (1 + (options.seed + i) % 7));
       }
       HostTensor got = run(opened, model->model);
       if (options.fault != Fault::kNone) {
-        const auto write_outside = [&] { upload(device, device.memory().guard_word(), std::vector<std::byte>(4)); };
+        const auto write_outside = [&] {
+          upload(device, device.memory().guard_word(), std::vector<std::byte>(4));
+        };
         inject(options.fault, device, {[&] { corrupt(got); }, write_outside}, i + 1 == runs);
       }
       const uint32_t repeats = result.repeats + 1;
@@ -129,8 +140,8 @@ CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdic
   });
 }
 
-CaseResult forward_case(Device& device, const RunOptions& options, const std::vector<uint32_t>& source,
-                        const std::vector<uint32_t>& target) {
+CaseResult forward_case(Device& device, const RunOptions& options,
+                        const std::vector<uint32_t>& source, const std::vector<uint32_t>& target) {
   return repeated(
       device, options,
       [&](const Opened& opened, Marian& model) {
@@ -148,7 +159,8 @@ CaseResult forward_case(Device& device, const RunOptions& options, const std::ve
       [&](const Opened& opened, const HostTensor& got) {
         std::vector<uint32_t> fed = {start_of(opened)};
         fed.insert(fed.end(), target.begin(), target.end());
-        std::vector<HostTensor> outputs = {opened.reference.logits(opened.reference.encode(source), fed)};
+        std::vector<HostTensor> outputs = {
+            opened.reference.logits(opened.reference.encode(source), fed)};
         cap_bounds(outputs, opened.arithmetic.half_operands ? 3e-2 : 1e-3);
         const HostTensor& expected = outputs[0];
         if (std::string doubt = why_mistrusted({}, {&expected, 1}); !doubt.empty()) {
@@ -179,7 +191,9 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
       // The ids of this hypothesis, from its last token back to the start.
       std::vector<uint32_t> ids;
       for (uint32_t at = row, position = step;; --position) {
-        ids.insert(ids.begin(), position == 0 ? settings.start : state[layout.history_tokens + position * beams + at]);
+        ids.insert(ids.begin(), position == 0
+                                    ? settings.start
+                                    : state[layout.history_tokens + position * beams + at]);
         if (position == 0) break;
         at = state[layout.history_parents + position * beams + at];
       }
@@ -192,13 +206,15 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
       std::vector<uint32_t> order(vocabulary);
       for (size_t id = 0; id < vocabulary; ++id) order[id] = static_cast<uint32_t>(id);
       const auto value = [&](uint32_t id) {
-        const bool banned = std::find(settings.banned.begin(), settings.banned.end(), id) != settings.banned.end();
+        const bool banned =
+            std::find(settings.banned.begin(), settings.banned.end(), id) != settings.banned.end();
         const bool last_one = settings.forced_eos && step + 1 == settings.max_new_tokens;
         if (last_one) return id == *settings.forced_eos ? 0.0 : -INFINITY;
         return banned ? -INFINITY : last[id] - most - std::log(sum);
       };
-      std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                        [&](uint32_t a, uint32_t b) { return value(a) > value(b) || (value(a) == value(b) && a < b); });
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](uint32_t a, uint32_t b) {
+        return value(a) > value(b) || (value(a) == value(b) && a < b);
+      });
       for (uint32_t i = 0; i < k; ++i) {
         candidates.push_back(bits_of(static_cast<float>(value(order[i]))));
         candidates.push_back(order[i]);
@@ -210,9 +226,11 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
   return finished_hypotheses(layout, state, 0).at(0).ids;
 }
 
-CaseResult search_case(Device& device, const RunOptions& options, const std::vector<uint32_t>& source, uint32_t beams) {
+CaseResult search_case(Device& device, const RunOptions& options,
+                       const std::vector<uint32_t>& source, uint32_t beams) {
   const auto settings_of = [&](const Opened& opened) {
-    GenerationSettings settings = generation_settings(opened.config.generation, opened.config.max_positions);
+    GenerationSettings settings =
+        generation_settings(opened.config.generation, opened.config.max_positions);
     settings.beams = beams;
     settings.n_best = 1;
     settings.max_new_tokens = 12;
@@ -227,9 +245,11 @@ CaseResult search_case(Device& device, const RunOptions& options, const std::vec
         return u32_tensor(model.generate(request).items.at(0).at(0).ids);
       },
       [&](const Opened& opened, const HostTensor& got) {
-        const HostTensor expected = u32_tensor(search_reference(opened, source, settings_of(opened)));
+        const HostTensor expected =
+            u32_tensor(search_reference(opened, source, settings_of(opened)));
         if (got.values.size() != expected.values.size()) {
-          return CaseResult{Status::kFail, fmt::format("{} ids, expected {}", got.values.size(), expected.values.size())};
+          return CaseResult{Status::kFail, fmt::format("{} ids, expected {}", got.values.size(),
+                                                       expected.values.size())};
         }
         const Comparison comparison = compare({to_bytes(got)}, {&expected, 1});
         return CaseResult{comparison.status, comparison.detail, comparison.worst, comparison.nmse};
@@ -251,15 +271,18 @@ std::vector<SuiteCase> model_cases() {
   };
   for (const auto& [length, targets] : {std::pair{1u, 1u}, {6u, 5u}, {13u, 9u}, {31u, 3u}}) {
     const auto source = sentence(length, length), target = sentence(targets, length + 40);
-    add(fmt::format("forward.s{}_t{}", length, targets), [=](Device& device, const RunOptions& options) {
-      return forward_case(device, options, source, target);
-    });
+    add(fmt::format("forward.s{}_t{}", length, targets),
+        [=](Device& device, const RunOptions& options) {
+          return forward_case(device, options, source, target);
+        });
   }
   for (uint32_t length : {4u, 11u}) {
     for (uint32_t beams : {1u, 4u}) {
       const auto source = sentence(length, 100 + length);
       add(fmt::format("{}.s{}", beams == 1 ? "greedy" : fmt::format("beam_{}", beams), length),
-          [=](Device& device, const RunOptions& options) { return search_case(device, options, source, beams); });
+          [=](Device& device, const RunOptions& options) {
+            return search_case(device, options, source, beams);
+          });
     }
   }
   return cases;

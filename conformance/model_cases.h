@@ -7,8 +7,8 @@
 
 namespace mulciber::conformance {
 
-/// "mulciber.model.en_de.*". NotSupported where the model is not beside the program (share/mulciber/en-de, or
-/// assets/en-de in a source tree).
+/// "mulciber.model.en_de.*". NotSupported where the model is not beside the program
+/// (share/mulciber/en-de, or assets/en-de in a source tree).
 std::vector<SuiteCase> model_cases();
 
 }  // namespace mulciber::conformance

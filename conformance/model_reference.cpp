@@ -11,19 +11,23 @@
 
 namespace mulciber::conformance {
 
-ModelReference::ModelReference(const Checkpoint& checkpoint, const MarianConfig& config, const Arithmetic& arithmetic)
+ModelReference::ModelReference(const Checkpoint& checkpoint, const MarianConfig& config,
+                               const Arithmetic& arithmetic)
     : config_(config), arithmetic_(arithmetic) {
-  if (!config.shared_embeddings || !config.tied_output || config.normalize_embedding || config.final_norm ||
-      !config.static_positions) {
-    throw ModelError(checkpoint.path().string(), "is a variant that the reference does not define", "");
+  if (!config.shared_embeddings || !config.tied_output || config.normalize_embedding ||
+      config.final_norm || !config.static_positions) {
+    throw ModelError(checkpoint.path().string(), "is a variant that the reference does not define",
+                     "");
   }
   const uint64_t width = config.d_model;
-  embedding_ = add(checkpoint, {"model.shared.weight"}, DataType::kF16, {config.target_vocab, width});
+  embedding_ =
+      add(checkpoint, {"model.shared.weight"}, DataType::kF16, {config.target_vocab, width});
   output_ = {embedding_, weights_.size()};
   if (checkpoint.find("final_logits_bias")) {
     add(checkpoint, {"final_logits_bias"}, DataType::kF32, {config.target_vocab});
   } else {
-    weights_.push_back({{config.target_vocab}, DataType::kF32, std::vector<double>(config.target_vocab), {}});
+    weights_.push_back(
+        {{config.target_vocab}, DataType::kF32, std::vector<double>(config.target_vocab), {}});
   }
   for (uint32_t i = 0; i < config.encoder_layers; ++i) {
     encoder_.push_back(layer(checkpoint, fmt::format("model.encoder.layers.{}.", i), false));
@@ -33,8 +37,8 @@ ModelReference::ModelReference(const Checkpoint& checkpoint, const MarianConfig&
   }
 }
 
-size_t ModelReference::add(const Checkpoint& checkpoint, const std::vector<std::string>& names, DataType type,
-                           Shape shape) {
+size_t ModelReference::add(const Checkpoint& checkpoint, const std::vector<std::string>& names,
+                           DataType type, Shape shape) {
   HostTensor tensor{shape, type, {}, {}};
   for (const std::string& name : names) {
     const CheckpointTensor& part = checkpoint.at(name);
@@ -43,16 +47,19 @@ size_t ModelReference::add(const Checkpoint& checkpoint, const std::vector<std::
     if (type == DataType::kF16 && part.type != CheckpointType::kF16) tensor.type = DataType::kF32;
   }
   if (tensor.values.size() != shape.elements()) {
-    throw ModelError(checkpoint.path().string(), fmt::format("weight `{}` has not the shape expected", names[0]), "");
+    throw ModelError(checkpoint.path().string(),
+                     fmt::format("weight `{}` has not the shape expected", names[0]), "");
   }
   weights_.push_back(std::move(tensor));
   return weights_.size() - 1;
 }
 
-LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string& name, bool decoder) {
+LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string& name,
+                                bool decoder) {
   const uint64_t D = config_.d_model;
   const uint64_t F = decoder ? config_.decoder_ffn : config_.encoder_ffn;
-  const auto linear = [&](const std::string& prefix, std::vector<std::string> parts, uint64_t n, uint64_t k) {
+  const auto linear = [&](const std::string& prefix, std::vector<std::string> parts, uint64_t n,
+                          uint64_t k) {
     std::vector<std::string> matrices, biases;
     for (const std::string& part : parts) {
       matrices.push_back(name + prefix + part + ".weight");
@@ -62,8 +69,9 @@ LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string&
     return LinearPart{weight, add(checkpoint, biases, DataType::kF32, {n})};
   };
   const auto norm = [&](const std::string& part) {
-    return NormPart{add(checkpoint, {name + part + ".weight", name + part + ".bias"}, DataType::kF32, {2, D}),
-                    static_cast<float>(config_.norm_epsilon)};
+    return NormPart{
+        add(checkpoint, {name + part + ".weight", name + part + ".bias"}, DataType::kF32, {2, D}),
+        static_cast<float>(config_.norm_epsilon)};
   };
   const uint32_t head = decoder ? config_.decoder_head_dim() : config_.encoder_head_dim();
   const HeadSizes sizes{decoder ? config_.decoder_heads : config_.encoder_heads, head, head};
@@ -90,9 +98,11 @@ LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string&
 
 HostTensor ModelReference::embed(std::span<const uint32_t> ids) const {
   const uint64_t width = config_.d_model;
-  const auto scale = static_cast<float>(config_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
+  const auto scale =
+      static_cast<float>(config_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
   // Positions are f32 tables, as the device holds them.
-  const std::vector<float> positions = sinusoidal_positions(static_cast<uint32_t>(ids.size()), config_.d_model);
+  const std::vector<float> positions =
+      sinusoidal_positions(static_cast<uint32_t>(ids.size()), config_.d_model);
   HostTensor x{{1, ids.size(), width}, DataType::kF32, {}, {}};
   for (size_t i = 0; i < ids.size(); ++i) {
     for (uint64_t d = 0; d < width; ++d) {
@@ -110,7 +120,8 @@ HostTensor ModelReference::encode(std::span<const uint32_t> source) const {
   return x;
 }
 
-HostTensor ModelReference::logits(const HostTensor& memory, std::span<const uint32_t> target) const {
+HostTensor ModelReference::logits(const HostTensor& memory,
+                                  std::span<const uint32_t> target) const {
   const BlockReference reference(weights_, arithmetic_);
   BlockView causal;
   causal.causal = true;

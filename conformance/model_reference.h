@@ -15,7 +15,8 @@ namespace mulciber::conformance {
 class ModelReference {
  public:
   /// Throws ModelError when a weight is missing.
-  ModelReference(const Checkpoint& checkpoint, const MarianConfig& config, const Arithmetic& arithmetic);
+  ModelReference(const Checkpoint& checkpoint, const MarianConfig& config,
+                 const Arithmetic& arithmetic);
 
   /// (1, length, D).
   HostTensor encode(std::span<const uint32_t> source) const;
@@ -23,7 +24,8 @@ class ModelReference {
   HostTensor logits(const HostTensor& memory, std::span<const uint32_t> target) const;
 
  private:
-  size_t add(const Checkpoint& checkpoint, const std::vector<std::string>& names, DataType type, Shape shape);
+  size_t add(const Checkpoint& checkpoint, const std::vector<std::string>& names, DataType type,
+             Shape shape);
   LayerPart layer(const Checkpoint& checkpoint, const std::string& name, bool decoder);
   HostTensor embed(std::span<const uint32_t> ids) const;
 

@@ -40,21 +40,25 @@ std::string name_part(double value) {
 
 CaseInput normal_input(Shape shape, DataType type, double deviation, double mean) {
   if (is_block_type(type)) return block_input(shape, type, deviation, false);
-  return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
+  return {shape, type,
+          [=](std::vector<double>& values, std::mt19937& random) {
             std::normal_distribution<double> normal(mean, deviation);
             for (double& value : values) value = normal(random);
-          }, nullptr};
+          },
+          nullptr};
 }
 
 CaseInput whole_input(Shape shape, DataType type, int largest) {
   if (is_block_type(type)) return block_input(shape, type, 0, true);
-  return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
+  return {shape, type,
+          [=](std::vector<double>& values, std::mt19937& random) {
             std::uniform_int_distribution<int> whole(-largest, largest - 1);
             for (double& value : values) {
               value = whole(random);
               if (value >= 0) ++value;
             }
-          }, nullptr};
+          },
+          nullptr};
 }
 
 KernelTypes plain_types(KernelTypes row) {
@@ -64,9 +68,11 @@ KernelTypes plain_types(KernelTypes row) {
 }
 
 CaseInput words_input(std::vector<uint32_t> words) {
-  return {Shape{words.size()}, DataType::kU32, [=](std::vector<double>& values, std::mt19937&) {
+  return {Shape{words.size()}, DataType::kU32,
+          [=](std::vector<double>& values, std::mt19937&) {
             std::copy(words.begin(), words.end(), values.begin());
-          }, nullptr};
+          },
+          nullptr};
 }
 
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
@@ -87,7 +93,8 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
       value = round_to(input.type, value);
       // A device may take numbers below the normal ones for zero; cases that are about them say so.
       const double smallest = input.type == DataType::kF16 ? kSmallest16 : kSmallest32;
-      if (!op_case.subnormal && input.type != DataType::kU32 && std::fabs(value) < smallest) value = 0;
+      if (!op_case.subnormal && input.type != DataType::kU32 && std::fabs(value) < smallest)
+        value = 0;
     }
     drawn.push_back(std::move(tensor));
   }
@@ -113,7 +120,8 @@ namespace {
 /// Adds a case to a program that is never built: neither memory nor pipelines are made.
 void plan(ProgramBuilder& builder, const OpCase& op_case) {
   std::vector<Tensor> inputs;
-  for (const CaseInput& input : op_case.inputs) inputs.push_back(builder.activation(input.shape, input.type));
+  for (const CaseInput& input : op_case.inputs)
+    inputs.push_back(builder.activation(input.shape, input.type));
   op_case.build(builder, inputs);
 }
 

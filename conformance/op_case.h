@@ -1,5 +1,5 @@
-// One case of an op: inputs, how to build it, what must come out. Tests, the conformance suite and the
-// benchmarks all run these. A case is a description: listing thousands costs nothing.
+// One case of an op: inputs, how to build it, what must come out. Tests, the conformance suite and
+// the benchmarks all run these. A case is a description: listing thousands costs nothing.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,17 @@
 
 namespace mulciber::conformance {
 
-/// A tensor on the host. Values are doubles that the storage type represents exactly (u32: integers).
+/// A tensor on the host. Values are doubles that the storage type represents exactly (u32:
+/// integers).
 struct HostTensor {
   Shape shape;
   DataType type = DataType::kF32;
   std::vector<double> values;
-  /// Of an expected output: how far each value may be off (conformance/bounds.h); infinite: not looked at.
-  /// Empty: every value must be met exactly.
+  /// Of an expected output: how far each value may be off (conformance/bounds.h); infinite: not
+  /// looked at. Empty: every value must be met exactly.
   std::vector<double> bounds;
-  /// Of an input in a block type: the magnitudes of the two numbers that each value is the sum of, added up; and
-  /// its bytes on the device.
+  /// Of an input in a block type: the magnitudes of the two numbers that each value is the sum of,
+  /// added up; and its bytes on the device.
   std::vector<double> sizes;
   std::vector<std::byte> bytes;
 };
@@ -39,15 +40,17 @@ HostTensor u32_tensor(std::vector<uint32_t> words);
 /// The bits of a float as a word, for control tensors.
 uint32_t bits_of(float value);
 
-/// A number as part of a case's name: no dots and no signs that a file name or a glob would trip over;
-/// 1e+15 is "1e15", 0.5 is "0p5", -2 is "minus2".
+/// A number as part of a case's name: no dots and no signs that a file name or a glob would trip
+/// over; 1e+15 is "1e15", 0.5 is "0p5", -2 is "minus2".
 std::string name_part(double value);
 
-/// An input of a case. Its shape is known when the case is listed, its values are drawn when it runs.
+/// An input of a case. Its shape is known when the case is listed, its values are drawn when it
+/// runs.
 struct CaseInput {
   Shape shape;
   DataType type = DataType::kF32;
-  /// Fills `values` (as many as the shape has elements, zero before); they are rounded to the type after.
+  /// Fills `values` (as many as the shape has elements, zero before); they are rounded to the type
+  /// after.
   std::function<void(std::vector<double>& values, std::mt19937& random)> fill;
   /// Of block types, whose values hang together: makes the whole tensor instead.
   std::function<HostTensor(std::mt19937& random)> draw;
@@ -55,22 +58,24 @@ struct CaseInput {
 
 /// Values from a normal distribution around `mean` (block types: of that size, around 0).
 CaseInput normal_input(Shape shape, DataType type, double deviation = 1, double mean = 0);
-/// Whole numbers from -largest to largest without 0, all equally often: sums of their products are exact.
+/// Whole numbers from -largest to largest without 0, all equally often: sums of their products are
+/// exact.
 CaseInput whole_input(Shape shape, DataType type, int largest);
 CaseInput words_input(std::vector<uint32_t> words);
 
 struct OpCase {
   std::string name;  // lower-case, dotted: "m33_n64_k130.bias_gelu"
   KernelTypes types;
-  bool must_pass = false;        // in the suite's short list
+  bool must_pass = false;  // in the suite's short list
   /// Promises that every bound is 0: the inputs are whole and no sum leaves the accumulator.
   bool exact = false;
-  /// Means to have inputs or results that would otherwise make a check meaningless: all masked, constant.
+  /// Means to have inputs or results that would otherwise make a check meaningless: all masked,
+  /// constant.
   bool degenerate = false;
   bool subnormal = false;  // inputs may be below the normal numbers of their type
   std::vector<CaseInput> inputs;
-  /// Adds the op to a program; inputs in order. Returns outputs in the order of `reference` (an input that
-  /// the op writes may be one of them).
+  /// Adds the op to a program; inputs in order. Returns outputs in the order of `reference` (an
+  /// input that the op writes may be one of them).
   std::function<std::vector<Tensor>(ProgramBuilder&, std::span<const Tensor>)> build;
   /// The double-precision definition of the op, with bounds. Throws nothing.
   std::function<std::vector<HostTensor>(std::span<const HostTensor>, const Arithmetic&)> reference;
@@ -79,7 +84,8 @@ struct OpCase {
 /// Of the kinds of types that a row may name, the plainest: f16 of halves, q4_0 of blocks.
 KernelTypes plain_types(KernelTypes row);
 
-/// Draws every input of a case: the same values for the same name, types and seed, whatever else runs.
+/// Draws every input of a case: the same values for the same name, types and seed, whatever else
+/// runs.
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed);
 
 /// The cases of one op. One implementation per op in conformance/ops/.
@@ -91,10 +97,11 @@ class OpCases {
   virtual std::string shape_format() const = 0;
   /// Shapes that `mulciber bench` runs without --shape.
   virtual std::vector<std::vector<uint64_t>> bench_shapes() const = 0;
-  /// A plain case of one shape. Throws ShapeError when the numbers make no sense. `types` as a row of kernels.def
-  /// names them or as a tensor has them.
+  /// A plain case of one shape. Throws ShapeError when the numbers make no sense. `types` as a row
+  /// of kernels.def names them or as a tensor has them.
   virtual OpCase make(std::span<const uint64_t> shape, KernelTypes types) const = 0;
-  /// Every kind of the op's problem at one shape, for `mulciber bench --kinds`; none where there is one kind.
+  /// Every kind of the op's problem at one shape, for `mulciber bench --kinds`; none where there is
+  /// one kind.
   virtual std::vector<OpCase> kinds(std::span<const uint64_t>, KernelTypes) const { return {}; }
   /// The cases of the suite: 1, primes, tile edges +-1, masks of all kinds, every epilogue.
   virtual std::vector<OpCase> samples(KernelTypes types) const = 0;

@@ -24,24 +24,12 @@ const OpCases& expert_matmul_cases();
 
 std::span<const OpCases* const> all_op_cases() {
   static const OpCases* const kAll[] = {
-      &matmul_cases(),
-      &attention_cases(),
-      &attention_map_cases(),
-      &softmax_cases(),
-      &layer_norm_cases(),
-      &rms_norm_cases(),
-      &embedding_cases(),
-      &append_cache_cases(),
-      &copy_cases(),
-      &rope_append_cases(),
-      &elementwise_cases(),
-      &top_k_cases(),
-      &beam_step_cases(),
-      &follow_beams_cases(),
-      &sample_scan_cases(),
-      &sample_choose_cases(),
-      &recurrent_cell_cases(),
-      &expert_matmul_cases(),
+      &matmul_cases(),        &attention_cases(),      &attention_map_cases(),
+      &softmax_cases(),       &layer_norm_cases(),     &rms_norm_cases(),
+      &embedding_cases(),     &append_cache_cases(),   &copy_cases(),
+      &rope_append_cases(),   &elementwise_cases(),    &top_k_cases(),
+      &beam_step_cases(),     &follow_beams_cases(),   &sample_scan_cases(),
+      &sample_choose_cases(), &recurrent_cell_cases(), &expert_matmul_cases(),
   };
   return kAll;
 }

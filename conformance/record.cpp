@@ -20,7 +20,9 @@ namespace {
 using Json = nlohmann::json;
 
 // A driver's last words need not be UTF-8.
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 // JSON has no infinity; an output that is NaN where a number is expected has an infinite error.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -109,7 +111,8 @@ auto with_line(std::string_view line, const std::string& where, Use&& use) {
   try {
     return use(Json::parse(line));
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(where, fmt::format("is no line of a conformance run ({})", error.what()), kRemedy);
+    throw ModelError(where, fmt::format("is no line of a conformance run ({})", error.what()),
+                     kRemedy);
   } catch (const ModelError& error) {
     throw ModelError(where, error.problem(), kRemedy);
   }
@@ -122,7 +125,8 @@ std::string kind_of(const Json& line) { return line.at("kind").get<std::string>(
 std::string difference(const Fingerprint& now, const Fingerprint& before) {
   // Two walks, for the members have several types: one writes each value down, the other compares.
   std::vector<std::string> values;
-  visit_members(before, [&](const char*, const auto& value) { values.push_back(dump(Json(value))); });
+  visit_members(before,
+                [&](const char*, const auto& value) { values.push_back(dump(Json(value))); });
   size_t index = 0;
   std::string found;
   visit_members(now, [&](const char* name, const auto& value) {
@@ -130,7 +134,8 @@ std::string difference(const Fingerprint& now, const Fingerprint& before) {
     if (!found.empty()) return;
     const std::string text = dump(Json(value));
     if (text == other) return;
-    found = text.size() + other.size() < 120 ? fmt::format("{} {}, before {}", name, text, other) : name;
+    found = text.size() + other.size() < 120 ? fmt::format("{} {}, before {}", name, text, other)
+                                             : name;
   });
   return found;
 }
@@ -169,14 +174,19 @@ std::string to_line(const CaseRecord& r) {
 }
 
 std::string summary_line(const std::vector<CaseRecord>& cases, double seconds) {
-  return dump({{"kind", "summary"}, {"cases", cases.size()}, {"seconds", seconds}, {"statuses", counts_json(cases)}});
+  return dump({{"kind", "summary"},
+               {"cases", cases.size()},
+               {"seconds", seconds},
+               {"statuses", counts_json(cases)}});
 }
 
 Fingerprint read_fingerprint(std::string_view line, const std::string& where) {
   return with_line(line, where, fingerprint_of);
 }
 
-CaseRecord read_case(std::string_view line, const std::string& where) { return with_line(line, where, case_of); }
+CaseRecord read_case(std::string_view line, const std::string& where) {
+  return with_line(line, where, case_of);
+}
 
 RunRecord read_run(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -209,12 +219,14 @@ RunRecord read_run(const std::filesystem::path& file) {
     run.whole_bytes += line.size() + 1;
   }
   if (number == 0) {
-    throw ModelError(file.string(), "holds no whole line", "give a file that `mulciber conform --output` wrote");
+    throw ModelError(file.string(), "holds no whole line",
+                     "give a file that `mulciber conform --output` wrote");
   }
   return run;
 }
 
-RunWriter::RunWriter(const std::filesystem::path& file, const Fingerprint& fingerprint) : file_(file) {
+RunWriter::RunWriter(const std::filesystem::path& file, const Fingerprint& fingerprint)
+    : file_(file) {
   open(O_TRUNC);
   write_line(to_line(fingerprint));
 }
@@ -222,7 +234,8 @@ RunWriter::RunWriter(const std::filesystem::path& file, const Fingerprint& finge
 RunWriter::RunWriter(const std::filesystem::path& file, const RunRecord& before) : file_(file) {
   open(0);
   if (ftruncate(descriptor_, static_cast<off_t>(before.whole_bytes)) != 0) {
-    throw ModelError(file_.string(), fmt::format("cannot be shortened ({})", std::strerror(errno)), "");
+    throw ModelError(file_.string(), fmt::format("cannot be shortened ({})", std::strerror(errno)),
+                     "");
   }
 }
 

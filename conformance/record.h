@@ -1,5 +1,6 @@
-// A run of the suite as it is kept: JSON lines, written while it runs, read by every report. The first line
-// is {"kind":"run","fingerprint":{...}}, then follows {"kind":"case",...} per case, and after the last
+// A run of the suite as it is kept: JSON lines, written while it runs, read by every report. The
+// first line is {"kind":"run","fingerprint":{...}}, then follows {"kind":"case",...} per case, and
+// after the last
 // {"kind":"summary",...}. A file without a summary is of a run that was stopped; it can be resumed.
 #pragma once
 
@@ -18,38 +19,40 @@ namespace mulciber::conformance {
 /// What was tested, in enough words to test the same again.
 struct Fingerprint {
   std::string device;
-  std::string driver_id;            // "mesa_llvmpipe": VkDriverId without its prefix and in lower case
+  std::string driver_id;  // "mesa_llvmpipe": VkDriverId without its prefix and in lower case
   std::string driver_name, driver_info;
-  std::string driver_version;       // "22.3.6"; as driver_info says where the packed number is not the driver's own
-  std::string conformance_version;  // of the Vulkan CTS that the driver claims, "1.3.1.1"
-  std::string api_version;          // "1.3.230"
-  std::string limits;               // masks in force: "no-fp16,shared=16384"
-  std::vector<std::string> features;                 // what is left after the masks, in words
+  std::string driver_version;  // "22.3.6"; as driver_info says where the packed number is not the
+                               // driver's own
+  std::string conformance_version;    // of the Vulkan CTS that the driver claims, "1.3.1.1"
+  std::string api_version;            // "1.3.230"
+  std::string limits;                 // masks in force: "no-fp16,shared=16384"
+  std::vector<std::string> features;  // what is left after the masks, in words
   std::map<std::string, std::string> device_limits;  // "maxStorageBufferRange" -> "134217728"
-  std::string second_queue;         // what kept the device busy beside the cases, or why nothing did
-  std::string host;                 // "Linux x86_64"
-  std::string suite_version;        // of Mulciber
-  std::string git_revision;         // it was built from; "unknown" outside git, "-dirty" with changes
+  std::string second_queue;   // what kept the device busy beside the cases, or why nothing did
+  std::string host;           // "Linux x86_64"
+  std::string suite_version;  // of Mulciber
+  std::string git_revision;   // it was built from; "unknown" outside git, "-dirty" with changes
   std::string glslang_version;
-  std::string spirv_hash;           // over all rows, and below of each by its id: 64-bit FNV-1a of the bytes
+  std::string spirv_hash;  // over all rows, and below of each by its id: 64-bit FNV-1a of the bytes
   std::map<std::string, std::string> row_hashes;
   uint64_t seed = 0;
   uint32_t repeats = 0;
-  bool validated = false;           // under the Khronos validation layer
-  std::string selection;            // which cases were asked for, as options: "--mustpass --fraction 0,8"
-  std::string started;              // UTC, ISO 8601
+  bool validated = false;  // under the Khronos validation layer
+  std::string selection;   // which cases were asked for, as options: "--mustpass --fraction 0,8"
+  std::string started;     // UTC, ISO 8601
 };
 
-/// The first thing that makes two fingerprints those of different experiments ("driver_version 22.3.6, before
-/// 25.0.7"), or "". When they started is no difference, nor which cases they ran.
+/// The first thing that makes two fingerprints those of different experiments
+/// ("driver_version 22.3.6, before 25.0.7"), or "". When they started is no difference, nor which
+/// cases they ran.
 std::string difference(const Fingerprint& now, const Fingerprint& before);
 
 /// A case that has run.
 struct CaseRecord {
-  std::string name;    // "mulciber.matmul.tiled_f32.m33_n64_k130"
-  std::string op;      // "matmul"
-  std::string row;     // id of the row, or "" where selection chooses
-  std::string types;   // "f32 f16": activations, weights
+  std::string name;   // "mulciber.matmul.tiled_f32.m33_n64_k130"
+  std::string op;     // "matmul"
+  std::string row;    // id of the row, or "" where selection chooses
+  std::string types;  // "f32 f16": activations, weights
   CaseResult result;
   std::string waived;  // reason and link, where a waiver made a Waiver of another status
   Status waived_from = Status::kPass;  // that status
@@ -73,8 +76,9 @@ std::string summary_line(const std::vector<CaseRecord>& cases, double seconds);
 Fingerprint read_fingerprint(std::string_view line, const std::string& where);
 CaseRecord read_case(std::string_view line, const std::string& where);
 
-/// Reads a file of JSON lines, also one that breaks off in the middle of its last line. Of a case that stands
-/// there twice the later counts. Throws ModelError when there is no such file, or it is none of ours.
+/// Reads a file of JSON lines, also one that breaks off in the middle of its last line. Of a case
+/// that stands there twice the later counts. Throws ModelError when there is no such file, or it is
+/// none of ours.
 RunRecord read_run(const std::filesystem::path& file);
 
 /// Writes a run line by line; what was written is in the file even when the process dies.

@@ -39,8 +39,10 @@ std::string in_script(const std::string& json) {
   std::string out;
   out.reserve(json.size());
   for (char c : json) {
-    if (c == '<') out += "\\u003c";
-    else out += c;
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
   }
   return out;
 }
@@ -57,7 +59,8 @@ std::string meta() {
   nlohmann::json statuses = nlohmann::json::array(), ops = nlohmann::json::object();
   for (int i = 0; i < kStatusCount; ++i) {
     const Status status = static_cast<Status>(i);
-    statuses.push_back({{"name", name_of(status)}, {"good", is_good(status)}, {"meaning", meaning_of(status)}});
+    statuses.push_back(
+        {{"name", name_of(status)}, {"good", is_good(status)}, {"meaning", meaning_of(status)}});
   }
   for (const Kernel& row : kernels()) ops[name_of(row.op)] = summary_of(row.op);
   return in_script(nlohmann::json{{"statuses", statuses}, {"ops", ops}}.dump());

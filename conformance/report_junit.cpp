@@ -46,11 +46,12 @@ struct Suite {
   size_t tests = 0, failures = 0, errors = 0, skipped = 0;
   double seconds = 0;
 
-  void add(const std::string& class_name, const std::string& name, double time, Outcome outcome, const char* type,
-           const std::string& message) {
+  void add(const std::string& class_name, const std::string& name, double time, Outcome outcome,
+           const char* type, const std::string& message) {
     ++tests;
     seconds += time;
-    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\"", escaped(class_name), escaped(name), time);
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\"",
+                         escaped(class_name), escaped(name), time);
     if (outcome == Outcome::kPassed && message.empty()) {
       cases += "/>\n";
       return;
@@ -58,25 +59,29 @@ struct Suite {
     cases += ">\n";
     const std::string text = escaped(message);
     switch (outcome) {
-      case Outcome::kPassed: cases += fmt::format("      <system-out>{}</system-out>\n", text); break;
+      case Outcome::kPassed:
+        cases += fmt::format("      <system-out>{}</system-out>\n", text);
+        break;
       case Outcome::kSkipped:
         ++skipped;
         cases += fmt::format("      <skipped message=\"{}\"/>\n", text);
         break;
       case Outcome::kFailure:
         ++failures;
-        cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", type, text, text);
+        cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", type, text,
+                             text);
         break;
       case Outcome::kError:
         ++errors;
-        cases += fmt::format("      <error type=\"{}\" message=\"{}\">{}</error>\n", type, text, text);
+        cases +=
+            fmt::format("      <error type=\"{}\" message=\"{}\">{}</error>\n", type, text, text);
         break;
     }
     cases += "    </testcase>\n";
   }
   std::string counts() const {
-    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", tests, failures,
-                       errors, skipped, seconds);
+    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"",
+                       tests, failures, errors, skipped, seconds);
   }
 };
 
@@ -89,11 +94,14 @@ void add_case(Suite& suite, const CaseRecord& record) {
   const Outcome outcome = outcome_of(result.status);
   std::string message;
   if (result.status != Status::kPass) {
-    message = fmt::format("{}{}{}", name_of(result.status), result.detail.empty() ? "" : ": ", result.detail);
-    if (!record.waived.empty()) message += fmt::format(" ({} waived: {})", name_of(record.waived_from), record.waived);
+    message = fmt::format("{}{}{}", name_of(result.status), result.detail.empty() ? "" : ": ",
+                          result.detail);
+    if (!record.waived.empty())
+      message += fmt::format(" ({} waived: {})", name_of(record.waived_from), record.waived);
   }
-  suite.add(parted ? record.name.substr(0, dot) : "mulciber", parted ? record.name.substr(dot + 1) : record.name,
-            result.seconds, outcome, name_of(result.status), message);
+  suite.add(parted ? record.name.substr(0, dot) : "mulciber",
+            parted ? record.name.substr(dot + 1) : record.name, result.seconds, outcome,
+            name_of(result.status), message);
 }
 
 }  // namespace
@@ -114,7 +122,8 @@ std::string to_junit(const RunRecord& run) {
   }
   std::string properties = "    <properties>\n";
   for (const auto& [name, value] : facts_of(run.fingerprint)) {
-    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", escaped(name), escaped(value));
+    properties +=
+        fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", escaped(name), escaped(value));
   }
   properties += "    </properties>\n";
 
@@ -126,11 +135,15 @@ std::string to_junit(const RunRecord& run) {
     all.errors += suite.errors;
     all.skipped += suite.skipped;
     all.seconds += suite.seconds;
-    body += fmt::format("  <testsuite name=\"mulciber.{}\" {} timestamp=\"{}\">\n{}{}  </testsuite>\n", escaped(suite.op),
-                        suite.counts(), escaped(run.fingerprint.started), properties, suite.cases);
+    body +=
+        fmt::format("  <testsuite name=\"mulciber.{}\" {} timestamp=\"{}\">\n{}{}  </testsuite>\n",
+                    escaped(suite.op), suite.counts(), escaped(run.fingerprint.started), properties,
+                    suite.cases);
   }
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mulciber conform\" {}>\n{}</testsuites>\n",
-                     all.counts(), body);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mulciber conform\" "
+      "{}>\n{}</testsuites>\n",
+      all.counts(), body);
 }
 
 }  // namespace mulciber::conformance

@@ -30,30 +30,36 @@ struct File {
   const char* text;
 };
 const File kProgram[] = {
-    {"repro.c",
+    {
+        "repro.c",
 #include "repro/repro.c.inc"
     },
-    {"case_types.h",
+    {
+        "case_types.h",
 #include "repro/case_types.h.inc"
     },
-    {"device.h",
+    {
+        "device.h",
 #include "repro/device.h.inc"
     },
-    {"pipeline.h",
+    {
+        "pipeline.h",
 #include "repro/pipeline.h.inc"
     },
-    {"compare.h",
+    {
+        "compare.h",
 #include "repro/compare.h.inc"
     },
-    {"CMakeLists.txt",
+    {
+        "CMakeLists.txt",
 #include "repro/CMakeLists.txt.inc"
     },
 };
 
 uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-/// The nodes of a case with every tensor's place in one buffer: inputs first, as the suite's first run
-/// places them, then the arena.
+/// The nodes of a case with every tensor's place in one buffer: inputs first, as the suite's first
+/// run places them, then the arena.
 class Planned {
  public:
   Planned(Device& device, const OpCase& op_case, const Kernel* row, uint64_t seed)
@@ -83,8 +89,9 @@ class Planned {
   BufferView view(const Tensor& tensor) const {
     BufferView view;
     view.buffer = kBuffer;
-    view.offset = tensor.byte_offset +
-                  (tensor.arena_id >= 0 ? arena_ + plan.tensors[tensor.arena_id].offset : tensor.view.offset);
+    view.offset =
+        tensor.byte_offset +
+        (tensor.arena_id >= 0 ? arena_ + plan.tensors[tensor.arena_id].offset : tensor.view.offset);
     view.size = tensor.bytes();
     return view;
   }
@@ -99,7 +106,8 @@ class Planned {
     for (const Tensor& input : inputs) ranges.emplace_back(input.view.offset, input.view.size);
     for (const PlannedTensor& tensor : plan.tensors) {
       // Two halves share a word, so a tensor owns the whole of its last word.
-      if (tensor.first_use >= 0) ranges.emplace_back(arena_ + tensor.offset, round_up(tensor.bytes, 4));
+      if (tensor.first_use >= 0)
+        ranges.emplace_back(arena_ + tensor.offset, round_up(tensor.bytes, 4));
     }
     std::sort(ranges.begin(), ranges.end());
     return ranges;
@@ -117,8 +125,10 @@ class Planned {
 /// The names of the C program for features, by its bits.
 std::string c_features(FeatureSet features) {
   static const std::pair<FeatureSet, const char*> kNames[] = {
-      {kStorage16, "STORAGE_16"},         {kStorage8, "STORAGE_8"},
-      {kFloat16, "FLOAT_16"},             {kBufferAddress, "BUFFER_ADDRESS"},
+      {kStorage16, "STORAGE_16"},
+      {kStorage8, "STORAGE_8"},
+      {kFloat16, "FLOAT_16"},
+      {kBufferAddress, "BUFFER_ADDRESS"},
       {kSubgroupSizeControl, "SUBGROUP_SIZE_CONTROL"},
       {kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16, "COOPERATIVE_MATRIX"}};
   std::string text;
@@ -150,12 +160,16 @@ std::string c_string(const std::string& text) {
 }
 
 std::string shader_file(const Kernel& kernel) { return std::string(kernel.id) + ".spv"; }
-std::string tensor_file(const char* what, size_t index) { return fmt::format("{}{}.bin", what, index); }
+std::string tensor_file(const char* what, size_t index) {
+  return fmt::format("{}{}.bin", what, index);
+}
 
-void add_node(std::string& tables, std::string& list, size_t index, const Node& node, const Planned& planned,
-              const Capabilities& c, HazardTracker& hazards, bool new_layer) {
+void add_node(std::string& tables, std::string& list, size_t index, const Node& node,
+              const Planned& planned, const Capabilities& c, HazardTracker& hazards,
+              bool new_layer) {
   PipelineKey key{node.kernel, {}};
-  for (const SpecializationConstant& constant : node.constants) key.constants.push_back({constant.id, constant.value});
+  for (const SpecializationConstant& constant : node.constants)
+    key.constants.push_back({constant.id, constant.value});
   std::sort(key.constants.begin(), key.constants.end());
   const auto constants = specialization(key, c);
   tables += fmt::format("\nstatic const struct constant constants{}[] = {{", index);
@@ -178,14 +192,17 @@ void add_node(std::string& tables, std::string& list, size_t index, const Node& 
   const bool waits = new_layer || hazards.conflicts(uses);
   if (waits) hazards.clear();
   hazards.note(uses);
-  list += fmt::format("    {{\"{}\", {}, constants{}, {}, buffers{}, {}, push{}, {}, {}, {}, {}, {{{}, {}, {}}}}},\n",
-                      shader_file(*node.kernel), c_string(node.label), index, constants.size(), index, uses.size(),
-                      index, node.params.size() / 4, node.kernel->reflection.buffer_address,
-                      requires_subgroup_size(*node.kernel, c), waits, node.groups[0], node.groups[1], node.groups[2]);
+  list += fmt::format(
+      "    {{\"{}\", {}, constants{}, {}, buffers{}, {}, push{}, {}, {}, {}, {}, {{{}, {}, "
+      "{}}}}},\n",
+      shader_file(*node.kernel), c_string(node.label), index, constants.size(), index, uses.size(),
+      index, node.params.size() / 4, node.kernel->reflection.buffer_address,
+      requires_subgroup_size(*node.kernel, c), waits, node.groups[0], node.groups[1],
+      node.groups[2]);
 }
 
-std::string case_header(const SuiteCase& suite_case, const Planned& planned, const Capabilities& c, double usual_row_error,
-                        const std::vector<HostTensor>& expected) {
+std::string case_header(const SuiteCase& suite_case, const Planned& planned, const Capabilities& c,
+                        double usual_row_error, const std::vector<HostTensor>& expected) {
   FeatureSet needed = kNothing;
   for (const Node& node : planned.builder.nodes()) needed |= node.kernel->needs;
   std::string text = fmt::format(
@@ -194,80 +211,102 @@ std::string case_header(const SuiteCase& suite_case, const Planned& planned, con
       "#define MEMORY_BYTES UINT64_C({})\n"
       "#define FEATURES_NEEDED {}\n#define FEATURES_ENABLED {}\n"
       "#define SUBGROUP_SIZE {}\n#define SUBGROUPS_NEEDED {}\n",
-      c_string(suite_case.name), c_string(c.name), planned.bytes, c_features(needed), c_features(c.features),
-      c.subgroup_size,
-      (needed & (kSubgroupArithmetic | kSubgroupShuffle | kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16)) != 0);
+      c_string(suite_case.name), c_string(c.name), planned.bytes, c_features(needed),
+      c_features(c.features), c.subgroup_size,
+      (needed & (kSubgroupArithmetic | kSubgroupShuffle | kCooperativeMatrix | kMatrix16x16x16F16 |
+                 kMatrix8x8x8F16)) != 0);
   std::string list;
   HazardTracker hazards;
   const std::vector<Node>& nodes = planned.builder.nodes();
   for (size_t i = 0; i < nodes.size(); ++i) {
-    add_node(text, list, i, nodes[i], planned, c, hazards, i > 0 && nodes[i].layer != nodes[i - 1].layer);
+    add_node(text, list, i, nodes[i], planned, c, hazards,
+             i > 0 && nodes[i].layer != nodes[i - 1].layer);
   }
-  text += "\nstatic const struct node nodes[] = {\n" + list + "};\n\nstatic const struct input inputs[] = {\n";
+  text += "\nstatic const struct node nodes[] = {\n" + list +
+          "};\n\nstatic const struct input inputs[] = {\n";
   for (size_t i = 0; i < planned.inputs.size(); ++i) {
     const BufferView& view = planned.inputs[i].view;
-    text += fmt::format("    {{\"{}\", {{{}, {}}}}},\n", tensor_file("input", i), view.offset, view.size);
+    text += fmt::format("    {{\"{}\", {{{}, {}}}}},\n", tensor_file("input", i), view.offset,
+                        view.size);
   }
   text += "};\n\nstatic const struct output outputs[] = {\n";
   for (size_t i = 0; i < expected.size(); ++i) {
     const uint64_t columns = std::max<uint64_t>(1, expected[i].shape.columns());
-    const std::string bounds = expected[i].bounds.empty() ? "NULL" : '"' + tensor_file("bounds", i) + '"';
-    text += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {:g}}},\n", tensor_file("expected", i), bounds,
-                        c_type(expected[i].type), planned.view(planned.outputs[i]).offset,
+    const std::string bounds =
+        expected[i].bounds.empty() ? "NULL" : '"' + tensor_file("bounds", i) + '"';
+    text += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {:g}}},\n", tensor_file("expected", i),
+                        bounds, c_type(expected[i].type), planned.view(planned.outputs[i]).offset,
                         expected[i].values.size() / columns, columns, usual_row_error);
   }
-  text += "};\n\n/* Tensors; every other byte must stay as it was. */\nstatic const struct range owned[] = {\n";
-  for (const auto& [offset, bytes] : planned.owned()) text += fmt::format("    {{{}, {}}},\n", offset, bytes);
+  text +=
+      "};\n\n/* Tensors; every other byte must stay as it was. */\nstatic const struct range "
+      "owned[] = {\n";
+  for (const auto& [offset, bytes] : planned.owned())
+    text += fmt::format("    {{{}, {}}},\n", offset, bytes);
   return text + "};\n";
 }
 
 std::string readme(const SuiteCase& suite_case, const Planned& planned, const Capabilities& c,
                    const CaseResult* result, const std::vector<HostTensor>& inputs,
                    const std::vector<HostTensor>& expected, uint64_t seed) {
-  std::string text = fmt::format("# {}\n\nA case of Mulciber's conformance suite, to be run without Mulciber.\n\n"
-                                 "    cmake -S . -B build && cmake --build build && build/repro\n\n"
-                                 "Exit code: 0 all results right and equal in every run, 1 wrong, 2 the case could not be "
-                                 "run. `--repeat N` runs\nit N times (20 without), `--device N` on another device. Messages of "
-                                 "the validation layer: set\n`VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation`.\n\n",
-                                 suite_case.name);
+  std::string text = fmt::format(
+      "# {}\n\nA case of Mulciber's conformance suite, to be run without Mulciber.\n\n"
+      "    cmake -S . -B build && cmake --build build && build/repro\n\n"
+      "Exit code: 0 all results right and equal in every run, 1 wrong, 2 the case could not be "
+      "run. `--repeat N` runs\nit N times (20 without), `--device N` on another device. Messages "
+      "of "
+      "the validation layer: set\n`VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation`.\n\n",
+      suite_case.name);
   std::set<const Kernel*> rows;
   for (const Node& node : planned.builder.nodes()) rows.insert(node.kernel);
   std::set<Op> ops;
   for (const Kernel* row : rows) ops.insert(row->op);
   text += "## What it computes\n\n";
   for (Op op : ops) text += fmt::format("- {}: {}\n", name_of(op), summary_of(op));
-  text += fmt::format("\nStorage types (activations, weights): {}.\n\n| dispatch | shader | from | workgroups |\n"
-                      "| --- | --- | --- | --- |\n", suite_case.types);
+  text += fmt::format(
+      "\nStorage types (activations, weights): {}.\n\n| dispatch | shader | from | workgroups |\n"
+      "| --- | --- | --- | --- |\n",
+      suite_case.types);
   for (const Node& node : planned.builder.nodes()) {
-    text += fmt::format("| {} | {} | {} | {} x {} x {} |\n", node.label, shader_file(*node.kernel), node.kernel->source,
-                        node.groups[0], node.groups[1], node.groups[2]);
+    text += fmt::format("| {} | {} | {} | {} x {} x {} |\n", node.label, shader_file(*node.kernel),
+                        node.kernel->source, node.groups[0], node.groups[1], node.groups[2]);
   }
   text += fmt::format("\n| file | holds |\n| --- | --- |\n");
   for (size_t i = 0; i < inputs.size(); ++i) {
-    text += fmt::format("| {} | input {}: {} {}, row-major, as the shader reads it |\n", tensor_file("input", i), i,
-                        name_of(inputs[i].type), inputs[i].shape.to_string());
+    text += fmt::format("| {} | input {}: {} {}, row-major, as the shader reads it |\n",
+                        tensor_file("input", i), i, name_of(inputs[i].type),
+                        inputs[i].shape.to_string());
   }
   for (size_t i = 0; i < expected.size(); ++i) {
-    text += fmt::format("| {} | what output {} must be: {} doubles, for a result that is {} |\n", tensor_file("expected", i), i,
-                        expected[i].shape.to_string(), name_of(expected[i].type));
+    text += fmt::format("| {} | what output {} must be: {} doubles, for a result that is {} |\n",
+                        tensor_file("expected", i), i, expected[i].shape.to_string(),
+                        name_of(expected[i].type));
     if (expected[i].bounds.empty()) continue;
-    text += fmt::format("| {} | how far each of them may be off: doubles, derived from the operations between input and "
-                        "output |\n", tensor_file("bounds", i));
+    text += fmt::format(
+        "| {} | how far each of them may be off: doubles, derived from the operations between "
+        "input and "
+        "output |\n",
+        tensor_file("bounds", i));
   }
-  text += "\nAll tensors stand in one buffer, at the offsets of case.h. Before each run everything else in it is set to "
-          "0xffdeffde\n(NaN as f32 and as f16); it must stay so outside the tensors.\n\n## Where it was seen\n\n";
-  text += fmt::format("- device: {}\n- driver: {} {}\n- Vulkan {}.{}.{}, vendor {:#x}, device {:#x}, driver version {:#x}\n"
-                      "- subgroups of {}\n- features enabled: {}\n- seed of the inputs: {}\n",
-                      c.name, c.driver_name, c.driver_info, VK_VERSION_MAJOR(c.api_version),
-                      VK_VERSION_MINOR(c.api_version), VK_VERSION_PATCH(c.api_version), c.vendor_id, c.device_id,
-                      c.packed_driver_version, c.subgroup_size,
-                      describe_features(c.features & 0xffff), seed);
+  text +=
+      "\nAll tensors stand in one buffer, at the offsets of case.h. Before each run everything "
+      "else in it is set to "
+      "0xffdeffde\n(NaN as f32 and as f16); it must stay so outside the tensors.\n\n## Where it "
+      "was seen\n\n";
+  text += fmt::format(
+      "- device: {}\n- driver: {} {}\n- Vulkan {}.{}.{}, vendor {:#x}, device {:#x}, driver "
+      "version {:#x}\n"
+      "- subgroups of {}\n- features enabled: {}\n- seed of the inputs: {}\n",
+      c.name, c.driver_name, c.driver_info, VK_VERSION_MAJOR(c.api_version),
+      VK_VERSION_MINOR(c.api_version), VK_VERSION_PATCH(c.api_version), c.vendor_id, c.device_id,
+      c.packed_driver_version, c.subgroup_size, describe_features(c.features & 0xffff), seed);
   std::string limits;
   for (const std::string& limit : c.applied_limits) limits += (limits.empty() ? "" : ",") + limit;
   if (!limits.empty()) text += fmt::format("- with the limits {}\n", limits);
   text += "\n## What came out\n\n";
   if (!result) {
-    return text + "Not known: the process that ran the case did not come to its end, or has not run it.\n";
+    return text +
+           "Not known: the process that ran the case did not come to its end, or has not run it.\n";
   }
   return text + fmt::format("{}{}{}. {} runs compared bit by bit.\n", name_of(result->status),
                             result->detail.empty() ? "" : ": ", result->detail, result->repeats);
@@ -303,11 +342,14 @@ std::vector<std::string> write_repro(Device& device, const SuiteCase& suite_case
   }
   const Planned planned(device, op_case, row, seed + 1);
   const std::vector<HostTensor> inputs = draw_inputs(op_case, seed);
-  const std::vector<HostTensor> expected = op_case.reference(inputs, arithmetic_of(row, device.capabilities()));
+  const std::vector<HostTensor> expected =
+      op_case.reference(inputs, arithmetic_of(row, device.capabilities()));
 
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw ModelError(folder.string(), "cannot be made: " + error.message(), "choose another with --output");
+  if (error)
+    throw ModelError(folder.string(), "cannot be made: " + error.message(),
+                     "choose another with --output");
   std::vector<std::string> names;
   auto write = [&](const std::string& name, std::string_view bytes) {
     write_file(folder / name, bytes);
@@ -322,10 +364,13 @@ std::vector<std::string> write_repro(Device& device, const SuiteCase& suite_case
   std::set<const Kernel*> rows;
   for (const Node& node : planned.builder.nodes()) rows.insert(node.kernel);
   for (const Kernel* used : rows) {
-    write(shader_file(*used), {reinterpret_cast<const char*>(used->spirv.data()), used->spirv.size_bytes()});
+    write(shader_file(*used),
+          {reinterpret_cast<const char*>(used->spirv.data()), used->spirv.size_bytes()});
   }
-  for (size_t i = 0; i < inputs.size(); ++i) write(tensor_file("input", i), bytes_of(to_bytes(inputs[i])));
-  for (size_t i = 0; i < expected.size(); ++i) write(tensor_file("expected", i), bytes_of(expected[i].values));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    write(tensor_file("input", i), bytes_of(to_bytes(inputs[i])));
+  for (size_t i = 0; i < expected.size(); ++i)
+    write(tensor_file("expected", i), bytes_of(expected[i].values));
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!expected[i].bounds.empty()) write(tensor_file("bounds", i), bytes_of(expected[i].bounds));
   }

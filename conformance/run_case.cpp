@@ -35,20 +35,23 @@ void misuse(Device& device) {
   device.vk().vkDestroyBuffer(device.handle(), buffer, nullptr);
 }
 
-CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
-                 double tolerance) {
+CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row,
+                 const RunOptions& options, double tolerance) {
   if (row) {
     if (!serves(row->types, op_case.types)) return {Status::kNotSupported, "other storage types"};
     std::string reason = why_not_runnable(*row, device.capabilities());
     if (!reason.empty()) return {Status::kNotSupported, reason};
   }
   const std::vector<HostTensor> inputs = draw_inputs(op_case, options.seed);
-  const std::vector<HostTensor> expected = op_case.reference(inputs, arithmetic_of(row, device.capabilities()));
+  const std::vector<HostTensor> expected =
+      op_case.reference(inputs, arithmetic_of(row, device.capabilities()));
   if (!op_case.degenerate) {
-    if (std::string doubt = why_mistrusted(inputs, expected); !doubt.empty()) return {Status::kMistrusted, doubt};
+    if (std::string doubt = why_mistrusted(inputs, expected); !doubt.empty())
+      return {Status::kMistrusted, doubt};
   }
   if (op_case.exact) {
-    if (std::string inexact = why_inexact(expected); !inexact.empty()) return {Status::kInternalError, inexact};
+    if (std::string inexact = why_inexact(expected); !inexact.empty())
+      return {Status::kInternalError, inexact};
   }
   // Numbers that may be taken for zero have no usual error.
   Quality quality = op_case.subnormal ? Quality{} : quality_of(row);
@@ -69,20 +72,24 @@ CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const
     program->program().run();
     if (options.fault != Fault::kNone) {
       inject(options.fault, device,
-             {[&] { flip(device, program->output_view(0)); }, [&] { flip(device, program->guard_view()); }},
+             {[&] { flip(device, program->output_view(0)); },
+              [&] { flip(device, program->guard_view()); }},
              run + 1 == runs);
     }
     Bytes got = program->read_outputs();
     if (run == 0) {
       if (got.size() != expected.size()) {
-        return {Status::kInternalError, fmt::format("{} outputs, the reference gives {}", got.size(), expected.size())};
+        return {Status::kInternalError,
+                fmt::format("{} outputs, the reference gives {}", got.size(), expected.size())};
       }
       for (size_t i = 0; i < got.size(); ++i) {
         const Tensor& output = program->outputs()[i];
-        if (output.shape.elements() != expected[i].shape.elements() || output.type != expected[i].type) {
-          return {Status::kInternalError, fmt::format("output {} is {} {}, the reference gives {} {}", i,
-                                                      name_of(output.type), output.shape.to_string(),
-                                                      name_of(expected[i].type), expected[i].shape.to_string())};
+        if (output.shape.elements() != expected[i].shape.elements() ||
+            output.type != expected[i].type) {
+          return {Status::kInternalError,
+                  fmt::format("output {} is {} {}, the reference gives {} {}", i,
+                              name_of(output.type), output.shape.to_string(),
+                              name_of(expected[i].type), expected[i].shape.to_string())};
         }
       }
       const Comparison comparison = compare(got, expected, quality);
@@ -95,8 +102,9 @@ CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row, const
       result.status = Status::kFlaky;
       size_t output = 0;
       while (got[output] == first[output]) ++output;
-      result.detail = fmt::format("output {} of run {} of {} has other bits than that of the first{}", output, run + 1,
-                                  runs, run + 1 == runs ? " (from a new recording, buffers elsewhere)" : "");
+      result.detail = fmt::format(
+          "output {} of run {} of {} has other bits than that of the first{}", output, run + 1,
+          runs, run + 1 == runs ? " (from a new recording, buffers elsewhere)" : "");
     }
     ++result.repeats;
     if (run == 0 || run + 1 == runs) {
@@ -138,7 +146,10 @@ CaseResult guarded(const std::function<CaseResult()>& body) {
   } catch (const DeviceError& error) {
     const bool memory = error.kind() == DeviceError::Kind::kOutOfMemory;
     const bool lost = error.kind() == DeviceError::Kind::kLost;
-    result = {memory ? Status::kResourceError : lost ? Status::kDeviceLost : Status::kInternalError, error.what()};
+    result = {memory ? Status::kResourceError
+              : lost ? Status::kDeviceLost
+                     : Status::kInternalError,
+              error.what()};
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
@@ -148,8 +159,8 @@ CaseResult guarded(const std::function<CaseResult()>& body) {
   return result;
 }
 
-CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
-                    double tolerance) {
+CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row,
+                    const RunOptions& options, double tolerance) {
   return guarded([&]() -> CaseResult {
     try {
       return judge(device, op_case, row, options, tolerance);

@@ -1,6 +1,6 @@
-// Runs one case on one row and judges it. Everything that a single look misses is looked for: outputs
-// poisoned before each run, guard bytes around every buffer, random offsets, repetition bit by bit, and
-// once more from a fresh recording.
+// Runs one case on one row and judges it. Everything that a single look misses is looked for:
+// outputs poisoned before each run, guard bytes around every buffer, random offsets, repetition bit
+// by bit, and once more from a fresh recording.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct RunOptions {
   Fault fault = Fault::kNone;
 };
 
-/// What is at hand where a fault strikes; what a kind of case lacks is left empty, and such a fault does nothing.
+/// What is at hand where a fault strikes; what a kind of case lacks is left empty, and such a fault
+/// does nothing.
 struct FaultTargets {
   std::function<void()> corrupt;        // makes a result wrong
   std::function<void()> write_outside;  // changes a guard
@@ -37,13 +38,14 @@ struct FaultTargets {
 /// Does what a fault does in one run of a case, after the kernels ran and before results are read.
 void inject(Fault fault, Device& device, const FaultTargets& targets, bool last_run);
 
-/// What `body` gives, and how long it took. Errors become statuses; throws nothing but std::bad_alloc.
+/// What `body` gives, and how long it took. Errors become statuses; throws nothing but
+/// std::bad_alloc.
 CaseResult guarded(const std::function<CaseResult()>& body);
 
 /// `row`: the row to run, or null for what selection takes. `tolerance`: what the quality
 /// of a row of results is held to (see kernels.def); the row's own when 0.
 /// Throws nothing but std::bad_alloc: errors become statuses.
-CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row, const RunOptions& options,
-                    double tolerance = 0);
+CaseResult run_case(Device& device, const OpCase& op_case, const Kernel* row,
+                    const RunOptions& options, double tolerance = 0);
 
 }  // namespace mulciber::conformance

@@ -7,7 +7,8 @@
 namespace mulciber::conformance {
 
 Schedule::Schedule(std::vector<size_t> cases, size_t batch, size_t children)
-    : waiting_(cases.begin(), cases.end()), batch_(std::max<size_t>(1, batch)),
+    : waiting_(cases.begin(), cases.end()),
+      batch_(std::max<size_t>(1, batch)),
       children_(std::max<size_t>(1, children)) {}
 
 std::optional<Batch> Schedule::next() {
@@ -33,7 +34,8 @@ std::optional<Verdict> Schedule::reported(const Batch& batch, size_t index, Case
   }
   const auto suspect = suspects_.find(index);
   if (suspect != suspects_.end() && is_good(result.status)) {
-    result.detail = fmt::format("{}; alone in a new process it gave {}", suspect->second, name_of(result.status));
+    result.detail = fmt::format("{}; alone in a new process it gave {}", suspect->second,
+                                name_of(result.status));
     result.status = Status::kFlaky;
   }
   return Verdict{index, std::move(result)};
@@ -50,7 +52,8 @@ std::optional<Verdict> Schedule::ended(const Batch& batch, const Batch& left, co
   } else if (end.announced && batch.size() == 1) {
     verdict = {*end.announced, {Status::kCrash, end.words}};
   } else if (end.announced) {
-    suspects_[*end.announced] = fmt::format("the process {} while this case ran, after {} others", end.words, end.reported);
+    suspects_[*end.announced] =
+        fmt::format("the process {} while this case ran, after {} others", end.words, end.reported);
     alone = Batch{*end.announced};
   } else if (end.kind != ChildEnd::kDeviceLost && batch.size() == 1) {
     verdict = {left[0], {Status::kCrash, end.words + " before the case began"}};

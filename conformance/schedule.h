@@ -1,10 +1,11 @@
-// What child processes are to run, and what their end says about a case. No processes here: this is the
-// reasoning alone, so that a test can walk through it.
+// What child processes are to run, and what their end says about a case. No processes here: this is
+// the reasoning alone, so that a test can walk through it.
 //
-// A child announces each case before it starts it. When it dies, the announced case is suspect, but need not be
-// guilty: an earlier one may have left the driver broken. So a suspect runs again in a child of its own. If that
-// ends badly too, the verdict stands; if not, the case is Flaky, and the detail says in what company it failed.
-// Where a child dies between cases there is no suspect, and what it had left is halved until there is one.
+// A child announces each case before it starts it. When it dies, the announced case is suspect, but
+// need not be guilty: an earlier one may have left the driver broken. So a suspect runs again in a
+// child of its own. If that ends badly too, the verdict stands; if not, the case is Flaky, and the
+// detail says in what company it failed. Where a child dies between cases there is no suspect, and
+// what it had left is halved until there is one.
 #pragma once
 
 #include <deque>
@@ -41,22 +42,24 @@ struct Verdict {
 
 class Schedule {
  public:
-  /// cases: indices, in order. batch: the most of them for one child. children: how many there are at a time;
-  /// towards the end batches shrink, so that no child is left with a long one.
+  /// cases: indices, in order. batch: the most of them for one child. children: how many there are
+  /// at a time; towards the end batches shrink, so that no child is left with a long one.
   Schedule(std::vector<size_t> cases, size_t batch, size_t children);
 
   /// The batch of the next child, or nothing when none waits (children at work may still add some).
   std::optional<Batch> next();
-  /// A case of `batch` ended with a result. Its verdict, or nothing when the case is to run again alone.
+  /// A case of `batch` ended with a result. Its verdict, or nothing when the case is to run again
+  /// alone.
   std::optional<Verdict> reported(const Batch& batch, size_t index, CaseResult result);
-  /// A child ended; `left`: what it had not reported, in order. What is decided; the rest is scheduled anew.
+  /// A child ended; `left`: what it had not reported, in order. What is decided; the rest is
+  /// scheduled anew.
   std::optional<Verdict> ended(const Batch& batch, const Batch& left, const ChildEnd& end);
   /// A child could not begin: its batch is for another.
   void give_back(Batch batch) { first_.push_front(std::move(batch)); }
 
  private:
   std::deque<size_t> waiting_;
-  std::deque<Batch> first_;  // batches made of what dead children left
+  std::deque<Batch> first_;                           // batches made of what dead children left
   std::unordered_map<size_t, std::string> suspects_;  // what happened in company
   size_t batch_, children_;
 };

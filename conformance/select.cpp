@@ -12,7 +12,9 @@
 
 namespace mulciber::conformance {
 
-bool matches(const std::string& glob, const std::string& name) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
+bool matches(const std::string& glob, const std::string& name) {
+  return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
 
 Fraction parse_fraction(const std::string& text) {
   Fraction fraction;
@@ -36,7 +38,8 @@ std::string to_options(const SelectionRule& rule) {
   if (rule.caselist) text += fmt::format(" --caselist FILE of {} names", rule.caselist->size());
   for (const std::string& glob : rule.filters) text += fmt::format(" --filter '{}'", glob);
   for (const std::string& glob : rule.excludes) text += fmt::format(" --exclude '{}'", glob);
-  if (rule.fraction.count > 1) text += fmt::format(" --fraction {},{}", rule.fraction.index, rule.fraction.count);
+  if (rule.fraction.count > 1)
+    text += fmt::format(" --fraction {},{}", rule.fraction.index, rule.fraction.count);
   return text.empty() ? text : text.substr(1);
 }
 
@@ -52,20 +55,24 @@ std::vector<std::string> read_caselist(std::istream& in) {
   return names;
 }
 
-std::vector<const SuiteCase*> select_cases(const std::vector<const SuiteCase*>& cases, const SelectionRule& rule) {
+std::vector<const SuiteCase*> select_cases(const std::vector<const SuiteCase*>& cases,
+                                           const SelectionRule& rule) {
   std::unordered_set<std::string> listed;
   if (rule.caselist) {
     listed.insert(rule.caselist->begin(), rule.caselist->end());
     std::unordered_set<std::string> unknown = listed;
     for (const SuiteCase* c : cases) unknown.erase(c->name);
     if (!unknown.empty()) {
-      throw ModelError("--caselist", fmt::format("no case '{}'{}", *std::min_element(unknown.begin(), unknown.end()),
-                                                 unknown.size() > 1 ? fmt::format(" and {} more", unknown.size() - 1) : ""),
-                       "`mulciber conform --list` prints the names");
+      throw ModelError(
+          "--caselist",
+          fmt::format("no case '{}'{}", *std::min_element(unknown.begin(), unknown.end()),
+                      unknown.size() > 1 ? fmt::format(" and {} more", unknown.size() - 1) : ""),
+          "`mulciber conform --list` prints the names");
     }
   }
   auto any_matches = [](const std::vector<std::string>& globs, const std::string& name) {
-    return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return matches(glob, name); });
+    return std::any_of(globs.begin(), globs.end(),
+                       [&](const std::string& glob) { return matches(glob, name); });
   };
   std::vector<const SuiteCase*> selected;
   size_t place = 0;

@@ -15,7 +15,8 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint64_t kFewElements = 600;  // of the inputs: from there on, cases have edges and several workgroups
+constexpr uint64_t kFewElements =
+    600;  // of the inputs: from there on, cases have edges and several workgroups
 constexpr RunOptions kRunOptions{.repeats = 6};
 
 uint64_t elements_of(const OpCase& c) {
@@ -24,8 +25,8 @@ uint64_t elements_of(const OpCase& c) {
   return elements;
 }
 
-/// Whether there is something to compute: an input that the op writes may stay as it is (positions past the
-/// end of a cache).
+/// Whether there is something to compute: an input that the op writes may stay as it is (positions
+/// past the end of a cache).
 bool changes_something(const OpCase& c) {
   const std::vector<HostTensor> inputs = draw_inputs(c, kRunOptions.seed);
   for (const HostTensor& output : c.reference(inputs, {})) {
@@ -44,8 +45,10 @@ bool may_be_chosen(const Kernel& row, const Capabilities& device) {
 void likeliest_first(std::vector<const Kernel*>& rows) {
   std::map<std::pair<Op, std::pair<DataType, DataType>>, int> seen;
   std::map<const Kernel*, int> rank;
-  for (const Kernel* row : rows) rank[row] = seen[{row->op, {row->types.activation, row->types.weight}}]++;
-  std::stable_sort(rows.begin(), rows.end(), [&](const Kernel* a, const Kernel* b) { return rank[a] < rank[b]; });
+  for (const Kernel* row : rows)
+    rank[row] = seen[{row->op, {row->types.activation, row->types.weight}}]++;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Kernel* a, const Kernel* b) { return rank[a] < rank[b]; });
 }
 
 }  // namespace
@@ -56,10 +59,9 @@ OpCase self_test_case(const Kernel& row) {
     if (elements_of(c) < kFewElements || c.subnormal) continue;
     if ((row.shape & ~problem_of(c, row.op).facts) == 0) suiting.push_back(std::move(c));
   }
-  std::stable_sort(suiting.begin(), suiting.end(),
-                   [](const OpCase& a, const OpCase& b) {
-                     return std::pair(a.degenerate, elements_of(a)) < std::pair(b.degenerate, elements_of(b));
-                   });
+  std::stable_sort(suiting.begin(), suiting.end(), [](const OpCase& a, const OpCase& b) {
+    return std::pair(a.degenerate, elements_of(a)) < std::pair(b.degenerate, elements_of(b));
+  });
   if (suiting.empty()) throw KernelError(row.id, "no sample of its op suits it", "");
   for (const OpCase& c : suiting) {
     if (c.exact && changes_something(c)) return c;
@@ -84,9 +86,14 @@ using Clock = std::chrono::steady_clock;
 /// Tests rows one after the other, on several threads.
 class Tester {
  public:
-  Tester(const DeviceSettings& settings, const SelfTestOptions& options, DenyList& list, std::vector<const Kernel*> rows,
-         SelfTestReport& report, Clock::time_point start)
-      : settings_(settings), options_(options), list_(list), rows_(std::move(rows)), report_(report), start_(start) {}
+  Tester(const DeviceSettings& settings, const SelfTestOptions& options, DenyList& list,
+         std::vector<const Kernel*> rows, SelfTestReport& report, Clock::time_point start)
+      : settings_(settings),
+        options_(options),
+        list_(list),
+        rows_(std::move(rows)),
+        report_(report),
+        start_(start) {}
 
   size_t left() const { return rows_.size() - next_; }
 
@@ -94,7 +101,8 @@ class Tester {
   std::unique_ptr<Device> work(std::unique_ptr<Device> device, size_t end) {
     while (const Kernel* row = begin(end)) {
       const OpCase test = self_test_case(*row);
-      const CaseResult result = run_case(*device, test, options_.stand_in ? &options_.stand_in(*row) : row, kRunOptions);
+      const CaseResult result =
+          run_case(*device, test, options_.stand_in ? &options_.stand_in(*row) : row, kRunOptions);
       note(*row, test, result);
       if (result.status == Status::kDeviceLost) {
         device.reset();
@@ -108,7 +116,8 @@ class Tester {
   const Kernel* begin(size_t end) {
     std::lock_guard lock(mutex_);
     const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
-    if (next_ >= end || elapsed > options_.seconds || (options_.cancelled && options_.cancelled())) return nullptr;
+    if (next_ >= end || elapsed > options_.seconds || (options_.cancelled && options_.cancelled()))
+      return nullptr;
     const Kernel& row = *rows_[next_];
     if (options_.progress) options_.progress(row, next_, rows_.size());
     ++next_;
@@ -127,8 +136,10 @@ class Tester {
       case Status::kFail:
       case Status::kFlaky:
       case Status::kDeviceLost:
-      case Status::kNotSupported: {  // the driver could not make the pipeline: nothing else of so small a case fails
-        std::string reason = fmt::format("{} in {}: {}", name_of(result.status), test.name, result.detail);
+      case Status::kNotSupported: {  // the driver could not make the pipeline: nothing else of so
+                                     // small a case fails
+        std::string reason =
+            fmt::format("{} in {}: {}", name_of(result.status), test.name, result.detail);
         report_.failures.push_back({row.id, reason});
         list_.fail(row, std::move(reason));
         break;
@@ -170,7 +181,8 @@ SelfTestReport self_test(const DeviceSettings& given, const SelfTestOptions& opt
   }
   likeliest_first(rows);
   // What may kill the process again is tested while nothing else is, which would share the blame.
-  const auto suspects = std::stable_partition(rows.begin(), rows.end(), [&](const Kernel* row) { return list.suspect(*row); });
+  const auto suspects = std::stable_partition(
+      rows.begin(), rows.end(), [&](const Kernel* row) { return list.suspect(*row); });
   const size_t alone = static_cast<size_t>(suspects - rows.begin()), count = rows.size();
 
   const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
@@ -179,7 +191,8 @@ SelfTestReport self_test(const DeviceSettings& given, const SelfTestOptions& opt
   device = tester.work(std::move(device), alone);
   std::vector<std::future<void>> others;
   for (unsigned i = 1; i < std::min<size_t>(threads, tester.left()); ++i) {
-    others.push_back(std::async(std::launch::async, [&] { tester.work(Device::open(settings), count); }));
+    others.push_back(
+        std::async(std::launch::async, [&] { tester.work(Device::open(settings), count); }));
   }
   tester.work(std::move(device), count);
   for (std::future<void>& other : others) other.get();

@@ -19,8 +19,8 @@ enum class Status : uint8_t {
   kTimeout,
   kCrash,
   kDeviceLost,
-  kInternalError,   // a fault of the suite
-  kWaiver,          // fails, and is known to
+  kInternalError,  // a fault of the suite
+  kWaiver,         // fails, and is known to
 };
 inline constexpr int kStatusCount = 12;
 
@@ -35,7 +35,7 @@ bool is_good(Status status);
 
 struct CaseResult {
   Status status = Status::kInternalError;
-  std::string detail;      // the worst element with both values, what is missing, or what went wrong
+  std::string detail;  // the worst element with both values, what is missing, or what went wrong
   double worst_error = 0;  // largest error over its bound: passes up to 1
   double nmse = 0;         // squared error over squared expected values, over all outputs
   uint32_t repeats = 0;    // runs compared bit by bit

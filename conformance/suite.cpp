@@ -20,8 +20,9 @@ std::string row_part(const Kernel& row) {
 }
 
 std::string types_of(KernelTypes types) {
-  return types.activation == types.weight ? name_of(types.activation)
-                                          : fmt::format("{} {}", name_of(types.activation), name_of(types.weight));
+  return types.activation == types.weight
+             ? name_of(types.activation)
+             : fmt::format("{} {}", name_of(types.activation), name_of(types.weight));
 }
 
 void add_rows(std::vector<SuiteCase>& cases) {
@@ -56,7 +57,8 @@ void add_rows(std::vector<SuiteCase>& cases) {
 }
 
 void add_blocks(std::vector<SuiteCase>& cases) {
-  for (const KernelTypes types : {KernelTypes{DataType::kF32, DataType::kF32}, {DataType::kF32, DataType::kF16}}) {
+  for (const KernelTypes types :
+       {KernelTypes{DataType::kF32, DataType::kF32}, {DataType::kF32, DataType::kF16}}) {
     std::string part = types_of(types);
     std::replace(part.begin(), part.end(), ' ', '_');
     for (OpCase& op_case : block_cases(types)) {

@@ -9,7 +9,8 @@ namespace mulciber::conformance {
 
 Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds) {
   using Clock = std::chrono::steady_clock;
-  // On hardware several copies of the case take turns, so that weights do not stay in the last-level cache.
+  // On hardware several copies of the case take turns, so that weights do not stay in the
+  // last-level cache.
   const bool hardware = device.capabilities().has(kGpu);
   uint64_t input_bytes = 1;
   for (const CaseInput& input : op_case.inputs) {
@@ -43,7 +44,8 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
     Program& program = programs[0]->program();
     auto once = Clock::now();
     program.run();
-    const size_t replays = std::clamp<size_t>(static_cast<size_t>(min_seconds / 20 / std::max(1e-6, elapsed(once))), 1, 2000);
+    const size_t replays = std::clamp<size_t>(
+        static_cast<size_t>(min_seconds / 20 / std::max(1e-6, elapsed(once))), 1, 2000);
     while (samples.size() < 7 || elapsed(begin) < min_seconds) {
       auto start = Clock::now();
       Ticket ticket = 0;

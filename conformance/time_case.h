@@ -11,8 +11,8 @@ struct Timing {
   Work work;             // per run
   uint32_t dispatches = 0;
 };
-/// Times one case on one row by timestamps, or by the host's clock over many replays where the device has
-/// none; medians over at least `min_seconds`.
+/// Times one case on one row by timestamps, or by the host's clock over many replays where the
+/// device has none; medians over at least `min_seconds`.
 Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds);
 
 }  // namespace mulciber::conformance

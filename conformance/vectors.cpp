@@ -18,7 +18,9 @@ using Path = std::filesystem::path;
 std::string case_name(std::string name) {
   for (char& letter : name) {
     const auto byte = static_cast<unsigned char>(letter);
-    letter = std::isalnum(byte) || letter == '.' || letter == '_' ? static_cast<char>(std::tolower(byte)) : '_';
+    letter = std::isalnum(byte) || letter == '.' || letter == '_'
+                 ? static_cast<char>(std::tolower(byte))
+                 : '_';
   }
   return "mulciber.vectors." + name;
 }
@@ -28,7 +30,8 @@ std::string case_name(std::string name) {
 std::vector<SuiteCase> load_vectors(const Path& path) {
   const Json document = read_json(path);
   if (!document.is_object() || !document.contains("cases") || !document["cases"].is_array()) {
-    throw ModelError(path.string(), "has no list `cases`", "see docs/conformance-vectors.md for the format");
+    throw ModelError(path.string(), "has no list `cases`",
+                     "see docs/conformance-vectors.md for the format");
   }
   Path tensors = path;
   std::unique_ptr<const SafetensorsFile> file;
@@ -44,12 +47,15 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
         c.types = name_of(type);
         c.must_pass = true;
         if (!lacking.empty()) {
-          c.run = [lacking](Device&, const RunOptions&) { return CaseResult{Status::kNotSupported, lacking}; };
+          c.run = [lacking](Device&, const RunOptions&) {
+            return CaseResult{Status::kNotSupported, lacking};
+          };
           cases.push_back(std::move(c));
           break;
         }
         if (type == DataType::kF16) c.name += ".f16";
-        if (!file) file = std::make_unique<SafetensorsFile>(tensors.replace_extension(".safetensors"));
+        if (!file)
+          file = std::make_unique<SafetensorsFile>(tensors.replace_extension(".safetensors"));
         c.op_case = std::make_shared<OpCase>(attention_vector(entry, *file, type));
         c.run = [op_case = c.op_case](Device& device, const RunOptions& options) {
           return run_case(device, *op_case, nullptr, options);

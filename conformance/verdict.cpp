@@ -21,16 +21,19 @@ std::string counted(Status status, size_t count) {
     Status status;
     const char *one, *many;
   };
-  static const Noun kNouns[] = {{Status::kFail, "wrong result", "wrong results"},
-                                {Status::kFlaky, "result that changed from run to run", "results that changed from run to run"},
-                                {Status::kMistrusted, "check without meaning", "checks without meaning"},
-                                {Status::kResourceError, "lack of memory", "lacks of memory"},
-                                {Status::kTimeout, "hang", "hangs"},
-                                {Status::kCrash, "crash", "crashes"},
-                                {Status::kDeviceLost, "lost device", "lost devices"},
-                                {Status::kInternalError, "fault of the suite", "faults of the suite"}};
+  static const Noun kNouns[] = {
+      {Status::kFail, "wrong result", "wrong results"},
+      {Status::kFlaky, "result that changed from run to run",
+       "results that changed from run to run"},
+      {Status::kMistrusted, "check without meaning", "checks without meaning"},
+      {Status::kResourceError, "lack of memory", "lacks of memory"},
+      {Status::kTimeout, "hang", "hangs"},
+      {Status::kCrash, "crash", "crashes"},
+      {Status::kDeviceLost, "lost device", "lost devices"},
+      {Status::kInternalError, "fault of the suite", "faults of the suite"}};
   for (const Noun& noun : kNouns) {
-    if (noun.status == status) return fmt::format("{} {}", with_commas(count), count == 1 ? noun.one : noun.many);
+    if (noun.status == status)
+      return fmt::format("{} {}", with_commas(count), count == 1 ? noun.one : noun.many);
   }
   return fmt::format("{} {}", with_commas(count), name_of(status));
 }
@@ -39,7 +42,8 @@ std::string counted(Status status, size_t count) {
 
 std::string with_commas(size_t number) {
   std::string text = std::to_string(number);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
   return text;
 }
 
@@ -56,34 +60,44 @@ Verdict verdict_of(const RunRecord& run) {
     kinds.push_back(counted(status, counts[i]));
   }
   const std::string stopped = run.complete ? "" : "The run was stopped before its end. ";
-  if (tried == 0) return {Tone::kUnknown, stopped + "Nothing was tested: the device runs none of these cases."};
+  if (tried == 0)
+    return {Tone::kUnknown, stopped + "Nothing was tested: the device runs none of these cases."};
 
   std::string rest;
   if (unsupported) {
-    rest += fmt::format(" {} more were not run: the device or this build lacks what they need.", with_commas(unsupported));
+    rest += fmt::format(" {} more were not run: the device or this build lacks what they need.",
+                        with_commas(unsupported));
   }
   if (const size_t known = count(Status::kWaiver)) {
     rest += fmt::format(" {} fail and are known to.", with_commas(known));
   }
   if (const size_t poor = count(Status::kQualityWarning)) {
-    rest += fmt::format(" {} lost more precision than usual, within what Vulkan permits.", with_commas(poor));
+    rest += fmt::format(" {} lost more precision than usual, within what Vulkan permits.",
+                        with_commas(poor));
   }
   if (bad == 0) {
     const bool all = count(Status::kWaiver) == 0;
-    return {run.complete ? Tone::kGood : Tone::kUnknown,
-            fmt::format("{}No {}fault found: {}{} cases that this driver can run came out right, every time.{}", stopped,
-                        all ? "" : "new ", all ? "all " : fmt::format("{} of the ", with_commas(tried - count(Status::kWaiver))),
-                        with_commas(tried), rest)};
+    return {
+        run.complete ? Tone::kGood : Tone::kUnknown,
+        fmt::format(
+            "{}No {}fault found: {}{} cases that this driver can run came out right, every time.{}",
+            stopped, all ? "" : "new ",
+            all ? "all " : fmt::format("{} of the ", with_commas(tried - count(Status::kWaiver))),
+            with_commas(tried), rest)};
   }
   std::set<std::string> ops;
   for (const CaseRecord& record : run.cases) {
     if (!is_good(record.result.status)) ops.insert(record.op);
   }
-  return {Tone::kBad, fmt::format("{}Do not trust this driver with {} yet: {} of the {} cases that it can run went wrong "
-                                  "({}).{}",
-                                  stopped, ops.size() > 4 ? fmt::format("{} of the kernels", ops.size())
-                                                          : listed({ops.begin(), ops.end()}),
-                                  with_commas(bad), with_commas(tried), listed(kinds), rest)};
+  return {
+      Tone::kBad,
+      fmt::format(
+          "{}Do not trust this driver with {} yet: {} of the {} cases that it can run went wrong "
+          "({}).{}",
+          stopped,
+          ops.size() > 4 ? fmt::format("{} of the kernels", ops.size())
+                         : listed({ops.begin(), ops.end()}),
+          with_commas(bad), with_commas(tried), listed(kinds), rest)};
 }
 
 std::string title_of(const Fingerprint& f) {

@@ -19,8 +19,8 @@ Verdict verdict_of(const RunRecord& run);
 
 /// "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)": the driver, and the masks where there are any.
 std::string title_of(const Fingerprint& fingerprint);
-/// What there is to tell of a fingerprint, by name, in the order in which a person wants to read it. Without
-/// the hashes of single rows.
+/// What there is to tell of a fingerprint, by name, in the order in which a person wants to read
+/// it. Without the hashes of single rows.
 std::vector<std::pair<std::string, std::string>> facts_of(const Fingerprint& fingerprint);
 /// 5625 is "5,625".
 std::string with_commas(size_t number);

@@ -27,18 +27,27 @@ Waiver waiver_of(const nlohmann::json& json, const std::string& where) {
   Waiver w;
   for (const auto& [key, value] : json.items()) {
     const std::string text = value.get<std::string>();
-    if (key == "driver") w.driver = text;
-    else if (key == "from") w.from = parse_version(text, where);
-    else if (key == "to") w.to = parse_version(text, where);
-    else if (key == "device") w.device = text;
-    else if (key == "cases") w.cases = text;
-    else if (key == "reason") w.reason = text;
-    else if (key == "link") w.link = text;
-    else throw ModelError(where, fmt::format("a waiver has no '{}'", key),
-                          "it has driver, from, to, device, cases, reason and link");
+    if (key == "driver")
+      w.driver = text;
+    else if (key == "from")
+      w.from = parse_version(text, where);
+    else if (key == "to")
+      w.to = parse_version(text, where);
+    else if (key == "device")
+      w.device = text;
+    else if (key == "cases")
+      w.cases = text;
+    else if (key == "reason")
+      w.reason = text;
+    else if (key == "link")
+      w.link = text;
+    else
+      throw ModelError(where, fmt::format("a waiver has no '{}'", key),
+                       "it has driver, from, to, device, cases, reason and link");
   }
   if (w.cases.empty() || w.reason.empty()) {
-    throw ModelError(where, "a waiver lacks 'cases' or 'reason'", "say which cases, and why they may fail");
+    throw ModelError(where, "a waiver lacks 'cases' or 'reason'",
+                     "say which cases, and why they may fail");
   }
   return w;
 }
@@ -60,12 +69,15 @@ const std::vector<Waiver>& known_waivers() {
 
 std::vector<Waiver> read_waivers(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw ModelError(file.string(), "cannot be read", "give a JSON file with a list of waivers");
+  if (!in)
+    throw ModelError(file.string(), "cannot be read", "give a JSON file with a list of waivers");
   std::vector<Waiver> list;
   try {
     const auto json = nlohmann::json::parse(in);
-    if (!json.is_array()) throw ModelError(file.string(), "is no list", "give a JSON list of waivers");
-    for (const auto& entry : json) list.push_back(waiver_of(entry, fmt::format("{}, waiver {}", file.string(), list.size())));
+    if (!json.is_array())
+      throw ModelError(file.string(), "is no list", "give a JSON list of waivers");
+    for (const auto& entry : json)
+      list.push_back(waiver_of(entry, fmt::format("{}, waiver {}", file.string(), list.size())));
   } catch (const nlohmann::json::exception& error) {
     throw ModelError(file.string(), fmt::format("cannot be read as waivers ({})", error.what()),
                      "give a JSON list of objects whose values are text");
@@ -92,7 +104,8 @@ void Waivers::apply(CaseRecord& record) {
     const Waiver& waiver = entry.waiver;
     if (!matches(waiver.cases, record.name)) continue;
     entry.used = true;
-    record.waived = waiver.link.empty() ? waiver.reason : fmt::format("{} ({})", waiver.reason, waiver.link);
+    record.waived =
+        waiver.link.empty() ? waiver.reason : fmt::format("{} ({})", waiver.reason, waiver.link);
     record.waived_from = record.result.status;
     record.result.status = Status::kWaiver;
     return;
@@ -104,11 +117,13 @@ std::vector<std::string> Waivers::unused(const std::vector<CaseRecord>& cases) c
   for (const Entry& entry : entries_) {
     if (entry.used) continue;
     const Waiver& waiver = entry.waiver;
-    const auto count = std::count_if(cases.begin(), cases.end(),
-                                     [&](const CaseRecord& record) { return matches(waiver.cases, record.name); });
-    lines.push_back(count == 0 ? fmt::format("the waiver for {} matches no case that ran", waiver.cases)
-                               : fmt::format("the waiver for {} is not needed: all its {} cases are good",
-                                             waiver.cases, count));
+    const auto count = std::count_if(cases.begin(), cases.end(), [&](const CaseRecord& record) {
+      return matches(waiver.cases, record.name);
+    });
+    lines.push_back(count == 0
+                        ? fmt::format("the waiver for {} matches no case that ran", waiver.cases)
+                        : fmt::format("the waiver for {} is not needed: all its {} cases are good",
+                                      waiver.cases, count));
   }
   return lines;
 }

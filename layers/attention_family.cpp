@@ -17,7 +17,8 @@ namespace {
 /// A projection reads every column.
 void check_whole(const ProgramBuilder& builder, const char* what, const HeadColumns& part) {
   if (part.first == 0) return;
-  throw ShapeError(builder.path(), fmt::format("{} is to be projected, and begins at column {}", what, part.first),
+  throw ShapeError(builder.path(),
+                   fmt::format("{} is to be projected, and begins at column {}", what, part.first),
                    "give it a tensor of its own");
 }
 
@@ -25,22 +26,28 @@ void check_whole(const ProgramBuilder& builder, const char* what, const HeadColu
 HeadColumns rows_of_query(ProgramBuilder& builder, const HeadColumns& q, uint64_t rows) {
   if (q.tensor.shape.rank() != 3 || q.tensor.shape[0] == rows || q.tensor.shape[0] != 1) return q;
   const uint64_t columns = q.tensor.shape[1] * q.tensor.shape[2];
-  const Tensor all = builder.activation({rows, q.tensor.shape[1], q.tensor.shape[2]}, q.tensor.type);
+  const Tensor all =
+      builder.activation({rows, q.tensor.shape[1], q.tensor.shape[2]}, q.tensor.type);
   copy_columns(builder, q.tensor.reshaped({1, columns}), all.reshaped({rows, columns}));
   return {all, q.first};
 }
 
-/// `stride` positions side by side are one row of a product: a convolution whose stride is its length.
-HeadColumns compressed(ProgramBuilder& builder, const char* what, const HeadColumns& part, const Linear& convolution,
-                       uint32_t stride) {
+/// `stride` positions side by side are one row of a product: a convolution whose stride is its
+/// length.
+HeadColumns compressed(ProgramBuilder& builder, const char* what, const HeadColumns& part,
+                       const Linear& convolution, uint32_t stride) {
   check_whole(builder, what, part);
   const Shape& shape = part.tensor.shape;
   if (stride == 0 || shape[1] % stride != 0) {
-    throw ShapeError(builder.path(), fmt::format("{} has {} positions, which {} at a time do not divide", what, shape[1], stride),
+    throw ShapeError(builder.path(),
+                     fmt::format("{} has {} positions, which {} at a time do not divide", what,
+                                 shape[1], stride),
                      "pad with zeros to a multiple of the compression's stride");
   }
   const auto scope = builder.scope(fmt::format("compress_{}", what));
-  return {convolution(builder, part.tensor.reshaped({shape[0], shape[1] / stride, stride * shape[2]})), 0};
+  return {
+      convolution(builder, part.tensor.reshaped({shape[0], shape[1] / stride, stride * shape[2]})),
+      0};
 }
 
 /// Where values stand beside keys: in fours, as vector loads and pairs of halves like it.
@@ -49,7 +56,8 @@ uint32_t value_column(const AttentionOptions& options) {
 }
 
 /// Keys, projected or not, and values as columns of one tensor, as the kernels read them.
-Tensor side_by_side(ProgramBuilder& builder, const Attention& attention, const HeadColumns& k, const HeadColumns& v) {
+Tensor side_by_side(ProgramBuilder& builder, const Attention& attention, const HeadColumns& k,
+                    const HeadColumns& v) {
   const uint32_t key_columns = attention.options.kv_heads * attention.options.head_size;
   const uint32_t value_columns = attention.options.kv_heads * attention.options.value_size;
   const Shape& shape = k.tensor.shape;
@@ -63,25 +71,32 @@ Tensor side_by_side(ProgramBuilder& builder, const Attention& attention, const H
     copy_columns(builder, k.tensor, both, {.first_column = k.first, .columns = key_columns});
   }
   copy_columns(builder, v.tensor, both,
-               {.first_column = v.first, .columns = value_columns, .into_column = value_column(attention.options)});
+               {.first_column = v.first,
+                .columns = value_columns,
+                .into_column = value_column(attention.options)});
   return both;
 }
 
 }  // namespace
 
-Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& given_k,
-                             const HeadColumns& given_v, Tensor* map) const {
+Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q,
+                             const HeadColumns& given_k, const HeadColumns& given_v,
+                             Tensor* map) const {
   AttentionOptions bound = options;
   if (given_k.tensor.shape.rank() != 3 || given_v.tensor.shape.rank() != 3) {
-    throw ShapeError(builder.path(), "keys or values are not (rows, length, columns)", "reshape them");
+    throw ShapeError(builder.path(), "keys or values are not (rows, length, columns)",
+                     "reshape them");
   }
   if (given_k.tensor.shape[1] == 0 && given_v.tensor.shape[1] == 0 && !map) {
-    return attention_of_nothing(builder, rows_of_query(builder, q, given_k.tensor.shape[0] * options.rows_per_kv).tensor, options);
+    return attention_of_nothing(
+        builder, rows_of_query(builder, q, given_k.tensor.shape[0] * options.rows_per_kv).tensor,
+        options);
   }
   HeadColumns k = given_k, v = given_v;
   if (compression) {
     if (options.causal)
-      throw ShapeError(builder.path(), "compressed keys have other positions than queries", "give compressed_causal_mask() instead of causal");
+      throw ShapeError(builder.path(), "compressed keys have other positions than queries",
+                       "give compressed_causal_mask() instead of causal");
     k = compressed(builder, "keys", given_k, compression->keys, compression->stride);
     v = compressed(builder, "values", given_v, compression->values, compression->stride);
   }
@@ -111,30 +126,36 @@ Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q, cons
   if ((vector || center_out) && !bound.control) bound.control = AttentionControl{};
   if (vector) bound.control->score_vector = append(*vector);
   if (center_out) {
-    if (!center_hidden) throw ShapeError(builder.path(), "local-p has v_p and no W_p", "give center_hidden");
+    if (!center_hidden)
+      throw ShapeError(builder.path(), "local-p has v_p and no W_p", "give center_hidden");
     check_whole(builder, "q", raw);
     const auto scope = builder.scope("center");
-    Tensor logits = (*center_out)(builder, (*center_hidden)(builder, raw.tensor, Activation::kTanh));
+    Tensor logits =
+        (*center_out)(builder, (*center_hidden)(builder, raw.tensor, Activation::kTanh));
     if (logits.type != DataType::kF32) logits = convert(builder, logits, DataType::kF32);
     bound.control->centers = append(logits);
   }
-  if (vector || center_out) bound.control->tensor = parts.size() == 1 ? parts[0] : join_words(builder, parts);
+  if (vector || center_out)
+    bound.control->tensor = parts.size() == 1 ? parts[0] : join_words(builder, parts);
   if (bound.control) bound.control->tensor.type = DataType::kU32;
 
   if (map) *map = attention_map(builder, queries, keys, bound);
   return attention(builder, queries, keys, values, bound);
 }
 
-std::vector<float> block_diagonal(std::span<const float> weights, uint32_t heads, uint32_t out, uint32_t in) {
+std::vector<float> block_diagonal(std::span<const float> weights, uint32_t heads, uint32_t out,
+                                  uint32_t in) {
   std::vector<float> all(uint64_t{heads} * out * heads * in);
   for (uint64_t row = 0; row < uint64_t{heads} * out; ++row) {
     const auto from = weights.begin() + static_cast<std::ptrdiff_t>(row * in);
-    std::copy_n(from, in, all.begin() + static_cast<std::ptrdiff_t>((row * heads + row / out) * in));
+    std::copy_n(from, in,
+                all.begin() + static_cast<std::ptrdiff_t>((row * heads + row / out) * in));
   }
   return all;
 }
 
-std::vector<float> convolution_rows(std::span<const float> weight, uint32_t out, uint32_t in, uint32_t taps) {
+std::vector<float> convolution_rows(std::span<const float> weight, uint32_t out, uint32_t in,
+                                    uint32_t taps) {
   std::vector<float> rows;
   for (uint32_t o = 0; o < out; ++o) {
     for (uint32_t tap = 0; tap < taps; ++tap) {
@@ -148,7 +169,8 @@ std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_
   std::vector<float> mask;
   for (uint32_t query = 0; query < q_len; ++query) {
     for (uint32_t key = 0; key < keys / stride; ++key) {
-      mask.push_back((key + 1) * stride - 1 <= query ? 0.0f : -std::numeric_limits<float>::infinity());
+      mask.push_back((key + 1) * stride - 1 <= query ? 0.0f
+                                                     : -std::numeric_limits<float>::infinity());
     }
   }
   return mask;
@@ -159,7 +181,8 @@ uint32_t t5_bucket(int32_t distance, const T5Buckets& t5) {
   uint32_t first = 0;
   // Looking back only, keys ahead count as at the query.
   if (t5.bidirectional && distance > 0) first = buckets;
-  const uint32_t size = static_cast<uint32_t>(t5.bidirectional ? std::abs(distance) : std::max(-distance, 0));
+  const uint32_t size =
+      static_cast<uint32_t>(t5.bidirectional ? std::abs(distance) : std::max(-distance, 0));
   const uint32_t exact = buckets / 2;
   if (size < exact) return first + size;
   // The buckets are defined by a logarithm in f32.
@@ -194,7 +217,8 @@ std::vector<float> alibi_slopes(uint32_t heads) {
   const uint32_t whole = std::bit_floor(heads);
   std::vector<float> slopes;
   for (uint32_t head = 0; head < heads; ++head) {
-    const double power = head < whole ? -8.0 * (head + 1) / whole : -4.0 * (2 * (head - whole) + 1) / whole;
+    const double power =
+        head < whole ? -8.0 * (head + 1) / whole : -4.0 * (2 * (head - whole) + 1) / whole;
     slopes.push_back(static_cast<float>(std::exp2(power)));
   }
   return slopes;

@@ -57,13 +57,13 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
       .causal = true,
       .window = window,
       // The keys of this pass are in the cache when it is read.
-      .control = AttentionControl{.tensor = state.control,
-                                  .key_counts = static_cast<int32_t>(state.positions),
-                                  .key_count_extra = static_cast<uint32_t>(x.shape[1]),
-                                  .head_mask = state.head_masks < 0
-                                                   ? -1
-                                                   : state.head_masks + static_cast<int32_t>(layer * heads),
-                                  .arrivals = state.arrivals}};
+      .control = AttentionControl{
+          .tensor = state.control,
+          .key_counts = static_cast<int32_t>(state.positions),
+          .key_count_extra = static_cast<uint32_t>(x.shape[1]),
+          .head_mask =
+              state.head_masks < 0 ? -1 : state.head_masks + static_cast<int32_t>(layer * heads),
+          .arrivals = state.arrivals}};
   const HeadColumns k = {cache, 0}, v = {cache, kv_heads * head_size};
   if (state.trace && state.trace->attentions)
     state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));

@@ -16,11 +16,12 @@ namespace mulciber {
 
 /// Where a pass stands: the state that outlives programs.
 struct CausalState {
-  Tensor control;                  // u32
-  uint32_t positions = 0;          // word of the first of (rows): tokens in the cache before this pass
+  Tensor control;          // u32
+  uint32_t positions = 0;  // word of the first of (rows): tokens in the cache before this pass
   std::span<const Tensor> caches;  // per layer: (rows, capacity, CausalAttention::cache_columns())
-  int32_t head_masks = -1;         // word of the first of (layers, heads) floats, onto each head's output; -1: none
-  int32_t arrivals = -1;           // word of (rows, heads) zeros: AttentionControl::arrivals; -1: none
+  int32_t head_masks =
+      -1;  // word of the first of (layers, heads) floats, onto each head's output; -1: none
+  int32_t arrivals = -1;  // word of (rows, heads) zeros: AttentionControl::arrivals; -1: none
   Trace* trace = nullptr;
 };
 
@@ -38,15 +39,16 @@ struct CausalAttention {
   std::optional<Rope> rope;        // none: positions are in the embedding
   std::optional<Tensor> qk_gains;  // (2, head_size): queries and keys are normalized head by head
   float qk_epsilon = 0;
-  Linear qkv;       // ((heads + 2 kv_heads) * head_size, D)
-  Linear out;       // (D, heads * head_size)
+  Linear qkv;  // ((heads + 2 kv_heads) * head_size, D)
+  Linear out;  // (D, heads * head_size)
 
   uint32_t query_columns() const { return heads * head_size; }
   uint32_t cache_columns() const { return 2 * kv_heads * head_size; }
 
-  /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const CausalState& state, uint32_t layer,
-                    const std::optional<Tensor>& add_to) const;
+  /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError
+  /// naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const CausalState& state,
+                    uint32_t layer, const std::optional<Tensor>& add_to) const;
 
  private:
   HeadColumns append(ProgramBuilder& builder, const Tensor& projected, const CausalState& state,
@@ -71,8 +73,8 @@ struct CausalDecoder {
   std::vector<CausalLayer> layers;
   Linear output;  // (vocabulary, D)
 
-  /// What the output product takes: (rows, length, D). Every layer gets a command buffer of its own,
-  /// "layers.N". Keys and values of all tokens join the caches.
+  /// What the output product takes: (rows, length, D). Every layer gets a command buffer of its
+  /// own, "layers.N". Keys and values of all tokens join the caches.
   Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens,
                     const CausalState& state) const;
   /// In f32 whatever the activations are: what is chosen hangs on small differences.

@@ -11,12 +11,11 @@
 namespace mulciber {
 namespace {
 
-uint32_t blocks_of(uint32_t length, uint32_t block) {
-  return (length + block - 1) / block;
-}
+uint32_t blocks_of(uint32_t length, uint32_t block) { return (length + block - 1) / block; }
 
 /// Lists of all pairs of blocks that `sees` accepts.
-KeyList square_pattern(uint32_t length, uint32_t block, const std::function<bool(uint32_t, uint32_t)>& sees) {
+KeyList square_pattern(uint32_t length, uint32_t block,
+                       const std::function<bool(uint32_t, uint32_t)>& sees) {
   std::vector<std::vector<uint32_t>> lists(blocks_of(length, block));
   for (uint32_t q = 0; q < lists.size(); ++q) {
     for (uint32_t k = 0; k < lists.size(); ++k) {
@@ -31,17 +30,20 @@ bool contains(const std::vector<uint32_t>& list, uint32_t value) {
 }
 
 void check_block(uint32_t block) {
-  if (block == 0) throw ShapeError("pattern of keys", "blocks of no keys", "give blocks of 1 or more");
+  if (block == 0)
+    throw ShapeError("pattern of keys", "blocks of no keys", "give blocks of 1 or more");
 }
 
 }  // namespace
 
 uint64_t KeyList::pairs() const {
   if (pattern.query_blocks == 0) return 0;
-  return uint64_t{words[pattern.query_blocks] - words[0]} * pattern.block_queries * pattern.block_keys;
+  return uint64_t{words[pattern.query_blocks] - words[0]} * pattern.block_queries *
+         pattern.block_keys;
 }
 
-KeyList listed_keys(uint32_t block_queries, uint32_t block_keys, const std::vector<std::vector<uint32_t>>& lists) {
+KeyList listed_keys(uint32_t block_queries, uint32_t block_keys,
+                    const std::vector<std::vector<uint32_t>>& lists) {
   check_block(block_queries);
   check_block(block_keys);
   KeyList result;
@@ -49,9 +51,11 @@ KeyList listed_keys(uint32_t block_queries, uint32_t block_keys, const std::vect
   result.words.resize(lists.size() + 1);
   for (size_t b = 0; b < lists.size(); ++b) {
     result.words[b] = static_cast<uint32_t>(result.words.size());
-    const auto unordered = std::adjacent_find(lists[b].begin(), lists[b].end(), std::greater_equal<>());
+    const auto unordered =
+        std::adjacent_find(lists[b].begin(), lists[b].end(), std::greater_equal<>());
     if (unordered != lists[b].end()) {
-      throw ShapeError("pattern of keys", fmt::format("the list of block {} is not ascending after {}", b, *unordered),
+      throw ShapeError("pattern of keys",
+                       fmt::format("the list of block {} is not ascending after {}", b, *unordered),
                        "sort it, and name each block once");
     }
     result.words.insert(result.words.end(), lists[b].begin(), lists[b].end());
@@ -60,13 +64,15 @@ KeyList listed_keys(uint32_t block_queries, uint32_t block_keys, const std::vect
   return result;
 }
 
-KeyList longformer_keys(uint32_t length, uint32_t window, const std::vector<uint32_t>& global_tokens, uint32_t block) {
+KeyList longformer_keys(uint32_t length, uint32_t window,
+                        const std::vector<uint32_t>& global_tokens, uint32_t block) {
   check_block(block);
   std::vector<bool> global_block(blocks_of(length, block));
   std::vector<uint32_t> globals((length + 31) / 32);
   for (uint32_t token : global_tokens) {
     if (token >= length) {
-      throw ShapeError("pattern of keys", fmt::format("token {} of {} is global", token, length), "name tokens that are there");
+      throw ShapeError("pattern of keys", fmt::format("token {} of {} is global", token, length),
+                       "name tokens that are there");
     }
     globals[token / 32] |= 1u << token % 32;
     global_block[token / block] = true;
@@ -90,7 +96,8 @@ KeyList bigbird_keys(uint32_t length, const BigBird& bigbird) {
 }
 
 std::vector<std::vector<uint32_t>> random_blocks(uint32_t blocks, uint32_t each, uint32_t seed) {
-  std::mt19937 random(seed);  // whose numbers the C++ standard fixes, as it does not those of distributions
+  std::mt19937 random(
+      seed);  // whose numbers the C++ standard fixes, as it does not those of distributions
   std::vector<std::vector<uint32_t>> lists(blocks);
   for (std::vector<uint32_t>& list : lists) {
     while (list.size() < std::min(each, blocks)) {

@@ -1,4 +1,5 @@
-// Patterns of keys for sparse attention, made on the host: what AttentionOptions::pattern and global tokens read.
+// Patterns of keys for sparse attention, made on the host: what AttentionOptions::pattern and
+// global tokens read.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,30 @@ struct KeyList {
   uint64_t pairs() const;
 };
 
-/// lists[b]: numbers of the key blocks that positions [b * block_queries, (b + 1) * block_queries) look at, in
-/// ascending order. With blocks of 1 by 1: the neighbours of each node of a graph. Throws ShapeError on a list
-/// that is not ascending, or a block of nothing.
-KeyList listed_keys(uint32_t block_queries, uint32_t block_keys, const std::vector<std::vector<uint32_t>>& lists);
+/// lists[b]: numbers of the key blocks that positions [b * block_queries, (b + 1) * block_queries)
+/// look at, in ascending order. With blocks of 1 by 1: the neighbours of each node of a graph.
+/// Throws ShapeError on a list that is not ascending, or a block of nothing.
+KeyList listed_keys(uint32_t block_queries, uint32_t block_keys,
+                    const std::vector<std::vector<uint32_t>>& lists);
 
-/// Window and global tokens; `window` as AttentionOptions::window, which must be set along with global_tokens.
-/// Lists name every block of `block` keys in which a query of a block of as many positions sees one.
-/// Source: Beltagy et al. 2020, arXiv:2004.05150.
-KeyList longformer_keys(uint32_t length, uint32_t window, const std::vector<uint32_t>& global_tokens,
-                        uint32_t block = 64);
+/// Window and global tokens; `window` as AttentionOptions::window, which must be set along with
+/// global_tokens. Lists name every block of `block` keys in which a query of a block of as many
+/// positions sees one. Source: Beltagy et al. 2020, arXiv:2004.05150.
+KeyList longformer_keys(uint32_t length, uint32_t window,
+                        const std::vector<uint32_t>& global_tokens, uint32_t block = 64);
 
 /// Source: Zaheer et al. 2020, arXiv:2007.14062.
 struct BigBird {
   uint32_t block = 64;
-  uint32_t window_blocks = 1;            // to each side
-  std::vector<uint32_t> global_blocks;   // see all and are seen by all
-  std::vector<std::vector<uint32_t>> random_blocks;  // per block of queries; random_blocks() draws them
+  uint32_t window_blocks = 1;           // to each side
+  std::vector<uint32_t> global_blocks;  // see all and are seen by all
+  std::vector<std::vector<uint32_t>>
+      random_blocks;  // per block of queries; random_blocks() draws them
 };
 KeyList bigbird_keys(uint32_t length, const BigBird& bigbird);
 
-/// `each` different blocks of `blocks` for every block, ascending; the same for the same seed everywhere.
+/// `each` different blocks of `blocks` for every block, ascending; the same for the same seed
+/// everywhere.
 std::vector<std::vector<uint32_t>> random_blocks(uint32_t blocks, uint32_t each, uint32_t seed);
 
 }  // namespace mulciber

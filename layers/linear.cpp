@@ -4,7 +4,8 @@ namespace mulciber {
 
 Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation,
                           bool gated) const {
-  return matmul(builder, x, weight, {.bias = bias, .activation = activation, .gated = gated, .below = below});
+  return matmul(builder, x, weight,
+                {.bias = bias, .activation = activation, .gated = gated, .below = below});
 }
 
 void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {

@@ -14,7 +14,8 @@ struct Linear {
   std::optional<Tensor> bias;  // (N) f32, of all rows
   std::vector<Tensor> below;   // further rows of the weight, stored in other types
 
-  /// x: (..., K); result: (..., N) of x's type, or gated (..., N / 2). Throws ShapeError naming the layer.
+  /// x: (..., K); result: (..., N) of x's type, or gated (..., N / 2). Throws ShapeError naming the
+  /// layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
                     Activation activation = Activation::kNone, bool gated = false) const;
   /// y += x W^T + b, in place. y: (..., N).

@@ -14,10 +14,12 @@ namespace mulciber {
 // Words: count of banned ids, a position, then [position, id] of a forced one: never.
 std::vector<uint32_t> MixtureOfExperts::rules_words() { return {0, 0, 0xffffffff, 0}; }
 
-Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x, Routing* routing) const {
+Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
+                                    Routing* routing) const {
   const uint64_t tokens = x.shape.rows(), columns = x.shape.columns();
   if (up.shape.rank() != 3 || kept == 0 || kept > up.shape[0]) {
-    throw ShapeError(builder.path(), fmt::format("{} experts are kept of {}", kept, up.shape.to_string()),
+    throw ShapeError(builder.path(),
+                     fmt::format("{} experts are kept of {}", kept, up.shape.to_string()),
                      "keep at least one, and no more than there are");
   }
   const Tensor rows = x.reshaped({tokens, columns});
@@ -25,26 +27,34 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x, Ro
   {
     const auto scope = builder.scope("router");
     made.logits = router(builder, rows);
-    if (made.logits.type != DataType::kF32) made.logits = convert(builder, made.logits, DataType::kF32);
-    made.routes = top_k(builder, made.logits, kept, rules,
-                        {.banned_offset = 0, .banned_capacity = 0, .position_offset = 1, .forced_offset = 2});
+    if (made.logits.type != DataType::kF32)
+      made.logits = convert(builder, made.logits, DataType::kF32);
+    made.routes =
+        top_k(builder, made.logits, kept, rules,
+              {.banned_offset = 0, .banned_capacity = 0, .position_offset = 1, .forced_offset = 2});
   }
   Tensor hidden, y;
   {
     const auto scope = builder.scope("up");
-    hidden = expert_matmul(builder, rows, up, made.routes, {.activation = activation, .gated = gated, .bias = up_bias});
+    hidden = expert_matmul(builder, rows, up, made.routes,
+                           {.activation = activation, .gated = gated, .bias = up_bias});
   }
   {
     const auto scope = builder.scope("down");
-    y = expert_matmul(builder, hidden, down, made.routes, {.combine = true, .normalize = normalize, .bias = down_bias});
+    y = expert_matmul(builder, hidden, down, made.routes,
+                      {.combine = true, .normalize = normalize, .bias = down_bias});
   }
   if (routing) *routing = made;
   return y.reshaped(x.shape);
 }
 
-ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> routes, uint32_t experts, uint32_t kept) {
-  if (experts == 0 || kept == 0 || logits.size() % experts != 0 || routes.size() != logits.size() / experts * kept * 2) {
-    throw ShapeError("expert load", fmt::format("{} logits and {} words of routes for {} experts, {} kept", logits.size(), routes.size(), experts, kept),
+ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> routes,
+                       uint32_t experts, uint32_t kept) {
+  if (experts == 0 || kept == 0 || logits.size() % experts != 0 ||
+      routes.size() != logits.size() / experts * kept * 2) {
+    throw ShapeError("expert load",
+                     fmt::format("{} logits and {} words of routes for {} experts, {} kept",
+                                 logits.size(), routes.size(), experts, kept),
                      "give (tokens, experts) and (tokens, kept, 2)");
   }
   const size_t tokens = logits.size() / experts;
@@ -54,14 +64,16 @@ ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> 
     const double largest = *std::ranges::max_element(row);
     double sum = 0;
     for (float logit : row) sum += std::exp(logit - largest);
-    for (uint32_t e = 0; e < experts; ++e) load.mean_probability[e] += std::exp(row[e] - largest) / sum / static_cast<double>(tokens);
+    for (uint32_t e = 0; e < experts; ++e)
+      load.mean_probability[e] += std::exp(row[e] - largest) / sum / static_cast<double>(tokens);
     for (uint32_t slot = 0; slot < kept; ++slot) {
       const uint32_t expert = routes[(token * kept + slot) * 2 + 1];
       if (expert < experts) ++load.tokens[expert];
     }
   }
   for (uint32_t e = 0; e < experts && tokens > 0; ++e) {
-    load.balance += experts * static_cast<double>(load.tokens[e]) / static_cast<double>(tokens * kept) * load.mean_probability[e];
+    load.balance += experts * static_cast<double>(load.tokens[e]) /
+                    static_cast<double>(tokens * kept) * load.mean_probability[e];
   }
   return load;
 }

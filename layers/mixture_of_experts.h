@@ -1,4 +1,5 @@
-// The mixture-of-experts feed-forward layer: a router sends each token to a few of many feed-forward networks.
+// The mixture-of-experts feed-forward layer: a router sends each token to a few of many
+// feed-forward networks.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,19 @@
 
 namespace mulciber {
 
-/// p = softmax(x Wr^T + br); the `kept` experts of largest p, whose results are added up, each times
+/// p = softmax(x Wr^T + br); the `kept` experts of largest p, whose results are added up, each
+/// times
 ///   p (normalize false: the switch layer with kept = 1, Fedus et al. 2021, arXiv:2101.03961), or
-///   p over the sum of those kept (normalize true: top-2 of GShard, arXiv:2006.16668; Mixtral, arXiv:2401.04088).
-/// No token is dropped: experts have no capacity. Used between attentions by Liu et al. 2018, arXiv:1801.10198.
+///   p over the sum of those kept (normalize true: top-2 of GShard, arXiv:2006.16668; Mixtral,
+///   arXiv:2401.04088).
+/// No token is dropped: experts have no capacity. Used between attentions by Liu et al. 2018,
+/// arXiv:1801.10198.
 struct MixtureOfExperts {
   Linear router;  // (experts, D)
   /// rules_words(), on the device: what top_k reads of token rules, of which there are none.
   Tensor rules;
-  Tensor up, down;                          // (experts, H, D) or gated (experts, 2 H, D); (experts, D, H)
-  std::optional<Tensor> up_bias, down_bias; // (experts * H or 2 H), (experts * D) f32
+  Tensor up, down;  // (experts, H, D) or gated (experts, 2 H, D); (experts, D, H)
+  std::optional<Tensor> up_bias, down_bias;  // (experts * H or 2 H), (experts * D) f32
   Activation activation = Activation::kRelu;
   bool gated = false;
   uint32_t kept = 2;
@@ -39,13 +43,15 @@ struct MixtureOfExperts {
 
 /// What became of a batch.
 struct ExpertLoad {
-  std::vector<uint64_t> tokens;             // routes that led to each expert
-  std::vector<double> mean_probability;     // of each expert, over the tokens
-  /// experts * sum of (share of the routes) * (mean probability): 1 where both are even, up to the number of experts.
-  /// Source: Fedus et al. 2021, equation 4.
+  std::vector<uint64_t> tokens;          // routes that led to each expert
+  std::vector<double> mean_probability;  // of each expert, over the tokens
+  /// experts * sum of (share of the routes) * (mean probability): 1 where both are even, up to the
+  /// number of experts. Source: Fedus et al. 2021, equation 4.
   double balance = 0;
 };
-/// Of MixtureOfExperts::Routing's values on the host. Throws ShapeError where they do not belong together.
-ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> routes, uint32_t experts, uint32_t kept);
+/// Of MixtureOfExperts::Routing's values on the host. Throws ShapeError where they do not belong
+/// together.
+ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> routes,
+                       uint32_t experts, uint32_t kept);
 
 }  // namespace mulciber

@@ -22,8 +22,8 @@ struct Norm {
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
                     const std::optional<Tensor>& residual = std::nullopt) const;
 
-  /// The stream after a sublayer, normalized for the next. `sublayer(add_to)` returns its result, or
-  /// adds it to `add_to` where one is given. Changes `stream`, (..., D), in place.
+  /// The stream after a sublayer, normalized for the next. `sublayer(add_to)` returns its result,
+  /// or adds it to `add_to` where one is given. Changes `stream`, (..., D), in place.
   template <typename Sublayer>
   Tensor join(ProgramBuilder& builder, const Tensor& stream, Sublayer&& sublayer) const {
     if (kind != NormKind::kRmsBoth) {

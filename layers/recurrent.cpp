@@ -9,7 +9,8 @@ namespace {
 
 /// The hidden vectors of a state, which stand first. state: (states, rows, H).
 Tensor hidden_of(const Tensor& state) {
-  return state.reshaped({state.shape[0] * state.shape[1], state.shape[2]}).row_slice(0, state.shape[1]);
+  return state.reshaped({state.shape[0] * state.shape[1], state.shape[2]})
+      .row_slice(0, state.shape[1]);
 }
 
 /// A cell on its way through time.
@@ -21,11 +22,13 @@ struct Direction {
   bool reverse;
 };
 
-Direction begin(ProgramBuilder& builder, const RecurrentCell& cell, const Tensor& x, uint32_t first_column, bool reverse) {
+Direction begin(ProgramBuilder& builder, const RecurrentCell& cell, const Tensor& x,
+                uint32_t first_column, bool reverse) {
   const auto scope = builder.scope(reverse ? "backward" : "forward");
   const uint64_t rows = x.shape[0], length = x.shape[1];
   Direction direction{cell, gate_shares(builder, cell.kind, rows, length, cell.units()),
-                      fill(builder, {states_of(cell.kind), rows, cell.units()}, 0), first_column, reverse};
+                      fill(builder, {states_of(cell.kind), rows, cell.units()}, 0), first_column,
+                      reverse};
   // The inputs of all positions in one product: only the state must wait for the step before.
   cell.input.write_to(builder, x.reshaped({rows * length, x.shape[2]}), direction.gates.inputs);
   return direction;
@@ -35,7 +38,9 @@ void step(ProgramBuilder& builder, const Direction& direction, const Tensor& out
           const std::optional<RowLengths>& lengths) {
   const auto scope = builder.scope(direction.reverse ? "backward" : "forward");
   direction.cell.hidden.write_to(builder, hidden_of(direction.state), direction.gates.recurrent);
-  RecurrentStep options{.kind = direction.cell.kind, .time = time, .reverse = direction.reverse,
+  RecurrentStep options{.kind = direction.cell.kind,
+                        .time = time,
+                        .reverse = direction.reverse,
                         .first_column = direction.first_column};
   if (lengths) {
     options.control = lengths->control;
@@ -46,8 +51,8 @@ void step(ProgramBuilder& builder, const Direction& direction, const Tensor& out
 
 }  // namespace
 
-void RecurrentCell::step(ProgramBuilder& builder, const Tensor& x, const Tensor& state, const Tensor& outputs,
-                         uint32_t first_column) const {
+void RecurrentCell::step(ProgramBuilder& builder, const Tensor& x, const Tensor& state,
+                         const Tensor& outputs, uint32_t first_column) const {
   const uint64_t rows = state.shape[1];
   const GateShares gates = gate_shares(builder, kind, rows, 1, units());
   input.write_to(builder, x.reshaped({rows, x.shape.columns()}), gates.inputs);
@@ -59,7 +64,8 @@ RecurrentLayer::Result RecurrentLayer::operator()(ProgramBuilder& builder, const
                                                   const std::optional<RowLengths>& lengths) const {
   const uint64_t units = forward.units();
   std::vector<Direction> directions = {begin(builder, forward, x, 0, false)};
-  if (backward) directions.push_back(begin(builder, *backward, x, static_cast<uint32_t>(units), true));
+  if (backward)
+    directions.push_back(begin(builder, *backward, x, static_cast<uint32_t>(units), true));
 
   const uint64_t columns = units + (backward ? backward->units() : 0);
   const Tensor outputs = builder.activation({x.shape[0], x.shape[1], columns});
@@ -71,8 +77,8 @@ RecurrentLayer::Result RecurrentLayer::operator()(ProgramBuilder& builder, const
   return result;
 }
 
-std::vector<RecurrentLayer::Result> RecurrentStack::operator()(ProgramBuilder& builder, const Tensor& x,
-                                                               const std::optional<RowLengths>& lengths) const {
+std::vector<RecurrentLayer::Result> RecurrentStack::operator()(
+    ProgramBuilder& builder, const Tensor& x, const std::optional<RowLengths>& lengths) const {
   std::vector<RecurrentLayer::Result> results;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(fmt::format("layers.{}", i));

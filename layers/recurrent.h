@@ -1,4 +1,5 @@
-// Recurrent networks over whole sequences: the time loop is part of the program, so that a replay runs all of it.
+// Recurrent networks over whole sequences: the time loop is part of the program, so that a replay
+// runs all of it.
 #pragma once
 
 #include <optional>
@@ -16,8 +17,9 @@ struct RecurrentCell {
   Linear hidden;  // (gates * H, H)
 
   uint64_t units() const { return hidden.weight.shape.columns(); }
-  /// One step of every row. x: (rows, ..., D); state: (states, rows, H), changed in place; H columns of outputs,
-  /// (rows, 1, columns), become the new hidden state. Throws ShapeError naming the layer.
+  /// One step of every row. x: (rows, ..., D); state: (states, rows, H), changed in place; H
+  /// columns of outputs, (rows, 1, columns), become the new hidden state. Throws ShapeError naming
+  /// the layer.
   void step(ProgramBuilder& builder, const Tensor& x, const Tensor& state, const Tensor& outputs,
             uint32_t first_column = 0) const;
 };
@@ -34,20 +36,22 @@ struct RecurrentLayer {
   std::optional<RecurrentCell> backward;  // starts at each row's own last position
 
   struct Result {
-    Tensor outputs;                // (rows, length, H), or 2 H with forward before backward; zeros past a row's end
-    Tensor forward_state;          // (states, rows, H), after each row's last position
+    Tensor
+        outputs;  // (rows, length, H), or 2 H with forward before backward; zeros past a row's end
+    Tensor forward_state;  // (states, rows, H), after each row's last position
     std::optional<Tensor> backward_state;
   };
   /// x: (rows, length, D) f32. Both start from zeros. Throws ShapeError naming the layer.
-  Result operator()(ProgramBuilder& builder, const Tensor& x, const std::optional<RowLengths>& lengths) const;
+  Result operator()(ProgramBuilder& builder, const Tensor& x,
+                    const std::optional<RowLengths>& lengths) const;
 };
 
 /// Layers on top of one another.
 struct RecurrentStack {
   std::vector<RecurrentLayer> layers;
 
-  /// Results of every layer, the last one's outputs being those of the stack. Every layer gets a command buffer of
-  /// its own, "layers.N".
+  /// Results of every layer, the last one's outputs being those of the stack. Every layer gets a
+  /// command buffer of its own, "layers.N".
   std::vector<RecurrentLayer::Result> operator()(ProgramBuilder& builder, const Tensor& x,
                                                  const std::optional<RowLengths>& lengths) const;
 };

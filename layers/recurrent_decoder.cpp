@@ -8,8 +8,8 @@
 namespace mulciber {
 namespace {
 
-/// A state of one row per sentence into the rows of all its beams. from: (states, batch, H); to: (states, batch *
-/// beams, H).
+/// A state of one row per sentence into the rows of all its beams. from: (states, batch, H); to:
+/// (states, batch * beams, H).
 void copy_to_beams(ProgramBuilder& builder, const Tensor& from, uint64_t beams, const Tensor& to) {
   const uint64_t rows = from.shape.rows(), columns = from.shape.columns();
   for (uint64_t beam = 0; beam < beams; ++beam) {
@@ -20,8 +20,9 @@ void copy_to_beams(ProgramBuilder& builder, const Tensor& from, uint64_t beams, 
 
 }  // namespace
 
-void AttentionMemory::project(ProgramBuilder& builder, const Tensor& outputs, const Tensor& control, uint32_t lengths,
-                              uint32_t factor, const RecurrentMemory& memory) const {
+void AttentionMemory::project(ProgramBuilder& builder, const Tensor& outputs, const Tensor& control,
+                              uint32_t lengths, uint32_t factor,
+                              const RecurrentMemory& memory) const {
   const auto scope = builder.scope("attention");
   matmul(builder, outputs, key.weight, {.bias = key.bias, .into = memory.tensor});
   copy_columns(builder, outputs, memory.tensor, {.into_column = heads * key_size});
@@ -32,12 +33,15 @@ void AttentionMemory::project(ProgramBuilder& builder, const Tensor& outputs, co
   const Tensor into = memory.control.reshaped({1, memory.control.shape.elements()});
   copy_columns(builder, words, into, {.first_column = lengths, .columns = batch});
   for (uint32_t head = 0; head < heads; ++head)
-    copy_columns(builder, words, into, {.first_column = factor, .columns = 1, .into_column = batch + head});
-  if (vector) copy_columns(builder, vector->reshaped({1, vector->shape.elements()}), into, {.into_column = batch + heads});
+    copy_columns(builder, words, into,
+                 {.first_column = factor, .columns = 1, .into_column = batch + head});
+  if (vector)
+    copy_columns(builder, vector->reshaped({1, vector->shape.elements()}), into,
+                 {.into_column = batch + heads});
 }
 
-Tensor AttentionMemory::operator()(ProgramBuilder& builder, const HeadColumns& q, const RecurrentMemory& memory,
-                                   Tensor* map) const {
+Tensor AttentionMemory::operator()(ProgramBuilder& builder, const HeadColumns& q,
+                                   const RecurrentMemory& memory, Tensor* map) const {
   const auto scope = builder.scope("attention");
   const auto batch = static_cast<int32_t>(memory.tensor.shape[0]);
   AttentionControl control = {.tensor = memory.control, .key_counts = 0, .head_mask = batch};
@@ -53,22 +57,29 @@ Tensor AttentionMemory::operator()(ProgramBuilder& builder, const HeadColumns& q
   return attention(builder, q, {memory.tensor, 0}, {memory.tensor, heads * key_size}, map);
 }
 
-std::vector<Shape> BahdanauDecoder::state_shapes(uint64_t rows) const { return {{1, rows, cell.units()}}; }
+std::vector<Shape> BahdanauDecoder::state_shapes(uint64_t rows) const {
+  return {{1, rows, cell.units()}};
+}
 
-void BahdanauDecoder::begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded, uint64_t beams,
+void BahdanauDecoder::begin(ProgramBuilder& builder,
+                            std::span<const RecurrentLayer::Result> encoded, uint64_t beams,
                             std::span<const Tensor> state) const {
   const auto scope = builder.scope("initial");
-  copy_to_beams(builder, initial(builder, *encoded.back().backward_state, Activation::kTanh), beams, state[0]);
+  copy_to_beams(builder, initial(builder, *encoded.back().backward_state, Activation::kTanh), beams,
+                state[0]);
 }
 
 Tensor BahdanauDecoder::step(ProgramBuilder& builder, const Tensor& words, uint32_t first_column,
-                             const RecurrentMemory& memory, std::span<const Tensor> state, Tensor* map) const {
+                             const RecurrentMemory& memory, std::span<const Tensor> state,
+                             Tensor* map) const {
   const uint64_t rows = state[0].shape[1], units = cell.units(), width = readout.weight.shape[0];
   const Tensor context = attention(builder, {state[0].reshaped({rows, 1, units}), 0}, memory, map);
   const uint64_t inputs = width + attention.value_columns();
   // [y; c], then [y; c; s].
-  const Tensor known = builder.activation({rows, 1, inputs}), all = builder.activation({rows, 1, inputs + units});
-  copy_columns(builder, words, known, {.first_column = first_column, .columns = static_cast<uint32_t>(width)});
+  const Tensor known = builder.activation({rows, 1, inputs}),
+               all = builder.activation({rows, 1, inputs + units});
+  copy_columns(builder, words, known,
+               {.first_column = first_column, .columns = static_cast<uint32_t>(width)});
   copy_columns(builder, context, known, {.into_column = static_cast<uint32_t>(width)});
   copy_columns(builder, known, all);
   {
@@ -81,20 +92,23 @@ Tensor BahdanauDecoder::step(ProgramBuilder& builder, const Tensor& words, uint3
 
 std::vector<Shape> LuongDecoder::state_shapes(uint64_t rows) const {
   std::vector<Shape> shapes = {{1, rows, cells[0].input.weight.shape[1]}};
-  for (const RecurrentCell& cell : cells) shapes.push_back({states_of(cell.kind), rows, cell.units()});
+  for (const RecurrentCell& cell : cells)
+    shapes.push_back({states_of(cell.kind), rows, cell.units()});
   return shapes;
 }
 
-void LuongDecoder::begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded, uint64_t beams,
-                         std::span<const Tensor> state) const {
+void LuongDecoder::begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded,
+                         uint64_t beams, std::span<const Tensor> state) const {
   const auto scope = builder.scope("initial");
   const Tensor zeros = fill(builder, {1, state[0].shape.columns()}, 0);
   copy_columns(builder, zeros, state[0]);
-  for (size_t i = 0; i < cells.size(); ++i) copy_to_beams(builder, encoded[i].forward_state, beams, state[1 + i]);
+  for (size_t i = 0; i < cells.size(); ++i)
+    copy_to_beams(builder, encoded[i].forward_state, beams, state[1 + i]);
 }
 
 Tensor LuongDecoder::step(ProgramBuilder& builder, const Tensor& words, uint32_t first_column,
-                          const RecurrentMemory& memory, std::span<const Tensor> state, Tensor* map) const {
+                          const RecurrentMemory& memory, std::span<const Tensor> state,
+                          Tensor* map) const {
   const uint64_t rows = state[0].shape[1];
   const auto width = static_cast<uint32_t>(combine.weight.shape[0]);
   const auto context_columns = static_cast<uint32_t>(attention.value_columns());

@@ -1,4 +1,5 @@
-// Decoders that carry a recurrent state from token to token and attend to the encoder's outputs at each.
+// Decoders that carry a recurrent state from token to token and attend to the encoder's outputs at
+// each.
 #pragma once
 
 #include <vector>
@@ -10,13 +11,13 @@ namespace mulciber {
 
 /// What a decoder attends to, computed once per source sentence.
 struct RecurrentMemory {
-  Tensor tensor;            // (batch, length, columns): keys, then values
-  Tensor control;           // u32, as AttentionMemory lays it out
+  Tensor tensor;                 // (batch, length, columns): keys, then values
+  Tensor control;                // u32, as AttentionMemory lays it out
   uint32_t rows_per_memory = 1;  // rows of the decoder that share a sentence (beams)
 };
 
-/// Attention with one set of scores, over values that may be wider than one head: every head has the same keys and
-/// its own part of the values.
+/// Attention with one set of scores, over values that may be wider than one head: every head has
+/// the same keys and its own part of the values.
 struct AttentionMemory {
   uint32_t heads = 1, key_size = 0, value_size = 0;
   AttentionScore score = AttentionScore::kDot;
@@ -26,17 +27,22 @@ struct AttentionMemory {
 
   uint64_t columns() const { return uint64_t{heads} * (key_size + value_size); }
   uint64_t value_columns() const { return uint64_t{heads} * value_size; }
-  uint64_t control_words(uint64_t batch) const { return batch + heads + (vector ? uint64_t{heads} * key_size : 0); }
-  /// Fills `memory` from the encoder's outputs, (batch, length, heads * value_size). The lengths of the sentences and
-  /// a factor onto the result stand in control, at these words.
-  void project(ProgramBuilder& builder, const Tensor& outputs, const Tensor& control, uint32_t lengths,
-               uint32_t factor, const RecurrentMemory& memory) const;
-  /// q: (rows, 1, ...). Result: (rows, 1, heads * value_size); with `map` the weights too, (rows, heads, 1, length).
-  Tensor operator()(ProgramBuilder& builder, const HeadColumns& q, const RecurrentMemory& memory, Tensor* map) const;
+  uint64_t control_words(uint64_t batch) const {
+    return batch + heads + (vector ? uint64_t{heads} * key_size : 0);
+  }
+  /// Fills `memory` from the encoder's outputs, (batch, length, heads * value_size). The lengths of
+  /// the sentences and a factor onto the result stand in control, at these words.
+  void project(ProgramBuilder& builder, const Tensor& outputs, const Tensor& control,
+               uint32_t lengths, uint32_t factor, const RecurrentMemory& memory) const;
+  /// q: (rows, 1, ...). Result: (rows, 1, heads * value_size); with `map` the weights too, (rows,
+  /// heads, 1, length).
+  Tensor operator()(ProgramBuilder& builder, const HeadColumns& q, const RecurrentMemory& memory,
+                    Tensor* map) const;
 };
 
-/// s_t = GRU(s_{t-1}, [y_{t-1}; c_t]) with c_t by v . tanh(W s_{t-1} + U h + b); result tanh(R [y_{t-1}; c_t; s_t]).
-/// Source: Bahdanau, Cho and Bengio 2015, arXiv:1409.0473, with tanh for its maxout and s_t for its s_{t-1} in R.
+/// s_t = GRU(s_{t-1}, [y_{t-1}; c_t]) with c_t by v . tanh(W s_{t-1} + U h + b); result tanh(R
+/// [y_{t-1}; c_t; s_t]). Source: Bahdanau, Cho and Bengio 2015, arXiv:1409.0473, with tanh for its
+/// maxout and s_t for its s_{t-1} in R.
 struct BahdanauDecoder {
   Linear initial;  // (H, H): s_0 = tanh(initial of the backward state at the first word)
   AttentionMemory attention;
@@ -45,17 +51,19 @@ struct BahdanauDecoder {
 
   /// Tensors that are carried from token to token, for rows of decoding.
   std::vector<Shape> state_shapes(uint64_t rows) const;
-  /// Before the first token. encoded: of every layer of the encoder; beams: rows of the state per sentence.
-  void begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded, uint64_t beams,
-             std::span<const Tensor> state) const;
-  /// One token of every row. words: (rows, n), of which D columns from first_column on are its embedding. Result:
-  /// (rows, 1, D). Throws ShapeError naming the layer.
-  Tensor step(ProgramBuilder& builder, const Tensor& words, uint32_t first_column, const RecurrentMemory& memory,
-              std::span<const Tensor> state, Tensor* map) const;
+  /// Before the first token. encoded: of every layer of the encoder; beams: rows of the state per
+  /// sentence.
+  void begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded,
+             uint64_t beams, std::span<const Tensor> state) const;
+  /// One token of every row. words: (rows, n), of which D columns from first_column on are its
+  /// embedding. Result: (rows, 1, D). Throws ShapeError naming the layer.
+  Tensor step(ProgramBuilder& builder, const Tensor& words, uint32_t first_column,
+              const RecurrentMemory& memory, std::span<const Tensor> state, Tensor* map) const;
 };
 
-/// h_t by LSTM cells on one another from [y_{t-1}; a_{t-1}], scores h_t . W h, result a_t = tanh(C [c_t; h_t]).
-/// Source: Luong, Pham and Manning 2015, arXiv:1508.04025: global attention, general score, input feeding.
+/// h_t by LSTM cells on one another from [y_{t-1}; a_{t-1}], scores h_t . W h, result a_t = tanh(C
+/// [c_t; h_t]). Source: Luong, Pham and Manning 2015, arXiv:1508.04025: global attention, general
+/// score, input feeding.
 struct LuongDecoder {
   std::vector<RecurrentCell> cells;  // input of the first: (4 H, 2 D)
   AttentionMemory attention;
@@ -63,10 +71,10 @@ struct LuongDecoder {
 
   /// As BahdanauDecoder has them; the first one is [y; a], then each cell's.
   std::vector<Shape> state_shapes(uint64_t rows) const;
-  void begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded, uint64_t beams,
-             std::span<const Tensor> state) const;
-  Tensor step(ProgramBuilder& builder, const Tensor& words, uint32_t first_column, const RecurrentMemory& memory,
-              std::span<const Tensor> state, Tensor* map) const;
+  void begin(ProgramBuilder& builder, std::span<const RecurrentLayer::Result> encoded,
+             uint64_t beams, std::span<const Tensor> state) const;
+  Tensor step(ProgramBuilder& builder, const Tensor& words, uint32_t first_column,
+              const RecurrentMemory& memory, std::span<const Tensor> state, Tensor* map) const;
 };
 
 }  // namespace mulciber

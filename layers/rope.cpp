@@ -18,20 +18,25 @@ void check(uint32_t rotary_size, double base, const RopeScaling& scaling) {
     throw ShapeError("rotary embedding", std::move(problem), std::move(remedy));
   };
   if (rotary_size == 0 || rotary_size % 2 != 0 || !(base > 1)) {
-    refuse(fmt::format("{} elements with base {}", rotary_size, base), "their number must be even and the base above 1");
+    refuse(fmt::format("{} elements with base {}", rotary_size, base),
+           "their number must be even and the base above 1");
   }
   if (!scaling.frequency_factors.empty() && scaling.frequency_factors.size() != rotary_size / 2) {
-    refuse(fmt::format("{} factors for {} frequencies", scaling.frequency_factors.size(), rotary_size / 2),
+    refuse(fmt::format("{} factors for {} frequencies", scaling.frequency_factors.size(),
+                       rotary_size / 2),
            "give one for each");
   }
-  const bool by_context = scaling.kind == RopeScalingKind::kLlama3 || scaling.kind == RopeScalingKind::kYarn;
+  const bool by_context =
+      scaling.kind == RopeScalingKind::kLlama3 || scaling.kind == RopeScalingKind::kYarn;
   if (!(scaling.factor > 0) || (by_context && !(scaling.original_max_position_embeddings > 0)) ||
-      (scaling.kind == RopeScalingKind::kLlama3 && !(scaling.high_freq_factor > scaling.low_freq_factor &&
-                                                     scaling.low_freq_factor > 0)) ||
-      (scaling.kind == RopeScalingKind::kYarn && !(scaling.beta_fast > 0 && scaling.beta_slow > 0))) {
-    refuse(fmt::format("a scaling by {} from {} positions, factors {} and {}, betas {} and {}", scaling.factor,
-                       scaling.original_max_position_embeddings, scaling.low_freq_factor, scaling.high_freq_factor,
-                       scaling.beta_fast, scaling.beta_slow),
+      (scaling.kind == RopeScalingKind::kLlama3 &&
+       !(scaling.high_freq_factor > scaling.low_freq_factor && scaling.low_freq_factor > 0)) ||
+      (scaling.kind == RopeScalingKind::kYarn &&
+       !(scaling.beta_fast > 0 && scaling.beta_slow > 0))) {
+    refuse(fmt::format("a scaling by {} from {} positions, factors {} and {}, betas {} and {}",
+                       scaling.factor, scaling.original_max_position_embeddings,
+                       scaling.low_freq_factor, scaling.high_freq_factor, scaling.beta_fast,
+                       scaling.beta_slow),
            "all must be above 0, and the high factor above the low one");
   }
 }
@@ -39,7 +44,9 @@ void check(uint32_t rotary_size, double base, const RopeScaling& scaling) {
 /// Share of a frequency that is kept as it is; the rest is divided by the factor.
 double llama3_share(const RopeScaling& scaling, double frequency) {
   const double turns = scaling.original_max_position_embeddings * frequency / kTurn;
-  return std::clamp((turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor), 0.0, 1.0);
+  return std::clamp(
+      (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor), 0.0,
+      1.0);
 }
 
 /// The same for all frequencies of YaRN, whose blend is linear in their number.
@@ -47,7 +54,8 @@ std::vector<double> yarn_shares(const RopeScaling& scaling, uint32_t rotary_size
   const double size = rotary_size;
   // The frequency, by its number, that turns so many times within the original context.
   const auto number_of = [&](double turns) {
-    return size * std::log(scaling.original_max_position_embeddings / (turns * kTurn)) / (2 * std::log(base));
+    return size * std::log(scaling.original_max_position_embeddings / (turns * kTurn)) /
+           (2 * std::log(base));
   };
   double low = number_of(scaling.beta_fast), high = number_of(scaling.beta_slow);
   if (scaling.truncate) {
@@ -66,7 +74,8 @@ std::vector<double> yarn_shares(const RopeScaling& scaling, uint32_t rotary_size
 
 }  // namespace
 
-std::vector<double> rope_frequencies(uint32_t rotary_size, double base, const RopeScaling& scaling) {
+std::vector<double> rope_frequencies(uint32_t rotary_size, double base,
+                                     const RopeScaling& scaling) {
   check(rotary_size, base, scaling);
   std::vector<double> shares(rotary_size / 2, 0), frequencies(rotary_size / 2);
   if (scaling.kind == RopeScalingKind::kYarn) shares = yarn_shares(scaling, rotary_size, base);
@@ -83,7 +92,9 @@ std::vector<double> rope_frequencies(uint32_t rotary_size, double base, const Ro
 double rope_magnitude(const RopeScaling& scaling) {
   if (scaling.kind != RopeScalingKind::kYarn) return 1;
   if (scaling.attention_factor) return *scaling.attention_factor;
-  const auto by = [&](double scale) { return scaling.factor <= 1 ? 1 : 0.1 * scale * std::log(scaling.factor) + 1; };
+  const auto by = [&](double scale) {
+    return scaling.factor <= 1 ? 1 : 0.1 * scale * std::log(scaling.factor) + 1;
+  };
   // A scale of 0 counts as absent, as transformers has it.
   if (scaling.mscale.value_or(0) != 0 && scaling.mscale_all_dim.value_or(0) != 0) {
     return by(*scaling.mscale) / by(*scaling.mscale_all_dim);
@@ -91,7 +102,8 @@ double rope_magnitude(const RopeScaling& scaling) {
   return by(1);
 }
 
-std::vector<float> rope_angles(uint64_t positions, uint32_t rotary_size, double base, const RopeScaling& scaling) {
+std::vector<float> rope_angles(uint64_t positions, uint32_t rotary_size, double base,
+                               const RopeScaling& scaling) {
   const std::vector<double> frequencies = rope_frequencies(rotary_size, base, scaling);
   const double magnitude = rope_magnitude(scaling);
   std::vector<float> angles(positions * rotary_size);

@@ -1,5 +1,6 @@
-// Angles of rotary position embeddings, for RopeOptions::angles (runtime/ops/rope.h), with the scalings by which
-// models reach past the context they were trained on. As Hugging Face transformers computes them.
+// Angles of rotary position embeddings, for RopeOptions::angles (runtime/ops/rope.h), with the
+// scalings by which models reach past the context they were trained on. As Hugging Face
+// transformers computes them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace mulciber {
 
 enum class RopeScalingKind {
   kNone,
-  kLinear,  // every frequency divided by the factor (position interpolation: Chen et al. 2023, arXiv:2306.15595)
+  kLinear,  // every frequency divided by the factor (position interpolation: Chen et al. 2023,
+            // arXiv:2306.15595)
   kLlama3,  // low frequencies divided, high ones kept, those between blended
   kYarn,    // the same with other bounds, and a magnitude (Peng et al. 2023, arXiv:2309.00071)
 };
@@ -19,26 +21,28 @@ enum class RopeScalingKind {
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
   double factor = 1;
-  double original_max_position_embeddings = 0;                // llama3, yarn: required
-  double low_freq_factor = 1, high_freq_factor = 4;           // llama3
-  double beta_fast = 32, beta_slow = 1;                       // yarn
-  bool truncate = true;                                       // yarn: the blend begins and ends at whole frequencies
-  std::optional<double> attention_factor;                     // yarn: the magnitude, where it is given
-  std::optional<double> mscale, mscale_all_dim;               // yarn: or where it is made of both of these
-  /// Each frequency is divided by its own of these (the tensor rope_freqs of GGUF files), after everything else.
-  /// Empty: none.
+  double original_max_position_embeddings = 0;       // llama3, yarn: required
+  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;              // yarn
+  bool truncate = true;                    // yarn: the blend begins and ends at whole frequencies
+  std::optional<double> attention_factor;  // yarn: the magnitude, where it is given
+  std::optional<double> mscale, mscale_all_dim;  // yarn: or where it is made of both of these
+  /// Each frequency is divided by its own of these (the tensor rope_freqs of GGUF files), after
+  /// everything else. Empty: none.
   std::vector<double> frequency_factors;
 };
 
 /// Radians per position of the rotary_size / 2 pairs: base^(-2 i / rotary_size), scaled.
 /// Throws ShapeError when factors of another number are given, or numbers that no scaling can use.
-std::vector<double> rope_frequencies(uint32_t rotary_size, double base, const RopeScaling& scaling = {});
+std::vector<double> rope_frequencies(uint32_t rotary_size, double base,
+                                     const RopeScaling& scaling = {});
 
 /// What YaRN multiplies cosines and sines with; 1 otherwise.
 double rope_magnitude(const RopeScaling& scaling);
 
-/// (positions, rotary_size): of each position the cosines of all frequencies, then the sines, times the magnitude.
-/// Computed in double precision, rounded once. Throws as rope_frequencies().
-std::vector<float> rope_angles(uint64_t positions, uint32_t rotary_size, double base, const RopeScaling& scaling = {});
+/// (positions, rotary_size): of each position the cosines of all frequencies, then the sines, times
+/// the magnitude. Computed in double precision, rounded once. Throws as rope_frequencies().
+std::vector<float> rope_angles(uint64_t positions, uint32_t rotary_size, double base,
+                               const RopeScaling& scaling = {});
 
 }  // namespace mulciber

@@ -10,8 +10,8 @@ namespace {
 /// One sublayer with its residual connection and norm. `sublayer(x, add_to)` returns its result, or
 /// adds it to `add_to`.
 template <typename Sublayer>
-Tensor residual(ProgramBuilder& builder, const Tensor& x, const Norm& norm,
-                NormPlacement placement, const char* name, Sublayer&& sublayer) {
+Tensor residual(ProgramBuilder& builder, const Tensor& x, const Norm& norm, NormPlacement placement,
+                const char* name, Sublayer&& sublayer) {
   const auto normalize = [&](const Tensor& y, const std::optional<Tensor>& added) {
     const auto scope = builder.scope(fmt::format("{}_norm", name));
     return norm(builder, y, added);
@@ -41,9 +41,7 @@ void keep_state(ProgramBuilder& builder, Trace* trace, const Tensor& x, bool cha
   trace->keep(builder, "output", changes_later ? convert(builder, x, x.type) : x);
 }
 
-std::string layer_name(size_t index) {
-  return fmt::format("layers.{}", index);
-}
+std::string layer_name(size_t index) { return fmt::format("layers.{}", index); }
 
 int32_t per_layer(int32_t offset, size_t layer, uint32_t heads) {
   return offset < 0 ? -1 : offset + static_cast<int32_t>(layer * heads);

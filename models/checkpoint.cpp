@@ -30,7 +30,8 @@ bool is_plain_name(const std::string& name) {
 
 std::string first_bytes(const fs::path& path) {
   const MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.bytes().data()), std::min<std::size_t>(file.bytes().size(), 4)};
+  return {reinterpret_cast<const char*>(file.bytes().data()),
+          std::min<std::size_t>(file.bytes().size(), 4)};
 }
 
 /// The name of part `number` (from 0) of a GGUF file split into `count`: base-00001-of-00003.gguf.
@@ -128,21 +129,27 @@ void Checkpoint::open_gguf(const fs::path& file) {
     for (std::size_t i = 0; i < parts; ++i) {
       const std::string name = part_name(file.filename().string(), i, parts);
       if (name.empty())
-        throw ModelError(file.string(), "is part of a file split into " + std::to_string(parts) + ", but its name does not end in -NNNNN-of-NNNNN.gguf",
+        throw ModelError(file.string(),
+                         "is part of a file split into " + std::to_string(parts) +
+                             ", but its name does not end in -NNNNN-of-NNNNN.gguf",
                          "give the parts the names they had where they came from");
       gguf_files_.push_back(std::make_unique<GgufFile>(folder_ / name));
       const GgufValue* number = gguf_files_.back()->find_value("split.no");
-      if (number == nullptr || !number->is_integer() || number->integer() != static_cast<std::int64_t>(i))
-        throw ModelError((folder_ / name).string(), "is not part " + std::to_string(i + 1) + " of its file, as its name says",
+      if (number == nullptr || !number->is_integer() ||
+          number->integer() != static_cast<std::int64_t>(i))
+        throw ModelError((folder_ / name).string(),
+                         "is not part " + std::to_string(i + 1) + " of its file, as its name says",
                          "download all parts from one revision");
     }
   }
   for (const auto& part : gguf_files_)
     for (const CheckpointTensor& tensor : part->tensors()) tensors_.push_back(&tensor);
-  std::sort(tensors_.begin(), tensors_.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
   for (std::size_t i = 1; i < tensors_.size(); ++i)
     if (tensors_[i]->name == tensors_[i - 1]->name)
-      throw ModelError(file.string(), "holds tensor '" + printable(tensors_[i]->name) + "' in two parts",
+      throw ModelError(file.string(),
+                       "holds tensor '" + printable(tensors_[i]->name) + "' in two parts",
                        "download all parts from one revision");
 }
 

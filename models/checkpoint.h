@@ -14,8 +14,9 @@
 namespace mulciber {
 
 /// A Hugging Face folder (config.json with model.safetensors, or model.safetensors.index.json and
-/// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay in the mapped files; the object owns
-/// the mappings. Names are those of the files: each model's weight table knows its own aliases.
+/// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay
+/// in the mapped files; the object owns the mappings. Names are those of the files: each model's
+/// weight table knows its own aliases.
 class Checkpoint {
  public:
   /// Throws ModelError when files are missing, malformed, or contradict each other; an index may

@@ -13,8 +13,8 @@
 
 namespace mulciber {
 
-/// Storage types a checkpoint may hold, whatever the device can compute with. Those from kQ4_0 on are
-/// GGUF's block types: a block of elements shares its scales.
+/// Storage types a checkpoint may hold, whatever the device can compute with. Those from kQ4_0 on
+/// are GGUF's block types: a block of elements shares its scales.
 enum class CheckpointType {
   kF64,
   kF32,
@@ -55,8 +55,8 @@ inline bool is_quantized(CheckpointType type) { return block_elements(type) > 1;
 /// How the device holds values of a type as they are; nothing where it must convert them.
 std::optional<DataType> device_type(CheckpointType type);
 
-/// One tensor of a checkpoint: row-major, little-endian bytes inside a mapped file. Blocks lie along
-/// the innermost dimension and never cross a row.
+/// One tensor of a checkpoint: row-major, little-endian bytes inside a mapped file. Blocks lie
+/// along the innermost dimension and never cross a row.
 struct CheckpointTensor {
   std::string name;
   CheckpointType type;
@@ -69,8 +69,8 @@ struct CheckpointTensor {
   std::string shape_text() const;  // "[512, 48]"
 };
 
-/// Bytes that a tensor of that type and shape takes, or nothing when they pass 64 bits. The innermost
-/// dimension must be whole blocks.
+/// Bytes that a tensor of that type and shape takes, or nothing when they pass 64 bits. The
+/// innermost dimension must be whole blocks.
 std::optional<std::uint64_t> byte_count(CheckpointType type, std::span<const std::uint64_t> shape);
 
 }  // namespace mulciber

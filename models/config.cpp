@@ -67,9 +67,7 @@ const Json& ConfigReader::list(const char* key) const {
   return found;
 }
 
-bool ConfigReader::has(const char* key) const {
-  return find(key) != nullptr;
-}
+bool ConfigReader::has(const char* key) const { return find(key) != nullptr; }
 
 const Json& ConfigReader::value(const char* key) const {
   const Json* found = find(key);
@@ -214,7 +212,8 @@ GenerationConfig read_generation_config(const ConfigReader& config, const Config
   result.typical_p = reader("typical_p").number_or("typical_p", 1.0, 0, 1);
   result.repetition_penalty =
       reader("repetition_penalty").number_or("repetition_penalty", 1.0, 0, 1e6);
-  result.penalty_last_n = static_cast<std::int32_t>(reader("penalty_last_n").integer_or("penalty_last_n", -1, -1, kMostTokens));
+  result.penalty_last_n = static_cast<std::int32_t>(
+      reader("penalty_last_n").integer_or("penalty_last_n", -1, -1, kMostTokens));
   result.no_repeat_ngram_size = count("no_repeat_ngram_size", 0, 1024);
   return result;
 }

@@ -93,7 +93,8 @@ struct GenerationConfig {
   double min_p = 0.0;
   double typical_p = 1.0;
   double repetition_penalty = 1.0;
-  std::int32_t penalty_last_n = -1;  // tokens that the penalty looks at, -1: all; GGUF files alone have it
+  std::int32_t penalty_last_n =
+      -1;  // tokens that the penalty looks at, -1: all; GGUF files alone have it
   std::int32_t no_repeat_ngram_size = 0;
 };
 

@@ -34,7 +34,8 @@ const DecoderNames kLlamaNames = {.prefixes = kNoPrefix,
 
 void require_absent(const ConfigReader& config, const char* key) {
   const Json* found = config.find(key);
-  if (!found || (found->is_boolean() && !found->get<bool>()) || (found->is_number() && *found == 0)) return;
+  if (!found || (found->is_boolean() && !found->get<bool>()) || (found->is_number() && *found == 0))
+    return;
   config.fail(key, "is " + printable(found->dump()) + ", which is not supported");
 }
 
@@ -49,20 +50,24 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   decoder.max_positions = positive("max_position_embeddings", kMostPositions);
   decoder.layers.resize(positive("num_hidden_layers", kMostLayers));
   decoder.heads = positive("num_attention_heads", kMostHeads);
-  decoder.kv_heads = static_cast<uint32_t>(config.integer_or("num_key_value_heads", decoder.heads, 1, decoder.heads));
+  decoder.kv_heads = static_cast<uint32_t>(
+      config.integer_or("num_key_value_heads", decoder.heads, 1, decoder.heads));
   if (decoder.heads % decoder.kv_heads != 0)
-    config.fail("num_key_value_heads", fmt::format("is {}, which does not divide the {} heads", decoder.kv_heads, decoder.heads));
+    config.fail("num_key_value_heads", fmt::format("is {}, which does not divide the {} heads",
+                                                   decoder.kv_heads, decoder.heads));
   if (config.has("head_dim")) {
     decoder.head_size = positive("head_dim", kWidest);
   } else {
     if (decoder.width % decoder.heads != 0)
-      config.fail("num_attention_heads", fmt::format("is {}, which does not divide hidden_size, {}", decoder.heads, decoder.width));
+      config.fail("num_attention_heads", fmt::format("is {}, which does not divide hidden_size, {}",
+                                                     decoder.heads, decoder.width));
     decoder.head_size = decoder.width / decoder.heads;
   }
   if (decoder.head_size % 2 != 0)
     config.fail("head_dim", fmt::format("is {}; rotary embedding needs pairs", decoder.head_size));
   decoder.norm_epsilon = static_cast<float>(config.number_or("rms_norm_eps", 1e-6, 0, 1));
-  decoder.activation = config.activation(config.has("hidden_act") ? "hidden_act" : "hidden_activation");
+  decoder.activation =
+      config.activation(config.has("hidden_act") ? "hidden_act" : "hidden_activation");
   decoder.attention_scale = 1 / std::sqrt(static_cast<float>(decoder.head_size));
   decoder.tied_output = config.boolean_or("tie_word_embeddings", false);
   require_absent(config, "mlp_bias");
@@ -73,7 +78,8 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   return decoder;
 }
 
-void read_windows(const ConfigReader& config, DecoderConfig& decoder, bool (*slides)(uint32_t, const ConfigReader&)) {
+void read_windows(const ConfigReader& config, DecoderConfig& decoder,
+                  bool (*slides)(uint32_t, const ConfigReader&)) {
   const auto window = config.optional_integer("sliding_window", 1, kMostPositions);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != decoder.layers.size()))
@@ -85,7 +91,8 @@ void read_windows(const ConfigReader& config, DecoderConfig& decoder, bool (*sli
     } else if ((*types)[i] == "sliding_attention") {
       sliding = true;
     } else if ((*types)[i] != "full_attention") {
-      config.fail("layer_types", "holds " + printable((*types)[i].dump()) + "; full_attention and sliding_attention are supported");
+      config.fail("layer_types", "holds " + printable((*types)[i].dump()) +
+                                     "; full_attention and sliding_attention are supported");
     }
     if (!sliding) continue;
     if (!window) config.fail("sliding_window", "is missing, but layers slide");

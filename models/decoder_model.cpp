@@ -13,7 +13,8 @@ namespace mulciber {
 namespace {
 
 uint32_t positions_of(const DecoderConfig& config, const ModelOptions& options) {
-  return options.context > 0 ? std::min(options.context, config.max_positions) : config.max_positions;
+  return options.context > 0 ? std::min(options.context, config.max_positions)
+                             : config.max_positions;
 }
 
 std::string family_name(const Checkpoint& checkpoint) {
@@ -24,14 +25,17 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::st
                      const DecoderConfig& config, const ModelOptions& options) {
   const uint64_t bytes = DecoderModel::predict_weight_bytes(checkpoint, config, options);
   require_memory(device, bytes, options.memory_limit, "the model");
-  Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices, options.on_progress);
-  for (const ComputedWeight& computed : computed_decoder_weights(config, positions_of(config, options)))
+  Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices,
+                  options.on_progress);
+  for (const ComputedWeight& computed :
+       computed_decoder_weights(config, positions_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
   return weights;
 }
 
 /// Where the tokens of each row begin: those before are padding.
-std::vector<uint32_t> first_tokens(const std::string& family, const NamedArrays& inputs, PaddedIds& ids) {
+std::vector<uint32_t> first_tokens(const std::string& family, const NamedArrays& inputs,
+                                   PaddedIds& ids) {
   std::vector<uint32_t> first(ids.rows, 0);
   if (inputs.count("attention_mask") == 0) return first;
   const NamedArray& mask = matrix_input(family, inputs, "attention_mask");
@@ -43,7 +47,8 @@ std::vector<uint32_t> first_tokens(const std::string& family, const NamedArrays&
     const auto real = std::find_if(begin, end, [](double value) { return value != 0; });
     const auto after = std::find(real, end, 0.0);
     if (real == end || std::any_of(after, end, [](double value) { return value != 0; }))
-      throw ModelError(where, fmt::format("row {} has no tokens, or padding between them", row), "pad on one side");
+      throw ModelError(where, fmt::format("row {} has no tokens, or padding between them", row),
+                       "pad on one side");
     first[row] = static_cast<uint32_t>(real - begin);
     ids.lengths[row] = static_cast<uint32_t>(after - real);
   }
@@ -59,7 +64,8 @@ void check_positions(const std::string& family, const NamedArrays& inputs, const
   for (uint32_t row = 0; row < ids.rows; ++row) {
     for (uint32_t i = 0; i < ids.lengths[row]; ++i) {
       if (positions.values[row * ids.length + first[row] + i] != i)
-        throw ModelError(family + " input `position_ids`", fmt::format("row {} does not count its tokens from 0", row), "");
+        throw ModelError(family + " input `position_ids`",
+                         fmt::format("row {} does not count its tokens from 0", row), "");
     }
   }
 }
@@ -70,8 +76,10 @@ std::vector<float> factors_of(const std::string& family, const DecoderConfig& co
   std::vector<float> factors(masked.empty() ? 0 : layers * config.heads, 1.0f);
   for (const HeadNumber& number : masked) {
     if (number.layer >= layers || number.head >= config.heads)
-      throw ModelError(fmt::format("head {} of layer {}", number.head, number.layer), "is not there",
-                       fmt::format("this {} model has {} layers of {} heads, counted from 0", family, layers, config.heads));
+      throw ModelError(fmt::format("head {} of layer {}", number.head, number.layer),
+                       "is not there",
+                       fmt::format("this {} model has {} layers of {} heads, counted from 0",
+                                   family, layers, config.heads));
     factors[number.layer * config.heads + number.head] = 0;
   }
   return factors;
@@ -86,7 +94,9 @@ struct Kept {
 class TracedPass {
  public:
   TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, const Kept& kept)
-      : device_(device), shape_{ids.rows, ids.length}, layout_(plan_batch(network, shape_, ids.length)) {
+      : device_(device),
+        shape_{ids.rows, ids.length},
+        layout_(plan_batch(network, shape_, ids.length)) {
     BatchTensors tensors = batch_tensor_shapes(network, shape_, layout_);
     const auto allocate = [&](Tensor& tensor) {
       buffers_.push_back(device.memory().allocate(tensor.bytes(), MemoryUse::kDevice));
@@ -98,7 +108,8 @@ class TracedPass {
     trace_.attentions = kept.attentions;
     ProgramBuilder builder(device, "forward");
     build_decoder_pass(builder, network, layout_, tensors,
-                       {ids.length, kept.logits ? PassOutput::kTrace : PassOutput::kCache}, &trace_);
+                       {ids.length, kept.logits ? PassOutput::kTrace : PassOutput::kCache},
+                       &trace_);
     program_ = builder.build();
 
     std::vector<uint32_t> words = initial_words(network, layout_);
@@ -122,10 +133,13 @@ class TracedPass {
   std::optional<Program> program_;
 };
 
-std::string probabilities_of(uint64_t layer) { return fmt::format("layers.{}.attention.probabilities", layer); }
+std::string probabilities_of(uint64_t layer) {
+  return fmt::format("layers.{}.attention.probabilities", layer);
+}
 
 /// Rows of (B, length, width) from where they stood behind padding: back to there.
-void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<const uint32_t> first, uint64_t width) {
+void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<const uint32_t> first,
+                uint64_t width) {
   for (uint32_t row = 0; row < ids.rows; ++row) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * ids.length * width);
     std::rotate(begin, begin + static_cast<std::ptrdiff_t>((ids.length - first[row]) * width),
@@ -147,7 +161,8 @@ DataType storage_type(KeyValueStorage storage) {
 DataType cache_type(const ModelOptions& options) {
   const DataType cache = options.cache.value_or(options.activations);
   if (options.activations == DataType::kF16 && cache != DataType::kF16)
-    throw ModelError("keys and values", fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
+    throw ModelError("keys and values",
+                     fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
                      "keep both in f16, or leave activations in 32 bits");
   return cache;
 }
@@ -167,28 +182,35 @@ DecoderConfig read_decoder_config(const Checkpoint& checkpoint, ReadDecoder read
   return config;
 }
 
-uint64_t DecoderModel::predict_weight_bytes(const Checkpoint& checkpoint, const DecoderConfig& config,
+uint64_t DecoderModel::predict_weight_bytes(const Checkpoint& checkpoint,
+                                            const DecoderConfig& config,
                                             const ModelOptions& options) {
-  uint64_t bytes = mulciber::weight_bytes(decoder_weight_table(config), checkpoint, family_name(checkpoint), options.matrices);
-  for (const ComputedWeight& computed : computed_decoder_weights(config, positions_of(config, options)))
+  uint64_t bytes = mulciber::weight_bytes(decoder_weight_table(config), checkpoint,
+                                          family_name(checkpoint), options.matrices);
+  for (const ComputedWeight& computed :
+       computed_decoder_weights(config, positions_of(config, options)))
     bytes += computed.shape.elements() * sizeof(float);
   return bytes;
 }
 
-DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, const ModelOptions& options, ReadDecoder read)
+DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint,
+                           const ModelOptions& options, ReadDecoder read)
     : device_(device),
       family_(family_name(checkpoint)),
       memory_limit_(options.memory_limit),
       config_(read_decoder_config(checkpoint, read)),
-      half_precision_(options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16),
+      half_precision_(options.activations == DataType::kF16 ||
+                      options.matrices == MatrixStorage::kF16),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
-      network_(build_decoder_network(config_, [&](const std::string& name) { return weights_.parts(name); },
-                                     positions_of(config_, options), options.activations, cache_type(options))) {
+      network_(build_decoder_network(
+          config_, [&](const std::string& name) { return weights_.parts(name); },
+          positions_of(config_, options), options.activations, cache_type(options))) {
   network_.head_factors = factors_of(family_, config_, options.masked_heads);
 }
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
-  PaddedIds ids = read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
+  PaddedIds ids =
+      read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
   const std::vector<uint32_t> first = first_tokens(family_, inputs, ids);
   check_positions(family_, inputs, ids, first);
   // Padding goes behind the tokens, where nothing sees it.
@@ -197,7 +219,9 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
     std::rotate(begin, begin + first[row], begin + ids.length);
   }
   TracedPass pass(device_, network_, ids,
-                  {.logits = true, .states = wants(wanted, "hidden_states"), .attentions = wants(wanted, "attentions")});
+                  {.logits = true,
+                   .states = wants(wanted, "hidden_states"),
+                   .attentions = wants(wanted, "attentions")});
 
   const uint64_t rows = ids.rows, length = ids.length;
   NamedArrays results;
@@ -213,10 +237,12 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   if (wants(wanted, "hidden_states")) {
     NamedArray& states = results["hidden_states"] = {{layers + 1, rows, length, config_.width}, {}};
     append(states, "embedding.output", config_.width);
-    for (uint64_t i = 0; i + 1 < layers; ++i) append(states, fmt::format("layers.{}.output", i), config_.width);
+    for (uint64_t i = 0; i + 1 < layers; ++i)
+      append(states, fmt::format("layers.{}.output", i), config_.width);
     append(states, "output.normalized", config_.width);
   }
-  const bool padded = std::any_of(first.begin(), first.end(), [](uint32_t padding) { return padding > 0; });
+  const bool padded =
+      std::any_of(first.begin(), first.end(), [](uint32_t padding) { return padding > 0; });
   if (wants(wanted, "attentions") && !padded) {
     NamedArray& maps = results["attentions"] = {{layers, rows, config_.heads, length, length}, {}};
     for (uint64_t i = 0; i < layers; ++i) {
@@ -230,8 +256,10 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
 
 std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
   const auto length = static_cast<uint32_t>(ids.size());
-  TracedPass pass(device_, network_, {.rows = 1, .length = length, .ids = {ids.begin(), ids.end()}, .lengths = {length}},
-                  {.attentions = true});
+  TracedPass pass(
+      device_, network_,
+      {.rows = 1, .length = length, .ids = {ids.begin(), ids.end()}, .lengths = {length}},
+      {.attentions = true});
   std::vector<float> maps;
   maps.reserve(config_.layers.size() * config_.heads * length * length);
   for (uint64_t i = 0; i < config_.layers.size(); ++i) {
@@ -241,12 +269,17 @@ std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
   return maps;
 }
 
-NamedArrays DecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config, uint32_t n_best) {
-  const PaddedIds ids = read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
+NamedArrays DecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
+                                   uint32_t n_best) {
+  const PaddedIds ids =
+      read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
   if (ids.rows != 1 || n_best != 1 || config.num_beams != 1)
-    throw ModelError(family_ + " input `input_ids`", "asks for several rows, beams or results: one is what a decoder-only search gives", "");
+    throw ModelError(
+        family_ + " input `input_ids`",
+        "asks for several rows, beams or results: one is what a decoder-only search gives", "");
   SequenceRequest request = {.prompts = {ids.ids}};
-  request.max_new_tokens = static_cast<uint32_t>(config.max_new_tokens.value_or(static_cast<int32_t>(network_.max_positions - ids.length)));
+  request.max_new_tokens = static_cast<uint32_t>(
+      config.max_new_tokens.value_or(static_cast<int32_t>(network_.max_positions - ids.length)));
   for (int32_t stop : config.eos) request.stops.push_back(static_cast<uint32_t>(stop));
   const uint32_t capacity = std::min(ids.length + request.max_new_tokens, network_.max_positions);
   SequenceBatch batch(device_, network_, {1, capacity}, memory_limit_);

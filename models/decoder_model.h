@@ -10,13 +10,15 @@
 
 namespace mulciber {
 
-/// A checkpoint's configuration as its family reads it, with what generation_config.json says. Throws ModelError.
+/// A checkpoint's configuration as its family reads it, with what generation_config.json says.
+/// Throws ModelError.
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint, ReadDecoder read);
 
 class DecoderModel : public Model {
  public:
   /// Throws ModelError when config and tensors disagree, DeviceError when the weights do not fit.
-  DecoderModel(Device& device, const Checkpoint& checkpoint, const ModelOptions& options, ReadDecoder read);
+  DecoderModel(Device& device, const Checkpoint& checkpoint, const ModelOptions& options,
+               ReadDecoder read);
 
   /// Device memory of the weights, and of a batch on top, before anything is loaded.
   static uint64_t predict_weight_bytes(const Checkpoint& checkpoint, const DecoderConfig& config,
@@ -31,13 +33,16 @@ class DecoderModel : public Model {
   Device& device() const { return device_; }
   uint64_t memory_limit() const { return memory_limit_; }
 
-  /// Inputs: input_ids (B, S); attention_mask (B, S), where every row is padded on one side; position_ids, which
-  /// must count the tokens that are not masked. Outputs: logits, hidden_states, attentions.
+  /// Inputs: input_ids (B, S); attention_mask (B, S), where every row is padded on one side;
+  /// position_ids, which must count the tokens that are not masked. Outputs: logits, hidden_states,
+  /// attentions.
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
   /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.
-  NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config, uint32_t n_best) override;
-  /// What tokens read of one another, of every layer and head: (layers, heads, length, length) probabilities after the
-  /// softmax, before head factors; row i is of ids[i]. ids: 1 to network().max_positions of them.
+  NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config,
+                       uint32_t n_best) override;
+  /// What tokens read of one another, of every layer and head: (layers, heads, length, length)
+  /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
+  /// network().max_positions of them.
   std::vector<float> attention(std::span<const uint32_t> ids);
 
  private:

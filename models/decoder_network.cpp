@@ -18,14 +18,24 @@ class TableWriter {
 
   WeightTable write() {
     const uint64_t D = config_.width;
-    table_.push_back({"embedding", WeightRole::kMatrix, {config_.vocabulary, D},
+    table_.push_back({"embedding",
+                      WeightRole::kMatrix,
+                      {config_.vocabulary, D},
                       {{weight(names_.embedding), {config_.vocabulary, D}}}});
     if (config_.ropes.empty())
-      table_.push_back({"positions", WeightRole::kVector, {config_.max_positions, D},
+      table_.push_back({"positions",
+                        WeightRole::kVector,
+                        {config_.max_positions, D},
                         {{weight(names_.positions), {config_.max_positions, D}}}});
     if (!config_.tied_output)
-      table_.push_back({"output", WeightRole::kMatrix, {config_.vocabulary, D},
-                        {{with(behind(names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes, names_.output), ".weight"), {config_.vocabulary, D}}}});
+      table_.push_back(
+          {"output",
+           WeightRole::kMatrix,
+           {config_.vocabulary, D},
+           {{with(behind(names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes,
+                         names_.output),
+                  ".weight"),
+             {config_.vocabulary, D}}}});
     norm("first_norm", {in_layer(0, names_.attention_norm)});
     for (uint32_t i = 0; i < config_.layers.size(); ++i) layer(i);
     return std::move(table_);
@@ -93,13 +103,16 @@ class TableWriter {
     }
     if (config_.qk_norm) {
       const SourceForm form = config_.gains_less_one ? SourceForm::kPlusOne : SourceForm::kAsInFile;
-      table_.push_back({name + "qk_norm", WeightRole::kVector, {2, H},
+      table_.push_back({name + "qk_norm",
+                        WeightRole::kVector,
+                        {2, H},
                         {{with(file(names_.q_norm), ".weight"), {H}, form},
                          {with(file(names_.k_norm), ".weight"), {H}, form}}});
     }
     linear(name + "out", {{file(names_.attention_out), D}}, Q, config_.out_bias);
     if (config_.gated) {
-      linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D, config_.feed_forward_bias, true);
+      linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D,
+             config_.feed_forward_bias, true);
     } else {
       linear(name + "up", {{file(names_.up), F}}, D, config_.feed_forward_bias);
     }
@@ -124,9 +137,12 @@ class TableWriter {
 
 }  // namespace
 
-WeightTable decoder_weight_table(const DecoderConfig& config) { return TableWriter(config).write(); }
+WeightTable decoder_weight_table(const DecoderConfig& config) {
+  return TableWriter(config).write();
+}
 
-std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config, uint32_t positions) {
+std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
+                                                     uint32_t positions) {
   std::vector<ComputedWeight> weights;
   for (size_t i = 0; i < config.ropes.size(); ++i) {
     const RopeConfig& rope = config.ropes[i];
@@ -137,9 +153,10 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
   return weights;
 }
 
-DecoderNetwork build_decoder_network(const DecoderConfig& config,
-                                     const std::function<std::vector<Tensor>(const std::string&)>& parts,
-                                     uint32_t positions, DataType activations, DataType cache) {
+DecoderNetwork build_decoder_network(
+    const DecoderConfig& config,
+    const std::function<std::vector<Tensor>(const std::string&)>& parts, uint32_t positions,
+    DataType activations, DataType cache) {
   const auto weight = [&](const std::string& name) { return parts(name).at(0); };
   const auto linear = [&](const std::string& name, bool bias) {
     const std::vector<Tensor> matrices = parts(name + ".weight");
@@ -152,8 +169,9 @@ DecoderNetwork build_decoder_network(const DecoderConfig& config,
     return Norm{weight(name), config.norm_epsilon, config.rms_norm ? rms : NormKind::kLayer};
   };
   if (config.head_size % block_elements(cache) != 0)
-    throw ModelError("keys and values", fmt::format("in {} are blocks of {}, the model's heads have {}", name_of(cache),
-                                                    block_elements(cache), config.head_size),
+    throw ModelError("keys and values",
+                     fmt::format("in {} are blocks of {}, the model's heads have {}",
+                                 name_of(cache), block_elements(cache), config.head_size),
                      "keep them in f16");
   DecoderNetwork network;
   network.activations = activations;
@@ -175,31 +193,34 @@ DecoderNetwork build_decoder_network(const DecoderConfig& config,
                                  .out = linear(name + "out", config.out_bias)};
     if (!config.ropes.empty()) {
       const RopeConfig& rope = config.ropes[config.layers[i].rope];
-      attention.rope = CausalAttention::Rope{.angles = weight(fmt::format("rope.{}", config.layers[i].rope)),
-                                             .rotated = rope.rotated,
-                                             .interleaved = config.interleaved_pairs};
+      attention.rope =
+          CausalAttention::Rope{.angles = weight(fmt::format("rope.{}", config.layers[i].rope)),
+                                .rotated = rope.rotated,
+                                .interleaved = config.interleaved_pairs};
     }
     if (config.qk_norm) {
       attention.qk_gains = weight(name + "qk_norm");
       attention.qk_epsilon = config.norm_epsilon;
     }
-    decoder.layers.push_back({.attention = std::move(attention),
-                              .after_attention = norm(name + "after_attention", true),
-                              .feed_forward = {.up = linear(name + "up", config.feed_forward_bias),
-                                               .down = linear(name + "down", config.feed_forward_bias),
-                                               .activation = config.activation,
-                                               .gated = config.gated},
-                              .after_feed_forward = norm(name + "after_feed_forward", true)});
+    decoder.layers.push_back(
+        {.attention = std::move(attention),
+         .after_attention = norm(name + "after_attention", true),
+         .feed_forward = {.up = linear(name + "up", config.feed_forward_bias),
+                          .down = linear(name + "down", config.feed_forward_bias),
+                          .activation = config.activation,
+                          .gated = config.gated},
+         .after_feed_forward = norm(name + "after_feed_forward", true)});
   }
   decoder.output.weight = weight(config.tied_output ? "embedding" : "output");
   return network;
 }
 
-DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions, DataType activations,
-                                       DataType cache) {
+DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
+                                       DataType activations, DataType cache) {
   std::map<std::string, Shape> shapes;
   for (const WeightSpec& spec : decoder_weight_table(config)) shapes[spec.name] = spec.shape;
-  for (const ComputedWeight& computed : computed_decoder_weights(config, positions)) shapes[computed.name] = computed.shape;
+  for (const ComputedWeight& computed : computed_decoder_weights(config, positions))
+    shapes[computed.name] = computed.shape;
   const auto planned = [&](const std::string& name) {
     Tensor tensor = {.shape = shapes.at(name)};
     tensor.view.size = tensor.bytes();

@@ -17,10 +17,15 @@ Tensor planned(Shape shape, DataType type) {
 }
 
 /// The last token of every row, of (rows, length, D): (rows, 1, D).
-Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& layout, const Tensor& control) {
+Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& layout,
+                   const Tensor& control) {
   const uint32_t rows = layout.state.rows;
   return embedding(builder, x.reshaped({x.shape.rows(), x.shape.columns()}),
-                   {.control = control, .tokens_offset = layout.last, .rows = rows, .length = 1, .result = x.type});
+                   {.control = control,
+                    .tokens_offset = layout.last,
+                    .rows = rows,
+                    .length = 1,
+                    .result = x.type});
 }
 
 }  // namespace
@@ -30,10 +35,12 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.longest = longest;
   layout.last = layout.prompt + shape.rows * longest;
   // The last token of a sequence need not be in the cache.
-  layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.capacity + 1, 0, kMostStops, kRing);
+  layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.capacity + 1, 0,
+                                   kMostStops, kRing);
   layout.arrivals = layout.state.first_word + layout.state.words;
   uint32_t heads = 0;
-  for (const CausalLayer& layer : network.decoder.layers) heads = std::max(heads, layer.attention.heads);
+  for (const CausalLayer& layer : network.decoder.layers)
+    heads = std::max(heads, layer.attention.heads);
   layout.words = layout.arrivals + shape.rows * heads;
   if (!network.head_factors.empty()) {
     layout.head_masks = static_cast<int32_t>(layout.words);
@@ -45,11 +52,13 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
 std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
   std::vector<uint32_t> words(layout.words, 0);
   for (size_t i = 0; i < network.head_factors.size(); ++i)
-    words[static_cast<size_t>(layout.head_masks) + i] = std::bit_cast<uint32_t>(network.head_factors[i]);
+    words[static_cast<size_t>(layout.head_masks) + i] =
+        std::bit_cast<uint32_t>(network.head_factors[i]);
   return words;
 }
 
-BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape, const BatchLayout& layout) {
+BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
+                                 const BatchLayout& layout) {
   BatchTensors tensors = {.control = planned({layout.words}, DataType::kU32),
                           .progress = planned({layout.state.progress_words()}, DataType::kU32),
                           .caches = {}};
@@ -59,8 +68,9 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
   return tensors;
 }
 
-Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
-                      const BatchTensors& tensors, uint32_t length, Trace* trace) {
+Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
+                      const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
+                      Trace* trace) {
   const TokenInput tokens = {.control = tensors.control,
                              .tokens = length == 1 ? layout.state.tokens : layout.prompt,
                              .rows = layout.state.rows,
@@ -77,8 +87,9 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, co
   return network.decoder(builder, tokens, state);
 }
 
-void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
-                        const BatchTensors& tensors, const DecoderPass& shape, Trace* trace) {
+void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
+                        const BatchLayout& layout, const BatchTensors& tensors,
+                        const DecoderPass& shape, Trace* trace) {
   const uint32_t rows = layout.state.rows;
   Tensor x = decoder_tokens(builder, network, layout, tensors, shape.length, trace);
   if (shape.result == PassOutput::kCache) return;

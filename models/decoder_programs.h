@@ -1,5 +1,5 @@
-// Programs of a decoder-only network over a batch of sequences: what a pass is made of, and the state between
-// passes.
+// Programs of a decoder-only network over a batch of sequences: what a pass is made of, and the
+// state between passes.
 #pragma once
 
 #include <span>
@@ -21,8 +21,9 @@ struct BatchShape {
 /// Where everything stands in control, in words. Every program of a batch reads the same.
 struct BatchLayout {
   uint32_t longest = 1;  // tokens of a row in one pass
-  uint32_t prompt = 0;   // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
-  uint32_t last = 0;     // (rows): the last token of each row in the pass, numbered through the pass
+  uint32_t prompt =
+      0;  // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
+  uint32_t last = 0;  // (rows): the last token of each row in the pass, numbered through the pass
   SampleStateLayout state;
   int32_t head_masks = -1;  // (layers, heads) floats where the network has factors
   uint32_t arrivals = 0;    // (rows, heads) zeros between dispatches
@@ -38,7 +39,8 @@ struct BatchTensors {
   std::vector<Tensor> caches;  // per layer: (rows, capacity, columns)
 };
 /// Shapes alone: for planning.
-BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape, const BatchLayout& layout);
+BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
+                                 const BatchLayout& layout);
 
 enum class PassOutput {
   kCache,   // keys and values alone
@@ -51,14 +53,17 @@ struct DecoderPass {
   auto operator<=>(const DecoderPass&) const = default;
 };
 
-/// Adds `length` tokens of every row, whose keys and values join the caches: what the output product takes,
-/// (rows, length, D). The tokens stand at layout.prompt in control, one at layout.state.tokens.
-Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
-                      const BatchTensors& tensors, uint32_t length, Trace* trace = nullptr);
+/// Adds `length` tokens of every row, whose keys and values join the caches: what the output
+/// product takes, (rows, length, D). The tokens stand at layout.prompt in control, one at
+/// layout.state.tokens.
+Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
+                      const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
+                      Trace* trace = nullptr);
 
-/// Adds a pass of `shape.length` tokens for every row. trace: for kTrace; logits are kept as "output.logits",
-/// what the output product takes as "output.normalized".
-void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLayout& layout,
-                        const BatchTensors& tensors, const DecoderPass& shape, Trace* trace = nullptr);
+/// Adds a pass of `shape.length` tokens for every row. trace: for kTrace; logits are kept as
+/// "output.logits", what the output product takes as "output.normalized".
+void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
+                        const BatchLayout& layout, const BatchTensors& tensors,
+                        const DecoderPass& shape, Trace* trace = nullptr);
 
 }  // namespace mulciber

@@ -55,8 +55,8 @@ struct StepLoop {
   uint32_t in_flight = 2;
   uint32_t steps_per_submission = 1;
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void()> on_first_submitted;  // the first steps are on their way
-  std::function<void()> on_first_step;       // its token is known
+  std::function<void()> on_first_submitted;     // the first steps are on their way
+  std::function<void()> on_first_step;          // its token is known
   std::function<void(uint32_t done)> on_steps;  // that many steps have ended
 };
 struct StepLoopResult {

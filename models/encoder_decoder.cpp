@@ -17,16 +17,14 @@ namespace {
 constexpr uint32_t kLengthStep = 8;
 constexpr uint32_t kCapacityStep = 16;
 constexpr uint32_t kBannedStep = 8;
-// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them too; the one in use
-// always stands.
+// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them
+// too; the one in use always stands.
 constexpr size_t kSearchesKept = 6;
 constexpr uint64_t kSearchBytesKept = 256ull << 20;
 constexpr size_t kPassesKept = 64;
 constexpr uint64_t kPassBytesKept = 256ull << 20;
 
-uint32_t round_up(uint32_t value, uint32_t step) {
-  return (value + step - 1) / step * step;
-}
+uint32_t round_up(uint32_t value, uint32_t step) { return (value + step - 1) / step * step; }
 
 /// 1, 2, 3, 4, 6, 8, 12, 16, 24, ...: at most a third of a batch is padding.
 uint32_t round_up_batch(uint32_t items) {
@@ -83,7 +81,8 @@ uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
   const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
   const uint64_t rows = shape.rows();
   uint64_t bytes = 0;
-  for (const KeptTensor& kept : network_->kept(shape)) bytes += kept.shape.elements() * size_of(kept.type);
+  for (const KeptTensor& kept : network_->kept(shape))
+    bytes += kept.shape.elements() * size_of(kept.type);
   bytes += (tokens + rows) * network_->live_columns() * size_of(network_->activations);
   bytes += rows * network_->target_vocabulary * sizeof(float);
   return bytes + control_bytes(shape);
@@ -197,7 +196,8 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   } else {
     encoded = programs.encode->submit();
   }
-  const auto* progress = reinterpret_cast<const volatile uint32_t*>(programs.progress.view().mapped);
+  const auto* progress =
+      reinterpret_cast<const volatile uint32_t*>(programs.progress.view().mapped);
   const StepLoopResult loop = run_steps(device_, *programs.step,
                                         {.most_steps = request.settings.max_new_tokens,
                                          .finished = [&] { return progress[1] == 0; },
@@ -249,7 +249,8 @@ void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
 }
 
 std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
-  // Not rounded up: scores are asked for of the same texts again and again, and padding would double the work.
+  // Not rounded up: scores are asked for of the same texts again and again, and padding would
+  // double the work.
   PassProgram& program = pass({.batch = request.source.rows,
                                .source_length = request.source.length,
                                .target_length = request.target.length,
@@ -262,7 +263,8 @@ std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
   std::vector<double> sums;
   for (size_t row = 0; row < request.next.size(); ++row) {
     const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * request.target.length);
-    sums.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()), 0.0));
+    sums.push_back(
+        std::accumulate(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()), 0.0));
   }
   return sums;
 }
@@ -305,7 +307,8 @@ ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
   for (const NetworkOutput& output : network_->outputs(wanted))
     read(output.name, output.trace, output.extents, output.stacked);
   if (request.logits)
-    read("logits", "decoder.output.logits", {rows, request.target.length, network_->target_vocabulary}, false);
+    read("logits", "decoder.output.logits",
+         {rows, request.target.length, network_->target_vocabulary}, false);
   return result;
 }
 

@@ -1,5 +1,5 @@
-// An encoder-decoder network at work: searches and whole passes, by programs that are built once per
-// shape, kept, and replayed.
+// An encoder-decoder network at work: searches and whole passes, by programs that are built once
+// per shape, kept, and replayed.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ using ForwardResult = std::map<std::string, NamedArray>;
 class EncoderDecoder {
  public:
   /// memory_limit: bytes, 0 for what is available; checked before a batch is allocated.
-  EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network, uint64_t memory_limit);
+  EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
+                 uint64_t memory_limit);
   ~EncoderDecoder();
 
   const EncoderDecoderNetwork& network() const { return *network_; }

@@ -13,7 +13,8 @@ void apply_mask(const std::string& family, PaddedIds& ids, const NamedArrays& in
   if (inputs.count("attention_mask") == 0) return;
   const NamedArray& mask = matrix_input(family, inputs, "attention_mask");
   if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
-    throw ModelError(family + " input `attention_mask`", "does not have the shape of input_ids", "");
+    throw ModelError(family + " input `attention_mask`", "does not have the shape of input_ids",
+                     "");
   for (uint32_t row = 0; row < ids.rows; ++row) {
     const auto first = mask.values.begin() + row * ids.length, last = first + ids.length;
     const auto padding = std::find(first, last, 0.0);
@@ -27,7 +28,8 @@ void apply_mask(const std::string& family, PaddedIds& ids, const NamedArrays& in
 
 }  // namespace
 
-EncoderDecoderModel::EncoderDecoderModel(Device& device, EncoderDecoderParts parts, uint64_t memory_limit)
+EncoderDecoderModel::EncoderDecoderModel(Device& device, EncoderDecoderParts parts,
+                                         uint64_t memory_limit)
     : family_(std::move(parts.family)),
       generation_(std::move(parts.generation)),
       extents_(parts.extents),
@@ -35,43 +37,49 @@ EncoderDecoderModel::EncoderDecoderModel(Device& device, EncoderDecoderParts par
       weights_(std::move(parts.weights)),
       programs_(device, std::move(parts.network), memory_limit) {}
 
-uint32_t EncoderDecoderModel::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
+uint32_t EncoderDecoderModel::batch_limit(uint32_t source_length,
+                                          const GenerationSettings& settings) {
   return programs_.batch_limit(source_length, settings);
 }
 
 void EncoderDecoderModel::check_source(std::span<const uint32_t> ids) const {
   if (ids.empty()) throw ModelError("source text", "has no tokens", "");
   if (ids.size() > network().max_positions)
-    throw ModelError(
-        "source text",
-        fmt::format("has {} tokens, the model takes at most {}", ids.size(), network().max_positions),
-        "split the text into sentences");
+    throw ModelError("source text",
+                     fmt::format("has {} tokens, the model takes at most {}", ids.size(),
+                                 network().max_positions),
+                     "split the text into sentences");
   for (uint32_t id : ids) {
     if (id >= network().source_vocabulary)
-      throw ModelError(
-          "source text",
-          fmt::format("holds token id {}, the model's are below {}", id, network().source_vocabulary),
-          "tokenizer and model do not belong together");
+      throw ModelError("source text",
+                       fmt::format("holds token id {}, the model's are below {}", id,
+                                   network().source_vocabulary),
+                       "tokenizer and model do not belong together");
   }
 }
 
 void EncoderDecoderModel::check_target(std::span<const uint32_t> ids) const {
   if (ids.empty() || ids.size() > network().max_positions)
-    throw ModelError("target text",
-                     fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), network().max_positions), "");
+    throw ModelError(
+        "target text",
+        fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), network().max_positions),
+        "");
   for (uint32_t id : ids) {
     if (id >= network().target_vocabulary)
       throw ModelError("target text",
-                       fmt::format("holds token id {}, the model's are below {}", id, network().target_vocabulary),
+                       fmt::format("holds token id {}, the model's are below {}", id,
+                                   network().target_vocabulary),
                        "tokenizer and model do not belong together");
   }
 }
 
-NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
+NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs,
+                                         std::span<const std::string> wanted) {
   ForwardRequest request;
-  request.source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().max_positions);
-  request.target =
-      read_padded_ids(family_, inputs, "decoder_input_ids", network().target_vocabulary, network().max_positions);
+  request.source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary,
+                                   network().max_positions);
+  request.target = read_padded_ids(family_, inputs, "decoder_input_ids",
+                                   network().target_vocabulary, network().max_positions);
   if (request.target.rows != request.source.rows)
     throw ModelError(
         family_ + " input `decoder_input_ids`",
@@ -87,7 +95,8 @@ NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs, std::span<co
 
 NamedArrays EncoderDecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
                                           uint32_t n_best) {
-  PaddedIds source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().max_positions);
+  PaddedIds source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary,
+                                     network().max_positions);
   apply_mask(family_, source, inputs);
   if (source.rows != 1)
     throw ModelError(family_ + " input `input_ids`",
@@ -119,8 +128,8 @@ GenerationResult EncoderDecoderModel::generate(const GenerationRequest& request)
 }
 
 std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint32_t>> sources,
-                                               std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                                               const HeadFactors& head_factors) {
+                                               std::span<const std::vector<uint32_t>> targets,
+                                               uint32_t start, const HeadFactors& head_factors) {
   if (sources.empty()) return {};
   std::vector<std::vector<uint32_t>> fed;  // the start, and all but the last of the target
   for (size_t i = 0; i < sources.size(); ++i) {

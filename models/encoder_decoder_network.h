@@ -89,12 +89,14 @@ class EncoderDecoderNetwork {
   virtual void encode(ProgramBuilder& builder, const SearchView& view) const = 0;
   /// The next token of every row. Result: (rows, 1, D), which goes through `output`.
   virtual Tensor step(ProgramBuilder& builder, const SearchView& view) const = 0;
-  /// Encoder and decoder over whole sequences, each token seeing those before it. Result: (batch, target length, D).
+  /// Encoder and decoder over whole sequences, each token seeing those before it. Result: (batch,
+  /// target length, D).
   virtual Tensor pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const = 0;
   /// What pass() left in the trace beside the logits. wanted: with the lengths that were asked for.
   virtual std::vector<NetworkOutput> outputs(const PassShape& wanted) const = 0;
 };
 
-ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch, uint32_t source_length);
+ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
+                           uint32_t source_length);
 
 }  // namespace mulciber

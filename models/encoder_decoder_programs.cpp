@@ -55,7 +55,8 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
 
   std::vector<Tensor> kept_tensors;
   for (const KeptTensor& tensor : network.kept(shape)) {
-    kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type), MemoryUse::kDevice));
+    kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type),
+                                            MemoryUse::kDevice));
     kept_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
   }
   const SearchView view = {shape, layout, beam, control_tensor, kept_tensors};
@@ -84,7 +85,8 @@ Program SearchPrograms::build_step(Device& device, const EncoderDecoderNetwork& 
   Linear output = network.output;
   if (shape.masked_output)
     output.bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
-  const Tensor logits = logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
+  const Tensor logits =
+      logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
   const Tensor candidates =
       top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
             view.control, beam.rules());
@@ -114,7 +116,8 @@ PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
     const auto name = builder.layer("output");
     const Tensor logits = logits_of(builder, network.output, x);
     if (shape.logits) trace.keep(builder, "logits", logits);
-    if (shape.scores) scores.add(builder, logits.reshaped({target_ids, network.target_vocabulary}), control_tensor);
+    if (shape.scores)
+      scores.add(builder, logits.reshaped({target_ids, network.target_vocabulary}), control_tensor);
   }
   program = builder.build();
 }

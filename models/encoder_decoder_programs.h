@@ -30,7 +30,8 @@ struct SearchPrograms {
   void write_output_bias(Device& device, std::span<const uint32_t> banned);
 
  private:
-  Program build_step(Device& device, const EncoderDecoderNetwork& network, const SearchView& view) const;
+  Program build_step(Device& device, const EncoderDecoderNetwork& network,
+                     const SearchView& view) const;
 };
 
 /// A whole pass: encoder and decoder in one program, everything asked for kept.

@@ -10,7 +10,8 @@
 namespace mulciber {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are used as they lie in the file");
+static_assert(std::endian::native == std::endian::little,
+              "values are used as they lie in the file");
 
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint32_t kMostDimensions = 4;
@@ -78,7 +79,8 @@ std::int64_t integer_at(GgufType type, const std::byte* at) {
     case GgufType::kI16: return load<std::int16_t>(at);
     case GgufType::kU32: return load<std::uint32_t>(at);
     case GgufType::kI32: return load<std::int32_t>(at);
-    case GgufType::kU64: return static_cast<std::int64_t>(std::min<std::uint64_t>(load<std::uint64_t>(at), INT64_MAX));
+    case GgufType::kU64:
+      return static_cast<std::int64_t>(std::min<std::uint64_t>(load<std::uint64_t>(at), INT64_MAX));
     case GgufType::kI64: return load<std::int64_t>(at);
     default: return 0;
   }
@@ -99,14 +101,17 @@ std::string_view text_at(const std::byte* at) {
 /// A position in the file, and reads that never pass its end.
 class GgufReader {
  public:
-  GgufReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}
+  GgufReader(std::span<const std::byte> bytes, std::string where)
+      : bytes_(bytes), where_(std::move(where)) {}
 
   [[noreturn]] void fail(const std::string& problem, const char* remedy = kDamaged) const {
     throw ModelError(where_, problem, remedy);
   }
   std::uint64_t position() const { return position_; }
   std::uint64_t left() const { return bytes_.size() - position_; }
-  std::span<const std::byte> since(std::uint64_t begin) const { return bytes_.subspan(begin, position_ - begin); }
+  std::span<const std::byte> since(std::uint64_t begin) const {
+    return bytes_.subspan(begin, position_ - begin);
+  }
   std::span<const std::byte> all() const { return bytes_; }
 
   template <typename T>
@@ -115,8 +120,8 @@ class GgufReader {
   }
   const std::byte* take(std::uint64_t count, const std::string& what) {
     if (count > left()) {
-      fail(what + " needs " + std::to_string(count) + " bytes at byte " + std::to_string(position_) +
-           ", the file has " + std::to_string(left()) + " more");
+      fail(what + " needs " + std::to_string(count) + " bytes at byte " +
+           std::to_string(position_) + ", the file has " + std::to_string(left()) + " more");
     }
     const std::byte* at = bytes_.data() + position_;
     position_ += count;
@@ -128,7 +133,8 @@ class GgufReader {
   }
   GgufType type(const std::string& what) {
     const auto id = number<std::uint32_t>(what);
-    if (id > static_cast<std::uint32_t>(GgufType::kF64)) fail(what + " has the unknown type " + std::to_string(id));
+    if (id > static_cast<std::uint32_t>(GgufType::kF64))
+      fail(what + " has the unknown type " + std::to_string(id));
     return static_cast<GgufType>(id);
   }
   /// Walks over one value, so that nothing of it needs a check again.
@@ -171,8 +177,12 @@ const char* name_of(GgufType type) {
   return kNames[static_cast<std::uint32_t>(type)];
 }
 
-bool GgufValue::is_integer() const { return is_number() && type != GgufType::kF32 && type != GgufType::kF64; }
-bool GgufValue::is_number() const { return !is_array && scalar_bytes(type) > 0 && type != GgufType::kBool; }
+bool GgufValue::is_integer() const {
+  return is_number() && type != GgufType::kF32 && type != GgufType::kF64;
+}
+bool GgufValue::is_number() const {
+  return !is_array && scalar_bytes(type) > 0 && type != GgufType::kBool;
+}
 std::int64_t GgufValue::integer() const { return integer_at(type, bytes.data()); }
 double GgufValue::number() const { return number_at(type, bytes.data()); }
 bool GgufValue::boolean() const { return integer_at(type, bytes.data()) != 0; }
@@ -226,7 +236,8 @@ Json GgufValue::shown(std::size_t most_elements) const {
       at += 8 + text_at(at).size();
     }
   } else if (type != GgufType::kArray) {
-    for (std::uint64_t i = 0; i < most; ++i) first.push_back(scalar(type, bytes.data() + i * scalar_bytes(type)));
+    for (std::uint64_t i = 0; i < most; ++i)
+      first.push_back(scalar(type, bytes.data() + i * scalar_bytes(type)));
   }
   if (most == count && type != GgufType::kArray) return first;
   return {{"array", name_of(type)}, {"count", count}, {"first", first}};
@@ -235,19 +246,22 @@ Json GgufValue::shown(std::size_t most_elements) const {
 GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
   GgufReader reader(file_.bytes(), path.string());
   const char* magic = reinterpret_cast<const char*>(reader.take(4, "the GGUF header"));
-  if (std::string_view(magic, 4) != "GGUF") reader.fail("does not begin with GGUF", "not a GGUF file");
+  if (std::string_view(magic, 4) != "GGUF")
+    reader.fail("does not begin with GGUF", "not a GGUF file");
   version_ = reader.number<std::uint32_t>("the GGUF header");
   if (version_ != 2 && version_ != 3) {
     const bool swapped = (version_ & 0xffff) == 0 && version_ != 0;
-    reader.fail(swapped ? "is a big-endian GGUF file" : "is of GGUF version " + std::to_string(version_),
-                "versions 2 and 3, little-endian, are supported: download a newer file");
+    reader.fail(
+        swapped ? "is a big-endian GGUF file" : "is of GGUF version " + std::to_string(version_),
+        "versions 2 and 3, little-endian, are supported: download a newer file");
   }
   const auto tensor_count = reader.number<std::uint64_t>("the GGUF header");
   const auto value_count = reader.number<std::uint64_t>("the GGUF header");
   // The least that an entry takes: the lengths of its strings, types and offsets.
   if (value_count > reader.left() / 13 || tensor_count > reader.left() / 24) {
-    reader.fail("claims " + std::to_string(value_count) + " metadata values and " + std::to_string(tensor_count) +
-                " tensors in " + std::to_string(file_.bytes().size()) + " bytes");
+    reader.fail("claims " + std::to_string(value_count) + " metadata values and " +
+                std::to_string(tensor_count) + " tensors in " +
+                std::to_string(file_.bytes().size()) + " bytes");
   }
   read_metadata(reader, value_count);
   read_tensors(reader, tensor_count);
@@ -259,7 +273,8 @@ void GgufFile::read_metadata(GgufReader& reader, std::uint64_t count) {
     const std::string what = "metadata '" + printable(key) + "'";
     if (key.empty()) reader.fail("has a metadata value without a key");
     const GgufType type = reader.type(what);
-    if (!metadata_.emplace(std::string(key), reader.value(type, what)).second) reader.fail(what + " stands twice");
+    if (!metadata_.emplace(std::string(key), reader.value(type, what)).second)
+      reader.fail(what + " stands twice");
   }
 }
 
@@ -268,7 +283,8 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
   if (const GgufValue* value = find_value("general.alignment")) {
     if (!value->is_integer() || value->integer() <= 0 || value->integer() % 8 != 0 ||
         value->integer() > (std::int64_t{1} << 30)) {
-      reader.fail("metadata 'general.alignment' is " + value->shown().dump() + ", not a multiple of 8");
+      reader.fail("metadata 'general.alignment' is " + value->shown().dump() +
+                  ", not a multiple of 8");
     }
     alignment = static_cast<std::uint64_t>(value->integer());
   }
@@ -280,21 +296,24 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
     const auto rank = reader.number<std::uint32_t>(what);
     if (rank > kMostDimensions) reader.fail(what + " has " + std::to_string(rank) + " dimensions");
     tensor.shape.resize(rank);
-    for (std::uint32_t d = 0; d < rank; ++d) tensor.shape[rank - 1 - d] = reader.number<std::uint64_t>(what);
+    for (std::uint32_t d = 0; d < rank; ++d)
+      tensor.shape[rank - 1 - d] = reader.number<std::uint64_t>(what);
     const auto id = reader.number<std::uint32_t>(what);
     const auto* known = std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
                                      [&](const TensorType& t) { return t.id == id; });
-    if (known == std::end(kTensorTypes)) reader.fail(what + " has the unknown type " + std::to_string(id));
+    if (known == std::end(kTensorTypes))
+      reader.fail(what + " has the unknown type " + std::to_string(id));
     if (!known->type) {
       reader.fail(what + " is stored as " + known->name,
                   "use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K");
     }
     tensor.type = *known->type;
     if (!tensor.shape.empty() && tensor.shape.back() % block_elements(tensor.type) != 0) {
-      reader.fail(what + " has rows of " + std::to_string(tensor.shape.back()) + ", not whole blocks of " +
-                  name_of(tensor.type));
+      reader.fail(what + " has rows of " + std::to_string(tensor.shape.back()) +
+                  ", not whole blocks of " + name_of(tensor.type));
     }
-    if (tensor.shape.empty() && is_quantized(tensor.type)) reader.fail(what + " is a scalar in blocks");
+    if (tensor.shape.empty() && is_quantized(tensor.type))
+      reader.fail(what + " is a scalar in blocks");
     offsets.push_back(reader.number<std::uint64_t>(what));
     tensors_.push_back(std::move(tensor));
   }
@@ -307,7 +326,8 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
     const std::string what = "tensor '" + printable(tensor.name) + "'";
     const auto bytes = byte_count(tensor.type, tensor.shape);
     if (!bytes) reader.fail(what + " has a shape whose size exceeds 64 bits");
-    if (offsets[i] % alignment != 0) reader.fail(what + " does not begin at a multiple of the file's alignment");
+    if (offsets[i] % alignment != 0)
+      reader.fail(what + " does not begin at a multiple of the file's alignment");
     if (begin > size || offsets[i] > size - begin || *bytes > size - begin - offsets[i]) {
       reader.fail(what + " lies at bytes " + std::to_string(offsets[i]) + " to " +
                   std::to_string(offsets[i] + *bytes) + " of the data, the file holds " +
@@ -320,7 +340,8 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
   std::sort(ranges.begin(), ranges.end());
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     if (ranges[i].first < ranges[i - 1].second) {
-      reader.fail("has two tensors that overlap at byte " + std::to_string(ranges[i].first) + " of the data");
+      reader.fail("has two tensors that overlap at byte " + std::to_string(ranges[i].first) +
+                  " of the data");
     }
   }
 }

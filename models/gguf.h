@@ -64,8 +64,8 @@ struct GgufValue {
 class GgufFile {
  public:
   /// Checks everything before use: magic, version, counts against the file's size, every string and
-  /// array, unique keys and names, known tensor types, whole blocks per row, aligned offsets that stay
-  /// inside the file and do not overlap. Throws ModelError naming the file, and key or tensor.
+  /// array, unique keys and names, known tensor types, whole blocks per row, aligned offsets that
+  /// stay inside the file and do not overlap. Throws ModelError naming the file, and key or tensor.
   explicit GgufFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return file_.path(); }

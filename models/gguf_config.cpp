@@ -35,17 +35,20 @@ constexpr Key kKeys[] = {
 };
 
 // Keys that would change the numbers, where they are not 0.
-constexpr const char* kRefused[] = {"expert_count", "attention.clamp_kqv", "attention.max_alibi_bias",
-                                    "logit_scale", "embedding_scale", "residual_scale", "attention.scale",
-                                    "use_parallel_residual"};
+constexpr const char* kRefused[] = {
+    "expert_count",    "attention.clamp_kqv", "attention.max_alibi_bias", "logit_scale",
+    "embedding_scale", "residual_scale",      "attention.scale",          "use_parallel_residual"};
 
 // Files do not say what lies between the products of a feed-forward network: the architecture does.
 struct Activated {
   const char* architecture;
   const char* activation;
 };
-constexpr Activated kActivations[] = {
-    {"llama", "silu"}, {"qwen2", "silu"}, {"qwen3", "silu"}, {"gemma3", "gelu_pytorch_tanh"}, {"gpt2", "gelu_new"}};
+constexpr Activated kActivations[] = {{"llama", "silu"},
+                                      {"qwen2", "silu"},
+                                      {"qwen3", "silu"},
+                                      {"gemma3", "gelu_pytorch_tanh"},
+                                      {"gpt2", "gelu_new"}};
 
 // What the model's makers recommend, as generation_config.json has it.
 struct SamplingKey {
@@ -53,13 +56,19 @@ struct SamplingKey {
   const char* config;
   bool draws = true;  // it says that tokens are drawn
 };
-constexpr SamplingKey kSamplingKeys[] = {{"temp", "temperature"}, {"top_k", "top_k"}, {"top_p", "top_p"}, {"min_p", "min_p"},
-                                         {"penalty_repeat", "repetition_penalty", false}, {"penalty_last_n", "penalty_last_n", false}};
+constexpr SamplingKey kSamplingKeys[] = {{"temp", "temperature"},
+                                         {"top_k", "top_k"},
+                                         {"top_p", "top_p"},
+                                         {"min_p", "min_p"},
+                                         {"penalty_repeat", "repetition_penalty", false},
+                                         {"penalty_last_n", "penalty_last_n", false}};
 
 class MetadataReader {
  public:
   MetadataReader(const Checkpoint& checkpoint, std::string architecture)
-      : checkpoint_(checkpoint), file_(*checkpoint.gguf()), architecture_(std::move(architecture)) {}
+      : checkpoint_(checkpoint),
+        file_(*checkpoint.gguf()),
+        architecture_(std::move(architecture)) {}
 
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const {
     throw ModelError(file_.path().string(), "metadata '" + key + "' " + problem,
@@ -70,7 +79,8 @@ class MetadataReader {
   double number(const std::string& key, double fallback) const {
     const GgufValue* value = find(key);
     if (!value) return fallback;
-    if (!value->is_number()) fail(full(key), "is " + value->shown().dump() + "; a number is expected");
+    if (!value->is_number())
+      fail(full(key), "is " + value->shown().dump() + "; a number is expected");
     return value->number();
   }
 
@@ -79,12 +89,14 @@ class MetadataReader {
     for (const Key& key : kKeys) {
       const GgufValue* value = find(key.gguf);
       if (!value) continue;
-      if (!value->is_number()) fail(full(key.gguf), "is " + value->shown().dump() + "; one number is expected");
+      if (!value->is_number())
+        fail(full(key.gguf), "is " + value->shown().dump() + "; one number is expected");
       const char* name = key.gpt2 && architecture_ == "gpt2" ? key.gpt2 : key.config;
       config[name] = value->is_integer() ? Json(value->integer()) : Json(value->number());
     }
     for (const char* key : kRefused) {
-      if (number(key, 0) != 0) fail(full(key), "is " + find(key)->shown().dump() + ", which is not supported");
+      if (number(key, 0) != 0)
+        fail(full(key), "is " + find(key)->shown().dump() + ", which is not supported");
     }
     config["vocab_size"] = vocabulary();
     for (const Activated& entry : kActivations) {
@@ -96,7 +108,8 @@ class MetadataReader {
     read_heads(config);
     read_scaling(config);
     read_sampling(config);
-    for (const auto& [name, id] : {std::pair("bos_token_id", "bos"), {"eos_token_id", "eos"}, {"pad_token_id", "padding"}}) {
+    for (const auto& [name, id] :
+         {std::pair("bos_token_id", "bos"), {"eos_token_id", "eos"}, {"pad_token_id", "padding"}}) {
       const GgufValue* value = file_.find_value(std::string("tokenizer.ggml.") + id + "_token_id");
       if (value && value->is_integer()) config[name] = value->integer();
     }
@@ -107,7 +120,8 @@ class MetadataReader {
   std::int64_t vocabulary() const {
     const CheckpointTensor& embedding = checkpoint_.at("token_embd.weight");
     if (embedding.shape.size() != 2)
-      throw ModelError(file_.path().string(), "tensor 'token_embd.weight' has shape " + embedding.shape_text(), "");
+      throw ModelError(file_.path().string(),
+                       "tensor 'token_embd.weight' has shape " + embedding.shape_text(), "");
     return static_cast<std::int64_t>(embedding.shape[0]);
   }
 
@@ -115,11 +129,14 @@ class MetadataReader {
     const double heads = number("attention.head_count", 0), width = number("embedding_length", 0);
     const double key = number("attention.key_length", heads > 0 ? width / heads : 0);
     if (number("attention.value_length", key) != key)
-      fail(full("attention.value_length"), "differs from the length of keys, which is not supported");
+      fail(full("attention.value_length"),
+           "differs from the length of keys, which is not supported");
     if (number("rope.dimension_count", key) != key)
-      fail(full("rope.dimension_count"), "is not the size of a head: heads that are rotated in part are not supported");
+      fail(full("rope.dimension_count"),
+           "is not the size of a head: heads that are rotated in part are not supported");
     if (architecture_ != "gemma3") return;
-    // llama.cpp scales by the size of a head but in the 27B model, whose files do not say so either.
+    // llama.cpp scales by the size of a head but in the 27B model, whose files do not say so
+    // either.
     const bool largest = number("block_count", 0) == 62;
     config["query_pre_attn_scalar"] = largest ? width / heads : key;
   }
@@ -134,10 +151,11 @@ class MetadataReader {
     if (!type->is_text()) fail(full("rope.scaling.type"), "is not text");
     if (type->text() == "none") return;
     Json scaling = {{"rope_type", std::string(type->text())}};
-    for (const auto& [name, key] : {std::pair("factor", "rope.scaling.factor"),
-                                    {"original_max_position_embeddings", "rope.scaling.original_context_length"},
-                                    {"beta_fast", "rope.scaling.yarn_beta_fast"},
-                                    {"beta_slow", "rope.scaling.yarn_beta_slow"}}) {
+    for (const auto& [name, key] :
+         {std::pair("factor", "rope.scaling.factor"),
+          {"original_max_position_embeddings", "rope.scaling.original_context_length"},
+          {"beta_fast", "rope.scaling.yarn_beta_fast"},
+          {"beta_slow", "rope.scaling.yarn_beta_slow"}}) {
       if (find(key)) scaling[name] = number(key, 0);
     }
     if (number("rope.scaling.attn_factor", 1) != 1)
@@ -205,11 +223,16 @@ void adapt_to_gguf(DecoderConfig& decoder, const Checkpoint& checkpoint) {
   const CheckpointTensor* factors = checkpoint.find(kRopeFactors);
   if (!factors) return;
   if (factors->elements() > kMostPositions || !has_float_values(factors->type))
-    throw ModelError(checkpoint.path().string(), std::string("tensor '") + kRopeFactors + "' does not hold factors", "");
+    throw ModelError(checkpoint.path().string(),
+                     std::string("tensor '") + kRopeFactors + "' does not hold factors", "");
   const std::vector<float> values = read_floats(*factors, 0, factors->elements());
   for (RopeConfig& rope : decoder.ropes) {
-    if (values.size() != rope.rotated / 2 || std::any_of(values.begin(), values.end(), [](float v) { return !(v > 0); }))
-      throw ModelError(checkpoint.path().string(), std::string("tensor '") + kRopeFactors + "' does not hold a factor above 0 for each pair of a head", "");
+    if (values.size() != rope.rotated / 2 ||
+        std::any_of(values.begin(), values.end(), [](float v) { return !(v > 0); }))
+      throw ModelError(checkpoint.path().string(),
+                       std::string("tensor '") + kRopeFactors +
+                           "' does not hold a factor above 0 for each pair of a head",
+                       "");
     rope.scaling.frequency_factors.assign(values.begin(), values.end());
   }
 }

@@ -107,8 +107,9 @@ Json inspect(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
   Json report = {{"path", path.string()},
-                 {"format", folder               ? "Hugging Face folder"
-                            : checkpoint.gguf() ? "GGUF file, version " + std::to_string(checkpoint.gguf()->version())
+                 {"format", folder              ? "Hugging Face folder"
+                            : checkpoint.gguf() ? "GGUF file, version " +
+                                                      std::to_string(checkpoint.gguf()->version())
                                                 : "safetensors file"},
                  {"files", checkpoint.file_count()},
                  {"notes", Json::array()}};
@@ -193,7 +194,8 @@ std::string inspection_text(const Json& report, bool all_tensors) {
   for (const Json& note : report.at("notes"))
     out += "note          " + note.get<std::string>() + "\n";
   if (report.contains("hyperparameters"))
-    append_facts(out, folder_format(report) ? "config.json" : "metadata", report.at("hyperparameters"));
+    append_facts(out, folder_format(report) ? "config.json" : "metadata",
+                 report.at("hyperparameters"));
   if (report.contains("generation"))
     append_facts(out, "generation_config.json", report.at("generation"));
   if (!all_tensors) return out;

@@ -11,9 +11,9 @@ namespace mulciber {
 /// Reads and checks a model folder or a .safetensors file, of known architecture or not, and
 /// describes it:
 ///   path, format, files
-///   architecture: {model_type, class}             absent without config.json (GGUF: general.architecture)
-///   hyperparameters: config.json as it stands     absent without config.json (GGUF: the metadata)
-///   generation: generation_config.json            absent when there is none
+///   architecture: {model_type, class}             absent without config.json (GGUF:
+///   general.architecture) hyperparameters: config.json as it stands     absent without config.json
+///   (GGUF: the metadata) generation: generation_config.json            absent when there is none
 ///   tensors: [{name, type, shape, bytes}], sorted by name
 ///   totals: {tensors, parameters, bytes, types: {type: tensors}}
 ///   tokenizer: {kind, vocab_size, special: {role: {id, piece}}}   absent when the folder has none

@@ -10,8 +10,9 @@ namespace mulciber {
 struct KnownTemplate {
   std::string_view name;
   const char* source;
-  std::span<const char* const> stops;  // texts that end an answer, where the vocabulary has no token for them
-  bool plain = false;                  // a transcript in plain words: its text holds no special tokens
+  std::span<const char* const>
+      stops;           // texts that end an answer, where the vocabulary has no token for them
+  bool plain = false;  // a transcript in plain words: its text holds no special tokens
 };
 
 /// In the order of their names.

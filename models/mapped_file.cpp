@@ -22,9 +22,7 @@ struct Descriptor {
   }
 };
 
-std::string reason(int code) {
-  return std::generic_category().message(code);
-}
+std::string reason(int code) { return std::generic_category().message(code); }
 
 }  // namespace
 
@@ -55,8 +53,10 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
 void release_pages(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-  // Pages that hold other tensors as well are read again where they are needed: the mapping is of a file.
-  const std::uintptr_t first = begin / page * page, end = (begin + bytes.size() + page - 1) / page * page;
+  // Pages that hold other tensors as well are read again where they are needed: the mapping is of a
+  // file.
+  const std::uintptr_t first = begin / page * page,
+                       end = (begin + bytes.size() + page - 1) / page * page;
   // Without success there is more memory in use, nothing else.
   if (!bytes.empty()) (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }

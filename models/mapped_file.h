@@ -30,7 +30,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Lets go of the memory that holds `bytes`, a part of a mapping: whoever reads them again reads the file again.
+/// Lets go of the memory that holds `bytes`, a part of a mapping: whoever reads them again reads
+/// the file again.
 void release_pages(std::span<const std::byte> bytes);
 
 }  // namespace mulciber

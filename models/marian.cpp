@@ -133,7 +133,8 @@ Layer layer_of(const Weights& weights, const MarianConfig& config, const std::st
   return layer;
 }
 
-std::unique_ptr<TransformerNetwork> build_network(const Weights& weights, const MarianConfig& config,
+std::unique_ptr<TransformerNetwork> build_network(const Weights& weights,
+                                                  const MarianConfig& config,
                                                   DataType activations) {
   auto result = std::make_unique<TransformerNetwork>();
   TransformerNetwork& network = *result;
@@ -186,14 +187,15 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
   return weights;
 }
 
-EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint, const ModelOptions& options) {
+EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint,
+                               const ModelOptions& options) {
   const MarianConfig config = read_marian_config(checkpoint);
   Weights weights = load_weights(device, checkpoint, config, options);
   std::unique_ptr<TransformerNetwork> network = build_network(weights, config, options.activations);
   return {.family = "marian",
           .generation = config.generation,
-          .extents = {config.encoder_layers, config.encoder_heads, config.decoder_layers, config.decoder_heads,
-                      config.decoder_layers, config.decoder_heads},
+          .extents = {config.encoder_layers, config.encoder_heads, config.decoder_layers,
+                      config.decoder_heads, config.decoder_layers, config.decoder_heads},
           .half_precision =
               options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16,
           .weights = std::move(weights),

@@ -62,8 +62,8 @@ struct GenerationResult {
   double prepare_seconds = 0, encode_seconds = 0, decode_seconds = 0;
 };
 
-/// Attention probabilities of a batch, each (layers, heads, queries, keys) row-major; empty where the network has
-/// none of that kind.
+/// Attention probabilities of a batch, each (layers, heads, queries, keys) row-major; empty where
+/// the network has none of that kind.
 struct SequenceAttention {
   std::vector<float> encoder, decoder, cross;
 };
@@ -89,9 +89,9 @@ class SequenceToSequenceModel : public Model {
   /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
   /// ids.
   virtual GenerationResult generate(const GenerationRequest& request) = 0;
-  /// Log probability of each target given its source: the sum over the target's ids, each given those before it.
-  /// targets: as many as sources, ids with the end of text; start: what decoding begins with.
-  /// Throws ModelError as generate() does.
+  /// Log probability of each target given its source: the sum over the target's ids, each given
+  /// those before it. targets: as many as sources, ids with the end of text; start: what decoding
+  /// begins with. Throws ModelError as generate() does.
   virtual std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
                                     std::span<const std::vector<uint32_t>> targets, uint32_t start,
                                     const HeadFactors& head_factors) = 0;

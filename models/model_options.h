@@ -13,13 +13,14 @@ struct ModelOptions {
   DataType activations = DataType::kF32;  // or f16
   std::optional<DataType> cache;          // of keys and values that are kept; none: as activations
   uint64_t memory_limit = 0;              // bytes of device memory; 0: what is available
-  uint32_t context = 0;                   // tokens of the longest sequence; 0: what the model was made for
+  uint32_t context = 0;  // tokens of the longest sequence; 0: what the model was made for
   std::vector<HeadNumber> masked_heads = {};  // of decoder-only models
   WeightProgress on_progress = {};
 };
 
 DataType storage_type(KeyValueStorage storage);
-/// Type of the caches that a decoder keeps. Throws ModelError where activations and caches do not go together.
+/// Type of the caches that a decoder keeps. Throws ModelError where activations and caches do not
+/// go together.
 DataType cache_type(const ModelOptions& options);
 
 }  // namespace mulciber

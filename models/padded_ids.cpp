@@ -78,9 +78,8 @@ std::vector<double> crop(std::span<const float> values, std::span<const uint64_t
 }
 
 bool wants(std::span<const std::string> wanted, std::string_view part) {
-  return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-    return name.find(part) != std::string::npos;
-  });
+  return std::any_of(wanted.begin(), wanted.end(),
+                     [&](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
 void keep_wanted(NamedArrays& results, std::span<const std::string> wanted) {

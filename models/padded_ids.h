@@ -20,10 +20,12 @@ struct PaddedIds {
 /// Sequences padded on the right with `pad`.
 PaddedIds pad_ids(std::span<const std::vector<uint32_t>> sequences, uint32_t pad);
 
-/// Input `name`, which must be there and have two dimensions. family: for messages. Throws ModelError.
+/// Input `name`, which must be there and have two dimensions. family: for messages. Throws
+/// ModelError.
 const NamedArray& matrix_input(const std::string& family, const NamedArrays& inputs,
                                const char* name);
-/// Input `name` as ids below `vocabulary`, in 1 to max_length positions; every row whole. Throws ModelError.
+/// Input `name` as ids below `vocabulary`, in 1 to max_length positions; every row whole. Throws
+/// ModelError.
 PaddedIds read_padded_ids(const std::string& family, const NamedArrays& inputs, const char* name,
                           uint32_t vocabulary, uint32_t max_length);
 

@@ -25,7 +25,10 @@ uint32_t scored_length(uint32_t vocabulary, uint32_t context) {
 TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t context)
     : device_(device), network_(network), context_(context) {
   if (context < 2 || context > network.max_positions)
-    throw ModelError("perplexity", fmt::format("a context of {} tokens is not within 2 and the model's {}", context, network.max_positions), "");
+    throw ModelError("perplexity",
+                     fmt::format("a context of {} tokens is not within 2 and the model's {}",
+                                 context, network.max_positions),
+                     "");
   const uint32_t length = scored_length(network.vocabulary, context);
   layout_ = plan_batch(network, {1, context}, std::min(kLongestPass, context));
   targets_ = TargetScores(layout_.words, length, network.vocabulary);
@@ -44,7 +47,8 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
   ProgramBuilder builder(device, "score");
   const Tensor x = decoder_tokens(builder, network, layout_, tensors_, length);  // (1, length, D)
   const auto scope = builder.layer("output");
-  targets_.add(builder, network.decoder.logits(builder, x).reshaped({length, network.vocabulary}), tensors_.control);
+  targets_.add(builder, network.decoder.logits(builder, x).reshaped({length, network.vocabulary}),
+               tensors_.control);
   scored_.emplace(Pass{length, builder.build()});
 }
 
@@ -59,8 +63,12 @@ void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin)
 std::vector<double> TokenScorer::score(std::span<const uint32_t> ids, uint32_t first) {
   if (ids.size() != context_ || first < 1 || first >= context_ ||
       std::ranges::any_of(ids, [&](uint32_t id) { return id >= network_.vocabulary; }))
-    throw ModelError("perplexity", fmt::format("{} ids from number {} on cannot be scored in a context of {}", ids.size(), first, context_), "");
-  // Before what is scored: keys and values alone. Where less is left than a pass takes, it takes tokens again.
+    throw ModelError("perplexity",
+                     fmt::format("{} ids from number {} on cannot be scored in a context of {}",
+                                 ids.size(), first, context_),
+                     "");
+  // Before what is scored: keys and values alone. Where less is left than a pass takes, it takes
+  // tokens again.
   const uint32_t before = first - 1;
   if (before > 0) {
     const uint32_t length = std::min({kLongestPass, layout_.longest, before});
@@ -88,12 +96,17 @@ std::vector<double> TokenScorer::score(std::span<const uint32_t> ids, uint32_t f
   return scores;
 }
 
-Perplexity perplexity(TokenScorer& scorer, std::span<const uint32_t> ids, uint32_t context, std::optional<uint32_t> bos,
-                      uint32_t most_chunks, const std::function<bool(uint32_t done, uint32_t all, double value)>& progress) {
+Perplexity perplexity(
+    TokenScorer& scorer, std::span<const uint32_t> ids, uint32_t context,
+    std::optional<uint32_t> bos, uint32_t most_chunks,
+    const std::function<bool(uint32_t done, uint32_t all, double value)>& progress) {
   if (ids.size() < 2ull * context)
-    throw ModelError("text", fmt::format("has {} tokens, and two chunks of {} are the least", ids.size(), context),
-                     "give a longer text, or a smaller --context");
-  const auto all = static_cast<uint32_t>(std::min<uint64_t>(ids.size() / context, most_chunks > 0 ? most_chunks : ids.size()));
+    throw ModelError(
+        "text",
+        fmt::format("has {} tokens, and two chunks of {} are the least", ids.size(), context),
+        "give a longer text, or a smaller --context");
+  const auto all = static_cast<uint32_t>(
+      std::min<uint64_t>(ids.size() / context, most_chunks > 0 ? most_chunks : ids.size()));
   Perplexity result;
   double sum = 0, squares = 0;
   for (uint32_t chunk = 0; chunk < all; ++chunk) {

@@ -21,7 +21,8 @@ const AttentionMemory& RecurrentNetwork::attention() const {
 std::vector<KeptTensor> RecurrentNetwork::kept(const SearchShape& shape) const {
   std::vector<KeptTensor> all = {{{shape.batch, shape.source_length, attention().columns()}},
                                  {{attention().control_words(shape.batch)}, DataType::kU32}};
-  for (const Shape& state : std::visit([&](const auto& d) { return d.state_shapes(shape.rows()); }, decoder))
+  for (const Shape& state :
+       std::visit([&](const auto& d) { return d.state_shapes(shape.rows()); }, decoder))
     all.push_back({state});
   return all;
 }
@@ -37,29 +38,33 @@ uint64_t RecurrentNetwork::live_columns() const {
   uint64_t most = 0;
   for (const RecurrentLayer& layer : encoder.layers) {
     const uint64_t directions = layer.backward ? 2 : 1;
-    most = std::max(most, layer.forward.input.weight.shape[1] +
-                              directions * (gates_of(layer.forward.kind) + 1) * layer.forward.units());
+    most =
+        std::max(most, layer.forward.input.weight.shape[1] +
+                           directions * (gates_of(layer.forward.kind) + 1) * layer.forward.units());
   }
   return most;
 }
 
-/// From the ids to the memory and the decoder's first state, of as many rows per sentence as it has. Result: the
-/// encoder's outputs, (batch, length, ...).
-Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& control, const ControlLayout& layout,
-                                     uint32_t batch, uint32_t length, const RecurrentMemory& memory,
+/// From the ids to the memory and the decoder's first state, of as many rows per sentence as it
+/// has. Result: the encoder's outputs, (batch, length, ...).
+Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& control,
+                                     const ControlLayout& layout, uint32_t batch, uint32_t length,
+                                     const RecurrentMemory& memory,
                                      std::span<const Tensor> state) const {
   const std::vector<RecurrentLayer::Result> encoded = [&] {
     const auto scope = builder.scope("encoder");
     const Tensor x = [&] {
       const auto layer = builder.layer("embedding");
-      return embedding(builder, {.control = control, .tokens = layout.source, .rows = batch, .length = length});
+      return embedding(
+          builder, {.control = control, .tokens = layout.source, .rows = batch, .length = length});
     }();
     return encoder(builder, x, RowLengths{control, layout.lengths});
   }();
   const auto scope = builder.layer("memory");
   const Tensor& outputs = encoded.back().outputs;
   attention().project(builder, outputs, control, layout.lengths, layout.cross_masks, memory);
-  std::visit([&](const auto& d) { d.begin(builder, encoded, memory.rows_per_memory, state); }, decoder);
+  std::visit([&](const auto& d) { d.begin(builder, encoded, memory.rows_per_memory, state); },
+             decoder);
   return outputs;
 }
 
@@ -75,8 +80,10 @@ Tensor RecurrentNetwork::step(ProgramBuilder& builder, const SearchView& view) c
   if (view.shape.beams > 1) {
     for (const Tensor& part : state) follow_beams(builder, view.control, view.beam, part);
   }
-  const Tensor words =
-      embedding(builder, {.control = view.control, .tokens = view.beam.tokens, .rows = view.shape.rows(), .length = 1});
+  const Tensor words = embedding(builder, {.control = view.control,
+                                           .tokens = view.beam.tokens,
+                                           .rows = view.shape.rows(),
+                                           .length = 1});
   return std::visit(
       [&](const auto& d) {
         return d.step(builder, words.reshaped({rows, words.shape.columns()}), 0,
@@ -86,14 +93,17 @@ Tensor RecurrentNetwork::step(ProgramBuilder& builder, const SearchView& view) c
 }
 
 Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const {
-  const uint64_t batch = view.shape.batch, source = view.shape.source_length, target = view.shape.target_length;
-  const RecurrentMemory memory = {builder.activation({batch, source, attention().columns()}),
-                                  builder.activation({attention().control_words(batch)}, DataType::kU32)};
+  const uint64_t batch = view.shape.batch, source = view.shape.source_length,
+                 target = view.shape.target_length;
+  const RecurrentMemory memory = {
+      builder.activation({batch, source, attention().columns()}),
+      builder.activation({attention().control_words(batch)}, DataType::kU32)};
   std::vector<Tensor> state;
-  for (const Shape& shape : std::visit([&](const auto& d) { return d.state_shapes(batch); }, decoder))
+  for (const Shape& shape :
+       std::visit([&](const auto& d) { return d.state_shapes(batch); }, decoder))
     state.push_back(builder.activation(shape));
-  const Tensor outputs = encode_into(builder, view.control, view.layout, view.shape.batch, view.shape.source_length,
-                                     memory, state);
+  const Tensor outputs = encode_into(builder, view.control, view.layout, view.shape.batch,
+                                     view.shape.source_length, memory, state);
   {
     const auto scope = builder.scope("encoder");
     trace.keep(builder, "last_hidden_state", outputs);
@@ -116,15 +126,18 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
     Tensor map;
     const Tensor row = std::visit(
         [&](const auto& d) {
-          return d.step(builder, words, static_cast<uint32_t>(t * width), memory, state, trace.attentions ? &map : nullptr);
+          return d.step(builder, words, static_cast<uint32_t>(t * width), memory, state,
+                        trace.attentions ? &map : nullptr);
         },
         decoder);
     copy_columns(builder, row.reshaped({batch, width}), rows.reshaped({batch, target * width}),
                  {.into_column = static_cast<uint32_t>(t * width)});
     if (!trace.attentions) continue;
     // Every head has the same weights.
-    copy_columns(builder, map.reshaped({batch, attention().heads * source}), maps.reshaped({batch, target * source}),
-                 {.columns = static_cast<uint32_t>(source), .into_column = static_cast<uint32_t>(t * source)});
+    copy_columns(builder, map.reshaped({batch, attention().heads * source}),
+                 maps.reshaped({batch, target * source}),
+                 {.columns = static_cast<uint32_t>(source),
+                  .into_column = static_cast<uint32_t>(t * source)});
   }
   if (trace.attentions) trace.keep(builder, "cross_attn.probabilities", maps);
   return rows;
@@ -132,10 +145,12 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
 
 std::vector<NetworkOutput> RecurrentNetwork::outputs(const PassShape& wanted) const {
   const uint64_t batch = wanted.batch, source = wanted.source_length, target = wanted.target_length;
-  std::vector<NetworkOutput> all = {
-      {"encoder_last_hidden_state", "encoder.last_hidden_state", {batch, source, encoded_columns()}}};
+  std::vector<NetworkOutput> all = {{"encoder_last_hidden_state",
+                                     "encoder.last_hidden_state",
+                                     {batch, source, encoded_columns()}}};
   if (wanted.attentions)
-    all.push_back({"cross_attentions", "decoder.cross_attn.probabilities", {batch, 1, target, source}, true});
+    all.push_back(
+        {"cross_attentions", "decoder.cross_attn.probabilities", {batch, 1, target, source}, true});
   return all;
 }
 

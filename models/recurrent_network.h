@@ -30,8 +30,9 @@ class RecurrentNetwork : public EncoderDecoderNetwork {
   const AttentionMemory& attention() const;
   /// Columns of the encoder's outputs.
   uint64_t encoded_columns() const { return attention().value_columns(); }
-  Tensor encode_into(ProgramBuilder& builder, const Tensor& control, const ControlLayout& layout, uint32_t batch,
-                     uint32_t length, const RecurrentMemory& memory, std::span<const Tensor> state) const;
+  Tensor encode_into(ProgramBuilder& builder, const Tensor& control, const ControlLayout& layout,
+                     uint32_t batch, uint32_t length, const RecurrentMemory& memory,
+                     std::span<const Tensor> state) const;
 };
 
 }  // namespace mulciber

@@ -11,10 +11,11 @@ namespace {
 
 // --- The weights ---------------------------------------------------------------------------------
 
-void add(WeightTable& table, const std::string& name, WeightRole role, Shape shape, const std::string& source,
-         uint64_t copies = 1) {
+void add(WeightTable& table, const std::string& name, WeightRole role, Shape shape,
+         const std::string& source, uint64_t copies = 1) {
   Shape whole = shape;
-  if (copies > 1) whole = shape.rank() == 1 ? Shape{copies, shape[0]} : Shape{copies * shape[0], shape[1]};
+  if (copies > 1)
+    whole = shape.rank() == 1 ? Shape{copies, shape[0]} : Shape{copies * shape[0], shape[1]};
   WeightSpec spec = {name, role, whole, {}};
   for (uint64_t i = 0; i < copies; ++i) spec.sources.push_back({{source}, shape});
   table.push_back(std::move(spec));
@@ -27,10 +28,11 @@ void add_linear(WeightTable& table, const std::string& name, uint64_t rows, uint
 }
 
 /// A cell as torch.nn names it: weight_ih, weight_hh and their biases, with a suffix.
-void add_cell(WeightTable& table, const std::string& name, CellKind kind, uint64_t units, uint64_t inputs,
-              const std::string& source, const std::string& suffix) {
+void add_cell(WeightTable& table, const std::string& name, CellKind kind, uint64_t units,
+              uint64_t inputs, const std::string& source, const std::string& suffix) {
   const uint64_t gates = gates_of(kind) * units;
-  for (const auto& [part, word, columns] : {std::tuple("input", "ih", inputs), std::tuple("hidden", "hh", units)}) {
+  for (const auto& [part, word, columns] :
+       {std::tuple("input", "ih", inputs), std::tuple("hidden", "hh", units)}) {
     add(table, fmt::format("{}.{}.weight", name, part), WeightRole::kMatrix, {gates, columns},
         fmt::format("{}.weight_{}{}", source, word, suffix));
     add(table, fmt::format("{}.{}.bias", name, part), WeightRole::kVector, {gates},
@@ -55,8 +57,10 @@ void add_luong(WeightTable& table, const RecurrentConfig& config) {
   const uint64_t D = config.embedding_size, H = config.hidden_size;
   for (uint32_t i = 0; i < config.layers; ++i) {
     const std::string suffix = fmt::format("_l{}", i);
-    add_cell(table, fmt::format("encoder.{}", i), CellKind::kLstm, H, i == 0 ? D : H, "encoder", suffix);
-    add_cell(table, fmt::format("decoder.{}", i), CellKind::kLstm, H, i == 0 ? 2 * D : H, "decoder", suffix);
+    add_cell(table, fmt::format("encoder.{}", i), CellKind::kLstm, H, i == 0 ? D : H, "encoder",
+             suffix);
+    add_cell(table, fmt::format("decoder.{}", i), CellKind::kLstm, H, i == 0 ? 2 * D : H, "decoder",
+             suffix);
   }
   add_linear(table, "attention.key", H, H, "general", false);
   add_linear(table, "combine", D, 2 * H, "combine", false);
@@ -77,11 +81,12 @@ RecurrentCell cell(const Weights& weights, const std::string& name, CellKind kin
 }
 
 RecurrentStack bahdanau_encoder(const Weights& weights) {
-  return {{{cell(weights, "encoder.forward", CellKind::kGru), cell(weights, "encoder.backward", CellKind::kGru)}}};
+  return {{{cell(weights, "encoder.forward", CellKind::kGru),
+            cell(weights, "encoder.backward", CellKind::kGru)}}};
 }
 
 BahdanauDecoder bahdanau_decoder(const Weights& weights, const RecurrentConfig& config) {
-  return {.initial = linear(weights, "initial"),                  // (H, H)
+  return {.initial = linear(weights, "initial"),  // (H, H)
           .attention = {.heads = 2,
                         .key_size = config.attention_size,
                         .value_size = config.hidden_size,
@@ -89,14 +94,15 @@ BahdanauDecoder bahdanau_decoder(const Weights& weights, const RecurrentConfig& 
                         .query = linear(weights, "attention.query"),  // (2 A, H)
                         .key = linear(weights, "attention.key"),      // (2 A, 2 H)
                         .vector = weights["attention.vector"]},       // (2, A)
-          .cell = cell(weights, "decoder", CellKind::kGru),       // (3 H, D + 2 H), (3 H, H)
-          .readout = linear(weights, "readout")};                 // (D, D + 3 H)
+          .cell = cell(weights, "decoder", CellKind::kGru),           // (3 H, D + 2 H), (3 H, H)
+          .readout = linear(weights, "readout")};                     // (D, D + 3 H)
 }
 
 RecurrentStack luong_encoder(const Weights& weights, const RecurrentConfig& config) {
   RecurrentStack stack;
   for (uint32_t i = 0; i < config.layers; ++i)
-    stack.layers.push_back({cell(weights, fmt::format("encoder.{}", i), CellKind::kLstm), std::nullopt});
+    stack.layers.push_back(
+        {cell(weights, fmt::format("encoder.{}", i), CellKind::kLstm), std::nullopt});
   return stack;
 }
 
@@ -108,17 +114,19 @@ LuongDecoder luong_decoder(const Weights& weights, const RecurrentConfig& config
                                         .query = std::nullopt,
                                         .key = linear(weights, "attention.key"),  // (H, H)
                                         .vector = std::nullopt},
-                          .combine = linear(weights, "combine")};                 // (D, 2 H)
+                          .combine = linear(weights, "combine")};  // (D, 2 H)
   for (uint32_t i = 0; i < config.layers; ++i)
     decoder.cells.push_back(cell(weights, fmt::format("decoder.{}", i), CellKind::kLstm));
   return decoder;
 }
 
-EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint, const ModelOptions& options) {
+EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint,
+                               const ModelOptions& options) {
   const RecurrentConfig config = read_recurrent_config(checkpoint);
   const std::string family = config.additive ? "bahdanau" : "luong";
   const WeightTable table = recurrent_weight_table(config);
-  require_memory(device, weight_bytes(table, checkpoint, family, options.matrices), options.memory_limit, "the model");
+  require_memory(device, weight_bytes(table, checkpoint, family, options.matrices),
+                 options.memory_limit, "the model");
   Weights weights(device, table, checkpoint, family, options.matrices);
 
   auto network = std::make_unique<RecurrentNetwork>();
@@ -126,7 +134,8 @@ EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint, con
   network->max_positions = config.max_positions;
   network->output = {weights["embedding"], weights["output.bias"], {}};  // (V, D), (V)
   network->embedding.table = weights["embedding"];
-  if (config.scale_embedding) network->embedding.scale = std::sqrt(static_cast<float>(config.embedding_size));
+  if (config.scale_embedding)
+    network->embedding.scale = std::sqrt(static_cast<float>(config.embedding_size));
   if (config.additive) {
     network->encoder = bahdanau_encoder(weights);
     network->decoder = bahdanau_decoder(weights, config);
@@ -158,8 +167,10 @@ RecurrentConfig read_recurrent_config(const Checkpoint& checkpoint) {
     config.fail("model_type", "is '" + printable(type) + "', not 'bahdanau' or 'luong'");
   result.embedding_size = positive("embedding_size", kWidest);
   result.hidden_size = positive("hidden_size", kMostUnits);
-  if (result.additive) result.attention_size = positive("attention_size", kMostUnits);
-  else result.layers = positive("num_layers", kMostLayers);
+  if (result.additive)
+    result.attention_size = positive("attention_size", kMostUnits);
+  else
+    result.layers = positive("num_layers", kMostLayers);
   result.vocabulary = positive("vocab_size", kLargestVocab);
   result.max_positions = positive("max_position_embeddings", kMostPositions);
   result.scale_embedding = config.boolean_or("scale_embedding", false);
@@ -172,14 +183,18 @@ RecurrentConfig read_recurrent_config(const Checkpoint& checkpoint) {
 
 WeightTable recurrent_weight_table(const RecurrentConfig& config) {
   WeightTable table;
-  add(table, "embedding", WeightRole::kMatrix, {config.vocabulary, config.embedding_size}, "embedding.weight");
+  add(table, "embedding", WeightRole::kMatrix, {config.vocabulary, config.embedding_size},
+      "embedding.weight");
   add(table, "output.bias", WeightRole::kVector, {config.vocabulary}, "output_bias");
-  if (config.additive) add_bahdanau(table, config);
-  else add_luong(table, config);
+  if (config.additive)
+    add_bahdanau(table, config);
+  else
+    add_luong(table, config);
   return table;
 }
 
-RecurrentTranslation::RecurrentTranslation(Device& device, const Checkpoint& checkpoint, const ModelOptions& options)
+RecurrentTranslation::RecurrentTranslation(Device& device, const Checkpoint& checkpoint,
+                                           const ModelOptions& options)
     : EncoderDecoderModel(device, read_parts(device, checkpoint, options), options.memory_limit) {}
 
 }  // namespace mulciber

@@ -1,4 +1,5 @@
-// Translation models with recurrent encoders and decoders. docs/recurrence.md describes their files.
+// Translation models with recurrent encoders and decoders. docs/recurrence.md describes their
+// files.
 #pragma once
 
 #include "models/encoder_decoder_model.h"
@@ -20,11 +21,12 @@ struct RecurrentConfig {
 /// Throws ModelError naming file and key.
 RecurrentConfig read_recurrent_config(const Checkpoint& checkpoint);
 
-/// Names, shapes and source names of every weight. Cells and their gates are PyTorch's (nn.GRU, nn.LSTM).
+/// Names, shapes and source names of every weight. Cells and their gates are PyTorch's (nn.GRU,
+/// nn.LSTM).
 WeightTable recurrent_weight_table(const RecurrentConfig& config);
 
-/// Bahdanau's or Luong's encoder-decoder, as config.json says (layers/recurrent_decoder.h). Matrices may be stored in
-/// 16 bits; activations are f32 whatever the options ask for.
+/// Bahdanau's or Luong's encoder-decoder, as config.json says (layers/recurrent_decoder.h).
+/// Matrices may be stored in 16 bits; activations are f32 whatever the options ask for.
 class RecurrentTranslation : public EncoderDecoderModel {
  public:
   /// Throws ModelError when config and tensors disagree, DeviceError when the weights do not fit.

@@ -54,16 +54,15 @@ const ModelFamily& family_of(const Checkpoint& checkpoint) {
   }
   const std::string where = checkpoint.path().string();
   if (!gguf && !checkpoint.has_config())
-    throw ModelError(where, "has no config.json", "give a model folder as people download it, or a GGUF file");
+    throw ModelError(where, "has no config.json",
+                     "give a model folder as people download it, or a GGUF file");
   throw ModelError(where, fmt::format("is a model of type \"{}\"", printable(type)),
                    fmt::format("supported types: {}", known));
 }
 
 }  // namespace
 
-std::span<const ModelFamily> model_families() {
-  return kFamilies;
-}
+std::span<const ModelFamily> model_families() { return kFamilies; }
 
 std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
                                   const ModelOptions& options) {
@@ -75,7 +74,8 @@ bool is_decoder(const Checkpoint& checkpoint) { return family_of(checkpoint).rea
 ReadDecoder decoder_family(const Checkpoint& checkpoint) {
   const ModelFamily& family = family_of(checkpoint);
   if (!family.read)
-    throw ModelError(checkpoint.path().string(), fmt::format("is a {} model, which does not continue texts", family.model_type),
+    throw ModelError(checkpoint.path().string(),
+                     fmt::format("is a {} model, which does not continue texts", family.model_type),
                      "give a decoder-only language model");
   return family.read;
 }

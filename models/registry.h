@@ -25,9 +25,11 @@ std::span<const ModelFamily> model_families();
 std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
                                   const ModelOptions& options = {});
 
-/// Whether a checkpoint is of a decoder-only family. Throws ModelError when it is of none that is known.
+/// Whether a checkpoint is of a decoder-only family. Throws ModelError when it is of none that is
+/// known.
 bool is_decoder(const Checkpoint& checkpoint);
-/// How a decoder-only checkpoint's configuration is read. Throws ModelError when it is of another kind.
+/// How a decoder-only checkpoint's configuration is read. Throws ModelError when it is of another
+/// kind.
 ReadDecoder decoder_family(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

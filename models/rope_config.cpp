@@ -7,7 +7,8 @@ constexpr double kHuge = 1e12;
 
 void require_whole_heads(const ConfigReader& config) {
   if (config.number_or("partial_rotary_factor", 1, 0, 1) != 1)
-    config.fail("partial_rotary_factor", "is not 1: heads that are rotated in part are not supported");
+    config.fail("partial_rotary_factor",
+                "is not 1: heads that are rotated in part are not supported");
 }
 
 double required(const ConfigReader& parameters, const char* key, double least) {
@@ -31,13 +32,15 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
   const std::string type = parameters.text_or(key, "default");
   if (type == "default") return rope;
   if (type != "linear" && type != "llama3" && type != "yarn")
-    parameters.fail(key, "is '" + printable(type) + "'; default, linear, llama3 and yarn are supported");
+    parameters.fail(key,
+                    "is '" + printable(type) + "'; default, linear, llama3 and yarn are supported");
   scaling.factor = required(parameters, "factor", 1e-6);
   if (type == "linear") {
     scaling.kind = RopeScalingKind::kLinear;
   } else if (type == "llama3") {
     scaling.kind = RopeScalingKind::kLlama3;
-    scaling.original_max_position_embeddings = required(parameters, "original_max_position_embeddings", 1);
+    scaling.original_max_position_embeddings =
+        required(parameters, "original_max_position_embeddings", 1);
     scaling.low_freq_factor = required(parameters, "low_freq_factor", 1e-6);
     scaling.high_freq_factor = required(parameters, "high_freq_factor", 1e-6);
     if (scaling.high_freq_factor <= scaling.low_freq_factor)
@@ -56,7 +59,8 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
   return rope;
 }
 
-RopeConfig read_rope_of(const ConfigReader& config, const char* kind, const RopeDefaults& defaults) {
+RopeConfig read_rope_of(const ConfigReader& config, const char* kind,
+                        const RopeDefaults& defaults) {
   require_whole_heads(config);
   if (config.has("rope_parameters")) {
     const ConfigReader all = config.object("rope_parameters");

@@ -19,12 +19,14 @@ struct RopeDefaults {
   uint32_t max_positions = 0;  // of the model
 };
 
-/// An object of Hugging Face's `rope_parameters` or `rope_scaling`: types default, linear, llama3 and yarn.
-/// Throws ModelError naming the key for any other type, and for heads that are rotated in part.
+/// An object of Hugging Face's `rope_parameters` or `rope_scaling`: types default, linear, llama3
+/// and yarn. Throws ModelError naming the key for any other type, and for heads that are rotated in
+/// part.
 RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& defaults);
 
-/// The same for a whole configuration: `rope_parameters`, or the older `rope_theta` and `rope_scaling`. kind: the
-/// entry of rope_parameters for one kind of layer ("full_attention"), nullptr where there is one for all.
+/// The same for a whole configuration: `rope_parameters`, or the older `rope_theta` and
+/// `rope_scaling`. kind: the entry of rope_parameters for one kind of layer ("full_attention"),
+/// nullptr where there is one for all.
 RopeConfig read_rope_of(const ConfigReader& config, const char* kind, const RopeDefaults& defaults);
 
 }  // namespace mulciber

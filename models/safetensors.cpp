@@ -18,9 +18,9 @@ static_assert(std::endian::native == std::endian::little,
 
 // The types of the format; blocks are GGUF's alone.
 constexpr CheckpointType kTypes[] = {
-    CheckpointType::kF64,    CheckpointType::kF32,    CheckpointType::kF16, CheckpointType::kBF16,
-    CheckpointType::kF8E4M3, CheckpointType::kF8E5M2, CheckpointType::kI64, CheckpointType::kI32,
-    CheckpointType::kI16,    CheckpointType::kI8,     CheckpointType::kU64, CheckpointType::kU32,
+    CheckpointType::kF64,    CheckpointType::kF32,    CheckpointType::kF16,  CheckpointType::kBF16,
+    CheckpointType::kF8E4M3, CheckpointType::kF8E5M2, CheckpointType::kI64,  CheckpointType::kI32,
+    CheckpointType::kI16,    CheckpointType::kI8,     CheckpointType::kU64,  CheckpointType::kU32,
     CheckpointType::kU16,    CheckpointType::kU8,     CheckpointType::kBool,
 };
 

@@ -14,9 +14,10 @@
 namespace mulciber {
 namespace {
 
-// The file: the header, ids (u32), then per layer its bytes; all in the byte order of the machine that wrote it, which
-// the magic number shows.
-constexpr uint64_t kMagic = 0x31304b434f434c4d;  // "MLCOCK01" on machines that begin with the low byte
+// The file: the header, ids (u32), then per layer its bytes; all in the byte order of the machine
+// that wrote it, which the magic number shows.
+constexpr uint64_t kMagic =
+    0x31304b434f434c4d;  // "MLCOCK01" on machines that begin with the low byte
 
 struct Header {
   uint64_t magic = kMagic;
@@ -60,8 +61,9 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
     hash.add(bytes.substr(0, kSample));
     hash.add(bytes.substr(bytes.size() - std::min(bytes.size(), kSample)));
   }
-  for (const DataType type : {network.cache, network.activations, network.decoder.output.weight.type,
-                              network.decoder.layers.front().attention.qkv.weight.type})
+  for (const DataType type :
+       {network.cache, network.activations, network.decoder.output.weight.type,
+        network.decoder.layers.front().attention.qkv.weight.type})
     hash.add(static_cast<uint32_t>(type));
   for (const float factor : network.head_factors) hash.add(std::bit_cast<uint32_t>(factor));
   return hash.value();
@@ -79,7 +81,8 @@ void save_sequence(const std::string& file, const SavedSequence& sequence, uint6
   header.layers = static_cast<uint32_t>(sequence.layers.size());
   header.type = static_cast<uint32_t>(sequence.type);
   std::memcpy(bytes.data(), &header, sizeof header);
-  if (!replace_file(file, bytes)) throw ModelError(file, "cannot be written", "is there such a folder, and room on the disk?");
+  if (!replace_file(file, bytes))
+    throw ModelError(file, "cannot be written", "is there such a folder, and room on the disk?");
 }
 
 SavedSequence load_sequence(const std::string& file, uint64_t fingerprint) {
@@ -90,17 +93,20 @@ SavedSequence load_sequence(const std::string& file, uint64_t fingerprint) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != kMagic) fail(file, "is not a saved prompt");
   if (header.fingerprint != fingerprint)
-    throw ModelError(file, "was saved with another model, or other settings", "give another file, or remove this one");
+    throw ModelError(file, "was saved with another model, or other settings",
+                     "give another file, or remove this one");
   const uint64_t begin = sizeof header + uint64_t{header.tokens} * 4;
   if (header.layers > kMostLayers || header.layer_bytes > bytes.size() ||
-      begin + header.layers * header.layer_bytes != bytes.size() || header.hash != hash_of(bytes.substr(sizeof header)))
+      begin + header.layers * header.layer_bytes != bytes.size() ||
+      header.hash != hash_of(bytes.substr(sizeof header)))
     fail(file, "is damaged");
   SavedSequence sequence;
   sequence.type = static_cast<DataType>(header.type);
   sequence.ids.resize(header.tokens);
   std::memcpy(sequence.ids.data(), bytes.data() + sizeof header, uint64_t{header.tokens} * 4);
   for (uint32_t layer = 0; layer < header.layers; ++layer) {
-    const auto* first = reinterpret_cast<const std::byte*>(bytes.data() + begin + layer * header.layer_bytes);
+    const auto* first =
+        reinterpret_cast<const std::byte*>(bytes.data() + begin + layer * header.layer_bytes);
     sequence.layers.emplace_back(first, first + header.layer_bytes);
   }
   return sequence;

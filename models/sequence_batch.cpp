@@ -13,7 +13,8 @@
 namespace mulciber {
 namespace {
 
-// Lengths of a pass, so that few programs serve all prompts. A pass of all rows has at most kPassTokens.
+// Lengths of a pass, so that few programs serve all prompts. A pass of all rows has at most
+// kPassTokens.
 constexpr uint32_t kLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
 constexpr uint32_t kPassTokens = 512;
 constexpr size_t kProgramsKept = 4;
@@ -27,7 +28,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 uint32_t longest_pass(const BatchShape& shape) {
   uint32_t longest = 1;
   for (uint32_t length : kLengths) {
-    if (length <= shape.capacity && (length <= 8 || length * shape.rows <= kPassTokens)) longest = length;
+    if (length <= shape.capacity && (length <= 8 || length * shape.rows <= kPassTokens))
+      longest = length;
   }
   return longest;
 }
@@ -64,7 +66,10 @@ struct SequenceBatch::Run {
 
 SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
                              uint64_t memory_limit)
-    : device_(device), network_(network), shape_(shape), layout_(plan_batch(network, shape, longest_pass(shape))) {
+    : device_(device),
+      network_(network),
+      shape_(shape),
+      layout_(plan_batch(network, shape, longest_pass(shape))) {
   require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
                  fmt::format("a context of {} x {} tokens", shape.rows, shape.capacity));
   tensors_ = batch_tensor_shapes(network, shape, layout_);
@@ -75,7 +80,8 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
   };
   control_ = allocate(tensors_.control, MemoryUse::kDevice);
   progress_ = allocate(tensors_.progress, MemoryUse::kHost);
-  for (Tensor& cache : tensors_.caches) cache_buffers_.push_back(allocate(cache, MemoryUse::kDevice));
+  for (Tensor& cache : tensors_.caches)
+    cache_buffers_.push_back(allocate(cache, MemoryUse::kDevice));
   words_ = initial_words(network, layout_);
 }
 
@@ -99,7 +105,8 @@ void SequenceBatch::truncate(uint32_t row, uint32_t length) {
 }
 
 std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
-  return std::span(words_).subspan(layout_.state.history + row * layout_.state.history_capacity, length(row));
+  return std::span(words_).subspan(layout_.state.history + row * layout_.state.history_capacity,
+                                   length(row));
 }
 
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
@@ -123,18 +130,22 @@ SavedSequence SequenceBatch::save(uint32_t row) {
 
 void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
   const auto fail = [](const std::string& problem) {
-    throw ModelError("saved sequence", problem, "save it with the same model and storage, or ask for a larger context");
+    throw ModelError("saved sequence", problem,
+                     "save it with the same model and storage, or ask for a larger context");
   };
   const auto count = static_cast<uint32_t>(saved.ids.size());
-  if (count > shape_.capacity) fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.capacity));
+  if (count > shape_.capacity)
+    fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.capacity));
   if (count > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
     fail("is of another model");
   for (size_t i = 0; i < saved.layers.size(); ++i) {
     if (saved.layers[i].size() != part_of_cache(i, row, count).size) fail("is of another model");
   }
-  for (size_t i = 0; i < saved.layers.size(); ++i) upload(device_, part_of_cache(i, row, count), saved.layers[i]);
+  for (size_t i = 0; i < saved.layers.size(); ++i)
+    upload(device_, part_of_cache(i, row, count), saved.layers[i]);
   words_[layout_.state.positions + row] = count;
-  std::copy(saved.ids.begin(), saved.ids.end(), words_.begin() + layout_.state.history + row * layout_.state.history_capacity);
+  std::copy(saved.ids.begin(), saved.ids.end(),
+            words_.begin() + layout_.state.history + row * layout_.state.history_capacity);
 }
 
 Program& SequenceBatch::program(const DecoderPass& shape) {
@@ -142,7 +153,8 @@ Program& SequenceBatch::program(const DecoderPass& shape) {
   if (found != programs_.end()) return found->second;
   // Each has an arena of its own. Nothing runs while a prompt is taken in, so the shortest can go.
   if (programs_.size() >= kProgramsKept)
-    programs_.erase(std::find_if(programs_.begin(), programs_.end(), [](const auto& kept) { return kept.first.length > 1; }));
+    programs_.erase(std::find_if(programs_.begin(), programs_.end(),
+                                 [](const auto& kept) { return kept.first.length > 1; }));
   ProgramBuilder builder(device_, shape.length == 1 ? "decode step" : "prefill");
   build_decoder_pass(builder, network_, layout_, tensors_, shape);
   return programs_.emplace(shape, builder.build()).first->second;
@@ -157,7 +169,8 @@ void SequenceBatch::pull() {
 
 /// Tells the caller of the ids that are known after so many steps of decoding.
 void SequenceBatch::drain(Run& run, uint32_t steps) {
-  // Words of later steps may change while these are read: only what the steps waited for wrote counts.
+  // Words of later steps may change while these are read: only what the steps waited for wrote
+  // counts.
   const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     if (run.states[row] == SAMPLE_IDLE) continue;
@@ -165,7 +178,8 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
     const uint32_t known = std::min(chosen, steps + 1);
     for (uint32_t& count = run.emitted[row]; count < known; ++count) {
       const uint32_t id = shown[layout_.state.progress_token(row, run.first[row] + count)];
-      if (run.result.first_token_seconds == 0) run.result.first_token_seconds = seconds_since(run.start);
+      if (run.result.first_token_seconds == 0)
+        run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
       if (run.request.on_token) run.request.on_token(row, id);
     }
@@ -183,8 +197,8 @@ void SequenceBatch::prefill(Run& run) {
     for (uint32_t row = 0; row < shape_.rows; ++row) {
       const size_t left = prompts[row].size() - taken[row];
       most = std::max(most, left);
-      // Tokens beside a row's own fall behind its end, where they are never seen; they must not pass the
-      // cache's, because the mask counts back from there.
+      // Tokens beside a row's own fall behind its end, where they are never seen; they must not
+      // pass the cache's, because the mask counts back from there.
       if (left > 0) room = std::min(room, shape_.capacity - words_[state.positions + row]);
     }
     if (most == 0) return;
@@ -198,7 +212,9 @@ void SequenceBatch::prefill(Run& run) {
       chooses = chooses || ends;
       const auto ids = prompts[row].begin() + static_cast<std::ptrdiff_t>(taken[row]);
       if (fed[row] > 0)
-        std::copy_n(ids, fed[row], words_.begin() + (length == 1 ? state.tokens + row : layout_.prompt + row * length));
+        std::copy_n(
+            ids, fed[row],
+            words_.begin() + (length == 1 ? state.tokens + row : layout_.prompt + row * length));
       words_[layout_.last + row] = row * length + std::max(fed[row], 1u) - 1;
       words_[state.fed + row] = fed[row];
       words_[state.stopped + row] = ends ? SAMPLE_RUNNING : SAMPLE_IDLE;
@@ -252,16 +268,15 @@ void SequenceBatch::decode(Run& run) {
     }
     return true;
   };
-  const StepLoopResult loop =
-      run_steps(device_, step,
-                {.most_steps = run.request.max_new_tokens - 1,
-                 .finished = finished,
-                 .in_flight = in_flight,
-                 .steps_per_submission = std::min(together, state.ring / 8),
-                 .cancel = run.request.cancel,
-                 .on_first_submitted = {},
-                 .on_first_step = {},
-                 .on_steps = [&](uint32_t done) { drain(run, done); }});
+  const StepLoopResult loop = run_steps(device_, step,
+                                        {.most_steps = run.request.max_new_tokens - 1,
+                                         .finished = finished,
+                                         .in_flight = in_flight,
+                                         .steps_per_submission = std::min(together, state.ring / 8),
+                                         .cancel = run.request.cancel,
+                                         .on_first_submitted = {},
+                                         .on_first_step = {},
+                                         .on_steps = [&](uint32_t done) { drain(run, done); }});
   run.result.steps = loop.steps;
   run.cancelled = loop.cancelled;
   pull();
@@ -271,11 +286,17 @@ void SequenceBatch::decode(Run& run) {
 SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   const SampleStateLayout& state = layout_.state;
   if (request.prompts.size() != shape_.rows)
-    throw ModelError("prompts", fmt::format("are {}, the batch has {} rows", request.prompts.size(), shape_.rows), "");
+    throw ModelError(
+        "prompts",
+        fmt::format("are {}, the batch has {} rows", request.prompts.size(), shape_.rows), "");
   if (request.stops.size() > kMostStops)
-    throw ModelError("stop ids", fmt::format("are {}, at most {} are looked for", request.stops.size(), kMostStops), "");
+    throw ModelError(
+        "stop ids",
+        fmt::format("are {}, at most {} are looked for", request.stops.size(), kMostStops), "");
   if (!request.sampling.empty() && request.sampling.size() != shape_.rows)
-    throw ModelError("settings of sampling", fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
+    throw ModelError(
+        "settings of sampling",
+        fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
   Run run = {.request = request,
              .result = {},
              .states = std::vector<uint32_t>(shape_.rows, SAMPLE_IDLE),
@@ -285,30 +306,37 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     for (uint32_t id : request.prompts[row]) {
       if (id >= network_.vocabulary)
-        throw ModelError("prompt", fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),
-                         "tokenizer and model do not belong together");
+        throw ModelError(
+            "prompt",
+            fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),
+            "tokenizer and model do not belong together");
     }
     const uint64_t needed = length(row) + request.prompts[row].size();
     if (needed > shape_.capacity)
       throw ModelError("prompt",
-                       fmt::format("takes the context to {} tokens, there is room for {}", needed, shape_.capacity),
+                       fmt::format("takes the context to {} tokens, there is room for {}", needed,
+                                   shape_.capacity),
                        "ask for a larger context, or give a shorter text");
     // The history goes on where the cache ends: an id chosen last and not fed is forgotten.
     const auto& prompt = request.prompts[row];
     const auto history = words_.begin() + state.history + row * state.history_capacity;
     std::copy(prompt.begin(), prompt.end(), history + length(row));
     run.first[row] = words_[state.counts + row] = static_cast<uint32_t>(needed);
-    SampleSettings settings = request.sampling.empty() ? SampleSettings{.temperature = 0} : request.sampling[row];
+    SampleSettings settings =
+        request.sampling.empty() ? SampleSettings{.temperature = 0} : request.sampling[row];
     settings.last_position = shape_.capacity;
-    settings.last_count = static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
-    std::ranges::copy(sample_setting_words(settings), words_.begin() + state.settings + row * SAMPLE_SETTING_WORDS);
+    settings.last_count =
+        static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
+    std::ranges::copy(sample_setting_words(settings),
+                      words_.begin() + state.settings + row * SAMPLE_SETTING_WORDS);
   }
   words_[state.stops] = static_cast<uint32_t>(request.stops.size());
   std::copy(request.stops.begin(), request.stops.end(), words_.begin() + state.stops + 1);
 
   auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
   std::fill_n(shown, state.progress_words(), 0);
-  for (uint32_t row = 0; row < shape_.rows; ++row) shown[state.progress_count(row)] = run.first[row];
+  for (uint32_t row = 0; row < shape_.rows; ++row)
+    shown[state.progress_count(row)] = run.first[row];
   prefill(run);
   run.result.prefill_seconds = seconds_since(run.start) - run.result.build_seconds;
   const auto decoding = std::chrono::steady_clock::now();
@@ -323,7 +351,8 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
     switch (run.states[row]) {
       case SAMPLE_STOP_ID: to.end = SequenceEnd::kStop; break;
       case SAMPLE_LIMIT:
-        to.end = full && to.ids.size() < request.max_new_tokens ? SequenceEnd::kFull : SequenceEnd::kLimit;
+        to.end = full && to.ids.size() < request.max_new_tokens ? SequenceEnd::kFull
+                                                                : SequenceEnd::kLimit;
         break;
       default: to.end = run.cancelled ? SequenceEnd::kCancelled : SequenceEnd::kLimit;
     }

@@ -1,5 +1,5 @@
-// Several sequences of unequal length over one decoder-only network: their keys and values, and programs that
-// make them longer.
+// Several sequences of unequal length over one decoder-only network: their keys and values, and
+// programs that make them longer.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@
 namespace mulciber {
 
 enum class SequenceEnd {
-  kIdle,       // was given nothing
-  kStop,       // chose an id that ends it
-  kLimit,      // chose as many ids as it may
-  kFull,       // the cache has no room for more
+  kIdle,   // was given nothing
+  kStop,   // chose an id that ends it
+  kLimit,  // chose as many ids as it may
+  kFull,   // the cache has no room for more
   kCancelled,
 };
 
@@ -29,7 +29,8 @@ struct SequenceRequest {
   std::vector<std::vector<uint32_t>> prompts;
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
-  /// How each row chooses. Empty: the likeliest id, always. last_position and last_count are not looked at.
+  /// How each row chooses. Empty: the likeliest id, always. last_position and last_count are not
+  /// looked at.
   std::vector<SampleSettings> sampling;
   std::vector<uint32_t> stops;        // at most kMostStops
   uint32_t steps_per_submission = 0;  // 0: what suits the device
@@ -60,31 +61,34 @@ struct SavedSequence {
 /// Not thread-safe. Must not outlive the device or the network's weights.
 class SequenceBatch {
  public:
-  /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is available.
-  SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape, uint64_t memory_limit = 0);
+  /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is
+  /// available.
+  SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
+                uint64_t memory_limit = 0);
 
-  /// Device memory that a batch takes, its programs' arenas included, before anything is allocated. The
-  /// network's weights need shapes alone.
-  static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network, const BatchShape& shape);
+  /// Device memory that a batch takes, its programs' arenas included, before anything is allocated.
+  /// The network's weights need shapes alone.
+  static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
+                                const BatchShape& shape);
 
   const BatchShape& shape() const { return shape_; }
-  /// Tokens of a row whose keys and values are there. An id that generate() chose last is not among them: feed
-  /// it before what follows.
+  /// Tokens of a row whose keys and values are there. An id that generate() chose last is not among
+  /// them: feed it before what follows.
   uint32_t length(uint32_t row) const { return words_[layout_.state.positions + row]; }
   /// Those tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
   /// Forgets what a row holds from token `length` on.
   void truncate(uint32_t row, uint32_t length);
 
-  /// Keys and values of a row's tokens, for another time, another batch of the same network, or another row: a
-  /// copy of row 0 in row 1 is restore(1, save(0)). restore() throws ModelError when they are of another network,
-  /// or too many.
+  /// Keys and values of a row's tokens, for another time, another batch of the same network, or
+  /// another row: a copy of row 0 in row 1 is restore(1, save(0)). restore() throws ModelError when
+  /// they are of another network, or too many.
   SavedSequence save(uint32_t row);
   void restore(uint32_t row, const SavedSequence& saved);
 
-  /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses depends on its
-  /// tokens, settings and seed alone: neither on its company nor on the steps per submission. Throws ModelError when a
-  /// prompt does not fit the row's room.
+  /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses
+  /// depends on its tokens, settings and seed alone: neither on its company nor on the steps per
+  /// submission. Throws ModelError when a prompt does not fit the row's room.
   SequenceResult generate(const SequenceRequest& request);
 
   /// The programs of decoding one token, for a look at their nodes.

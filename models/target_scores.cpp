@@ -9,10 +9,14 @@
 namespace mulciber {
 
 TargetScores::TargetScores(uint32_t first_word, uint32_t rows, uint32_t vocabulary)
-    : targets_(first_word), rows_(rows), vocabulary_(vocabulary), scan_(plan_sample_state(first_word + rows, rows, 1, 0, 0)) {}
+    : targets_(first_word),
+      rows_(rows),
+      vocabulary_(vocabulary),
+      scan_(plan_sample_state(first_word + rows, rows, 1, 0, 0)) {}
 
 void TargetScores::initialize(std::span<uint32_t> control) const {
-  std::ranges::copy(initial_sample_state(scan_, std::vector<SampleRow>(rows_)), control.begin() + scan_.first_word);
+  std::ranges::copy(initial_sample_state(scan_, std::vector<SampleRow>(rows_)),
+                    control.begin() + scan_.first_word);
   for (uint32_t row = 0; row < rows_; ++row) set_target(control, row, 0);
 }
 

@@ -20,7 +20,8 @@ int byte_at(const std::byte* at) { return std::to_integer<int>(*at); }
 int low(const std::byte* at) { return byte_at(at) & 15; }
 int high(const std::byte* at) { return byte_at(at) >> 4; }
 
-// Blocks of 32. Four-bit values: the low nibbles are the first half of the block, the high ones the second.
+// Blocks of 32. Four-bit values: the low nibbles are the first half of the block, the high ones the
+// second.
 
 void read_q4_0(const std::byte* block, float* out) {
   const float scale = half_at(block);
@@ -55,7 +56,8 @@ void read_q5_1(const std::byte* block, float* out) {
   const auto fifth = load<uint32_t>(block + 4);
   for (int i = 0; i < 16; ++i) {
     out[i] = scale * static_cast<float>(low(block + 8 + i) | fifth_bit(fifth, i)) + least;
-    out[i + 16] = scale * static_cast<float>(high(block + 8 + i) | fifth_bit(fifth, i + 16)) + least;
+    out[i + 16] =
+        scale * static_cast<float>(high(block + 8 + i) | fifth_bit(fifth, i + 16)) + least;
   }
 }
 
@@ -110,7 +112,8 @@ void read_q4_k(const std::byte* block, float* out) {
     const int group = i / 32;
     const auto pair = packed_pair(block + 4, group);
     const std::byte* at = block + 16 + group / 2 * 32 + i % 32;
-    out[i] = scale * static_cast<float>(pair.scale) * static_cast<float>(group % 2 ? high(at) : low(at)) -
+    out[i] = scale * static_cast<float>(pair.scale) *
+                 static_cast<float>(group % 2 ? high(at) : low(at)) -
              least * static_cast<float>(pair.least);
   }
 }
@@ -122,7 +125,8 @@ void read_q5_k(const std::byte* block, float* out) {
     const auto pair = packed_pair(block + 4, group);
     const std::byte* at = block + 48 + group / 2 * 32 + i % 32;
     const int fifth = (byte_at(block + 16 + i % 32) >> group & 1) << 4;
-    out[i] = scale * static_cast<float>(pair.scale) * static_cast<float>((group % 2 ? high(at) : low(at)) | fifth) -
+    out[i] = scale * static_cast<float>(pair.scale) *
+                 static_cast<float>((group % 2 ? high(at) : low(at)) | fifth) -
              least * static_cast<float>(pair.least);
   }
 }
@@ -135,7 +139,8 @@ void read_q6_k(const std::byte* block, float* out) {
     const std::byte* four = block + half * 64 + run % 2 * 32 + i % 32;
     const int upper = byte_at(block + 128 + half * 32 + i % 32) >> (run * 2) & 3;
     const int value = ((run < 2 ? low(four) : high(four)) | upper << 4) - 32;
-    out[i] = scale * static_cast<float>(load<int8_t>(block + 192 + i / 16)) * static_cast<float>(value);
+    out[i] =
+        scale * static_cast<float>(load<int8_t>(block + 192 + i / 16)) * static_cast<float>(value);
   }
 }
 
@@ -157,8 +162,7 @@ BlockReader block_reader(CheckpointType type) {
       return [](const std::byte* at, float* out) { *out = load<float>(at); };
     case CheckpointType::kF64:
       return [](const std::byte* at, float* out) { *out = static_cast<float>(load<double>(at)); };
-    case CheckpointType::kF16:
-      return [](const std::byte* at, float* out) { *out = half_at(at); };
+    case CheckpointType::kF16: return [](const std::byte* at, float* out) { *out = half_at(at); };
     case CheckpointType::kBF16:
       return [](const std::byte* at, float* out) {
         *out = std::bit_cast<float>(uint32_t{load<uint16_t>(at)} << 16);
@@ -174,7 +178,8 @@ bool has_float_values(CheckpointType type) { return block_reader(type) != nullpt
 std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count) {
   const BlockReader read = block_reader(tensor.type);
   if (!read) {
-    throw ModelError("tensor `" + tensor.name + "`", std::string("is stored as ") + name_of(tensor.type),
+    throw ModelError("tensor `" + tensor.name + "`",
+                     std::string("is stored as ") + name_of(tensor.type),
                      "F64, F32, F16, BF16 and the block types of GGUF are supported");
   }
   const std::size_t elements = block_elements(tensor.type), bytes = block_bytes(tensor.type);

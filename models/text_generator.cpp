@@ -22,10 +22,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kDefaultContext = 4096;
 
-// Pieces that end an answer in the files of families that chat, where no configuration names their ids.
-constexpr const char* kEndPieces[] = {"<end_of_turn>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end_of_text|>"};
+// Pieces that end an answer in the files of families that chat, where no configuration names their
+// ids.
+constexpr const char* kEndPieces[] = {"<end_of_turn>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>",
+                                      "<|end_of_text|>"};
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
   return {.matrices = options.load.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
@@ -39,26 +43,33 @@ ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
 
 uint32_t context_of(const DecoderConfig& config, const GeneratorOptions& options) {
   if (options.context > config.max_positions)
-    throw ModelError("context", fmt::format("of {} tokens is asked for, the model was made for {}", options.context, config.max_positions), "");
+    throw ModelError("context",
+                     fmt::format("of {} tokens is asked for, the model was made for {}",
+                                 options.context, config.max_positions),
+                     "");
   return options.context > 0 ? options.context : std::min(config.max_positions, kDefaultContext);
 }
 
-MemoryPrediction predict_memory(Device& device, const Checkpoint& checkpoint, const DecoderConfig& config,
-                                const GeneratorOptions& options) {
+MemoryPrediction predict_memory(Device& device, const Checkpoint& checkpoint,
+                                const DecoderConfig& config, const GeneratorOptions& options) {
   const uint32_t context = context_of(config, options), rows = std::max(options.sequences, 1u);
   const ModelOptions loading = model_options(options, context);
-  const DecoderNetwork network = planned_decoder_network(config, context, loading.activations, cache_type(loading));
+  const DecoderNetwork network =
+      planned_decoder_network(config, context, loading.activations, cache_type(loading));
   MemoryPrediction predicted;
   predicted.weight_bytes = DecoderModel::predict_weight_bytes(checkpoint, config, loading);
-  predicted.context_bytes = SequenceBatch::predict_bytes(device.capabilities(), network, {rows, context});
+  predicted.context_bytes =
+      SequenceBatch::predict_bytes(device.capabilities(), network, {rows, context});
   for (const CausalLayer& layer : network.decoder.layers)
-    predicted.key_value_bytes += uint64_t{rows} * context * row_bytes(network.cache, layer.attention.cache_columns());
+    predicted.key_value_bytes +=
+        uint64_t{rows} * context * row_bytes(network.cache, layer.attention.cache_columns());
   return predicted;
 }
 
 std::vector<uint32_t> end_ids(const DecoderConfig& config, const Tokenizer& tokenizer) {
   std::vector<uint32_t> ids(config.generation.eos.begin(), config.generation.eos.end());
-  if (ids.empty() && tokenizer.special().eos) ids.push_back(static_cast<uint32_t>(*tokenizer.special().eos));
+  if (ids.empty() && tokenizer.special().eos)
+    ids.push_back(static_cast<uint32_t>(*tokenizer.special().eos));
   for (const char* piece : kEndPieces) {
     const auto id = tokenizer.id(piece);
     if (id && tokenizer.is_special(*id)) ids.push_back(static_cast<uint32_t>(*id));
@@ -87,8 +98,8 @@ SampleSettings settings_of(const Sampling& sampling) {
 /// One text as its tokens come.
 class Answer {
  public:
-  Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt, const std::vector<std::string>& stops,
-         std::function<void(std::string_view)> on_text)
+  Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
+         const std::vector<std::string>& stops, std::function<void(std::string_view)> on_text)
       : stream_(tokenizer, prompt), filter_(stops), on_text_(std::move(on_text)) {
     result_.prompt_ids.assign(prompt.begin(), prompt.end());
   }
@@ -109,8 +120,10 @@ class Answer {
       case SequenceEnd::kFull: result_.end = GenerateEnd::kContextFull; break;
       default: result_.end = until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
     }
-    if (filter_.stopped()) result_.end = GenerateEnd::kStopText;
-    else if (cancelled) result_.end = GenerateEnd::kCancelled;
+    if (filter_.stopped())
+      result_.end = GenerateEnd::kStopText;
+    else if (cancelled)
+      result_.end = GenerateEnd::kCancelled;
     return std::move(result_);
   }
 
@@ -160,7 +173,8 @@ struct TextGenerator::Impl {
   /// Tokens of the longest text whose attention is kept.
   uint32_t most_attention_tokens() const;
   /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
-  void bound_attention(SequenceRequest& request, size_t prompt, const GenerateOptions& options) const;
+  void bound_attention(SequenceRequest& request, size_t prompt,
+                       const GenerateOptions& options) const;
   TokenAttention attention(const Generation& generation);
   /// Statistics of a call: from nothing, and what one pass over the device adds.
   void begin_count();
@@ -169,35 +183,47 @@ struct TextGenerator::Impl {
 
 void TextGenerator::Impl::begin_count() {
   const GenerateStatistics& s = statistics;
-  statistics = {.load_seconds = s.load_seconds, .weight_bytes = s.weight_bytes, .predicted_device_bytes = s.predicted_device_bytes};
+  statistics = {.load_seconds = s.load_seconds,
+                .weight_bytes = s.weight_bytes,
+                .predicted_device_bytes = s.predicted_device_bytes};
 }
 
-std::vector<int32_t> TextGenerator::Impl::tokens(const std::string& prompt, const GenerateOptions& options) const {
-  return tokenizer->encode(prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
+std::vector<int32_t> TextGenerator::Impl::tokens(const std::string& prompt,
+                                                 const GenerateOptions& options) const {
+  return tokenizer->encode(
+      prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
 }
 
-uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt, const GenerateOptions& options) const {
+uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt,
+                                   const GenerateOptions& options) const {
   if (uint64_t{options.keep} + kLeastShiftRoom > context)
-    throw SettingError("keep", fmt::format("is {} of a context of {} tokens", options.keep, context),
-                       fmt::format("leave room for {}, or ask for a larger context", kLeastShiftRoom));
+    throw SettingError(
+        "keep", fmt::format("is {} of a context of {} tokens", options.keep, context),
+        fmt::format("leave room for {}, or ask for a larger context", kLeastShiftRoom));
   const std::vector<int32_t> nothing = tokens("", options);
   const auto added = std::ranges::mismatch(nothing, prompt).in1 - nothing.begin();
-  return static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(options.keep, static_cast<size_t>(added)), prompt.size()));
+  return static_cast<uint32_t>(
+      std::min<size_t>(std::max<size_t>(options.keep, static_cast<size_t>(added)), prompt.size()));
 }
 
-std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt, const GenerateOptions& options) const {
+std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt,
+                                                 const GenerateOptions& options) const {
   std::vector<int32_t> ids = tokens(prompt, options);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
   if (ids.size() >= context && !options.shift)
-    throw ModelError("prompt", fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
-                     "give a shorter text, ask for a larger context, or let it go on without the oldest tokens (--shift)");
+    throw ModelError(
+        "prompt",
+        fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
+        "give a shorter text, ask for a larger context, or let it go on without the oldest tokens "
+        "(--shift)");
   return ids;
 }
 
 SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) const {
   SequenceRequest request;
   request.prompts.resize(batch->shape().rows);
-  request.max_new_tokens = options.max_new_tokens > 0 ? std::min(options.max_new_tokens, context) : context;
+  request.max_new_tokens =
+      options.max_new_tokens > 0 ? std::min(options.max_new_tokens, context) : context;
   if (!options.ignore_end) request.stops = ends;
   request.steps_per_submission = options.steps_per_submission;
   return request;
@@ -209,14 +235,15 @@ uint32_t TextGenerator::Impl::most_attention_tokens() const {
   return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
 }
 
-void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt, const GenerateOptions& options) const {
+void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt,
+                                          const GenerateOptions& options) const {
   const DecoderConfig& config = model->config();
   const uint32_t most = most_attention_tokens();
   const size_t wanted = prompt + std::max(options.max_new_tokens, 1u);
   if (wanted > most)
     throw ModelError("attention maps",
-                     fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", wanted,
-                                 config.layers.size(), config.heads, kMostAttentionWeights),
+                     fmt::format("of {} tokens in {} layers of {} heads are more than {} weights",
+                                 wanted, config.layers.size(), config.heads, kMostAttentionWeights),
                      fmt::format("ask for at most {} tokens, prompt and answer together", most));
   request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
 }
@@ -235,7 +262,8 @@ TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
                            .windows = {},
                            .tokens = {}};
   for (const DecoderLayerConfig& layer : config.layers) result.windows.push_back(layer.window);
-  for (const uint32_t id : ids) result.tokens.push_back(token_text(*tokenizer, static_cast<int32_t>(id)));
+  for (const uint32_t id : ids)
+    result.tokens.push_back(token_text(*tokenizer, static_cast<int32_t>(id)));
   statistics.attention_seconds += seconds_since(start);
   return result;
 }
@@ -251,15 +279,19 @@ void TextGenerator::Impl::count(const SequenceResult& found) {
   s.step_bytes = batch->step().work().bytes;
 }
 
-MemoryPrediction TextGenerator::predict(Device& device, const std::string& path, const GeneratorOptions& options) {
+MemoryPrediction TextGenerator::predict(Device& device, const std::string& path,
+                                        const GeneratorOptions& options) {
   const Checkpoint checkpoint(path);
-  return predict_memory(device, checkpoint, read_decoder_config(checkpoint, decoder_family(checkpoint)), options);
+  return predict_memory(device, checkpoint,
+                        read_decoder_config(checkpoint, decoder_family(checkpoint)), options);
 }
 
-TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& path, const GeneratorOptions& options)
+TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& path,
+                             const GeneratorOptions& options)
     : impl_(std::make_unique<Impl>()) {
   const auto start = Clock::now();
-  if (!device) throw DeviceError(DeviceError::Kind::kUnavailable, "TextGenerator", "was given no device", "");
+  if (!device)
+    throw DeviceError(DeviceError::Kind::kUnavailable, "TextGenerator", "was given no device", "");
   Impl& impl = *impl_;
   impl.path = path;
   impl.device = std::move(device);
@@ -271,10 +303,13 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
   impl.statistics.predicted_device_bytes = predicted.weight_bytes + predicted.context_bytes;
   require_memory(*impl.device, impl.statistics.predicted_device_bytes, options.load.memory_limit,
                  fmt::format("the model with a context of {} tokens", impl.context));
-  impl.tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(), checkpoint.model_type());
-  impl.model = std::make_unique<DecoderModel>(*impl.device, checkpoint, model_options(options, impl.context), read);
+  impl.tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(),
+                                  checkpoint.model_type());
+  impl.model = std::make_unique<DecoderModel>(*impl.device, checkpoint,
+                                              model_options(options, impl.context), read);
   impl.fingerprint = sequence_fingerprint(checkpoint, impl.model->network());
-  impl.batch.emplace(*impl.device, impl.model->network(), BatchShape{std::max(options.sequences, 1u), impl.context}, 0);
+  impl.batch.emplace(*impl.device, impl.model->network(),
+                     BatchShape{std::max(options.sequences, 1u), impl.context}, 0);
   impl.ends = end_ids(impl.model->config(), *impl.tokenizer);
   impl.statistics.weight_bytes = impl.model->weight_bytes();
   impl.statistics.load_seconds = seconds_since(start);
@@ -289,7 +324,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   const std::vector<int32_t> encoded = impl.encode(prompt, options);
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
   if (options.shift && options.attention)
-    throw SettingError("GenerateOptions::shift", "is asked for together with attention", "attention is kept of texts that fit the context");
+    throw SettingError("GenerateOptions::shift", "is asked for together with attention",
+                       "attention is kept of texts that fit the context");
   const uint32_t keep = options.shift ? impl.kept(encoded, options) : 0;
 
   Answer answer(*impl.tokenizer, encoded, options.stop, options.on_text);
@@ -300,7 +336,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   };
   SequenceRequest request = impl.request(options);
   if (options.attention) impl.bound_attention(request, encoded.size(), options);
-  request.sampling.assign(request.prompts.size(), settings_of(options.sampling.value_or(default_sampling())));
+  request.sampling.assign(request.prompts.size(),
+                          settings_of(options.sampling.value_or(default_sampling())));
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
     look();
@@ -320,7 +357,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   while (true) {
     const std::vector<uint32_t> ids = options.shift ? shifted(all, keep, impl.context) : all;
     gone = all.size() - ids.size();
-    // What is held and begins alike stays; the last token is fed again, because its logits are not kept.
+    // What is held and begins alike stays; the last token is fed again, because its logits are not
+    // kept.
     const std::span<const uint32_t> held = impl.batch->ids(0);
     const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
     const auto reused = static_cast<uint32_t>(common.first - ids.begin());
@@ -328,10 +366,12 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
     request.prompts[0].assign(ids.begin() + reused, ids.end());
     const size_t before = all.size();
     if (options.shift)
-      request.max_new_tokens = static_cast<uint32_t>(std::min<uint64_t>(most - (before - encoded.size()), uint64_t{impl.context} + 1));
+      request.max_new_tokens = static_cast<uint32_t>(
+          std::min<uint64_t>(most - (before - encoded.size()), uint64_t{impl.context} + 1));
     SequenceResult found = impl.batch->generate(request);
     end = found.rows[0].end;
-    // The device may have run ahead of a stop text: what is held ends with the answer that was given.
+    // The device may have run ahead of a stop text: what is held ends with the answer that was
+    // given.
     impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + all.size() - before));
     if (before == encoded.size()) {
       impl.statistics.prompt_tokens = ids.size();
@@ -340,27 +380,33 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
       found.decode_seconds += std::exchange(found.prefill_seconds, 0);
     }
     impl.count(found);
-    if (!options.shift || stop || end != SequenceEnd::kFull || all.size() - encoded.size() >= most) break;
+    if (!options.shift || stop || end != SequenceEnd::kFull || all.size() - encoded.size() >= most)
+      break;
     request.on_prompt = [&](size_t, size_t) { look(); };
     // Random numbers follow from the number of tokens, which falls back.
     ++request.sampling[0].stream;
   }
   impl.statistics.new_tokens = all.size() - encoded.size();
   if (options.shift && end == SequenceEnd::kFull) end = SequenceEnd::kLimit;
-  Generation result = answer.finish(end, cancelled, options.max_new_tokens == 0 && !options.attention);
+  Generation result =
+      answer.finish(end, cancelled, options.max_new_tokens == 0 && !options.attention);
   result.left_out = gone;
   if (options.attention) result.attention = impl.attention(result);
   return result;
 }
 
-size_t TextGenerator::count_tokens(const std::string& prompt, const GenerateOptions& options) const {
+size_t TextGenerator::count_tokens(const std::string& prompt,
+                                   const GenerateOptions& options) const {
   return impl_->tokens(prompt, options).size();
 }
 
-std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts, const GenerateOptions& options) {
+std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts,
+                                                    const GenerateOptions& options) {
   Impl& impl = *impl_;
   const uint32_t rows = impl.batch->shape().rows;
-  if (options.shift) throw SettingError("GenerateOptions::shift", "is asked for with generate_all()", "continue such texts one by one");
+  if (options.shift)
+    throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",
+                       "continue such texts one by one");
   const SampleSettings settings = settings_of(options.sampling.value_or(default_sampling()));
   std::vector<std::vector<int32_t>> encoded;
   for (const std::string& prompt : prompts) encoded.push_back(impl.encode(prompt, options));
@@ -384,11 +430,14 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     const SequenceResult found = impl.batch->generate(request);
     const bool cancelled = options.cancel && options.cancel->load();
     for (uint32_t row = 0; row < count; ++row) {
-      for (const uint32_t id : found.rows[row].ids) answers[row].push(id, std::ranges::binary_search(request.stops, id));
+      for (const uint32_t id : found.rows[row].ids)
+        answers[row].push(id, std::ranges::binary_search(request.stops, id));
       const bool open = cancelled && found.rows[row].end == SequenceEnd::kCancelled;
-      results.push_back(answers[row].finish(found.rows[row].end, open, options.max_new_tokens == 0 && !options.attention));
+      results.push_back(answers[row].finish(found.rows[row].end, open,
+                                            options.max_new_tokens == 0 && !options.attention));
       impl.statistics.new_tokens += results.back().ids.size();
-      impl.batch->truncate(row, static_cast<uint32_t>(encoded[first + row].size() + results.back().ids.size()));
+      impl.batch->truncate(
+          row, static_cast<uint32_t>(encoded[first + row].size() + results.back().ids.size()));
     }
     impl.count(found);
   }
@@ -424,8 +473,10 @@ Sampling TextGenerator::default_sampling() const {
     sampling.min_p = static_cast<float>(config.min_p);
     sampling.typical_p = config.typical_p > 0 ? static_cast<float>(config.typical_p) : 1;
   }
-  if (config.repetition_penalty > 0) sampling.repetition_penalty = static_cast<float>(config.repetition_penalty);
-  sampling.penalty_window = config.penalty_last_n < 0 ? impl_->context : static_cast<uint32_t>(config.penalty_last_n);
+  if (config.repetition_penalty > 0)
+    sampling.repetition_penalty = static_cast<float>(config.repetition_penalty);
+  sampling.penalty_window =
+      config.penalty_last_n < 0 ? impl_->context : static_cast<uint32_t>(config.penalty_last_n);
   return sampling;
 }
 

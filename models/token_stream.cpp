@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::size_t kBefore = 6;  // tokens in front that are decoded along
 
-/// Bytes at the end that begin a character which is not all there, and replacement characters, which stand for
-/// such bytes where a tokenizer decodes to valid UTF-8.
+/// Bytes at the end that begin a character which is not all there, and replacement characters,
+/// which stand for such bytes where a tokenizer decodes to valid UTF-8.
 std::size_t incomplete_bytes(std::string_view text) {
   constexpr std::string_view kReplacement = "\xef\xbf\xbd";
   if (text.ends_with(kReplacement)) return kReplacement.size();
@@ -23,7 +23,8 @@ std::size_t incomplete_bytes(std::string_view text) {
 
 }  // namespace
 
-TokenStream::TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before, bool skip_special)
+TokenStream::TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before,
+                         bool skip_special)
     : tokenizer_(tokenizer), skip_special_(skip_special) {
   const std::size_t count = std::min(before.size(), kBefore);
   ids_.assign(before.end() - static_cast<std::ptrdiff_t>(count), before.end());

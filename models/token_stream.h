@@ -10,11 +10,13 @@
 
 namespace mulciber {
 
-/// Turns tokens into text piece by piece. What push() and finish() return is, joined, the text of all tokens.
+/// Turns tokens into text piece by piece. What push() and finish() return is, joined, the text of
+/// all tokens.
 class TokenStream {
  public:
   /// before: what the text follows; a tokenizer may spell a word by what stands in front of it.
-  TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before, bool skip_special = true);
+  TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before,
+              bool skip_special = true);
 
   /// The text that is certain now. Nothing while a character is incomplete.
   std::string push(std::int32_t id);
@@ -27,12 +29,13 @@ class TokenStream {
   const Tokenizer& tokenizer_;
   bool skip_special_;
   std::vector<std::int32_t> ids_;
-  // Text up to `shown_` was returned; it is decoded from `begin_` on, so that a word's start is seen.
+  // Text up to `shown_` was returned; it is decoded from `begin_` on, so that a word's start is
+  // seen.
   std::size_t begin_ = 0, shown_ = 0;
 };
 
-/// A token as a person sees it: U+2581 for a space that begins a word, and the vocabulary's piece for special tokens and
-/// for what is no whole character alone.
+/// A token as a person sees it: U+2581 for a space that begins a word, and the vocabulary's piece
+/// for special tokens and for what is no whole character alone.
 std::string token_text(const Tokenizer& tokenizer, std::int32_t id);
 
 /// Holds text back while it may be the beginning of a text that ends everything.

@@ -68,14 +68,16 @@ TokenizerPair load_tokenizer_pair(const fs::path& folder, std::string_view model
     return TokenizerPair{tokenizer, tokenizer};
   };
   std::error_code ignored;
-  if (fs::is_regular_file(folder, ignored)) return both(std::make_shared<const GgufTokenizer>(GgufFile(folder)));
+  if (fs::is_regular_file(folder, ignored))
+    return both(std::make_shared<const GgufTokenizer>(GgufFile(folder)));
   if (is_there(folder / "source.spm")) return load_marian_tokenizers(folder);
   if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(folder));
   for (const char* name : {"tokenizer.model", "spiece.model"})
     if (is_there(folder / name)) return both(load_sentencepiece(folder, name, model_type));
-  throw ModelError(folder.string(),
-                   "has no tokenizer: none of source.spm, tokenizer.json, tokenizer.model, spiece.model",
-                   "download the tokenizer's files into the model's folder");
+  throw ModelError(
+      folder.string(),
+      "has no tokenizer: none of source.spm, tokenizer.json, tokenizer.model, spiece.model",
+      "download the tokenizer's files into the model's folder");
 }
 
 std::shared_ptr<const Tokenizer> load_tokenizer(const fs::path& folder,

@@ -75,10 +75,10 @@ struct TokenizerPair {
   std::shared_ptr<const Tokenizer> source, target;
 };
 
-/// Loads a GGUF file's tokenizer, or a model folder's: source.spm and target.spm with vocab.json (model_type
-/// "marian"), tokenizer.json, or tokenizer.model / spiece.model with tokenizer_config.json. Throws
-/// ModelError naming the file and what is wrong, or the files that would have been read when there
-/// are none.
+/// Loads a GGUF file's tokenizer, or a model folder's: source.spm and target.spm with vocab.json
+/// (model_type "marian"), tokenizer.json, or tokenizer.model / spiece.model with
+/// tokenizer_config.json. Throws ModelError naming the file and what is wrong, or the files that
+/// would have been read when there are none.
 TokenizerPair load_tokenizer_pair(const std::filesystem::path& folder, std::string_view model_type);
 
 /// The source side alone.

@@ -8,21 +8,11 @@ namespace mulciber {
 namespace {
 
 // The fields of a unit, as darts-clone packs them.
-bool has_leaf(std::uint32_t unit) {
-  return (unit >> 8 & 1) != 0;
-}
-std::uint32_t value_of(std::uint32_t unit) {
-  return unit & 0x7FFFFFFFU;
-}
-std::uint32_t label_of(std::uint32_t unit) {
-  return unit & 0x800000FFU;
-}
-std::uint32_t offset_of(std::uint32_t unit) {
-  return unit >> 10 << ((unit & 0x200U) >> 6);
-}
-bool is_value(std::uint32_t unit) {
-  return unit >> 31 != 0;
-}
+bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
+std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFFU; }
+std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000FFU; }
+std::uint32_t offset_of(std::uint32_t unit) { return unit >> 10 << ((unit & 0x200U) >> 6); }
+bool is_value(std::uint32_t unit) { return unit >> 31 != 0; }
 
 // Children of a node share a block of this many units, so a node's base in range means its children
 // are.
@@ -89,11 +79,7 @@ CharsMap::Match CharsMap::find(std::string_view text, bool longest) const {
   return match;
 }
 
-CharsMap::Match CharsMap::longest_prefix(std::string_view text) const {
-  return find(text, true);
-}
-CharsMap::Match CharsMap::shortest_prefix(std::string_view text) const {
-  return find(text, false);
-}
+CharsMap::Match CharsMap::longest_prefix(std::string_view text) const { return find(text, true); }
+CharsMap::Match CharsMap::shortest_prefix(std::string_view text) const { return find(text, false); }
 
 }  // namespace mulciber

@@ -39,9 +39,11 @@ class Metadata {
     const GgufValue* value = file_.find_value(key);
     if (value == nullptr) return std::nullopt;
     // Some tools write 2^32 - 1 for "none".
-    if (value->is_integer() && (value->integer() == 0xffffffff || value->integer() == -1)) return std::nullopt;
+    if (value->is_integer() && (value->integer() == 0xffffffff || value->integer() == -1))
+      return std::nullopt;
     if (!value->is_integer() || value->integer() < 0 || value->integer() >= vocab_size)
-      fail(key, "is " + value->shown().dump() + ", the vocabulary has " + std::to_string(vocab_size) + " tokens");
+      fail(key, "is " + value->shown().dump() + ", the vocabulary has " +
+                    std::to_string(vocab_size) + " tokens");
     return static_cast<std::int32_t>(value->integer());
   }
   const GgufValue* array(const std::string& key, std::uint64_t count) const {
@@ -91,8 +93,8 @@ GgufTokenizer::GgufTokenizer(const GgufFile& file) {
   const Metadata metadata(file);
   const std::string_view model = metadata.text("tokenizer.ggml.model");
   const GgufValue* tokens = file.find_value("tokenizer.ggml.tokens");
-  if (tokens == nullptr || !tokens->is_array || tokens->type != GgufType::kString || tokens->count == 0 ||
-      tokens->count > (1u << 24))
+  if (tokens == nullptr || !tokens->is_array || tokens->type != GgufType::kString ||
+      tokens->count == 0 || tokens->count > (1u << 24))
     metadata.fail("tokenizer.ggml.tokens", "is not a list of tokens");
   const std::vector<std::string_view> texts = tokens->texts();
   const GgufValue* scores = metadata.array("tokenizer.ggml.scores", texts.size());
@@ -103,7 +105,8 @@ GgufTokenizer::GgufTokenizer(const GgufFile& file) {
   vocabulary_ = Vocabulary(std::vector<std::string>(texts.begin(), texts.end()));
   types_.assign(texts.size(), PieceType::kNormal);
   for (std::size_t i = 0; i < type.size(); ++i) {
-    if (type[i] < 1 || type[i] > 6) metadata.fail("tokenizer.ggml.token_type", "holds " + std::to_string(type[i]));
+    if (type[i] < 1 || type[i] > 6)
+      metadata.fail("tokenizer.ggml.token_type", "holds " + std::to_string(type[i]));
     types_[i] = static_cast<PieceType>(type[i]);
   }
 
@@ -120,8 +123,8 @@ GgufTokenizer::GgufTokenizer(const GgufFile& file) {
     const std::string_view pre = metadata.text_or("tokenizer.ggml.pre", "default");
     model_ = make_gguf_bpe(vocabulary_, file, pre);
     add_bos_ = pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3";
-    clean_spaces_ = pre == "gpt-2" || pre == "default" || pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3" ||
-                    pre == "smollm";
+    clean_spaces_ = pre == "gpt-2" || pre == "default" || pre == "llama-bpe" || pre == "llama3" ||
+                    pre == "llama-v3" || pre == "smollm";
   } else if (model == "bert") {
     kind_ = "WordPiece (GGUF)";
     const auto unknown = metadata.id("tokenizer.ggml.unknown_token_id", vocab_size());
@@ -158,9 +161,10 @@ void GgufTokenizer::read_specials(const GgufFile& file) {
   std::vector<std::pair<std::string_view, std::int32_t>> specials;
   for (std::int32_t i = 0; i < vocab_size(); ++i) {
     const PieceType type = types_[static_cast<std::size_t>(i)];
-    const bool found_in_text =
-        type == PieceType::kControl || type == PieceType::kUnknown || type == PieceType::kUserDefined;
-    if (found_in_text && !vocabulary_.piece(i).empty()) specials.emplace_back(vocabulary_.piece(i), i);
+    const bool found_in_text = type == PieceType::kControl || type == PieceType::kUnknown ||
+                               type == PieceType::kUserDefined;
+    if (found_in_text && !vocabulary_.piece(i).empty())
+      specials.emplace_back(vocabulary_.piece(i), i);
   }
   specials_ = PieceTrie(std::move(specials));
 }
@@ -176,7 +180,8 @@ bool GgufTokenizer::is_special(std::int32_t id) const {
   return type == PieceType::kControl || type == PieceType::kUnknown;
 }
 
-std::vector<Token> GgufTokenizer::tokenize(std::string_view text, const EncodeOptions& options) const {
+std::vector<Token> GgufTokenizer::tokenize(std::string_view text,
+                                           const EncodeOptions& options) const {
   // The special tokens a text holds at all; longer ones are cut out first, wherever they stand.
   std::set<std::int32_t> present;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -189,8 +194,9 @@ std::vector<Token> GgufTokenizer::tokenize(std::string_view text, const EncodeOp
     }
   }
   std::vector<std::int32_t> order(present.begin(), present.end());
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return piece(a).size() > piece(b).size(); });
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return piece(a).size() > piece(b).size();
+  });
   struct Part {
     std::string_view text;
     std::int32_t id = -1;  // of a special token, else -1
@@ -251,7 +257,8 @@ std::string GgufTokenizer::decode(std::span<const std::int32_t> ids, bool skip_s
     } else if (type == PieceType::kByte) {
       out += static_cast<char>(byte_of_piece(text));
     } else {
-      std::string bytes = type == PieceType::kUserDefined ? std::string(text) : model_->bytes_of_piece(text);
+      std::string bytes =
+          type == PieceType::kUserDefined ? std::string(text) : model_->bytes_of_piece(text);
       if (strip && bytes.starts_with(' ')) bytes.erase(0, 1);
       out += bytes;
     }

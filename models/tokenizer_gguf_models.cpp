@@ -28,8 +28,10 @@ class SpmModel : public GgufTextModel {
       // A vocabulary without byte pieces has the bytes themselves.
       const auto plain = vocabulary_.find(std::string(1, static_cast<char>(byte)));
       if (!id && !plain)
-        throw ModelError(where, "has a vocabulary without the byte " + piece_of_byte(static_cast<unsigned char>(byte)),
-                         "the file is damaged: download it again");
+        throw ModelError(
+            where,
+            "has a vocabulary without the byte " + piece_of_byte(static_cast<unsigned char>(byte)),
+            "the file is damaged: download it again");
       bytes_[byte] = id ? *id : *plain;
     }
   }
@@ -42,7 +44,8 @@ class SpmModel : public GgufTextModel {
     const auto piece_at = [&](std::size_t begin, std::size_t length) {
       return std::string_view(escaped).substr(begin, length);
     };
-    const auto score = [&](std::size_t begin, std::size_t, std::size_t length) -> std::optional<double> {
+    const auto score = [&](std::size_t begin, std::size_t,
+                           std::size_t length) -> std::optional<double> {
       const auto id = vocabulary_.find(piece_at(begin, length));
       if (!id) return std::nullopt;
       return pieces_[static_cast<std::size_t>(*id)].score;
@@ -67,8 +70,8 @@ class SpmModel : public GgufTextModel {
   std::array<std::int32_t, 256> bytes_{};
 };
 
-/// How each family cuts text into words, by the name in tokenizer.ggml.pre. All expressions of a family
-/// are applied one after the other, each to the parts that the one before it left.
+/// How each family cuts text into words, by the name in tokenizer.ggml.pre. All expressions of a
+/// family are applied one after the other, each to the parts that the one before it left.
 struct PreTokenization {
   std::vector<const char*> names, expressions;
   bool whole_words = false;  // a word that is a piece is taken without merging
@@ -78,13 +81,16 @@ const std::vector<PreTokenization>& pre_tokenizations() {
   static const char* const kGpt2 =
       "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)";
   static const std::vector<PreTokenization> kAll = {
-      {{"gpt-2", "default", "phi-2", "jina-es", "jina-de", "mpt", "olmo", "jais", "roberta-bpe"}, {kGpt2}},
+      {{"gpt-2", "default", "phi-2", "jina-es", "jina-de", "mpt", "olmo", "jais", "roberta-bpe"},
+       {kGpt2}},
       {{"llama-bpe", "llama3", "llama-v3"},
-       {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+       {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+        "\\p{N}{1,3}| "
         "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
        true},
       {{"qwen2", "deepseek-r1-qwen"},
-       {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+       {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+        "\\p{N}| "
         "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
       {{"smollm", "starcoder", "refact", "command-r"}, {"\\p{N}", kGpt2}},
   };
@@ -94,12 +100,15 @@ const std::vector<PreTokenization>& pre_tokenizations() {
 class ByteLevelBpe : public GgufTextModel {
  public:
   ByteLevelBpe(const Vocabulary& vocabulary, const GgufFile& file, const PreTokenization& pre)
-      : bpe_(vocabulary, read_merges(file), {.ignore_merges = pre.whole_words}, file.path().string()) {
-    for (const char* expression : pre.expressions) cuts_.emplace_back(expression, file.path().string());
+      : bpe_(vocabulary, read_merges(file), {.ignore_merges = pre.whole_words},
+             file.path().string()) {
+    for (const char* expression : pre.expressions)
+      cuts_.emplace_back(expression, file.path().string());
   }
 
   void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const override {
-    // Halves of surrogate pairs keep their bytes; the expressions see a character without properties there.
+    // Halves of surrogate pairs keep their bytes; the expressions see a character without
+    // properties there.
     const std::string valid = replace_invalid(hide_surrogates(text));
     std::vector<std::string_view> words = {valid};
     for (const Regex& cut : cuts_) {
@@ -116,22 +125,29 @@ class ByteLevelBpe : public GgufTextModel {
       words = std::move(parts);
     }
     for (const std::string_view word : words) {
-      const std::string bytes = word.find(kHidden) == word.npos ? std::string(word) : show_surrogates(word);
+      const std::string bytes =
+          word.find(kHidden) == word.npos ? std::string(word) : show_surrogates(word);
       bpe_.tokenize(bytes_to_characters(bytes), ids);
     }
   }
 
-  std::string bytes_of_piece(std::string_view piece) const override { return characters_to_bytes(piece); }
+  std::string bytes_of_piece(std::string_view piece) const override {
+    return characters_to_bytes(piece);
+  }
 
  private:
-  // A surrogate becomes the last code point of all, which no text holds, and a private one with its bytes.
+  // A surrogate becomes the last code point of all, which no text holds, and a private one with its
+  // bytes.
   static constexpr std::string_view kHidden = "\xF4\x8F\xBF\xBF";
 
   static std::string hide_surrogates(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
-      if (byte(i) == 0xED && byte(i + 1) >= 0xA0 && byte(i + 1) <= 0xBF && byte(i + 2) >= 0x80 && byte(i + 2) <= 0xBF) {
+      const auto byte = [&](std::size_t at) {
+        return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
+      };
+      if (byte(i) == 0xED && byte(i + 1) >= 0xA0 && byte(i + 1) <= 0xBF && byte(i + 2) >= 0x80 &&
+          byte(i + 2) <= 0xBF) {
         out += kHidden;
         append_utf8(out, static_cast<std::int32_t>(0x100000 + (byte(i + 1) << 8) + byte(i + 2)));
         i += 2;
@@ -163,14 +179,17 @@ class ByteLevelBpe : public GgufTextModel {
   static std::vector<BpeModel::Merge> read_merges(const GgufFile& file) {
     const GgufValue* value = file.find_value("tokenizer.ggml.merges");
     if (value == nullptr || !value->is_array || value->type != GgufType::kString)
-      throw ModelError(file.path().string(), "metadata 'tokenizer.ggml.merges' is not a list of merges",
+      throw ModelError(file.path().string(),
+                       "metadata 'tokenizer.ggml.merges' is not a list of merges",
                        "the file is damaged: download it again");
     std::vector<BpeModel::Merge> merges;
     for (const std::string_view line : value->texts()) {
-      // A piece may begin with what looks like the separator, so it is looked for from the second byte.
+      // A piece may begin with what looks like the separator, so it is looked for from the second
+      // byte.
       const std::size_t space = line.find(' ', 1);
       if (space == line.npos)
-        throw ModelError(file.path().string(), "merge '" + printable(line) + "' is not two pieces", "download it again");
+        throw ModelError(file.path().string(), "merge '" + printable(line) + "' is not two pieces",
+                         "download it again");
       merges.emplace_back(line.substr(0, space), line.substr(space + 1));
     }
     return merges;
@@ -195,7 +214,8 @@ class MarkedWordPiece : public GgufTextModel {
       for (std::size_t at = 0; at < marked.size();) {
         std::size_t end = std::min(marked.size(), at + longest_);
         std::optional<std::int32_t> id;
-        for (; end > at && !(id = vocabulary_.find(std::string_view(marked).substr(at, end - at))); --end) {
+        for (; end > at && !(id = vocabulary_.find(std::string_view(marked).substr(at, end - at)));
+             --end) {
         }
         if (!id) {
           ids.resize(first);
@@ -214,8 +234,8 @@ class MarkedWordPiece : public GgufTextModel {
 
  private:
   /// Lower-case words without control characters; punctuation and ideographs stand alone. Of what a
-  /// character decomposes into, the first code point stays: an accent goes, and so does most of a Hangul
-  /// syllable, as in llama.cpp.
+  /// character decomposes into, the first code point stays: an accent goes, and so does most of a
+  /// Hangul syllable, as in llama.cpp.
   static std::vector<std::string> words_of(std::string_view text) {
     const std::string valid = replace_invalid(text);
     std::vector<std::string> words(1);
@@ -261,8 +281,8 @@ class MarkedWordPiece : public GgufTextModel {
 
 }  // namespace
 
-std::unique_ptr<GgufTextModel> make_gguf_spm(const Vocabulary& vocabulary, std::vector<Piece> pieces,
-                                             const std::string& where) {
+std::unique_ptr<GgufTextModel> make_gguf_spm(const Vocabulary& vocabulary,
+                                             std::vector<Piece> pieces, const std::string& where) {
   return std::make_unique<SpmModel>(vocabulary, std::move(pieces), where);
 }
 
@@ -272,12 +292,14 @@ std::unique_ptr<GgufTextModel> make_gguf_bpe(const Vocabulary& vocabulary, const
     for (const char* name : known.names)
       if (pre == name) return std::make_unique<ByteLevelBpe>(vocabulary, file, known);
   }
-  throw ModelError(file.path().string(),
-                   "metadata 'tokenizer.ggml.pre' is '" + printable(pre) + "', which is not supported",
-                   "use the model's Hugging Face folder, whose tokenizer.json says how it cuts words");
+  throw ModelError(
+      file.path().string(),
+      "metadata 'tokenizer.ggml.pre' is '" + printable(pre) + "', which is not supported",
+      "use the model's Hugging Face folder, whose tokenizer.json says how it cuts words");
 }
 
-std::unique_ptr<GgufTextModel> make_gguf_word_piece(const Vocabulary& vocabulary, std::int32_t unknown_id) {
+std::unique_ptr<GgufTextModel> make_gguf_word_piece(const Vocabulary& vocabulary,
+                                                    std::int32_t unknown_id) {
   return std::make_unique<MarkedWordPiece>(vocabulary, unknown_id);
 }
 

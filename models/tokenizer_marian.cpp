@@ -52,9 +52,7 @@ MarianTokenizer::MarianTokenizer(SentencePieceSpec spec, const std::string& spec
   specials_ = PieceTrie(std::move(specials));
 }
 
-std::string MarianTokenizer::kind() const {
-  return "Marian (SentencePiece with vocab.json)";
-}
+std::string MarianTokenizer::kind() const { return "Marian (SentencePiece with vocab.json)"; }
 
 std::string_view MarianTokenizer::piece(std::int32_t id) const {
   if (id < 0 || id >= vocab_size()) throw unknown_token_id(id, vocab_size());

@@ -32,7 +32,8 @@ std::vector<TextPart> merge_by_score(const std::vector<TextPart>& parts, const P
     const TextPart &a = symbols[left].part, &b = symbols[right].part;
     if (a.frozen || b.frozen) return;
     const std::size_t length = a.length + b.length;
-    if (const auto found = score(a.begin, a.length, length)) queue.push({left, right, *found, length});
+    if (const auto found = score(a.begin, a.length, length))
+      queue.push({left, right, *found, length});
   };
   for (std::int32_t i = 1; i < static_cast<std::int32_t>(symbols.size()); ++i) consider(i - 1, i);
   while (!queue.empty()) {
@@ -40,7 +41,8 @@ std::vector<TextPart> merge_by_score(const std::vector<TextPart>& parts, const P
     queue.pop();
     Symbol &left = symbols[top.left], &right = symbols[top.right];
     const std::size_t length = left.part.length + right.part.length;
-    if (left.part.length == 0 || right.part.length == 0 || length != top.length) continue;  // changed since
+    if (left.part.length == 0 || right.part.length == 0 || length != top.length)
+      continue;  // changed since
     left.part.length = length;
     right.part.length = 0;
     left.next = right.next;

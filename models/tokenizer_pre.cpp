@@ -39,8 +39,7 @@ std::vector<Part> apply(Behavior behavior, std::vector<Part> parts) {
     case Behavior::kRemoved:
       std::erase_if(parts, [](const Part& part) { return part.match; });
       return parts;
-    case Behavior::kIsolated:
-      return parts;
+    case Behavior::kIsolated: return parts;
     case Behavior::kMergedWithPrevious:
       for (const Part& part : parts) {
         if (part.match && !after_match && !out.empty()) {

@@ -107,13 +107,16 @@ std::vector<Segment> SentencePieceModel::segment_bpe(std::string_view text) cons
   }
   // How a piece that may not be produced came about, to take it apart again.
   std::unordered_map<std::string_view, std::size_t> left_part_of_unused;
-  const auto score = [&](std::size_t begin, std::size_t left, std::size_t length) -> std::optional<double> {
+  const auto score = [&](std::size_t begin, std::size_t left,
+                         std::size_t length) -> std::optional<double> {
     const std::string_view piece = text.substr(begin, length);
     const auto it = by_text_.find(piece);
     if (it == by_text_.end()) return std::nullopt;
     const Piece& found = spec_.pieces[it->second];
-    if (found.type == PieceType::kUnused) left_part_of_unused[piece] = left;
-    else if (found.type != PieceType::kNormal && found.type != PieceType::kUserDefined) return std::nullopt;
+    if (found.type == PieceType::kUnused)
+      left_part_of_unused[piece] = left;
+    else if (found.type != PieceType::kNormal && found.type != PieceType::kUserDefined)
+      return std::nullopt;
     return found.score;
   };
 
@@ -200,8 +203,8 @@ std::string SentencePieceModel::decode(std::span<const std::string_view> pieces)
   return out;
 }
 
-std::string SentencePieceModel::decode(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
-                                       bool skip_special) const {
+std::string SentencePieceModel::decode(const Tokenizer& tokenizer,
+                                       std::span<const std::int32_t> ids, bool skip_special) const {
   std::string out;
   std::vector<std::string_view> run;
   const auto flush = [&] {

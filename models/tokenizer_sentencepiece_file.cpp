@@ -30,20 +30,11 @@ class MessageReader {
     wire_ = static_cast<unsigned>(tag & 7);
     if (field_ == 0) fail("a field has number 0");
     switch (wire_) {
-      case 0:
-        number_ = varint();
-        break;
-      case 1:
-        payload_ = take(8);
-        break;
-      case 2:
-        payload_ = take(varint());
-        break;
-      case 5:
-        payload_ = take(4);
-        break;
-      default:
-        fail("a field has wire type " + std::to_string(wire_));
+      case 0: number_ = varint(); break;
+      case 1: payload_ = take(8); break;
+      case 2: payload_ = take(varint()); break;
+      case 5: payload_ = take(4); break;
+      default: fail("a field has wire type " + std::to_string(wire_));
     }
     return true;
   }
@@ -127,26 +118,13 @@ void read_trainer_spec(std::string_view bytes, const std::string& where, Sentenc
         spec.algorithm = reader.number() == 1 ? SentencePieceSpec::Algorithm::kUnigram
                                               : SentencePieceSpec::Algorithm::kBpe;
         break;
-      case 24:
-        spec.treat_whitespace_as_suffix = reader.boolean();
-        break;
-      case 35:
-        spec.byte_fallback = reader.boolean();
-        break;
-      case 44:
-        spec.unk_surface = decode_lossy(reader.bytes());
-        break;
-      case 46:
-        spec.bos_piece = reader.bytes();
-        break;
-      case 47:
-        spec.eos_piece = reader.bytes();
-        break;
-      case 48:
-        spec.pad_piece = reader.bytes();
-        break;
-      default:
-        break;
+      case 24: spec.treat_whitespace_as_suffix = reader.boolean(); break;
+      case 35: spec.byte_fallback = reader.boolean(); break;
+      case 44: spec.unk_surface = decode_lossy(reader.bytes()); break;
+      case 46: spec.bos_piece = reader.bytes(); break;
+      case 47: spec.eos_piece = reader.bytes(); break;
+      case 48: spec.pad_piece = reader.bytes(); break;
+      default: break;
     }
   }
 }
@@ -156,20 +134,11 @@ void read_normalizer_spec(std::string_view bytes, const std::string& where,
   MessageReader reader(bytes, where);
   while (reader.next()) {
     switch (reader.field()) {
-      case 2:
-        spec.precompiled_charsmap = reader.bytes();
-        break;
-      case 3:
-        spec.add_dummy_prefix = reader.boolean();
-        break;
-      case 4:
-        spec.remove_extra_whitespaces = reader.boolean();
-        break;
-      case 5:
-        spec.escape_whitespaces = reader.boolean();
-        break;
-      default:
-        break;
+      case 2: spec.precompiled_charsmap = reader.bytes(); break;
+      case 3: spec.add_dummy_prefix = reader.boolean(); break;
+      case 4: spec.remove_extra_whitespaces = reader.boolean(); break;
+      case 5: spec.escape_whitespaces = reader.boolean(); break;
+      default: break;
     }
   }
 }

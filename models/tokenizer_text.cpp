@@ -118,13 +118,9 @@ bool is_mark(std::int32_t c) {
   return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
 }
 
-bool is_nonspacing_mark(std::int32_t c) {
-  return utf8proc_category(c) == UTF8PROC_CATEGORY_MN;
-}
+bool is_nonspacing_mark(std::int32_t c) { return utf8proc_category(c) == UTF8PROC_CATEGORY_MN; }
 
-bool is_control(std::int32_t c) {
-  return utf8proc_category(c) >= UTF8PROC_CATEGORY_CC;
-}
+bool is_control(std::int32_t c) { return utf8proc_category(c) >= UTF8PROC_CATEGORY_CC; }
 
 std::string lower_case(std::string_view text) {
   std::string out;

@@ -25,16 +25,19 @@ StackControl decoder_control(const Tensor& control, const ControlLayout& layout)
 HeadCounts TransformerNetwork::masked_heads() const {
   const auto encoder_layers = static_cast<uint32_t>(encoder.layers.size());
   const auto decoder_layers = static_cast<uint32_t>(decoder.layers.size());
-  return {encoder_layers * encoder_heads(), decoder_layers * decoder_heads(), decoder_layers * decoder_heads()};
+  return {encoder_layers * encoder_heads(), decoder_layers * decoder_heads(),
+          decoder_layers * decoder_heads()};
 }
 
 std::vector<KeptTensor> TransformerNetwork::kept(const SearchShape& shape) const {
   std::vector<KeptTensor> all;
   for (const DecoderLayer& layer : decoder.layers) {
-    all.push_back({{shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()}, activations});
+    all.push_back({{shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()},
+                   activations});
   }
   for (const DecoderLayer& layer : decoder.layers) {
-    all.push_back({{shape.rows(), shape.capacity, layer.self_attention.sizes.memory_columns()}, activations});
+    all.push_back(
+        {{shape.rows(), shape.capacity, layer.self_attention.sizes.memory_columns()}, activations});
   }
   return all;
 }
@@ -45,8 +48,8 @@ uint64_t TransformerNetwork::live_columns() const {
     const HeadSizes& self = layer.self_attention.sizes;
     widest_heads = std::max<uint64_t>(widest_heads, self.key_columns() + self.memory_columns());
   }
-  // The residual stream and a sublayer's result, and between them either the heads with their context or the hidden
-  // layer of the feed-forward network.
+  // The residual stream and a sublayer's result, and between them either the heads with their
+  // context or the hidden layer of the feed-forward network.
   return 2 * uint64_t{width} + std::max<uint64_t>(widest_heads + width, widest_hidden);
 }
 
@@ -114,7 +117,8 @@ Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, T
 
 std::vector<NetworkOutput> TransformerNetwork::outputs(const PassShape& wanted) const {
   const uint64_t batch = wanted.batch, source = wanted.source_length, target = wanted.target_length;
-  std::vector<NetworkOutput> all = {{"encoder_last_hidden_state", "encoder.last_hidden_state", {batch, source, width}}};
+  std::vector<NetworkOutput> all = {
+      {"encoder_last_hidden_state", "encoder.last_hidden_state", {batch, source, width}}};
   const auto add_stack = [&](const char* stack, size_t layers, uint64_t length, uint64_t heads) {
     if (wanted.hidden_states) {
       const std::string name = fmt::format("{}_hidden_states", stack);

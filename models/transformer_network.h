@@ -15,8 +15,8 @@ class TransformerNetwork : public EncoderDecoderNetwork {
   uint32_t widest_hidden = 0;  // of the feed-forward networks
 
   HeadCounts masked_heads() const override;
-  /// Memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then their caches, (rows, capacity,
-  /// heads * (d_k + d_v)).
+  /// Memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then their caches,
+  /// (rows, capacity, heads * (d_k + d_v)).
   std::vector<KeptTensor> kept(const SearchShape& shape) const override;
   uint64_t live_columns() const override;
   uint64_t widest_columns() const override;

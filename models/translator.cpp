@@ -33,9 +33,7 @@ class Stopwatch {
 std::vector<uint32_t> unsigned_ids(std::span<const int32_t> ids) {
   return {ids.begin(), ids.end()};
 }
-std::vector<int32_t> signed_ids(std::span<const uint32_t> ids) {
-  return {ids.begin(), ids.end()};
-}
+std::vector<int32_t> signed_ids(std::span<const uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
 std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
   std::vector<std::string> result;
@@ -241,9 +239,11 @@ Translation Translator::translate(const std::string& text, const TranslateOption
 }
 
 std::vector<TranslationScore> Translator::score(std::span<const std::string> sources,
-                                                std::span<const std::string> targets, const HeadMasks& head_masks) {
+                                                std::span<const std::string> targets,
+                                                const HeadMasks& head_masks) {
   if (sources.size() != targets.size())
-    throw ModelError("score", fmt::format("{} sources and {} targets", sources.size(), targets.size()),
+    throw ModelError("score",
+                     fmt::format("{} sources and {} targets", sources.size(), targets.size()),
                      "give one target for each source");
   SequenceToSequenceModel& model = *impl_->model;
   std::vector<Translation> ignored(sources.size());
@@ -255,15 +255,19 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
     if (all_sources[i].empty()) continue;
     indices.push_back(i);
     source_ids.push_back(all_sources[i]);
-    target_ids.push_back(unsigned_ids(impl_->tokenizers.target->encode(targets[i], {.parse_special = false})));
-    lengths.push_back(static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
+    target_ids.push_back(
+        unsigned_ids(impl_->tokenizers.target->encode(targets[i], {.parse_special = false})));
+    lengths.push_back(
+        static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
   }
   // Little padding, and logits that can be bound whole.
-  const uint64_t range = std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
-  const BatchBounds bounds = {.tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
-                                const uint64_t row = uint64_t{length} * model.vocabulary() * sizeof(float);
-                                return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
-                              }};
+  const uint64_t range =
+      std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
+  const BatchBounds bounds = {
+      .tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
+        const uint64_t row = uint64_t{length} * model.vocabulary() * sizeof(float);
+        return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
+      }};
   const uint32_t start = settings_of(model, {}).start;
   std::vector<TranslationScore> result(sources.size());
   for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
@@ -272,21 +276,18 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
       batch_sources.push_back(source_ids[i]);
       batch_targets.push_back(target_ids[i]);
     }
-    const std::vector<double> scores = model.score(batch_sources, batch_targets, start,
-                                                   {head_masks.encoder, head_masks.decoder, head_masks.cross});
+    const std::vector<double> scores =
+        model.score(batch_sources, batch_targets, start,
+                    {head_masks.encoder, head_masks.decoder, head_masks.cross});
     for (size_t i = 0; i < batch.size(); ++i)
       result[indices[batch[i]]] = {scores[i], static_cast<uint32_t>(target_ids[batch[i]].size())};
   }
   return result;
 }
 
-const TranslateStatistics& Translator::statistics() const {
-  return impl_->statistics;
-}
+const TranslateStatistics& Translator::statistics() const { return impl_->statistics; }
 
-uint32_t Translator::max_source_tokens() const {
-  return impl_->model->max_source_tokens();
-}
+uint32_t Translator::max_source_tokens() const { return impl_->model->max_source_tokens(); }
 
 ModelExtents Translator::extents() const {
   const SequenceToSequenceModel::Extents extents = impl_->model->extents();
@@ -299,8 +300,6 @@ std::string Translator::start_token() const {
   return std::string(impl_->tokenizers.target->piece(static_cast<int32_t>(start)));
 }
 
-const std::shared_ptr<Device>& Translator::device() const {
-  return impl_->device;
-}
+const std::shared_ptr<Device>& Translator::device() const { return impl_->device; }
 
 }  // namespace mulciber

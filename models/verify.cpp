@@ -84,21 +84,11 @@ NamedArray read_array(const SafetensorsFile& file, const std::string& name) {
                      "the .json beside it lists it: the two files belong together");
   NamedArray array = {tensor->shape, {}};
   switch (tensor->type) {
-    case CheckpointType::kF64:
-      array.values = widened<double>(tensor->bytes);
-      break;
-    case CheckpointType::kF32:
-      array.values = widened<float>(tensor->bytes);
-      break;
-    case CheckpointType::kI64:
-      array.values = widened<int64_t>(tensor->bytes);
-      break;
-    case CheckpointType::kI32:
-      array.values = widened<int32_t>(tensor->bytes);
-      break;
-    case CheckpointType::kU8:
-      array.values = widened<uint8_t>(tensor->bytes);
-      break;
+    case CheckpointType::kF64: array.values = widened<double>(tensor->bytes); break;
+    case CheckpointType::kF32: array.values = widened<float>(tensor->bytes); break;
+    case CheckpointType::kI64: array.values = widened<int64_t>(tensor->bytes); break;
+    case CheckpointType::kI32: array.values = widened<int32_t>(tensor->bytes); break;
+    case CheckpointType::kU8: array.values = widened<uint8_t>(tensor->bytes); break;
     default: {
       const std::vector<float> values = read_floats(*tensor, 0, tensor->elements());
       array.values.assign(values.begin(), values.end());
@@ -107,12 +97,8 @@ NamedArray read_array(const SafetensorsFile& file, const std::string& name) {
   return array;
 }
 
-bool is_ids(const std::string& output) {
-  return output == "output_ids";
-}
-bool is_score(const std::string& output) {
-  return output == "sequences_scores";
-}
+bool is_ids(const std::string& output) { return output == "output_ids"; }
+bool is_score(const std::string& output) { return output == "sequences_scores"; }
 
 double tolerance_of(const Case& c, const std::string& output, const Model& model,
                     const VerifyOptions& options) {

@@ -20,7 +20,9 @@ constexpr uint64_t kPieceElements = 256 * 1024;
 // Buffer sizes are multiples of this (runtime/memory.h).
 constexpr uint64_t kAllocationStep = 256;
 
-uint64_t allocated(uint64_t bytes) { return (bytes + kAllocationStep - 1) / kAllocationStep * kAllocationStep; }
+uint64_t allocated(uint64_t bytes) {
+  return (bytes + kAllocationStep - 1) / kAllocationStep * kAllocationStep;
+}
 
 /// Whether a file's shape means `wanted`: the same extents after leading 1s.
 bool same_shape(std::span<const uint64_t> found, const Shape& wanted) {
@@ -44,10 +46,10 @@ const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint
     const Shape in_file =
         transposed ? Shape{source.shape.columns(), source.shape.rows()} : source.shape;
     if (!same_shape(tensor->shape, in_file)) {
-      throw ModelError(where,
-                       fmt::format("has shape {}, config says {}", tensor->shape_text(),
-                                   in_file.to_string()),
-                       "the file and config.json disagree: download both from one revision");
+      throw ModelError(
+          where,
+          fmt::format("has shape {}, config says {}", tensor->shape_text(), in_file.to_string()),
+          "the file and config.json disagree: download both from one revision");
     }
     if (!has_float_values(tensor->type)) {
       throw ModelError(where, fmt::format("is stored as {}", name_of(tensor->type)),
@@ -64,14 +66,16 @@ const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint
 }
 
 /// The type in which one source is stored.
-DataType storage_type(const WeightSpec& spec, const WeightSource& source, const CheckpointTensor& tensor,
-                      MatrixStorage storage) {
+DataType storage_type(const WeightSpec& spec, const WeightSource& source,
+                      const CheckpointTensor& tensor, MatrixStorage storage) {
   if (spec.role == WeightRole::kVector) return DataType::kF32;
   if (storage == MatrixStorage::kF16) return DataType::kF16;
   const DataType type = device_type(tensor.type).value_or(DataType::kF32);
   if (source.form == SourceForm::kPlusOne) return DataType::kF32;
-  // Blocks stay as they are or become numbers; rows of the file's blocks must be rows of the weight.
-  const bool whole = source.form == SourceForm::kAsInFile && source.shape.columns() % block_elements(type) == 0;
+  // Blocks stay as they are or become numbers; rows of the file's blocks must be rows of the
+  // weight.
+  const bool whole =
+      source.form == SourceForm::kAsInFile && source.shape.columns() % block_elements(type) == 0;
   return is_block_type(type) && !whole ? DataType::kF32 : type;
 }
 
@@ -106,7 +110,8 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
                                  spec.shape.elements(), spec.shape.to_string()),
                      "");
   }
-  const bool same = std::all_of(types.begin(), types.end(), [&](DataType t) { return t == types.front(); });
+  const bool same =
+      std::all_of(types.begin(), types.end(), [&](DataType t) { return t == types.front(); });
   if (same || spec.interleaved) {
     result.parts.push_back({same ? types.front() : DataType::kF32, 0, types.size(), spec.shape});
     return result;
@@ -133,7 +138,9 @@ BufferView part_of(const BufferView& view, uint64_t offset, uint64_t size) {
 }
 
 /// bf16 of a number that is one.
-uint16_t upper_half(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
+uint16_t upper_half(float value) {
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+}
 
 /// A source as it will lie on the device.
 struct Converted {
@@ -144,7 +151,8 @@ struct Converted {
 
   /// Stored as in the file, byte by byte where there are no blocks.
   bool as_it_is() const {
-    return form == SourceForm::kAsInFile && device_type(tensor.type) == type && !is_block_type(type);
+    return form == SourceForm::kAsInFile && device_type(tensor.type) == type &&
+           !is_block_type(type);
   }
 
   /// Elements [first, first + count), which are whole rows of a transposed source.
@@ -170,7 +178,9 @@ struct Converted {
     if (is_block_type(type)) {
       std::vector<std::byte> packed(count / columns * row_bytes(type, columns));
       const uint64_t block = block_elements(type), block_bytes = gguf_block_bytes(type);
-      pack_blocks(type, columns, tensor.bytes.subspan(first / block * block_bytes, count / block * block_bytes), packed);
+      pack_blocks(type, columns,
+                  tensor.bytes.subspan(first / block * block_bytes, count / block * block_bytes),
+                  packed);
       return packed;
     }
     std::vector<std::byte> result(count * size_of(type));
@@ -183,7 +193,8 @@ struct Converted {
       std::memcpy(result.data(), values.data(), result.size());
     } else {
       for (uint64_t i = 0; i < count; ++i) {
-        const uint16_t half = type == DataType::kF16 ? float_to_half(values[i]) : upper_half(values[i]);
+        const uint16_t half =
+            type == DataType::kF16 ? float_to_half(values[i]) : upper_half(values[i]);
         std::memcpy(result.data() + i * sizeof(half), &half, sizeof(half));
       }
     }
@@ -231,9 +242,7 @@ void upload_interleaved(Uploader& uploader, std::span<const Converted> sources,
   }
 }
 
-double gigabytes(uint64_t bytes) {
-  return static_cast<double>(bytes) / (1024.0 * 1024 * 1024);
-}
+double gigabytes(uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
 
 }  // namespace
 
@@ -265,7 +274,8 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
       std::vector<Converted> sources;
       for (size_t i = part.first; i < part.first + part.count; ++i) {
         const WeightSource& source = spec.sources[i];
-        sources.push_back({*resolved.sources[i], source.form, part.type, source.shape.rows(), source.shape.columns()});
+        sources.push_back({*resolved.sources[i], source.form, part.type, source.shape.rows(),
+                           source.shape.columns()});
       }
       if (spec.interleaved) {
         upload_interleaved(uploader, sources, to);
@@ -306,7 +316,8 @@ const std::vector<Tensor>& Weights::parts(const std::string& name) const {
 
 const Tensor& Weights::operator[](const std::string& name) const {
   const std::vector<Tensor>& all = parts(name);
-  if (all.size() != 1) throw ShapeError(name, fmt::format("stands in {} tensors of different types", all.size()), "");
+  if (all.size() != 1)
+    throw ShapeError(name, fmt::format("stands in {} tensors of different types", all.size()), "");
   return all.front();
 }
 

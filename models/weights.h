@@ -19,7 +19,8 @@ enum class WeightRole {
   kVector,  // norms and biases: f32
 };
 
-/// Storage of matrices on the device: as in the file, or everything that is not f16 converted to it.
+/// Storage of matrices on the device: as in the file, or everything that is not f16 converted to
+/// it.
 enum class MatrixStorage { kAsInFile, kF16 };
 
 /// How the values of a tensor of the file become those of a weight.
@@ -36,9 +37,9 @@ struct WeightSource {
   SourceForm form = SourceForm::kAsInFile;
 };
 
-/// One weight of a model: its sources, one after the other, rows below rows. Sources of one type make one tensor.
-/// Where their types differ the weight becomes several, one below the other, each in the type of its file;
-/// those to be interleaved become f32 then, which holds every value.
+/// One weight of a model: its sources, one after the other, rows below rows. Sources of one type
+/// make one tensor. Where their types differ the weight becomes several, one below the other, each
+/// in the type of its file; those to be interleaved become f32 then, which holds every value.
 struct WeightSpec {
   std::string name;
   WeightRole role;
@@ -69,7 +70,8 @@ class Weights {
   /// Adds a weight that is computed and not read.
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);
 
-  /// Throws ShapeError when the table has no weight of that name, or when it stands in several tensors.
+  /// Throws ShapeError when the table has no weight of that name, or when it stands in several
+  /// tensors.
   const Tensor& operator[](const std::string& name) const;
   /// The tensors of a weight whose sources may differ in type, rows below rows.
   const std::vector<Tensor>& parts(const std::string& name) const;

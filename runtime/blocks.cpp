@@ -26,7 +26,8 @@ T load(const std::byte* at) {
   return value;
 }
 
-// Sixteen bytes whose low nibbles are the first 16 elements and whose high nibbles are the others: as in the file.
+// Sixteen bytes whose low nibbles are the first 16 elements and whose high nibbles are the others:
+// as in the file.
 void pack_nibbles(const std::byte* from, Word* to) { std::memcpy(to, from, 16); }
 
 // The bit of element 4 t + j goes to bit 8 j + t: four neighbours lie in four bytes.
@@ -36,7 +37,8 @@ Word spread_bits(Word bits) {
   return word;
 }
 
-// For 32 elements given one by one: nibbles, and high bits in words of 16 elements at 8 (i % 4) + 2 (i / 4).
+// For 32 elements given one by one: nibbles, and high bits in words of 16 elements at 8 (i % 4) + 2
+// (i / 4).
 void pack_six_bits(const unsigned* six, Word* values, Word* high) {
   for (unsigned i = 0; i < 4; ++i) values[i] = 0;
   high[0] = high[1] = 0;
@@ -52,7 +54,8 @@ void pack_six_bits(const unsigned* six, Word* values, Word* high) {
 
 void pack_q8_0(const std::byte* block, uint64_t g, const Row& row) {
   row.entries[g] = load<uint16_t>(block);
-  for (unsigned i = 0; i < 8; ++i) row.values[8 * g + i] = load<Word>(block + 2 + 4 * i) ^ 0x80808080u;
+  for (unsigned i = 0; i < 8; ++i)
+    row.values[8 * g + i] = load<Word>(block + 2 + 4 * i) ^ 0x80808080u;
 }
 
 void pack_q4_0(const std::byte* block, uint64_t g, const Row& row) {
@@ -96,7 +99,8 @@ void pack_group_nibbles(const std::byte* from, Word* values) {
   for (unsigned g = 0; g < 8; ++g) {
     const unsigned shift = g % 2 * 4;
     for (unsigned i = 0; i < 4; ++i) {
-      const Word first = load<Word>(from + g / 2 * 32 + 4 * i), second = load<Word>(from + g / 2 * 32 + 16 + 4 * i);
+      const Word first = load<Word>(from + g / 2 * 32 + 4 * i),
+                 second = load<Word>(from + g / 2 * 32 + 16 + 4 * i);
       values[4 * g + i] = (first >> shift & 0x0f0f0f0fu) | (second >> shift & 0x0f0f0f0fu) << 4;
     }
   }
@@ -167,7 +171,8 @@ uint32_t block_format(DataType type) {
 
 uint32_t gguf_block_bytes(DataType type) { return packing_of(type).gguf_bytes; }
 
-void pack_blocks(DataType type, uint64_t columns, std::span<const std::byte> from, std::span<std::byte> to) {
+void pack_blocks(DataType type, uint64_t columns, std::span<const std::byte> from,
+                 std::span<std::byte> to) {
   const Packing& packing = packing_of(type);
   const uint64_t blocks = columns / block_elements(type), stride = row_bytes(type, columns);
   const uint64_t rows = from.size() / (blocks * packing.gguf_bytes);

@@ -36,8 +36,8 @@ DeviceKind kind_of(VkPhysicalDeviceType type) {
   }
 }
 
-// Mesa's software drivers report 0.0.1 as their version; the one that matters stands in driver_info:
-// "Mesa 22.3.6 (LLVM 15.0.6)".
+// Mesa's software drivers report 0.0.1 as their version; the one that matters stands in
+// driver_info: "Mesa 22.3.6 (LLVM 15.0.6)".
 std::array<uint32_t, 3> version_of(const Capabilities& c) {
   uint32_t a = 0, b = 0, d = 0;
   if (std::sscanf(c.driver_info.c_str(), "Mesa %u.%u.%u", &a, &b, &d) >= 2) return {a, b, d};
@@ -75,7 +75,8 @@ void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
     MemoryHeap& heap = c.heaps[type.heapIndex];
     heap.host_visible = true;
     // A window of 256 MiB onto a large card does not count: weights would not fit through it.
-    if ((type.propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) && heap.size >= largest_local / 2) {
+    if ((type.propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) &&
+        heap.size >= largest_local / 2) {
       c.host_visible_device_memory = true;
     }
   }
@@ -93,12 +94,13 @@ void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
   for (const auto& p : list) {
     c.matrix_types.push_back({p.MSize, p.NSize, p.KSize, static_cast<uint32_t>(p.AType),
                               static_cast<uint32_t>(p.BType), static_cast<uint32_t>(p.CType),
-                              static_cast<uint32_t>(p.ResultType), p.scope == VK_SCOPE_SUBGROUP_KHR});
+                              static_cast<uint32_t>(p.ResultType),
+                              p.scope == VK_SCOPE_SUBGROUP_KHR});
   }
   auto offers = [&](uint32_t size) {
     return std::any_of(c.matrix_types.begin(), c.matrix_types.end(), [&](const MatrixType& t) {
-      return t.subgroup_scope && t.m == size && t.n == size && t.k == size && t.a == 0 && t.b == 0 &&
-             t.c == 1 && t.result == 1;
+      return t.subgroup_scope && t.m == size && t.n == size && t.k == size && t.a == 0 &&
+             t.b == 0 && t.c == 1 && t.result == 1;
     });
   };
   if (offers(16)) c.features |= kMatrix16x16x16F16;
@@ -166,16 +168,17 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
 
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
-  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroup{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceSubgroupSizeControlProperties sizes{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   VkPhysicalDeviceMaintenance3Properties maintenance{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
   chain(properties, subgroup);
   chain(properties, maintenance);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) chain(properties, driver);
-  const bool size_control =
-      offers(VK_API_VERSION_1_3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME))
+    chain(properties, driver);
+  const bool size_control = offers(VK_API_VERSION_1_3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   if (size_control) chain(properties, sizes);
   vkGetPhysicalDeviceProperties2(device, &properties);
 
@@ -203,8 +206,8 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   c.max_local_size = limits.maxComputeWorkGroupSize[0];
   std::copy(std::begin(limits.maxComputeWorkGroupCount), std::end(limits.maxComputeWorkGroupCount),
             c.max_groups.begin());
-  c.max_storage_buffers = std::min(limits.maxPerStageDescriptorStorageBuffers,
-                                   limits.maxDescriptorSetStorageBuffers);
+  c.max_storage_buffers =
+      std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
   c.storage_alignment = std::max<uint64_t>(limits.minStorageBufferOffsetAlignment, 16);
   c.timestamp_period = limits.timestampPeriod;
   c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = subgroup.subgroupSize;
@@ -224,9 +227,12 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
   chain(features, storage16);
   if (offers(VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(features, storage8);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(features, float16);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME)) chain(features, address);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME)) chain(features, timeline);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME))
+    chain(features, float16);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME))
+    chain(features, address);
+  if (offers(VK_API_VERSION_1_2, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
+    chain(features, timeline);
   if (size_control) chain(features, size_features);
 #ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
@@ -263,8 +269,8 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   add(c.subgroup_size >= 32, kWideSubgroups);
   c.timeline_semaphores = timeline.timelineSemaphore;
 #ifdef VK_KHR_cooperative_matrix
-  if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel &&
-      (c.features & kFloat16) && (c.features & kStorage16)) {
+  if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel && (c.features & kFloat16) &&
+      (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;
     read_matrix_types(device, c);
   }
@@ -305,15 +311,25 @@ const std::vector<Mask>& numbered_masks() {
       {"shared", "bytes of shared memory per workgroup",
        [](Capabilities& c, uint64_t n) { lower(c.max_shared_memory, n); }},
       {"invocations", "invocations per workgroup",
-       [](Capabilities& c, uint64_t n) { lower(c.max_invocations, n); lower(c.max_local_size, n); }},
+       [](Capabilities& c, uint64_t n) {
+         lower(c.max_invocations, n);
+         lower(c.max_local_size, n);
+       }},
       {"storage", "bytes one storage buffer binding may cover",
        [](Capabilities& c, uint64_t n) { lower(c.max_storage_range, n); }},
       {"buffers", "storage buffers per shader",
        [](Capabilities& c, uint64_t n) { lower(c.max_storage_buffers, n); }},
       {"groups", "workgroups per axis",
-       [](Capabilities& c, uint64_t n) { for (auto& g : c.max_groups) lower(g, n); }},
+       [](Capabilities& c, uint64_t n) {
+         for (auto& g : c.max_groups) lower(g, n);
+       }},
       {"memory", "bytes of device memory",
-       [](Capabilities& c, uint64_t n) { for (auto& h : c.heaps) { lower(h.size, n); lower(h.budget, n); } }},
+       [](Capabilities& c, uint64_t n) {
+         for (auto& h : c.heaps) {
+           lower(h.size, n);
+           lower(h.budget, n);
+         }
+       }},
   };
   return masks;
 }
@@ -349,7 +365,8 @@ bool apply_one(Capabilities& c, std::string_view word) {
   for (const FeatureName& name : feature_names()) {
     if (!name.mask || word != name.mask) continue;
     c.features &= ~name.feature;
-    if (name.feature == kCooperativeMatrix || name.feature == kFloat16 || name.feature == kStorage16) {
+    if (name.feature == kCooperativeMatrix || name.feature == kFloat16 ||
+        name.feature == kStorage16) {
       c.features &= ~(kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16);
     }
     if (name.feature == kSubgroupArithmetic) c.features &= ~kSubgroupShuffle;
@@ -375,8 +392,10 @@ std::vector<std::pair<std::string, std::string>> known_limits() {
   for (const FeatureName& name : feature_names()) {
     if (name.mask) list.push_back({name.mask, std::string("without ") + name.name});
   }
-  for (const Mask& mask : numbered_masks()) list.push_back({std::string(mask.word) + "=N[K|M|G]", mask.help});
-  list.push_back({"no-host-visible", "device memory that the host cannot see: uploads go through staging"});
+  for (const Mask& mask : numbered_masks())
+    list.push_back({std::string(mask.word) + "=N[K|M|G]", mask.help});
+  list.push_back(
+      {"no-host-visible", "device memory that the host cannot see: uploads go through staging"});
   list.push_back({"android-2021", "the least of Android phones since 2021"});
   return list;
 }

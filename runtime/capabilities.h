@@ -1,5 +1,6 @@
-// What a device can do: features, limits, subgroups, memory and matrix types in one struct, after the
-// masks of --limits and the driver workarounds of quirks.cpp. The only place that knows a vendor.
+// What a device can do: features, limits, subgroups, memory and matrix types in one struct, after
+// the masks of --limits and the driver workarounds of quirks.cpp. The only place that knows a
+// vendor.
 #pragma once
 
 #include <array>
@@ -15,24 +16,25 @@ namespace mulciber {
 /// Features a kernel row may need, as bits. Names for people are in feature_names().
 enum Feature : uint32_t {
   kNothing = 0,
-  kFloat16 = 1u << 0,              // 16-bit arithmetic
-  kStorage16 = 1u << 1,            // 16-bit types in storage buffers
-  kStorage8 = 1u << 2,             // 8-bit types in storage buffers
-  kSubgroupArithmetic = 1u << 3,   // subgroupAdd, subgroupMax in compute
-  kSubgroupShuffle = 1u << 4,      // subgroupShuffle, subgroupShuffleXor in compute
-  kBufferAddress = 1u << 5,        // buffer device addresses
-  kCooperativeMatrix = 1u << 6,    // VK_KHR_cooperative_matrix at all; matrix_types lists the shapes
-  kMatrix16x16x16F16 = 1u << 7,    // ... 16x16x16, f16 operands, f32 accumulator, subgroup scope
-  kMatrix8x8x8F16 = 1u << 8,       // ... 8x8x8, likewise
+  kFloat16 = 1u << 0,             // 16-bit arithmetic
+  kStorage16 = 1u << 1,           // 16-bit types in storage buffers
+  kStorage8 = 1u << 2,            // 8-bit types in storage buffers
+  kSubgroupArithmetic = 1u << 3,  // subgroupAdd, subgroupMax in compute
+  kSubgroupShuffle = 1u << 4,     // subgroupShuffle, subgroupShuffleXor in compute
+  kBufferAddress = 1u << 5,       // buffer device addresses
+  kCooperativeMatrix = 1u << 6,   // VK_KHR_cooperative_matrix at all; matrix_types lists the shapes
+  kMatrix16x16x16F16 = 1u << 7,   // ... 16x16x16, f16 operands, f32 accumulator, subgroup scope
+  kMatrix8x8x8F16 = 1u << 8,      // ... 8x8x8, likewise
   kSubgroupSizeControl = 1u << 9,  // a required subgroup size and full subgroups
   kWideSubgroups = 1u << 10,       // subgroups of 32 or more
-  // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from running.
-  kGpu = 1u << 16,                 // hardware: coalesced loads, shared memory pays
-  kCpu = 1u << 17,                 // a software driver: lanes are SIMD lanes, barriers are costly
-  kFastAddress = 1u << 18,         // software driver on which buffer addresses beat descriptors
-  kUniformLoads = 1u << 19,        // software driver that turns uniform loads into scalar broadcasts
-  kNoUnrolling = 1u << 20,         // software driver that unrolls no loop and keeps arrays in memory
-  kUnrolling = 1u << 21,           // software driver that does, where a shader asks for it
+  // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from
+  // running.
+  kGpu = 1u << 16,           // hardware: coalesced loads, shared memory pays
+  kCpu = 1u << 17,           // a software driver: lanes are SIMD lanes, barriers are costly
+  kFastAddress = 1u << 18,   // software driver on which buffer addresses beat descriptors
+  kUniformLoads = 1u << 19,  // software driver that turns uniform loads into scalar broadcasts
+  kNoUnrolling = 1u << 20,   // software driver that unrolls no loop and keeps arrays in memory
+  kUnrolling = 1u << 21,     // software driver that does, where a shader asks for it
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;
@@ -67,11 +69,12 @@ struct Capabilities {
   std::string driver_name;
   std::string driver_info;
   VkDriverId driver_id = VkDriverId(0);
-  /// Driver version as (major, minor, patch), read from driver_info where the packed number is not the
-  /// driver's own (Mesa's software drivers).
+  /// Driver version as (major, minor, patch), read from driver_info where the packed number is not
+  /// the driver's own (Mesa's software drivers).
   std::array<uint32_t, 3> driver_version = {};
   uint32_t packed_driver_version = 0;
-  /// Version of the Vulkan CTS that the driver claims to pass (major, minor, subminor, patch); zeros: none.
+  /// Version of the Vulkan CTS that the driver claims to pass (major, minor, subminor, patch);
+  /// zeros: none.
   std::array<uint32_t, 4> conformance_version = {};
   uint32_t api_version = 0;
   uint32_t vendor_id = 0;
@@ -80,26 +83,27 @@ struct Capabilities {
   DeviceKind kind = DeviceKind::kVirtual;
 
   FeatureSet features = kNothing;
-  /// Kernel rows that a workaround forbids or that failed their self-test here, with `denied_reasons`.
+  /// Kernel rows that a workaround forbids or that failed their self-test here, with
+  /// `denied_reasons`.
   std::vector<std::string> denied_rows;
   std::vector<std::string> denied_reasons;
   std::vector<std::string> passed_rows;  // that passed their self-test on this driver
   std::vector<std::string> applied_limits;
 
-  uint64_t max_storage_range = 0;     // bytes one descriptor may cover
-  uint64_t max_allocation = 0;        // bytes
-  uint32_t max_push_constants = 0;    // bytes
-  uint32_t max_shared_memory = 0;     // bytes per workgroup
-  uint32_t max_invocations = 0;       // per workgroup
-  uint32_t max_local_size = 0;        // along x
+  uint64_t max_storage_range = 0;   // bytes one descriptor may cover
+  uint64_t max_allocation = 0;      // bytes
+  uint32_t max_push_constants = 0;  // bytes
+  uint32_t max_shared_memory = 0;   // bytes per workgroup
+  uint32_t max_invocations = 0;     // per workgroup
+  uint32_t max_local_size = 0;      // along x
   std::array<uint32_t, 3> max_groups = {};
-  uint32_t max_storage_buffers = 0;   // per shader stage
-  uint64_t storage_alignment = 0;     // of descriptor offsets, bytes
+  uint32_t max_storage_buffers = 0;  // per shader stage
+  uint64_t storage_alignment = 0;    // of descriptor offsets, bytes
   uint32_t subgroup_size = 0;
   uint32_t min_subgroup_size = 0;
   uint32_t max_subgroup_size = 0;
-  uint32_t compute_units = 0;         // 0 when the driver does not say
-  double timestamp_period = 0;        // nanoseconds per tick; 0: no timestamps on the compute queue
+  uint32_t compute_units = 0;   // 0 when the driver does not say
+  double timestamp_period = 0;  // nanoseconds per tick; 0: no timestamps on the compute queue
   uint32_t timestamp_bits = 0;
   bool host_visible_device_memory = false;  // weights can be written straight into device memory
   bool timeline_semaphores = false;
@@ -112,9 +116,11 @@ struct Capabilities {
 /// Reads everything from the driver. `instance_version` bounds which structures may be asked for.
 Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version);
 
-/// Takes capabilities away: a comma-separated list of masks such as "no-fp16,shared=16384,storage=1M"
-/// or a preset such as "android-2021". Throws SettingError naming `where` and the words that are known.
-void apply_limits(Capabilities& capabilities, std::string_view limits, const char* where = "--limits");
+/// Takes capabilities away: a comma-separated list of masks such as
+/// "no-fp16,shared=16384,storage=1M" or a preset such as "android-2021". Throws SettingError naming
+/// `where` and the words that are known.
+void apply_limits(Capabilities& capabilities, std::string_view limits,
+                  const char* where = "--limits");
 /// The words that apply_limits knows, each with one line of explanation.
 std::vector<std::pair<std::string, std::string>> known_limits();
 

@@ -19,15 +19,17 @@ namespace {
 constexpr int kFormat = 1;
 constexpr uint32_t kCrashes = 2;  // one may be somebody's kill, two in the same row are not
 
-// Verdicts hold for one driver version, and for one way in which it compiles rows: subgroups of another size
+// Verdicts hold for one driver version, and for one way in which it compiles rows: subgroups of
+// another size
 // (--limits, or a setting of the driver) make other pipelines.
 std::string identity_of(const Capabilities& c) {
   std::string uuid;
   for (uint8_t byte : c.pipeline_cache_uuid) uuid += fmt::format("{:02x}", byte);
-  return fmt::format("{}; vendor {:#x} device {:#x}; driver {} {} {} ({:#x}); cache {}; subgroup {}{}", c.name,
-                     c.vendor_id, c.device_id, static_cast<int>(c.driver_id), c.driver_name, c.driver_info,
-                     c.packed_driver_version, uuid, c.subgroup_size,
-                     c.has(kSubgroupSizeControl) ? " required" : "");
+  return fmt::format(
+      "{}; vendor {:#x} device {:#x}; driver {} {} {} ({:#x}); cache {}; subgroup {}{}", c.name,
+      c.vendor_id, c.device_id, static_cast<int>(c.driver_id), c.driver_name, c.driver_info,
+      c.packed_driver_version, uuid, c.subgroup_size,
+      c.has(kSubgroupSizeControl) ? " required" : "");
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ uint64_t row_hash(const Kernel& kernel) {
   return hash.value();
 }
 
-DenyList::DenyList(const Capabilities& device, const std::string& folder) : identity_(identity_of(device)) {
+DenyList::DenyList(const Capabilities& device, const std::string& folder)
+    : identity_(identity_of(device)) {
   if (std::filesystem::path path = cache_folder(folder); !path.empty()) {
     Fnv1a hash;
     hash.add(identity_);
@@ -55,7 +58,8 @@ void DenyList::read() {
   if (file_.empty()) return;
   std::error_code error;
   constexpr uint64_t kLargest = 4u << 20;
-  if (const uint64_t size = std::filesystem::file_size(file_, error); error || size > kLargest) return;
+  if (const uint64_t size = std::filesystem::file_size(file_, error); error || size > kLargest)
+    return;
   std::ifstream in(file_, std::ios::binary);
   const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
   try {
@@ -94,7 +98,8 @@ void DenyList::write() const {
 
 const DenyList::Entry* DenyList::find(const Kernel& kernel) const {
   const auto found = entries_.find(kernel.id);
-  return found == entries_.end() || found->second.hash != row_hash(kernel) ? nullptr : &found->second;
+  return found == entries_.end() || found->second.hash != row_hash(kernel) ? nullptr
+                                                                           : &found->second;
 }
 
 DenyList::Verdict DenyList::verdict(const Kernel& kernel) const {
@@ -142,7 +147,8 @@ bool DenyList::begin_testing(bool wait) {
   for (auto& [row, entry] : entries_) {
     if (entry.verdict == Verdict::kFailed || entry.begun < kCrashes) continue;
     entry.verdict = Verdict::kFailed;
-    entry.reason = fmt::format("{} processes died in its self-test (crash or hang of the driver)", entry.begun);
+    entry.reason = fmt::format("{} processes died in its self-test (crash or hang of the driver)",
+                               entry.begun);
     changed = true;
   }
   if (changed) write();

@@ -1,5 +1,6 @@
-// Verdicts of the self-test on kernel rows, one file per device and driver version beside the pipeline cache.
-// A row that failed is never selected on that driver; Device::open reads the verdicts every time.
+// Verdicts of the self-test on kernel rows, one file per device and driver version beside the
+// pipeline cache. A row that failed is never selected on that driver; Device::open reads the
+// verdicts every time.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,14 @@
 
 namespace mulciber {
 
-/// What a verdict holds for: the row's SPIR-V and its constants. Another build of the row is tested again.
+/// What a verdict holds for: the row's SPIR-V and its constants. Another build of the row is tested
+/// again.
 uint64_t row_hash(const Kernel& kernel);
 
 class DenyList {
  public:
-  /// Reads what is on disk for this device, driver version and subgroup size. A file that is absent,
-  /// truncated or damaged counts as none. `cache_folder`: as DeviceSettings has it.
+  /// Reads what is on disk for this device, driver version and subgroup size. A file that is
+  /// absent, truncated or damaged counts as none. `cache_folder`: as DeviceSettings has it.
   DenyList(const Capabilities& device, const std::string& cache_folder);
   ~DenyList();
   DenyList(const DenyList&) = delete;
@@ -32,9 +34,10 @@ class DenyList {
   /// Adds the rows that failed to the device's denied rows, and names those that passed.
   void apply(Capabilities& device) const;
 
-  /// Takes the right to test, which one process at a time has, and reads again what stands on disk. False
-  /// when another has it (and `wait` is not set), or when there is no folder to write to. A row that two
-  /// processes died in (a crash, or a hang that somebody ended) counts as failed from then on.
+  /// Takes the right to test, which one process at a time has, and reads again what stands on disk.
+  /// False when another has it (and `wait` is not set), or when there is no folder to write to. A
+  /// row that two processes died in (a crash, or a hang that somebody ended) counts as failed from
+  /// then on.
   bool begin_testing(bool wait);
   /// Notes on disk that the row's test begins, so that a crash in it is known afterwards.
   void begin(const Kernel& kernel);

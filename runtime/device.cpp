@@ -22,7 +22,8 @@ struct InstanceHandle {
   std::vector<std::string> messages;
 
   ~InstanceHandle() {
-    // Asked of this instance: volk's function is that of the instance made last, which may lack the extension.
+    // Asked of this instance: volk's function is that of the instance made last, which may lack the
+    // extension.
     auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
         messenger ? vkGetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT") : nullptr);
     if (destroy) destroy(instance, messenger, nullptr);
@@ -70,8 +71,9 @@ VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBi
 std::shared_ptr<InstanceHandle> create_instance(bool validate) {
   static const VkResult loaded = volkInitialize();
   if (loaded != VK_SUCCESS) {
-    throw DeviceError(Kind::kUnavailable, "Vulkan", "no Vulkan loader (libvulkan.so.1) on this machine",
-                      "install libvulkan1 and a driver; mesa-vulkan-drivers has one that runs on the CPU");
+    throw DeviceError(
+        Kind::kUnavailable, "Vulkan", "no Vulkan loader (libvulkan.so.1) on this machine",
+        "install libvulkan1 and a driver; mesa-vulkan-drivers has one that runs on the CPU");
   }
   auto handle = std::make_shared<InstanceHandle>();
   handle->version = std::min<uint32_t>(volkGetInstanceVersion(), VK_HEADER_VERSION_COMPLETE);
@@ -97,14 +99,16 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
   }
   VkResult result = vkCreateInstance(&info, nullptr, &handle->instance);
   if (result == VK_ERROR_LAYER_NOT_PRESENT) {
-    throw DeviceError(Kind::kUnavailable, "--validate", "the Khronos validation layer is not installed",
+    throw DeviceError(Kind::kUnavailable, "--validate",
+                      "the Khronos validation layer is not installed",
                       "install vulkan-validationlayers");
   }
   if (result != VK_SUCCESS) {
-    throw DeviceError(Kind::kUnavailable, "Vulkan",
-                      fmt::format("no driver could be loaded ({})", name_of(result)),
-                      "install a driver (mesa-vulkan-drivers has one that runs on the CPU), or look at "
-                      "VK_DRIVER_FILES");
+    throw DeviceError(
+        Kind::kUnavailable, "Vulkan",
+        fmt::format("no driver could be loaded ({})", name_of(result)),
+        "install a driver (mesa-vulkan-drivers has one that runs on the CPU), or look at "
+        "VK_DRIVER_FILES");
   }
   volkLoadInstanceOnly(handle->instance);
   if (validate) {
@@ -125,7 +129,8 @@ struct Found {
   Capabilities capabilities;
 };
 
-// Best first: hardware before software; among equals the one with more memory, then the driver's order.
+// Best first: hardware before software; among equals the one with more memory, then the driver's
+// order.
 std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSettings& settings) {
   uint32_t count = 0;
   vkEnumeratePhysicalDevices(instance.instance, &count, nullptr);
@@ -141,7 +146,8 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSett
     apply_quirks(device.capabilities);
     apply_limits(device.capabilities, environment("MULCIBER_LIMITS"), "MULCIBER_LIMITS");
     apply_limits(device.capabilities, settings.limits);
-    if (!settings.ignore_verdicts) DenyList(device.capabilities, settings.cache_folder).apply(device.capabilities);
+    if (!settings.ignore_verdicts)
+      DenyList(device.capabilities, settings.cache_folder).apply(device.capabilities);
     found.push_back(std::move(device));
   }
   auto local_memory = [](const Capabilities& c) {
@@ -165,7 +171,8 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSett
 }
 
 std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 
@@ -176,7 +183,8 @@ const Found& choose(const std::vector<Found>& found, const std::string& wanted) 
     if (index < found.size()) return found[index];
   } else {
     for (const Found& device : found) {
-      if (lower_case(device.capabilities.name).find(lower_case(wanted)) != std::string::npos) return device;
+      if (lower_case(device.capabilities.name).find(lower_case(wanted)) != std::string::npos)
+        return device;
     }
   }
   std::string names;
@@ -200,7 +208,8 @@ double hang_seconds_of(DeviceKind kind) { return kind == DeviceKind::kSoftware ?
 std::vector<Capabilities> Device::enumerate(const DeviceSettings& settings) {
   auto instance = create_instance(false);
   std::vector<Capabilities> list;
-  for (Found& device : find_devices(*instance, settings)) list.push_back(std::move(device.capabilities));
+  for (Found& device : find_devices(*instance, settings))
+    list.push_back(std::move(device.capabilities));
   return list;
 }
 
@@ -226,11 +235,12 @@ void Device::create(VkPhysicalDevice physical) {
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
-  auto family = std::find_if(families.begin(), families.end(), [](const VkQueueFamilyProperties& f) {
-    return f.queueFlags & VK_QUEUE_COMPUTE_BIT;
-  });
+  auto family = std::find_if(
+      families.begin(), families.end(),
+      [](const VkQueueFamilyProperties& f) { return f.queueFlags & VK_QUEUE_COMPUTE_BIT; });
   if (family == families.end()) {
-    throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue", "choose another with --device");
+    throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue",
+                      "choose another with --device");
   }
   queue_family_ = static_cast<uint32_t>(family - families.begin());
 
@@ -334,7 +344,8 @@ Device::~Device() {
   vk_.vkDestroyDevice(device_, nullptr);
 }
 
-std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families, uint32_t first) {
+std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families,
+                                               uint32_t first) {
   if (families[first].queueCount >= 2) return QueuePlace{first, 1};
   for (uint32_t i = 0; i < families.size(); ++i) {
     if (i != first && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) return QueuePlace{i, 0};
@@ -344,8 +355,9 @@ std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProp
 
 void Device::require_alive() const {
   if (lost_) {
-    throw DeviceError(Kind::kLost, capabilities_.name, "the device was lost earlier",
-                      "open it anew; if it happens again, update the driver or use --device with another");
+    throw DeviceError(
+        Kind::kLost, capabilities_.name, "the device was lost earlier",
+        "open it anew; if it happens again, update the driver or use --device with another");
   }
 }
 
@@ -353,13 +365,15 @@ void Device::check(VkResult result, const char* what) {
   if (result >= 0) return;
   if (result == VK_ERROR_DEVICE_LOST) {
     lost_ = true;
-    throw DeviceError(Kind::kLost, capabilities_.name, fmt::format("the device was lost in {}", what),
-                      "open it anew; if it happens again, update the driver or use --device with another");
+    throw DeviceError(
+        Kind::kLost, capabilities_.name, fmt::format("the device was lost in {}", what),
+        "open it anew; if it happens again, update the driver or use --device with another");
   }
   bool memory = result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
-  throw DeviceError(memory ? Kind::kOutOfMemory : Kind::kFailed, capabilities_.name,
-                    fmt::format("{} failed: {} ({})", what, name_of(result), static_cast<int>(result)),
-                    memory ? "use a smaller model or batch, or a device with more memory" : "");
+  throw DeviceError(
+      memory ? Kind::kOutOfMemory : Kind::kFailed, capabilities_.name,
+      fmt::format("{} failed: {} ({})", what, name_of(result), static_cast<int>(result)),
+      memory ? "use a smaller model or batch, or a device with more memory" : "");
 }
 
 Ticket Device::submit(std::span<const VkCommandBuffer> commands) {
@@ -396,9 +410,10 @@ void Device::wait(Ticket ticket) {
                                           static_cast<uint64_t>(settings_.hang_seconds * 1e9));
     if (result == VK_TIMEOUT) {
       lost_ = true;
-      throw DeviceError(Kind::kLost, capabilities_.name,
-                        fmt::format("did not finish a submission within {:g} s", settings_.hang_seconds),
-                        "the driver may hang; try another with --device, or a smaller model");
+      throw DeviceError(
+          Kind::kLost, capabilities_.name,
+          fmt::format("did not finish a submission within {:g} s", settings_.hang_seconds),
+          "the driver may hang; try another with --device, or a smaller model");
     }
     check(result, "vkWaitForFences");
     check(vk_.vkResetFences(device_, 1, &front.fence), "vkResetFences");
@@ -423,7 +438,8 @@ bool Device::finished(Ticket ticket) {
 void Device::wait_idle() { wait(last_ticket_); }
 
 Pace Device::pace() const {
-  // Before anything was measured: a phone's share of a plain kernel, a software driver's on two cores.
+  // Before anything was measured: a phone's share of a plain kernel, a software driver's on two
+  // cores.
   const bool software = capabilities_.kind == DeviceKind::kSoftware;
   const double flops = std::max(flops_per_s_.load(), software ? 2e9 : 20e9);
   const double bytes = std::max(bytes_per_s_.load(), software ? 1e9 : 5e9);
@@ -432,7 +448,8 @@ Pace Device::pace() const {
 
 void Device::observe(uint64_t flops, uint64_t bytes, double seconds) {
   if (seconds < 50e-6) return;  // too short to tell work from overhead
-  // The best seen, for a later program may hold slower kernels: the time allowed leaves room for that.
+  // The best seen, for a later program may hold slower kernels: the time allowed leaves room for
+  // that.
   flops_per_s_ = std::max(flops_per_s_.load(), static_cast<double>(flops) / seconds);
   bytes_per_s_ = std::max(bytes_per_s_.load(), static_cast<double>(bytes) / seconds);
 }

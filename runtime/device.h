@@ -23,37 +23,40 @@ class PipelineCache;
 class Profiler;
 
 struct DeviceSettings {
-  std::string device;           // index, part of a name, or "" for the best (hardware before software)
-  std::string limits;           // masks of --limits; added to the environment's MULCIBER_LIMITS
-  bool validate = false;        // the Khronos validation layer with synchronization validation
-  bool profile = false;         // timestamps around every node
-  std::string cache_folder;     // "" : the user's cache folder
-  bool second_queue = false;    // also open a second compute queue, where there is one
-  bool ignore_verdicts = false; // run also rows that failed their self-test on this driver (conformance)
-  double submission_ms = 100;   // longest a submission is expected to keep the device busy
-  double hang_seconds = 0;      // a submission that takes longer has hung; 0: hang_seconds_of(device)
+  std::string device;        // index, part of a name, or "" for the best (hardware before software)
+  std::string limits;        // masks of --limits; added to the environment's MULCIBER_LIMITS
+  bool validate = false;     // the Khronos validation layer with synchronization validation
+  bool profile = false;      // timestamps around every node
+  std::string cache_folder;  // "" : the user's cache folder
+  bool second_queue = false;  // also open a second compute queue, where there is one
+  bool ignore_verdicts =
+      false;  // run also rows that failed their self-test on this driver (conformance)
+  double submission_ms = 100;  // longest a submission is expected to keep the device busy
+  double hang_seconds = 0;  // a submission that takes longer has hung; 0: hang_seconds_of(device)
 };
 
 /// Everything the runtime does that a decode step must not do, counted, so that a test can look.
 struct Counters {
-  std::atomic<uint64_t> allocations{0};         // device memory handed out
-  std::atomic<uint64_t> command_buffers{0};     // recorded
+  std::atomic<uint64_t> allocations{0};      // device memory handed out
+  std::atomic<uint64_t> command_buffers{0};  // recorded
   std::atomic<uint64_t> descriptor_writes{0};
-  std::atomic<uint64_t> pipelines{0};           // created
+  std::atomic<uint64_t> pipelines{0};  // created
   std::atomic<uint64_t> submissions{0};
   std::atomic<uint64_t> host_waits{0};
 };
 
-/// How fast the device works: cautious guesses that replays correct. Bounds submissions, never results.
+/// How fast the device works: cautious guesses that replays correct. Bounds submissions, never
+/// results.
 struct Pace {
   double flops_per_s;
   double bytes_per_s;
   double dispatch_s;
 };
 
-/// How long one submission may take before the device counts as lost: a minute on hardware, whose own
-/// watchdog is quicker. Software drivers have none, and some compile a kernel at its first dispatch: up to
-/// a minute and a half for one on Mesa 25.0, and longer on a busy machine; they get fifteen minutes.
+/// How long one submission may take before the device counts as lost: a minute on hardware, whose
+/// own watchdog is quicker. Software drivers have none, and some compile a kernel at its first
+/// dispatch: up to a minute and a half for one on Mesa 25.0, and longer on a busy machine; they get
+/// fifteen minutes.
 double hang_seconds_of(DeviceKind kind);
 
 /// A submission to wait for; tickets of one device complete in order.
@@ -78,8 +81,9 @@ class Device {
 
   /// Submits command buffers in order, after everything submitted before. Returns at once.
   Ticket submit(std::span<const VkCommandBuffer> commands);
-  /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost or a
-  /// submission takes longer than DeviceSettings::hang_seconds; from then on every call throws it.
+  /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost
+  /// or a submission takes longer than DeviceSettings::hang_seconds; from then on every call throws
+  /// it.
   void wait(Ticket ticket);
   bool finished(Ticket ticket);
   void wait_idle();
@@ -88,7 +92,8 @@ class Device {
   void observe(uint64_t flops, uint64_t bytes, double seconds);
   /// Throws the sticky error if the device was lost before.
   void require_alive() const;
-  /// Turns a VkResult into the typed error; records a lost device. `what`: the call, for the message.
+  /// Turns a VkResult into the typed error; records a lost device. `what`: the call, for the
+  /// message.
   void check(VkResult result, const char* what);
 
   /// Validation messages so far (empty without `validate`).
@@ -97,13 +102,15 @@ class Device {
   VkDevice handle() const { return device_; }
   VkPhysicalDevice physical() const { return physical_; }
   uint32_t queue_family() const { return queue_family_; }
-  /// A queue beside the one of submit(): null unless DeviceSettings::second_queue asked for it and the device
-  /// has one. Whoever uses it synchronizes it, and has ended its work before the device is destroyed.
+  /// A queue beside the one of submit(): null unless DeviceSettings::second_queue asked for it and
+  /// the device has one. Whoever uses it synchronizes it, and has ended its work before the device
+  /// is destroyed.
   VkQueue second_queue() const { return second_queue_; }
   uint32_t second_queue_family() const { return second_queue_family_; }
   const VolkDeviceTable& vk() const { return vk_; }
   VkCommandBuffer allocate_command_buffer();
-  /// On a lost device that still works at something, blocks until it does not: memory in use must stay.
+  /// On a lost device that still works at something, blocks until it does not: memory in use must
+  /// stay.
   void free_command_buffers(std::span<const VkCommandBuffer> commands);
 
  private:
@@ -124,7 +131,10 @@ class Device {
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
 
   std::mutex submit_mutex_;
-  struct Pending { Ticket ticket; VkFence fence; };
+  struct Pending {
+    Ticket ticket;
+    VkFence fence;
+  };
   std::deque<Pending> pending_;
   std::vector<VkFence> free_fences_;
   Ticket last_ticket_ = 0, done_ticket_ = 0;

@@ -1,5 +1,5 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo 1991): the same on every machine, unlike std::hash. For names and files, not
-// against anybody who means harm.
+// FNV-1a, 64 bits (Fowler, Noll, Vo 1991): the same on every machine, unlike std::hash. For names
+// and files, not against anybody who means harm.
 #pragma once
 
 #include <concepts>

@@ -38,14 +38,15 @@ KernelTypes types_of(DataType activation, DataType weight) { return {activation,
 std::vector<Row> rows() {
 #define TYPES(...) types_of(__VA_ARGS__)
 #define DEFINES(...)
-#define CONSTANTS(...) {__VA_ARGS__}
+#define CONSTANTS(...) \
+  { __VA_ARGS__ }
 #define NEEDS(...) (__VA_ARGS__)
 #define SHAPE(...) (__VA_ARGS__)
 #define FOR(...) (__VA_ARGS__)
-#define KERNEL(ID, OP, SOURCE, ROW_TYPES, ROW_DEFINES, ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE, ROW_FOR, \
-               TOLERANCE)                                                                           \
-  {#ID, Op::k##OP, #SOURCE, ROW_TYPES, std::vector<uint32_t> ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE,   \
-   ROW_FOR, TOLERANCE},
+#define KERNEL(ID, OP, SOURCE, ROW_TYPES, ROW_DEFINES, ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE, \
+               ROW_FOR, TOLERANCE)                                                          \
+  {#ID,       Op::k##OP, #SOURCE, ROW_TYPES, std::vector<uint32_t> ROW_CONSTANTS,           \
+   ROW_NEEDS, ROW_SHAPE, ROW_FOR, TOLERANCE},
   return {
 #include "shaders/kernels.def"
   };
@@ -116,23 +117,30 @@ const char* name_of(Op op) {
 const char* summary_of(Op op) {
   switch (op) {
     case Op::kMatmul: return "y = activation(x W^T + b), or added to what y holds";
-    case Op::kAttention: return "softmax(score(q, k) + mask) v, without a matrix of scores in memory";
-    case Op::kAttentionMap: return "the probabilities of attention, softmax(score(q, k) + mask), for reading";
+    case Op::kAttention:
+      return "softmax(score(q, k) + mask) v, without a matrix of scores in memory";
+    case Op::kAttentionMap:
+      return "the probabilities of attention, softmax(score(q, k) + mask), for reading";
     case Op::kSoftmax: return "softmax over each row, masked";
     case Op::kLayerNorm: return "layer norm of each row of x, or of x and a residual added";
-    case Op::kRmsNorm: return "root-mean-square norm of each row of x, or of a stream to which x is added";
+    case Op::kRmsNorm:
+      return "root-mean-square norm of each row of x, or of a stream to which x is added";
     case Op::kEmbedding: return "rows of a table by token id, scaled, plus positions";
     case Op::kElementwise: return "sums, activations, copies and conversions, element by element";
     case Op::kAppendCache: return "keys and values of this step written into the cache";
     case Op::kCopyColumns: return "columns of a tensor copied into columns of another";
-    case Op::kRopeAppend: return "queries and keys normalized and rotated, keys and values written into the cache";
+    case Op::kRopeAppend:
+      return "queries and keys normalized and rotated, keys and values written into the cache";
     case Op::kTopK: return "log-softmax of each row, rules about tokens, and the k best";
     case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
-    case Op::kFollowBeams: return "the state of each hypothesis moved into the row where it now stands";
-    case Op::kSampleScan: return "penalties and banned ids onto logits, then what each chunk of them holds";
+    case Op::kFollowBeams:
+      return "the state of each hypothesis moved into the row where it now stands";
+    case Op::kSampleScan:
+      return "penalties and banned ids onto logits, then what each chunk of them holds";
     case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
     case Op::kRecurrentCell: return "one step in time of an Elman network, a GRU or an LSTM";
-    case Op::kExpertMatmul: return "products of tokens with the matrices of the experts that they were sent to";
+    case Op::kExpertMatmul:
+      return "products of tokens with the matrices of the experts that they were sent to";
   }
   return "?";
 }
@@ -176,13 +184,16 @@ std::string describe_shape_facts(ShapeFacts facts) {
 
 bool serves(KernelTypes row, KernelTypes problem) {
   if (row.activation != problem.activation) return false;
-  return row.weight == problem.weight || (row.weight == DataType::kBlocks && is_block_type(problem.weight)) ||
-         (row.weight == DataType::kHalf && (problem.weight == DataType::kF16 || problem.weight == DataType::kBF16));
+  return row.weight == problem.weight ||
+         (row.weight == DataType::kBlocks && is_block_type(problem.weight)) ||
+         (row.weight == DataType::kHalf &&
+          (problem.weight == DataType::kF16 || problem.weight == DataType::kBF16));
 }
 
 std::vector<KernelTypes> concrete_types(KernelTypes row) {
   std::vector<KernelTypes> all;
-  for (auto type = DataType::kF32; type < DataType::kHalf; type = static_cast<DataType>(static_cast<int>(type) + 1)) {
+  for (auto type = DataType::kF32; type < DataType::kHalf;
+       type = static_cast<DataType>(static_cast<int>(type) + 1)) {
     if (serves(row, {row.activation, type})) all.push_back({row.activation, type});
   }
   return all;
@@ -203,15 +214,21 @@ const Kernel* find_kernel(std::string_view id) {
 std::string kernel_table_markdown() {
   std::string text =
       "# Kernels\n\n"
-      "Generated by `mulciber devices --kernels` from `shaders/kernels.def`; best first within each op. A row serves a\n"
-      "problem when the device has what it needs and the shape fits; selection takes the first that does and is made for\n"
-      "the device. Tolerance: root-mean-square error of an output row over that of the expected values.\n";
+      "Generated by `mulciber devices --kernels` from `shaders/kernels.def`; best first within "
+      "each op. A row serves a\n"
+      "problem when the device has what it needs and the shape fits; selection takes the first "
+      "that does and is made for\n"
+      "the device. Tolerance: root-mean-square error of an output row over that of the expected "
+      "values.\n";
   Op last = Op::kMatmul;
   bool first = true;
   for (const Kernel& kernel : kernels()) {
     if (first || kernel.op != last) {
-      text += fmt::format("\n## {}\n\n| row | source | activations, weights | needs | shape | made for | tolerance |\n"
-                          "| --- | --- | --- | --- | --- | --- | --- |\n", name_of(kernel.op));
+      text += fmt::format(
+          "\n## {}\n\n| row | source | activations, weights | needs | shape | made for | tolerance "
+          "|\n"
+          "| --- | --- | --- | --- | --- | --- | --- |\n",
+          name_of(kernel.op));
     }
     first = false;
     last = kernel.op;
@@ -219,7 +236,8 @@ std::string kernel_table_markdown() {
     text += fmt::format("| {} | {} | {}, {} | {} | {} | {} | {:g} |\n", kernel.id, kernel.source,
                         name_of(kernel.types.activation), name_of(kernel.types.weight),
                         describe_features(kernel.needs), describe_shape_facts(kernel.shape),
-                        kernel.made_for ? describe_features(kernel.made_for) : "any device", kernel.tolerance);
+                        kernel.made_for ? describe_features(kernel.made_for) : "any device",
+                        kernel.tolerance);
   }
   return text;
 }
@@ -232,7 +250,8 @@ uint32_t local_size(const Kernel& kernel, const Capabilities& device) {
 std::string why_not_runnable(const Kernel& kernel, const Capabilities& device) {
   if (kernel.spirv.empty()) return "not in this build: the shader compiler could not make it";
   for (size_t i = 0; i < device.denied_rows.size(); ++i) {
-    if (device.denied_rows[i] == kernel.id) return "denied on this driver: " + device.denied_reasons[i];
+    if (device.denied_rows[i] == kernel.id)
+      return "denied on this driver: " + device.denied_reasons[i];
   }
   if (FeatureSet missing = kernel.needs & ~device.features) {
     return "the device lacks " + describe_features(missing);
@@ -248,8 +267,8 @@ std::string why_not_runnable(const Kernel& kernel, const Capabilities& device) {
   }
   if (!kernel.reflection.buffer_address &&
       kernel.reflection.buffer_count > device.max_storage_buffers) {
-    return fmt::format("binds {} storage buffers, the device has {}", kernel.reflection.buffer_count,
-                       device.max_storage_buffers);
+    return fmt::format("binds {} storage buffers, the device has {}",
+                       kernel.reflection.buffer_count, device.max_storage_buffers);
   }
   if (kernel.reflection.push_constant_bytes > device.max_push_constants) {
     return fmt::format("needs {} bytes of push constants, the device has {}",
@@ -302,8 +321,9 @@ Selection select_kernel(const Capabilities& device, const Problem& problem) {
     selection.passed_over.push_back({&kernel, std::move(reason)});
   }
   if (untested) {
-    selection.passed_over.erase(selection.passed_over.begin() + static_cast<ptrdiff_t>(better_than_untested),
-                                selection.passed_over.end());
+    selection.passed_over.erase(
+        selection.passed_over.begin() + static_cast<ptrdiff_t>(better_than_untested),
+        selection.passed_over.end());
     selection.kernel = untested;
   }
   return selection;

@@ -1,4 +1,5 @@
-// The table of kernels from shaders/kernels.def, and selection: the first row that can serve a problem.
+// The table of kernels from shaders/kernels.def, and selection: the first row that can serve a
+// problem.
 #pragma once
 
 #include <array>
@@ -27,17 +28,18 @@ struct KernelTypes {
   DataType weight = DataType::kF32;
   bool operator==(const KernelTypes&) const = default;
 };
-/// Whether a row of those types serves a problem of these: the same, or of the kind the row names (kHalf, kBlocks).
+/// Whether a row of those types serves a problem of these: the same, or of the kind the row names
+/// (kHalf, kBlocks).
 bool serves(KernelTypes row, KernelTypes problem);
 /// What a row's types stand for, one by one.
 std::vector<KernelTypes> concrete_types(KernelTypes row);
 
 /// What the SPIR-V of a row says of itself.
 struct Reflection {
-  uint32_t buffer_count = 0;    // storage buffers (descriptors or addresses)
+  uint32_t buffer_count = 0;  // storage buffers (descriptors or addresses)
   uint32_t push_constant_bytes = 0;
   uint32_t shared_memory_bytes = 0;  // with the defaults of specialization constants
-  bool buffer_address = false;  // buffers come as addresses ahead of the parameters
+  bool buffer_address = false;       // buffers come as addresses ahead of the parameters
 };
 
 /// One row of kernels.def.
@@ -89,10 +91,12 @@ struct Selection {
 
 /// Why a row cannot run on a device at all, or "" when it can. Shape is not looked at.
 std::string why_not_runnable(const Kernel& kernel, const Capabilities& device);
-/// Why a row cannot serve a problem on a device, or "" when it can (whatever devices it is made for).
+/// Why a row cannot serve a problem on a device, or "" when it can (whatever devices it is made
+/// for).
 std::string why_not(const Kernel& kernel, const Capabilities& device, const Problem& problem);
-/// The first row, best first, that can serve the problem, is made for the device and passed its self-test there. Where
-/// none of them passed, for want of time or because nothing was tested, the first without a verdict.
+/// The first row, best first, that can serve the problem, is made for the device and passed its
+/// self-test there. Where none of them passed, for want of time or because nothing was tested, the
+/// first without a verdict.
 Selection select_kernel(const Capabilities& device, const Problem& problem);
 /// As select_kernel, but throws KernelError with every refusal when no row serves.
 const Kernel& require_kernel(const Capabilities& device, const Problem& problem);

@@ -13,10 +13,11 @@
 namespace mulciber {
 namespace {
 
-// What blocks have left over must stay small beside what is used: they grow with it, and large buffers have their own.
+// What blocks have left over must stay small beside what is used: they grow with it, and large
+// buffers have their own.
 constexpr uint64_t kSmallestBlock = 8ull << 20, kLargestBlock = 64ull << 20, kBlockShare = 32;
-constexpr uint64_t kAlignment = 256;             // the largest offset alignment Vulkan allows
-constexpr uint64_t kStagingBytes = 8ull << 20;   // per half of the ring
+constexpr uint64_t kAlignment = 256;            // the largest offset alignment Vulkan allows
+constexpr uint64_t kStagingBytes = 8ull << 20;  // per half of the ring
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -64,7 +65,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 
 Buffer::~Buffer() {
-  if (block_) block_->owner->release(block_, view_.offset - guard_, round_up(view_.size, kAlignment) + 2 * guard_);
+  if (block_)
+    block_->owner->release(block_, view_.offset - guard_,
+                           round_up(view_.size, kAlignment) + 2 * guard_);
 }
 
 Tensor Buffer::tensor(Shape shape, DataType type) const {
@@ -73,8 +76,10 @@ Tensor Buffer::tensor(Shape shape, DataType type) const {
   tensor.type = type;
   tensor.view = view_;
   if (tensor.bytes() > view_.size) {
-    throw ShapeError("buffer", fmt::format("{} {} needs {} bytes, the buffer has {}", name_of(type),
-                                           shape.to_string(), tensor.bytes(), view_.size), "");
+    throw ShapeError("buffer",
+                     fmt::format("{} {} needs {} bytes, the buffer has {}", name_of(type),
+                                 shape.to_string(), tensor.bytes(), view_.size),
+                     "");
   }
   return tensor;
 }
@@ -102,8 +107,9 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
   const Capabilities& c = device_.capabilities();
   if (c.max_allocation != 0 && size > c.max_allocation) {
     throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
-                      fmt::format("one allocation of {} bytes was asked for, the device allows {}", size,
-                                  c.max_allocation), "use a smaller model or batch");
+                      fmt::format("one allocation of {} bytes was asked for, the device allows {}",
+                                  size, c.max_allocation),
+                      "use a smaller model or batch");
   }
   auto block = std::make_unique<MemoryBlock>();
   block->owner = this;
@@ -114,7 +120,8 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
   if (c.has(kBufferAddress)) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  device_.check(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &block->buffer), "vkCreateBuffer");
+  device_.check(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &block->buffer),
+                "vkCreateBuffer");
 
   VkMemoryRequirements needs;
   vk.vkGetBufferMemoryRequirements(device_.handle(), block->buffer, &needs);
@@ -136,7 +143,8 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
       if (result == VK_SUCCESS && wants_host && (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) &&
           (has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) {
         void* mapped = nullptr;
-        if (vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped) == VK_SUCCESS) {
+        if (vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped) ==
+            VK_SUCCESS) {
           block->mapped = static_cast<std::byte*>(mapped);
         }
       }
@@ -146,12 +154,13 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
   if (result != VK_SUCCESS) {
     vk.vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
     if (result == VK_ERROR_DEVICE_LOST) device_.check(result, "vkAllocateMemory");
-    throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
-                      fmt::format("could not allocate {:.1f} MiB of {} memory; {:.1f} MiB are in use",
-                                  static_cast<double>(size) / 1048576,
-                                  use == MemoryUse::kDevice ? "device" : "host-visible",
-                                  static_cast<double>(used_) / 1048576),
-                      "use a smaller model or batch, or a device with more memory");
+    throw DeviceError(
+        DeviceError::Kind::kOutOfMemory, c.name,
+        fmt::format("could not allocate {:.1f} MiB of {} memory; {:.1f} MiB are in use",
+                    static_cast<double>(size) / 1048576,
+                    use == MemoryUse::kDevice ? "device" : "host-visible",
+                    static_cast<double>(used_) / 1048576),
+        "use a smaller model or batch, or a device with more memory");
   }
   device_.check(vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory, 0),
                 "vkBindBufferMemory");
@@ -168,7 +177,8 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
 Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
   device_.require_alive();
   std::unique_lock lock(mutex_);
-  const uint64_t guard = guard_, rounded = round_up(std::max<uint64_t>(size, 1), kAlignment) + 2 * guard;
+  const uint64_t guard = guard_,
+                 rounded = round_up(std::max<uint64_t>(size, 1), kAlignment) + 2 * guard;
   MemoryBlock* block = nullptr;
   std::map<uint64_t, uint64_t>::iterator gap;
   for (const auto& candidate : blocks_) {
@@ -181,7 +191,8 @@ Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
     }
   }
   if (!block) {
-    const uint64_t block_bytes = std::clamp(round_up(used_ / kBlockShare, kSmallestBlock), kSmallestBlock, kLargestBlock);
+    const uint64_t block_bytes =
+        std::clamp(round_up(used_ / kBlockShare, kSmallestBlock), kSmallestBlock, kLargestBlock);
     blocks_.push_back(create_block(rounded >= kSmallestBlock ? rounded : block_bytes, use));
     block = blocks_.back().get();
     gap = block->free.begin();
@@ -223,9 +234,11 @@ std::string Allocator::damage() {
     }
     // Two halves share a word, so a buffer owns the whole of its last word.
     const uint64_t end = g.before + round_up(g.bytes, 4);
-    const std::vector<std::byte> behind = download(device_, part_of(g.whole, end, g.whole.size - end));
+    const std::vector<std::byte> behind =
+        download(device_, part_of(g.whole, end, g.whole.size - end));
     for (uint64_t at = 0; at < behind.size(); ++at) {
-      if (behind[at] != poison_byte(at)) return fmt::format("wrote {} bytes behind a buffer of {}", at, g.bytes);
+      if (behind[at] != poison_byte(at))
+        return fmt::format("wrote {} bytes behind a buffer of {}", at, g.bytes);
     }
   }
   return "";
@@ -259,8 +272,9 @@ void Allocator::release(MemoryBlock* block, uint64_t offset, uint64_t size) {
   block->free[offset] = size;
   // An empty block goes back to the driver, but for one that keeps alternating use cheap.
   if (size != block->size) return;
-  auto empty = [&](const auto& b) { return b->use == block->use && b->free.size() == 1 &&
-                                           b->free.begin()->second == b->size; };
+  auto empty = [&](const auto& b) {
+    return b->use == block->use && b->free.size() == 1 && b->free.begin()->second == b->size;
+  };
   if (std::count_if(blocks_.begin(), blocks_.end(), empty) < 2) return;
   device_.vk().vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
   device_.vk().vkFreeMemory(device_.handle(), block->memory, nullptr);
@@ -274,7 +288,8 @@ namespace {
 // Runs transfer commands once and waits.
 class Transfer {
  public:
-  explicit Transfer(Device& device) : device_(device), commands_(device.allocate_command_buffer()) {}
+  explicit Transfer(Device& device)
+      : device_(device), commands_(device.allocate_command_buffer()) {}
   ~Transfer() { device_.free_command_buffers({&commands_, 1}); }
 
   Ticket copy(const BufferView& from, const BufferView& to, uint64_t bytes, bool to_host) {
@@ -283,7 +298,8 @@ class Transfer {
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     device_.check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
     VkMemoryBarrier before{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    before.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_READ_BIT;
+    before.srcAccessMask =
+        VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_READ_BIT;
     before.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
     vk.vkCmdPipelineBarrier(commands_,
                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
@@ -292,11 +308,12 @@ class Transfer {
     vk.vkCmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
     VkMemoryBarrier after{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
     after.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    after.dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT
-                                  : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                            to_host ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                            0, 1, &after, 0, nullptr, 0, nullptr);
+    after.dstAccessMask =
+        to_host ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    vk.vkCmdPipelineBarrier(
+        commands_, VK_PIPELINE_STAGE_TRANSFER_BIT,
+        to_host ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &after,
+        0, nullptr, 0, nullptr);
     device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
     return device_.submit({&commands_, 1});
   }
@@ -330,7 +347,8 @@ Uploader::~Uploader() {
 
 void Uploader::copy(const BufferView& to, std::span<const std::byte> bytes) {
   if (bytes.size() > to.size) {
-    throw ShapeError("upload", fmt::format("{} bytes do not fit a range of {}", bytes.size(), to.size), "");
+    throw ShapeError("upload",
+                     fmt::format("{} bytes do not fit a range of {}", bytes.size(), to.size), "");
   }
   if (bytes.empty()) return;
   device_.require_alive();

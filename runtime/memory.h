@@ -45,7 +45,8 @@ class Buffer {
   uint64_t guard_ = 0;  // bytes of it before and after
 };
 
-/// Sub-allocates buffers from blocks of 8 to 64 MiB; what is 8 MiB or more has a block of its own. Thread-safe.
+/// Sub-allocates buffers from blocks of 8 to 64 MiB; what is 8 MiB or more has a block of its own.
+/// Thread-safe.
 class Allocator {
  public:
   explicit Allocator(Device& device);
@@ -54,11 +55,12 @@ class Allocator {
   /// size: bytes, rounded up to 256. Throws DeviceError (kOutOfMemory) with the sizes concerned.
   Buffer allocate(uint64_t size, MemoryUse use);
 
-  /// From now on buffers begin as poison (runtime/memory_guard.h) between `bytes` of it, a multiple of 256; 0 ends it.
-  /// For tests and conformance: memory grows, and every allocation waits for a copy.
+  /// From now on buffers begin as poison (runtime/memory_guard.h) between `bytes` of it, a multiple
+  /// of 256; 0 ends it. For tests and conformance: memory grows, and every allocation waits for a
+  /// copy.
   void set_guard(uint64_t bytes) { guard_ = bytes; }
-  /// What was written outside a living buffer that has guards ("wrote 3 bytes behind a buffer of 4,096"), or "".
-  /// Reads the guards back: call it when the device is idle.
+  /// What was written outside a living buffer that has guards ("wrote 3 bytes behind a buffer of
+  /// 4,096"), or "". Reads the guards back: call it when the device is idle.
   std::string damage();
   /// The first word behind one of those buffers, to put a fault there; empty where there is none.
   BufferView guard_word() const;

@@ -12,6 +12,8 @@ constexpr uint32_t kPoison = 0xffdeffde;
 
 /// `bytes` of poison; byte `at` of it.
 std::vector<std::byte> poison(uint64_t bytes);
-constexpr std::byte poison_byte(uint64_t at) { return static_cast<std::byte>(kPoison >> (8 * (at % 4))); }
+constexpr std::byte poison_byte(uint64_t at) {
+  return static_cast<std::byte>(kPoison >> (8 * (at % 4)));
+}
 
 }  // namespace mulciber

@@ -31,21 +31,23 @@ MemoryPlan plan_memory(std::vector<PlannedTensor> tensors, uint64_t alignment) {
     }
     tensor.offset = offset;
     plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
-                                   [&](size_t a, size_t b) { return tensors[a].offset < tensors[b].offset; }),
-                  index);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), index,
+                         [&](size_t a, size_t b) { return tensors[a].offset < tensors[b].offset; }),
+        index);
   }
   plan.tensors = std::move(tensors);
   return plan;
 }
 
 std::string MemoryPlan::to_string() const {
-  std::string text = fmt::format("arena of {} bytes for {} bytes of tensors\n", arena_bytes, unplanned_bytes);
+  std::string text =
+      fmt::format("arena of {} bytes for {} bytes of tensors\n", arena_bytes, unplanned_bytes);
   for (size_t i = 0; i < tensors.size(); ++i) {
     const PlannedTensor& t = tensors[i];
     if (t.first_use < 0) continue;
-    text += fmt::format("  tensor {}: {} bytes at {}, nodes {} to {}\n", i, t.bytes, t.offset, t.first_use,
-                        t.last_use);
+    text += fmt::format("  tensor {}: {} bytes at {}, nodes {} to {}\n", i, t.bytes, t.offset,
+                        t.first_use, t.last_use);
   }
   return text;
 }

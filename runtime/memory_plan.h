@@ -1,4 +1,5 @@
-// Places tensors with known lifetimes into one arena, so that those alive at one time never overlap.
+// Places tensors with known lifetimes into one arena, so that those alive at one time never
+// overlap.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ struct PlannedTensor {
   uint64_t bytes = 0;
   int32_t first_use = -1;  // index of the first node that touches it; -1: never used
   int32_t last_use = -1;
-  uint64_t offset = 0;     // result
+  uint64_t offset = 0;  // result
 };
 
 struct MemoryPlan {

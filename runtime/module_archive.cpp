@@ -8,11 +8,13 @@
 
 namespace mulciber {
 
-ModuleArchive::ModuleArchive(std::span<const uint32_t> word_counts, std::span<const unsigned char> stream)
+ModuleArchive::ModuleArchive(std::span<const uint32_t> word_counts,
+                             std::span<const unsigned char> stream)
     : words_(std::accumulate(word_counts.begin(), word_counts.end(), size_t{0})) {
   const size_t bytes = words_.size() * sizeof(uint32_t);
   if (ZSTD_decompress(words_.data(), bytes, stream.data(), stream.size()) != bytes)
-    throw KernelError("shader modules", "the program's own copy of them is damaged", "install it again");
+    throw KernelError("shader modules", "the program's own copy of them is damaged",
+                      "install it again");
   std::span<const uint32_t> rest = words_;
   for (const uint32_t count : word_counts) {
     modules_.push_back(rest.first(count));

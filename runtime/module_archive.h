@@ -10,7 +10,8 @@ namespace mulciber {
 /// Unpacks on construction, and owns the words.
 class ModuleArchive {
  public:
-  /// word_counts: of each module, in the order of the stream. Throws KernelError when the stream is not theirs.
+  /// word_counts: of each module, in the order of the stream. Throws KernelError when the stream is
+  /// not theirs.
   ModuleArchive(std::span<const uint32_t> word_counts, std::span<const unsigned char> stream);
 
   /// The words of a module, for as long as the archive lives.

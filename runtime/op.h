@@ -1,5 +1,5 @@
-// The ops that kernels.def has rows for, and the facts about a problem that rows may require. A new one touches
-// this file; layers and models do not include it.
+// The ops that kernels.def has rows for, and the facts about a problem that rows may require. A new
+// one touches this file; layers and models do not include it.
 #pragma once
 
 #include <cstdint>
@@ -30,33 +30,34 @@ enum class Op : uint8_t {
 /// Facts about a problem that a row may require, as bits; each op computes its own.
 enum ShapeFact : uint32_t {
   kAnyShape = 0,
-  kRowsAtMost8 = 1u << 0,        // matmul: M <= 8
-  kRowsAbove8 = 1u << 1,         // matmul: M > 8
-  kDepthMultipleOf4 = 1u << 2,   // K (matmul) or head size (attention) in fours
+  kRowsAtMost8 = 1u << 0,       // matmul: M <= 8
+  kRowsAbove8 = 1u << 1,        // matmul: M > 8
+  kDepthMultipleOf4 = 1u << 2,  // K (matmul) or head size (attention) in fours
   kDepthMultipleOf8 = 1u << 3,
   kDepthMultipleOf16 = 1u << 4,
   kDepthMultipleOf32 = 1u << 5,
-  kColumnsMultipleOf4 = 1u << 6, // N (matmul) or row length (norm, softmax) in fours
+  kColumnsMultipleOf4 = 1u << 6,  // N (matmul) or row length (norm, softmax) in fours
   kColumnsMultipleOf8 = 1u << 7,
   kColumnsMultipleOf16 = 1u << 8,
   kHeadSizeAtMost64 = 1u << 9,
   kHeadSizeAtMost128 = 1u << 10,
-  kOneQuery = 1u << 11,          // attention: one position and one head per key head
-  kManyQueries = 1u << 12,       // attention: 8 queries or more per key head; heads that share it count each
+  kOneQuery = 1u << 11,  // attention: one position and one head per key head
+  kManyQueries =
+      1u << 12,  // attention: 8 queries or more per key head; heads that share it count each
   kRowsMultipleOf16 = 1u << 13,
-  kNoAncestry = 1u << 14,        // attention: keys of a row stand in that row (no beam indirection)
+  kNoAncestry = 1u << 14,  // attention: keys of a row stand in that row (no beam indirection)
   kDepthMultipleOf64 = 1u << 15,
   kColumnsAtLeast256 = 1u << 16,
-  kFewBanned = 1u << 17,         // top_k: room for at most 64 banned ids
-  kRowsAbove64 = 1u << 18,       // matmul: M > 64
-  kOneRow = 1u << 19,            // matmul: M == 1
+  kFewBanned = 1u << 17,    // top_k: room for at most 64 banned ids
+  kRowsAbove64 = 1u << 18,  // matmul: M > 64
+  kOneRow = 1u << 19,       // matmul: M == 1
   kColumnsAtMost1024 = 1u << 20,
   kQueriesAtLeast32 = 1u << 21,  // attention: as kManyQueries
   kManyPositions = 1u << 22,     // attention: 8 positions or more, however many heads share keys
-  kSharesKeys = 1u << 23,        // attention: one position, of few rows, whose many keys may be dealt out
-  kPlainKeys = 1u << 24,         // attention: the keys of a query stand in one stretch
-  kFewKeyHeads = 1u << 26,       // attention: at most 4 heads and rows of keys in all
-  kWholeTiles = 1u << 25,        // attention: 16 queries in a row look at one list of keys
+  kSharesKeys = 1u << 23,  // attention: one position, of few rows, whose many keys may be dealt out
+  kPlainKeys = 1u << 24,   // attention: the keys of a query stand in one stretch
+  kFewKeyHeads = 1u << 26,  // attention: at most 4 heads and rows of keys in all
+  kWholeTiles = 1u << 25,   // attention: 16 queries in a row look at one list of keys
 };
 
 }  // namespace mulciber

@@ -17,7 +17,8 @@
 namespace mulciber {
 namespace {
 
-// Ahead of the driver's own header, so that a truncated, foreign or damaged file is never handed to it.
+// Ahead of the driver's own header, so that a truncated, foreign or damaged file is never handed to
+// it.
 struct FileHeader {
   char magic[8] = {'M', 'U', 'L', 'C', 'P', 'I', 'P', '1'};
   uint32_t vendor = 0, device = 0, driver_version = 0, reserved = 0;
@@ -64,7 +65,8 @@ std::filesystem::path cache_folder(const std::string& wanted) {
     if (fs::path xdg = from_environment("XDG_CACHE_HOME"); !xdg.empty()) folder = xdg / "mulciber";
   }
   if (folder.empty()) {
-    if (fs::path home = from_environment("HOME"); !home.empty()) folder = home / ".cache" / "mulciber";
+    if (fs::path home = from_environment("HOME"); !home.empty())
+      folder = home / ".cache" / "mulciber";
   }
   if (folder.empty()) return {};
   std::error_code error;
@@ -74,7 +76,8 @@ std::filesystem::path cache_folder(const std::string& wanted) {
 
 PipelineCache::PipelineCache(Device& device) : device_(device) {
   const Capabilities& c = device.capabilities();
-  if (std::filesystem::path folder = cache_folder(device.settings().cache_folder); !folder.empty()) {
+  if (std::filesystem::path folder = cache_folder(device.settings().cache_folder);
+      !folder.empty()) {
     file_ = folder / fmt::format("pipelines-{:08x}-{:08x}-{}.bin", c.vendor_id, c.device_id,
                                  hex(c.pipeline_cache_uuid));
   }
@@ -127,7 +130,8 @@ void PipelineCache::save() {
   const VolkDeviceTable& vk = device_.vk();
   if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, nullptr) != VK_SUCCESS) return;
   std::vector<std::byte> bytes(size);
-  if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, bytes.data()) != VK_SUCCESS) return;
+  if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, bytes.data()) != VK_SUCCESS)
+    return;
   bytes.resize(size);
   changed_ = false;
 
@@ -137,10 +141,12 @@ void PipelineCache::save() {
   replace_file(file_, file);
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key, const Capabilities& device) {
+std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key,
+                                                          const Capabilities& device) {
   const Kernel& kernel = *key.kernel;
-  std::vector<std::pair<uint32_t, uint32_t>> constants = {{CONSTANT_LOCAL_SIZE, local_size(kernel, device)},
-                                                          {CONSTANT_SUBGROUP_SIZE, device.subgroup_size}};
+  std::vector<std::pair<uint32_t, uint32_t>> constants = {
+      {CONSTANT_LOCAL_SIZE, local_size(kernel, device)},
+      {CONSTANT_SUBGROUP_SIZE, device.subgroup_size}};
   for (uint32_t i = 1; i < kernel.constant_count; ++i) {
     constants.emplace_back(CONSTANT_ROW + i - 1, kernel.constants[i]);
   }
@@ -152,9 +158,11 @@ bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device) {
   return device.has(kSubgroupSizeControl) && local_size(kernel, device) % device.subgroup_size == 0;
 }
 
-std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid, const Capabilities& device) {
+std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
+                                          const Capabilities& device) {
   std::array<uint32_t, 3> groups = grid;
-  for (int axis = 0; axis < 3; ++axis) groups[axis] = std::min(groups[axis], device.max_groups[axis]);
+  for (int axis = 0; axis < 3; ++axis)
+    groups[axis] = std::min(groups[axis], device.max_groups[axis]);
   return groups;
 }
 
@@ -200,11 +208,13 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
     values.push_back(value);
   }
   VkSpecializationInfo specialization_info{static_cast<uint32_t>(entries.size()), entries.data(),
-                                      values.size() * 4, values.data()};
+                                           values.size() * 4, values.data()};
 
   std::vector<uint32_t> spread;
-  if (key.grid[0] != 0) spread = spread_grid(kernel.spirv, key.grid, dispatched_groups(key.grid, c));
-  const std::span<const uint32_t> code = spread.empty() ? std::span<const uint32_t>(kernel.spirv) : spread;
+  if (key.grid[0] != 0)
+    spread = spread_grid(kernel.spirv, key.grid, dispatched_groups(key.grid, c));
+  const std::span<const uint32_t> code =
+      spread.empty() ? std::span<const uint32_t>(kernel.spirv) : spread;
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size() * 4;
   module_info.pCode = code.data();
@@ -236,10 +246,10 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
     device_.check(status, "vkCreateComputePipelines");
   }
   if (status != VK_SUCCESS) {
-    throw KernelError(kernel.id,
-                      fmt::format("{} could not make the pipeline ({})", c.driver_name,
-                                  static_cast<int>(status)),
-                      "update the driver, or leave the feature out with --limits");
+    throw KernelError(
+        kernel.id,
+        fmt::format("{} could not make the pipeline ({})", c.driver_name, static_cast<int>(status)),
+        "update the driver, or leave the feature out with --limits");
   }
   ++device_.counters().pipelines;
   return result;
@@ -272,7 +282,8 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
       }
     }
   };
-  size_t threads = std::min<size_t>(missing.size(), std::max(1u, std::thread::hardware_concurrency()));
+  size_t threads =
+      std::min<size_t>(missing.size(), std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::thread> pool;
   for (size_t i = 1; i < threads; ++i) pool.emplace_back(work);
   work();

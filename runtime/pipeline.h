@@ -23,14 +23,18 @@ struct PipelineKey {
   auto operator<=>(const PipelineKey&) const = default;
 };
 
-/// Every specialization constant of a pipeline: id and value, those of the runtime and of the row first.
-std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key, const Capabilities& device);
-/// Whether a row's pipelines are made with the device's subgroup size required, and with full subgroups.
+/// Every specialization constant of a pipeline: id and value, those of the runtime and of the row
+/// first.
+std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key,
+                                                          const Capabilities& device);
+/// Whether a row's pipelines are made with the device's subgroup size required, and with full
+/// subgroups.
 bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device);
 
-/// What is dispatched of a grid: all of it where the device allows that many workgroups. Where not, a pipeline of that
-/// PipelineKey::grid does the rest in the same workgroups.
-std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid, const Capabilities& device);
+/// What is dispatched of a grid: all of it where the device allows that many workgroups. Where not,
+/// a pipeline of that PipelineKey::grid does the rest in the same workgroups.
+std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
+                                          const Capabilities& device);
 
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
@@ -43,16 +47,16 @@ class PipelineCache {
   explicit PipelineCache(Device& device);
   ~PipelineCache();
 
-  /// Makes those of `keys` that do not exist yet, in parallel. Throws KernelError naming the row when the
-  /// driver refuses one.
+  /// Makes those of `keys` that do not exist yet, in parallel. Throws KernelError naming the row
+  /// when the driver refuses one.
   void prepare(std::span<const PipelineKey> keys);
   /// The pipeline of a prepared key (made now when it was not).
   const Pipeline& get(const PipelineKey& key);
 
   /// Where the cache stands on disk; empty when there is no folder to write to.
   const std::filesystem::path& file() const { return file_; }
-  /// Writes the driver's cache to disk: to a file beside it first, then renamed, so that processes at the
-  /// same time and a crash leave a whole file. Failure is silent: the cache only saves time.
+  /// Writes the driver's cache to disk: to a file beside it first, then renamed, so that processes
+  /// at the same time and a crash leave a whole file. Failure is silent: the cache only saves time.
   void save();
 
  private:
@@ -73,8 +77,8 @@ class PipelineCache {
   bool changed_ = false;
 };
 
-/// The folder for caches: `wanted`, or MULCIBER_CACHE, or XDG_CACHE_HOME/mulciber, or ~/.cache/mulciber;
-/// empty when none can be made.
+/// The folder for caches: `wanted`, or MULCIBER_CACHE, or XDG_CACHE_HOME/mulciber, or
+/// ~/.cache/mulciber; empty when none can be made.
 std::filesystem::path cache_folder(const std::string& wanted);
 
 }  // namespace mulciber

@@ -16,7 +16,8 @@ void Profiler::add(const std::vector<Node>& nodes, size_t first_node,
   }
   for (size_t i = 0; i * 2 + 1 < ticks.size(); ++i) {
     const Node& node = nodes[first_node + i];
-    // A tick counter may wrap between two replays; such an event keeps its duration and loses its place.
+    // A tick counter may wrap between two replays; such an event keeps its duration and loses its
+    // place.
     double start = ticks[2 * i] >= origin_ticks_
                        ? static_cast<double>(ticks[2 * i] - origin_ticks_) * period / 1000
                        : 0;
@@ -50,15 +51,16 @@ double Profiler::total_us() const {
 
 std::string Profiler::table(double peak_bytes_per_s, double peak_flops_per_s) const {
   const bool floors = peak_bytes_per_s > 0 && peak_flops_per_s > 0;
-  std::string text = fmt::format("{:<36}{:>10}{:>12}{:>7}{:>10}{:>10}", "kernel", "dispatches", "ms", "%",
-                                 "GFLOP/s", "GB/s");
+  std::string text = fmt::format("{:<36}{:>10}{:>12}{:>7}{:>10}{:>10}", "kernel", "dispatches",
+                                 "ms", "%", "GFLOP/s", "GB/s");
   text += floors ? fmt::format("{:>10}{:>8}\n", "floor ms", "ratio") : "\n";
   double all = total_us();
   for (const KernelTotal& total : totals()) {
     double seconds = total.total_us * 1e-6;
     double per_second = seconds > 0 ? 1 / seconds : 0;
     text += fmt::format("{:<36}{:>10}{:>12.3f}{:>7.1f}{:>10.2f}{:>10.2f}", total.kernel->id,
-                        total.dispatches, total.total_us / 1000, all > 0 ? 100 * total.total_us / all : 0,
+                        total.dispatches, total.total_us / 1000,
+                        all > 0 ? 100 * total.total_us / all : 0,
                         static_cast<double>(total.work.flops) * per_second * 1e-9,
                         static_cast<double>(total.work.bytes) * per_second * 1e-9);
     if (floors) {
@@ -74,8 +76,12 @@ std::string Profiler::table(double peak_bytes_per_s, double peak_flops_per_s) co
 
 std::string Profiler::trace_json(const std::string& device_name) const {
   nlohmann::json list = nlohmann::json::array();
-  list.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", device_name}}}});
-  list.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", 1},
+  list.push_back(
+      {{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", device_name}}}});
+  list.push_back({{"name", "thread_name"},
+                  {"ph", "M"},
+                  {"pid", 1},
+                  {"tid", 1},
                   {"args", {{"name", "compute queue"}}}});
   for (const ProfileEvent& event : events_) {
     list.push_back({{"name", event.label},
@@ -85,9 +91,10 @@ std::string Profiler::trace_json(const std::string& device_name) const {
                     {"tid", 1},
                     {"ts", event.start_us},
                     {"dur", event.duration_us},
-                    {"args", {{"kernel", event.kernel->id},
-                              {"bytes", event.work.bytes},
-                              {"flops", event.work.flops}}}});
+                    {"args",
+                     {{"kernel", event.kernel->id},
+                      {"bytes", event.work.bytes},
+                      {"flops", event.work.flops}}}});
   }
   return nlohmann::json{{"traceEvents", list}, {"displayTimeUnit", "ms"}}.dump();
 }

@@ -12,9 +12,9 @@ namespace mulciber {
 
 /// One timed dispatch.
 struct ProfileEvent {
-  std::string label;     // layer path
+  std::string label;  // layer path
   const Kernel* kernel;
-  double start_us;       // since the first event of the device
+  double start_us;  // since the first event of the device
   double duration_us;
   Work work;
 };
@@ -40,8 +40,8 @@ class Profiler {
   /// Puts back the events of an earlier moment.
   void restore(std::vector<ProfileEvent> events) { events_ = std::move(events); }
 
-  /// Time, achieved rates and dispatches per kernel. Floors from `peak_bytes` and `peak_flops` per second;
-  /// 0: the columns of floor and ratio are left out.
+  /// Time, achieved rates and dispatches per kernel. Floors from `peak_bytes` and `peak_flops` per
+  /// second; 0: the columns of floor and ratio are left out.
   std::string table(double peak_bytes_per_s, double peak_flops_per_s) const;
   /// Chrome trace event JSON, as Perfetto and about:tracing read it.
   std::string trace_json(const std::string& device_name) const;

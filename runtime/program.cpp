@@ -20,7 +20,10 @@ constexpr int32_t kForever = std::numeric_limits<int32_t>::max();
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(Device& device, std::string name)
-    : capabilities_(device.capabilities()), device_(&device), name_(std::move(name)), layer_names_{name_} {}
+    : capabilities_(device.capabilities()),
+      device_(&device),
+      name_(std::move(name)),
+      layer_names_{name_} {}
 
 ProgramBuilder::ProgramBuilder(const Capabilities& capabilities, std::string name)
     : capabilities_(capabilities), name_(std::move(name)), layer_names_{name_} {}
@@ -30,7 +33,8 @@ Tensor ProgramBuilder::activation(Shape shape, DataType type) {
   tensor.shape = shape;
   tensor.type = type;
   tensor.arena_id = static_cast<int32_t>(planned_.size());
-  if (tensor.bytes() == 0) throw ShapeError(path(), "an activation of shape " + shape.to_string() + " is empty", "");
+  if (tensor.bytes() == 0)
+    throw ShapeError(path(), "an activation of shape " + shape.to_string() + " is empty", "");
   planned_.push_back({.bytes = tensor.bytes()});
   return tensor;
 }
@@ -83,8 +87,9 @@ uint64_t ProgramBuilder::rows_per_binding(uint64_t bytes_per_row) const {
   const uint64_t step = kArenaAlignment / std::gcd(bytes_per_row, kArenaAlignment);
   const uint64_t rows = limit / bytes_per_row / step * step;
   if (rows == 0) {
-    throw ShapeError(path(), fmt::format("{} rows of {} bytes pass the device's storage range of {} bytes",
-                                         step, bytes_per_row, limit),
+    throw ShapeError(path(),
+                     fmt::format("{} rows of {} bytes pass the device's storage range of {} bytes",
+                                 step, bytes_per_row, limit),
                      "use a device with a larger range");
   }
   return rows;
@@ -92,7 +97,8 @@ uint64_t ProgramBuilder::rows_per_binding(uint64_t bytes_per_row) const {
 
 uint64_t ProgramBuilder::flops_per_node() const {
   if (!device_) return std::numeric_limits<uint64_t>::max();
-  return static_cast<uint64_t>(device_->pace().flops_per_s * device_->settings().submission_ms * 1e-3);
+  return static_cast<uint64_t>(device_->pace().flops_per_s * device_->settings().submission_ms *
+                               1e-3);
 }
 
 void ProgramBuilder::add(Node node) {
@@ -103,24 +109,29 @@ void ProgramBuilder::add(Node node) {
   const uint64_t addresses = reflection.buffer_address ? 8ull * reflection.buffer_count : 0;
   // These three say that C++ and GLSL disagree: our mistake, whatever the user did.
   if (node.buffers.size() != reflection.buffer_count) {
-    throw KernelError(node.kernel->id, fmt::format("{} gives {} buffers, the shader has {}", node.label,
-                                                   node.buffers.size(), reflection.buffer_count), "");
+    throw KernelError(node.kernel->id,
+                      fmt::format("{} gives {} buffers, the shader has {}", node.label,
+                                  node.buffers.size(), reflection.buffer_count),
+                      "");
   }
   if (node.params.size() + addresses != reflection.push_constant_bytes) {
-    throw KernelError(node.kernel->id, fmt::format("{} gives {} bytes of parameters, the shader has {}",
-                                                   node.label, node.params.size(),
-                                                   reflection.push_constant_bytes - addresses), "");
+    throw KernelError(node.kernel->id,
+                      fmt::format("{} gives {} bytes of parameters, the shader has {}", node.label,
+                                  node.params.size(), reflection.push_constant_bytes - addresses),
+                      "");
   }
-  // More than the device allows are no mistake: the recorder spreads them over those that there are.
+  // More than the device allows are no mistake: the recorder spreads them over those that there
+  // are.
   if (std::ranges::count(node.groups, 0u) > 0)
     throw KernelError(node.kernel->id, fmt::format("{} dispatches no workgroups", node.label), "");
   const int32_t index = static_cast<int32_t>(nodes_.size());
   for (const BufferUse& use : node.buffers) {
     if (!use.tensor.valid()) throw ShapeError(node.label, "uses a tensor that has no memory", "");
     if (!reflection.buffer_address && use.tensor.bytes() > capabilities().max_storage_range) {
-      throw ShapeError(node.label, fmt::format("a {} {} takes {} bytes, the device's storage range is {}",
-                                               name_of(use.tensor.type), use.tensor.shape.to_string(),
-                                               use.tensor.bytes(), capabilities().max_storage_range),
+      throw ShapeError(node.label,
+                       fmt::format("a {} {} takes {} bytes, the device's storage range is {}",
+                                   name_of(use.tensor.type), use.tensor.shape.to_string(),
+                                   use.tensor.bytes(), capabilities().max_storage_range),
                        "use a smaller batch or shorter input, or another device");
     }
     if (use.tensor.arena_id < 0) continue;
@@ -174,7 +185,9 @@ MemoryPlan ProgramBuilder::plan() const {
 }
 
 Program ProgramBuilder::build() {
-  if (!device_) throw DeviceError(DeviceError::Kind::kUnavailable, name_, "was planned for a device that is not here");
+  if (!device_)
+    throw DeviceError(DeviceError::Kind::kUnavailable, name_,
+                      "was planned for a device that is not here");
   auto impl = std::make_unique<Program::Impl>(*device_);
   impl->name = name_;
   impl->plan = plan();
@@ -186,7 +199,8 @@ Program ProgramBuilder::build() {
   for (const Node& node : impl->nodes) {
     ResolvedNode r;
     r.node = &node;
-    for (const BufferUse& use : node.buffers) r.buffers.push_back({impl->resolve(use.tensor), use.access});
+    for (const BufferUse& use : node.buffers)
+      r.buffers.push_back({impl->resolve(use.tensor), use.access});
     resolved.push_back(std::move(r));
   }
   impl->recording = std::make_unique<Recording>(*device_, std::move(resolved));
@@ -200,7 +214,9 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
-Ticket Program::submit(uint32_t times) { return impl_->recording->submit(&impl_->last_submissions, times); }
+Ticket Program::submit(uint32_t times) {
+  return impl_->recording->submit(&impl_->last_submissions, times);
+}
 void Program::run() {
   impl_->device.wait(submit());
   impl_->recording->collect_times();

@@ -1,5 +1,5 @@
-// A program: nodes in order, built once from layers, planned into one arena, recorded into one command
-// buffer per layer, replayed for every step.
+// A program: nodes in order, built once from layers, planned into one arena, recorded into one
+// command buffer per layer, replayed for every step.
 #pragma once
 
 #include <array>
@@ -60,7 +60,8 @@ struct Node {
 
 class Program;
 
-/// Collects nodes. Ops (runtime/ops) and layers add to it; it knows shapes and lifetimes, no Vulkan calls.
+/// Collects nodes. Ops (runtime/ops) and layers add to it; it knows shapes and lifetimes, no Vulkan
+/// calls.
 class ProgramBuilder {
  public:
   ProgramBuilder(Device& device, std::string name);
@@ -97,21 +98,21 @@ class ProgramBuilder {
 
   /// The row that serves a problem: the forced one, else the selected one. Throws KernelError.
   const Kernel& select(const Problem& problem);
-  /// Makes select() return `kernel` for its op (tests, benchmarks). It throws KernelError when the row
-  /// cannot serve the problem asked for.
+  /// Makes select() return `kernel` for its op (tests, benchmarks). It throws KernelError when the
+  /// row cannot serve the problem asked for.
   void force(const Kernel& kernel);
 
-  /// Leaves `bytes` free before and after every tensor of the arena: what changes there was written by
-  /// mistake. A multiple of 256. For conformance; memory grows.
+  /// Leaves `bytes` free before and after every tensor of the arena: what changes there was written
+  /// by mistake. A multiple of 256. For conformance; memory grows.
   void set_guard(uint64_t bytes) { guard_ = bytes; }
 
-  /// Largest number of rows, each of `bytes_per_row`, that one descriptor may cover such that the next
-  /// slice starts aligned; at least one aligned step. Ops split what is larger into several nodes.
-  /// Throws ShapeError when a single aligned step is above the device's limit.
+  /// Largest number of rows, each of `bytes_per_row`, that one descriptor may cover such that the
+  /// next slice starts aligned; at least one aligned step. Ops split what is larger into several
+  /// nodes. Throws ShapeError when a single aligned step is above the device's limit.
   uint64_t rows_per_binding(uint64_t bytes_per_row) const;
 
-  /// Operations one node may hold so that it ends within a submission's time on this device, by what is
-  /// known of its pace. Ops split what is larger.
+  /// Operations one node may hold so that it ends within a submission's time on this device, by
+  /// what is known of its pace. Ops split what is larger.
   uint64_t flops_per_node() const;
 
   /// Appends a node under the current path. Checks bindings and parameters against the shader.
@@ -149,7 +150,8 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Replays the program so many times, in submissions bounded by DeviceSettings::submission_ms, without waiting.
+  /// Replays the program so many times, in submissions bounded by DeviceSettings::submission_ms,
+  /// without waiting.
   Ticket submit(uint32_t times = 1);
   /// submit() and wait.
   void run();
@@ -170,7 +172,8 @@ class Program {
   size_t last_submission_count() const;
   /// Estimated milliseconds of one replay: measured by earlier replays where there are any.
   double estimated_ms() const;
-  /// Device milliseconds of the last replay by timestamps, after run(); 0 where the device has none.
+  /// Device milliseconds of the last replay by timestamps, after run(); 0 where the device has
+  /// none.
   double last_ms() const;
 
  private:

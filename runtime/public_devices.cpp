@@ -21,9 +21,7 @@ DeviceDescription describe(const Capabilities& capabilities) {
   return description;
 }
 
-DeviceDescription describe(const Device& device) {
-  return describe(device.capabilities());
-}
+DeviceDescription describe(const Device& device) { return describe(device.capabilities()); }
 
 std::vector<DeviceDescription> list_devices(const DeviceOptions& options) {
   std::vector<DeviceDescription> descriptions;

@@ -14,7 +14,9 @@ struct QueuePlace {
   bool operator==(const QueuePlace&) const = default;
 };
 
-/// A queue that computes beside queue 0 of family `first`: another one of that family, else of another one.
-std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families, uint32_t first);
+/// A queue that computes beside queue 0 of family `first`: another one of that family, else of
+/// another one.
+std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families,
+                                               uint32_t first);
 
 }  // namespace mulciber

@@ -1,5 +1,5 @@
-// Driver workarounds and preferences, as data: a driver, a range of versions, what changes, why, and the
-// case or measurement that shows it. Nothing else in the runtime looks at a driver's id.
+// Driver workarounds and preferences, as data: a driver, a range of versions, what changes, why,
+// and the case or measurement that shows it. Nothing else in the runtime looks at a driver's id.
 #include <algorithm>
 #include <cstring>
 
@@ -13,45 +13,88 @@ constexpr Version kNewest = {0xffffffffu, 0xffffffffu, 0xffffffffu};
 
 struct Quirk {
   VkDriverId driver;
-  Version from, to;         // inclusive
-  FeatureSet grant;         // traits added (those of these the device can have)
-  FeatureSet take;          // features taken away
+  Version from, to;                      // inclusive
+  FeatureSet grant;                      // traits added (those of these the device can have)
+  FeatureSet take;                       // features taken away
   std::vector<const char*> denied_rows;  // of kernels.def
   const char* reason;
-  const char* shown_by;     // the case or measurement that shows it
+  const char* shown_by;  // the case or measurement that shows it
 };
 
 const Quirk kQuirks[] = {
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, kNewest, kFastAddress, kNothing, {},
-     "the compiler emits plain loads for buffer addresses, and a bounds check per load for descriptors",
-     "prototype products 64 x 2048 x 768, f16 weights, rates per core doubled: Mesa 25.0 63-72 GFLOP/s by "
+    {VK_DRIVER_ID_MESA_LLVMPIPE,
+     {25, 0, 0},
+     kNewest,
+     kFastAddress,
+     kNothing,
+     {},
+     "the compiler emits plain loads for buffer addresses, and a bounds check per load for "
+     "descriptors",
+     "prototype products 64 x 2048 x 768, f16 weights, rates per core doubled: Mesa 25.0 63-72 "
+     "GFLOP/s by "
      "address, 43 by descriptor; on 22.3 it is the other way round, 9 against 39"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {26, 0, 0}, kNewest, kUniformLoads, kNothing, {},
+    {VK_DRIVER_ID_MESA_LLVMPIPE,
+     {26, 0, 0},
+     kNewest,
+     kUniformLoads,
+     kNothing,
+     {},
      "uniform loads by address become one scalar load and a broadcast",
-     "the same prototypes on Mesa 26.1: 102 GFLOP/s by uniform loads, 62 by shuffle; on 25.0 uniform loads "
+     "the same prototypes on Mesa 26.1: 102 GFLOP/s by uniform loads, 62 by shuffle; on 25.0 "
+     "uniform loads "
      "become gathers, 10-28"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, {25, 0xffffffffu, 0xffffffffu}, kNothing, kNothing,
-     {"attention_decode_f32", "attention_decode_f32_f16", "attention_tile16_f32", "attention_tile16_f32_f16",
-      "attention_tile8_f32", "attention_tile8_f32_f16", "attention_tile4_f32", "attention_tile4_f32_f16"},
+    {VK_DRIVER_ID_MESA_LLVMPIPE,
+     {25, 0, 0},
+     {25, 0xffffffffu, 0xffffffffu},
+     kNothing,
+     kNothing,
+     {"attention_decode_f32", "attention_decode_f32_f16", "attention_tile16_f32",
+      "attention_tile16_f32_f16", "attention_tile8_f32", "attention_tile8_f32_f16",
+      "attention_tile4_f32", "attention_tile4_f32_f16"},
      "compiles for seconds to more than a minute at the first dispatch",
-     "first run of attention_decode_f32 on Mesa 25.0: 8 s with heads of 64, 71 s with 256; attention_tile4_f32 "
-     "5 s and 25 s, attention_tile8_f32 7 s with 64; all cases of attention_decode_address_f32 take 5 s"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, {25, 0xffffffffu, 0xffffffffu}, kNothing, kNothing,
+     "first run of attention_decode_f32 on Mesa 25.0: 8 s with heads of 64, 71 s with 256; "
+     "attention_tile4_f32 "
+     "5 s and 25 s, attention_tile8_f32 7 s with 64; all cases of attention_decode_address_f32 "
+     "take 5 s"},
+    {VK_DRIVER_ID_MESA_LLVMPIPE,
+     {25, 0, 0},
+     {25, 0xffffffffu, 0xffffffffu},
+     kNothing,
+     kNothing,
      {"layer_norm_registers_f32", "layer_norm_registers_f16"},
      "compiles for many seconds at the first dispatch",
-     "layer_norm_registers_f32 on Mesa 25.0: 7 s with 768 columns, 13 s with 1,024; by address 0.2 s"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {25, 0, 0}, {25, 0xffffffffu, 0xffffffffu}, kNothing, kNothing,
+     "layer_norm_registers_f32 on Mesa 25.0: 7 s with 768 columns, 13 s with 1,024; by address 0.2 "
+     "s"},
+    {VK_DRIVER_ID_MESA_LLVMPIPE,
+     {25, 0, 0},
+     {25, 0xffffffffu, 0xffffffffu},
+     kNothing,
+     kNothing,
      {"matvec_lanes_f32", "matvec_lanes_f32_f16", "matmul_shuffle_1_f32_blocks"},
      "loads of a lane's own are slower by descriptor than by address",
-     "one row times 2304 x 768 on one core: Mesa 25.0 f16 3.6 GB/s against 5.5 of matmul_shuffle_address_f32_f16, q4_0 "
-     "10.4 GFLOP/s against 14.2; on 26.1 8.0 to 9.3 GB/s against 6.3, and 15.7 GFLOP/s against 14.2"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE, {0, 0, 0}, kNewest, kUnrolling, kNothing, {},
+     "one row times 2304 x 768 on one core: Mesa 25.0 f16 3.6 GB/s against 5.5 of "
+     "matmul_shuffle_address_f32_f16, q4_0 "
+     "10.4 GFLOP/s against 14.2; on 26.1 8.0 to 9.3 GB/s against 6.3, and 15.7 GFLOP/s against "
+     "14.2"},
+    {VK_DRIVER_ID_MESA_LLVMPIPE,
+     {0, 0, 0},
+     kNewest,
+     kUnrolling,
+     kNothing,
+     {},
      "loops marked for unrolling are unrolled, and arrays that they index become registers",
-     "layer norm 768 x 768, rows kept in registers: Mesa 22.3 5.1 GB/s against 3.5, 26.1 10.5 to 14.8 "
+     "layer norm 768 x 768, rows kept in registers: Mesa 22.3 5.1 GB/s against 3.5, 26.1 10.5 to "
+     "14.8 "
      "against 7.0; SwiftShader 0.76 against 1.31"},
-    {VK_DRIVER_ID_GOOGLE_SWIFTSHADER, {0, 0, 0}, kNewest, kNoUnrolling, kNothing, {},
+    {VK_DRIVER_ID_GOOGLE_SWIFTSHADER,
+     {0, 0, 0},
+     kNewest,
+     kNoUnrolling,
+     kNothing,
+     {},
      "loops marked for unrolling stay loops, and arrays that they index stay in memory",
-     "prototype products 16 x 512 x 256, rates per core doubled: 3.3 GFLOP/s written out, 0.9 at best with "
+     "prototype products 16 x 512 x 256, rates per core doubled: 3.3 GFLOP/s written out, 0.9 at "
+     "best with "
      "loops"},
 };
 

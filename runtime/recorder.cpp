@@ -102,13 +102,15 @@ void Recording::make_descriptors() {
     for (const ResolvedUse& use : nodes_[i].buffers) {
       if (use.view.offset % device_.capabilities().storage_alignment != 0) {
         throw ShapeError(nodes_[i].node->label,
-                         fmt::format("binds offset {}, the device wants multiples of {}", use.view.offset,
-                                     device_.capabilities().storage_alignment), "");
+                         fmt::format("binds offset {}, the device wants multiples of {}",
+                                     use.view.offset, device_.capabilities().storage_alignment),
+                         "");
       }
       // 16-bit tensors of odd length are read as 32-bit words; allocations are padded to 256 bytes.
       infos.push_back({use.view.buffer, use.view.offset, (use.view.size + 3) / 4 * 4});
     }
-    std::vector<VkWriteDescriptorSet> writes(infos.size(), {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET});
+    std::vector<VkWriteDescriptorSet> writes(infos.size(),
+                                             {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET});
     for (uint32_t b = 0; b < writes.size(); ++b) {
       writes[b].dstSet = sets_[i];
       writes[b].dstBinding = b;
@@ -116,8 +118,8 @@ void Recording::make_descriptors() {
       writes[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
       writes[b].pBufferInfo = &infos[b];
     }
-    vk.vkUpdateDescriptorSets(device_.handle(), static_cast<uint32_t>(writes.size()), writes.data(), 0,
-                              nullptr);
+    vk.vkUpdateDescriptorSets(device_.handle(), static_cast<uint32_t>(writes.size()), writes.data(),
+                              0, nullptr);
     device_.counters().descriptor_writes += writes.size();
   }
 }
@@ -128,7 +130,8 @@ double Recording::estimate_ms(const Node& node) const {
                  static_cast<double>(node.work.bytes) / pace.bytes_per_s + pace.dispatch_s);
 }
 
-// A part ends where its layer ends, or where the next node would make it too long for one submission.
+// A part ends where its layer ends, or where the next node would make it too long for one
+// submission.
 void Recording::plan_parts() {
   parts_.clear();
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -151,7 +154,8 @@ void Recording::record_parts() {
     VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = node_queries + static_cast<uint32_t>(2 * parts_.size());
-    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, nullptr, &queries_), "vkCreateQueryPool");
+    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, nullptr, &queries_),
+                  "vkCreateQueryPool");
   }
   barriers_ = 0;
   for (size_t p = 0; p < parts_.size(); ++p) {
@@ -167,15 +171,18 @@ void Recording::record_parts() {
                                static_cast<uint32_t>(2 * (part.last - part.first)));
       }
       vk.vkCmdResetQueryPool(part.commands, queries_, part_query, 2);
-      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_, part_query);
+      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_,
+                             part_query);
     }
     record_nodes(part.commands, part.first, part.last, node_queries > 0 && queries_);
     if (queries_) {
-      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, part_query + 1);
+      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
+                             part_query + 1);
     }
     if (p + 1 == parts_.size()) {
-      compute_barrier(vk, part.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-                      VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+      compute_barrier(vk, part.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                      VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                      VK_ACCESS_HOST_READ_BIT);
     }
     device_.check(vk.vkEndCommandBuffer(part.commands), "vkEndCommandBuffer");
     ++device_.counters().command_buffers;
@@ -187,7 +194,8 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
   constexpr VkAccessFlags kShader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   auto wait = [&](VkPipelineStageFlags extra_stage, VkAccessFlags extra_access) {
     compute_barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | extra_stage,
-                    VK_ACCESS_SHADER_WRITE_BIT | extra_access, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, kShader);
+                    VK_ACCESS_SHADER_WRITE_BIT | extra_access, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                    kShader);
     ++barriers_;
   };
   // What ran before in the queue is unknown here: the other parts, the last replay, an upload.
@@ -208,8 +216,8 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
     }
     std::vector<std::byte> push;
     if (sets_[i]) {
-      vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &sets_[i],
-                                 0, nullptr);
+      vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
+                                 &sets_[i], 0, nullptr);
     } else {
       for (const ResolvedUse& use : nodes_[i].buffers) {
         const std::byte* address = reinterpret_cast<const std::byte*>(&use.view.address);
@@ -234,7 +242,9 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
   }
 }
 
-void Recording::record_all(VkCommandBuffer commands) { record_nodes(commands, 0, nodes_.size(), false); }
+void Recording::record_all(VkCommandBuffer commands) {
+  record_nodes(commands, 0, nodes_.size(), false);
+}
 
 Ticket Recording::submit(size_t* submissions, uint32_t times) {
   if (device_.profiler()) {  // the next replay would overwrite the timestamps of this one
@@ -275,7 +285,8 @@ void Recording::collect_times() {
   const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
   std::vector<uint64_t> ticks(node_queries + 2 * parts_.size());
   if (vk.vkGetQueryPoolResults(device_.handle(), queries_, 0, static_cast<uint32_t>(ticks.size()),
-                               ticks.size() * 8, ticks.data(), 8, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
+                               ticks.size() * 8, ticks.data(), 8,
+                               VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
     return;
   }
   const Capabilities& c = device_.capabilities();
@@ -284,7 +295,8 @@ void Recording::collect_times() {
   if (device_.profiler()) {
     std::vector<Node> nodes;
     for (const ResolvedNode& node : nodes_) nodes.push_back(*node.node);
-    device_.profiler()->add(nodes, 0, {ticks.begin(), ticks.begin() + node_queries}, c.timestamp_period);
+    device_.profiler()->add(nodes, 0, {ticks.begin(), ticks.begin() + node_queries},
+                            c.timestamp_period);
   }
   bool too_long = false;
   last_ms_ = 0;
@@ -302,7 +314,8 @@ void Recording::collect_times() {
     part.estimated_ms = part.measured ? std::min(part.estimated_ms, ms) : ms;
     if (part.measured) {
       device_.observe(work.flops, work.bytes, part.estimated_ms * 1e-3);
-      if (part.estimated_ms > device_.settings().submission_ms && part.last - part.first > 1) too_long = true;
+      if (part.estimated_ms > device_.settings().submission_ms && part.last - part.first > 1)
+        too_long = true;
     }
     part.measured = true;
   }

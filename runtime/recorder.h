@@ -1,5 +1,5 @@
-// Command buffers of a program: barriers from byte ranges, one buffer per layer, replayed in submissions
-// bounded by time.
+// Command buffers of a program: barriers from byte ranges, one buffer per layer, replayed in
+// submissions bounded by time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct ResolvedNode {
 /// Byte ranges touched since the last barrier. Says when the next node must wait for them.
 class HazardTracker {
  public:
-  /// True when `uses` reads what was written, or writes what was read or written, since the last clear().
+  /// True when `uses` reads what was written, or writes what was read or written, since the last
+  /// clear().
   bool conflicts(const std::vector<ResolvedUse>& uses) const;
   void note(const std::vector<ResolvedUse>& uses);
   void clear() { ranges_.clear(); }
@@ -44,13 +45,14 @@ class Recording {
   ~Recording();
   Recording(const Recording&) = delete;
 
-  /// Replays everything so many times, in as few submissions as stay below DeviceSettings::submission_ms each by
-  /// estimate. `submissions`: how many were made.
+  /// Replays everything so many times, in as few submissions as stay below
+  /// DeviceSettings::submission_ms each by estimate. `submissions`: how many were made.
   Ticket submit(size_t* submissions, uint32_t times);
   /// Records the nodes into a host's command buffer.
   void record_all(VkCommandBuffer commands);
-  /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and go to
-  /// the device's profiler. A layer found to take longer than a submission may is recorded anew in pieces.
+  /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and
+  /// go to the device's profiler. A layer found to take longer than a submission may is recorded
+  /// anew in pieces.
   void collect_times();
 
   size_t command_buffer_count() const { return parts_.size(); }

@@ -14,15 +14,48 @@ using Instruction = std::span<const uint32_t>;
 
 // SPIR-V 1.6 specification, section 3.
 enum : uint32_t {
-  kOpEntryPoint = 15, kOpExecutionMode = 16, kOpTypeBool = 20, kOpTypeInt = 21, kOpTypeVector = 23, kOpTypePointer = 32,
-  kOpConstant = 43, kOpFunction = 54, kOpFunctionEnd = 56, kOpFunctionCall = 57,
-  kOpVariable = 59, kOpLoad = 61, kOpStore = 62, kOpAccessChain = 65, kOpInBoundsAccessChain = 66, kOpDecorate = 71,
-  kOpCompositeConstruct = 80, kOpCompositeExtract = 81, kOpIAdd = 128, kOpIMul = 132, kOpUDiv = 134, kOpUMod = 137,
-  kOpULessThan = 176, kOpControlBarrier = 224, kOpPhi = 245, kOpLoopMerge = 246, kOpLabel = 248, kOpBranch = 249,
-  kOpBranchConditional = 250, kOpReturn = 253, kOpExecutionModeId = 331,
-  kDecorationBuiltIn = 11, kBuiltInNumWorkgroups = 24, kBuiltInWorkgroupSize = 25, kBuiltInWorkgroupId = 26,
-  kBuiltInLocalInvocationId = 27, kBuiltInGlobalInvocationId = 28, kClassInput = 1, kClassPrivate = 6,
-  kScopeWorkgroup = 2, kAcquireReleaseWorkgroupMemory = 0x108, kVersion14 = 0x00010400,
+  kOpEntryPoint = 15,
+  kOpExecutionMode = 16,
+  kOpTypeBool = 20,
+  kOpTypeInt = 21,
+  kOpTypeVector = 23,
+  kOpTypePointer = 32,
+  kOpConstant = 43,
+  kOpFunction = 54,
+  kOpFunctionEnd = 56,
+  kOpFunctionCall = 57,
+  kOpVariable = 59,
+  kOpLoad = 61,
+  kOpStore = 62,
+  kOpAccessChain = 65,
+  kOpInBoundsAccessChain = 66,
+  kOpDecorate = 71,
+  kOpCompositeConstruct = 80,
+  kOpCompositeExtract = 81,
+  kOpIAdd = 128,
+  kOpIMul = 132,
+  kOpUDiv = 134,
+  kOpUMod = 137,
+  kOpULessThan = 176,
+  kOpControlBarrier = 224,
+  kOpPhi = 245,
+  kOpLoopMerge = 246,
+  kOpLabel = 248,
+  kOpBranch = 249,
+  kOpBranchConditional = 250,
+  kOpReturn = 253,
+  kOpExecutionModeId = 331,
+  kDecorationBuiltIn = 11,
+  kBuiltInNumWorkgroups = 24,
+  kBuiltInWorkgroupSize = 25,
+  kBuiltInWorkgroupId = 26,
+  kBuiltInLocalInvocationId = 27,
+  kBuiltInGlobalInvocationId = 28,
+  kClassInput = 1,
+  kClassPrivate = 6,
+  kScopeWorkgroup = 2,
+  kAcquireReleaseWorkgroupMemory = 0x108,
+  kVersion14 = 0x00010400,
 };
 
 void emit(Words& to, uint32_t op, std::initializer_list<uint32_t> operands) {
@@ -32,12 +65,17 @@ void emit(Words& to, uint32_t op, std::initializer_list<uint32_t> operands) {
 
 class Spreader {
  public:
-  Spreader(std::span<const uint32_t> module, const std::array<uint32_t, 3>& grid, const std::array<uint32_t, 3>& dispatched)
-      : module_(module), grid_(grid), dispatched_(dispatched), bound_(module.size() > 4 ? module[3] : 0) {}
+  Spreader(std::span<const uint32_t> module, const std::array<uint32_t, 3>& grid,
+           const std::array<uint32_t, 3>& dispatched)
+      : module_(module),
+        grid_(grid),
+        dispatched_(dispatched),
+        bound_(module.size() > 4 ? module[3] : 0) {}
 
   Words spread() {
     visit([&](uint32_t op, Instruction w) { look(op, w); });
-    if (entry_ == 0 || vector_ == 0 || (builtin(kBuiltInGlobalInvocationId) && !builtin(kBuiltInWorkgroupSize)))
+    if (entry_ == 0 || vector_ == 0 ||
+        (builtin(kBuiltInGlobalInvocationId) && !builtin(kBuiltInWorkgroupSize)))
       throw KernelError("", "a module without a grid to spread", "");
     make_declarations();
     make_entry();
@@ -53,7 +91,8 @@ class Spreader {
   void visit(const Visit& visit_one) {
     for (size_t at = 5; at < module_.size();) {
       const uint32_t length = module_[at] >> 16;
-      if (length == 0 || at + length > module_.size()) throw KernelError("", "truncated module", "");
+      if (length == 0 || at + length > module_.size())
+        throw KernelError("", "truncated module", "");
       visit_one(module_[at] & 0xffff, module_.subspan(at, length));
       at += length;
     }
@@ -119,7 +158,8 @@ class Spreader {
     }
     const uint32_t to_vector = pointer_to(kClassPrivate, vector_);
     private_element_ = pointer_to(kClassPrivate, uint_);
-    for (const uint32_t which : {kBuiltInWorkgroupId, kBuiltInNumWorkgroups, kBuiltInGlobalInvocationId}) {
+    for (const uint32_t which :
+         {kBuiltInWorkgroupId, kBuiltInNumWorkgroups, kBuiltInGlobalInvocationId}) {
       if (const uint32_t id = builtin(which); id != 0) {
         emit(declarations_, kOpVariable, {to_vector, id, kClassPrivate});
         if (module_[1] >= kVersion14) interface_.push_back(id);
@@ -132,14 +172,17 @@ class Spreader {
     }
   }
 
-  /// for (i = this workgroup's number; i < workgroups of the grid; i += workgroups dispatched) { set; main(); barrier(); }
+  /// for (i = this workgroup's number; i < workgroups of the grid; i += workgroups dispatched) {
+  /// set; main(); barrier(); }
   void make_entry() {
-    const uint32_t start = fresh(), header = fresh(), test = fresh(), body = fresh(), next = fresh(), end = fresh();
+    const uint32_t start = fresh(), header = fresh(), test = fresh(), body = fresh(),
+                   next = fresh(), end = fresh();
     const uint32_t gx = constant(grid_[0]), gy = constant(grid_[1]), gz = constant(grid_[2]);
     const uint32_t total = constant(grid_[0] * grid_[1] * grid_[2]);
     const uint32_t dx = constant(dispatched_[0]), dxy = constant(dispatched_[0] * dispatched_[1]);
     const uint32_t step = constant(dispatched_[0] * dispatched_[1] * dispatched_[2]);
-    const uint32_t scope = constant(kScopeWorkgroup), semantics = constant(kAcquireReleaseWorkgroupMemory);
+    const uint32_t scope = constant(kScopeWorkgroup),
+                   semantics = constant(kAcquireReleaseWorkgroupMemory);
     const auto value = [&](uint32_t op, uint32_t type, std::initializer_list<uint32_t> operands) {
       const uint32_t id = fresh();
       main_.push_back(op | static_cast<uint32_t>(operands.size() + 3) << 16);
@@ -153,7 +196,8 @@ class Spreader {
     emit(main_, kOpFunction, {function_[0], new_entry_, 0, function_[1]});
     label(start);
     const uint32_t own = value(kOpLoad, vector_, {group_});
-    const uint32_t x = value(kOpCompositeExtract, uint_, {own, 0}), y = value(kOpCompositeExtract, uint_, {own, 1});
+    const uint32_t x = value(kOpCompositeExtract, uint_, {own, 0}),
+                   y = value(kOpCompositeExtract, uint_, {own, 1});
     const uint32_t z = value(kOpCompositeExtract, uint_, {own, 2});
     const uint32_t row = value(kOpIAdd, uint_, {x, value(kOpIMul, uint_, {y, dx})});
     const uint32_t first = value(kOpIAdd, uint_, {row, value(kOpIMul, uint_, {z, dxy})});
@@ -169,12 +213,16 @@ class Spreader {
     emit(main_, kOpBranchConditional, {value(kOpULessThan, bool_, {i, total}), body, end});
     label(body);
     const uint32_t lines = value(kOpUDiv, uint_, {i, gx});
-    const uint32_t group = value(kOpCompositeConstruct, vector_,
-                                 {value(kOpUMod, uint_, {i, gx}), value(kOpUMod, uint_, {lines, gy}), value(kOpUDiv, uint_, {lines, gy})});
-    if (const uint32_t id = builtin(kBuiltInWorkgroupId); id != 0) emit(main_, kOpStore, {id, group});
+    const uint32_t group =
+        value(kOpCompositeConstruct, vector_,
+              {value(kOpUMod, uint_, {i, gx}), value(kOpUMod, uint_, {lines, gy}),
+               value(kOpUDiv, uint_, {lines, gy})});
+    if (const uint32_t id = builtin(kBuiltInWorkgroupId); id != 0)
+      emit(main_, kOpStore, {id, group});
     if (const uint32_t id = builtin(kBuiltInGlobalInvocationId); id != 0) {
       const uint32_t begin = value(kOpIMul, vector_, {group, builtin(kBuiltInWorkgroupSize)});
-      emit(main_, kOpStore, {id, value(kOpIAdd, vector_, {begin, value(kOpLoad, vector_, {invocation_})})});
+      emit(main_, kOpStore,
+           {id, value(kOpIAdd, vector_, {begin, value(kOpLoad, vector_, {invocation_})})});
     }
     value(kOpFunctionCall, function_[0], {entry_});
     // The next turn writes to shared memory that others may still read.
@@ -239,7 +287,8 @@ class Spreader {
   const std::span<const uint32_t> module_;
   const std::array<uint32_t, 3> grid_, dispatched_;
   uint32_t bound_;
-  uint32_t entry_ = 0, new_entry_ = 0, bool_ = 0, uint_ = 0, vector_ = 0, private_element_ = 0, group_ = 0, invocation_ = 0;
+  uint32_t entry_ = 0, new_entry_ = 0, bool_ = 0, uint_ = 0, vector_ = 0, private_element_ = 0,
+           group_ = 0, invocation_ = 0;
   std::array<uint32_t, 2> function_ = {};  // what main returns, and its type
   std::map<uint32_t, uint32_t> builtins_;
   std::map<std::array<uint32_t, 2>, uint32_t> pointers_;  // by storage class and what they point to
@@ -248,7 +297,8 @@ class Spreader {
 
 }  // namespace
 
-std::vector<uint32_t> spread_grid(std::span<const uint32_t> module, const std::array<uint32_t, 3>& grid,
+std::vector<uint32_t> spread_grid(std::span<const uint32_t> module,
+                                  const std::array<uint32_t, 3>& grid,
                                   const std::array<uint32_t, 3>& dispatched) {
   return Spreader(module, grid, dispatched).spread();
 }

@@ -7,8 +7,8 @@
 namespace mulciber {
 
 struct SpirvModule {
-  const char* id;                  // the row's id
-  std::span<const uint32_t> words; // empty where this build's shader compiler lacks a feature
+  const char* id;                   // the row's id
+  std::span<const uint32_t> words;  // empty where this build's shader compiler lacks a feature
 };
 
 std::span<const SpirvModule> spirv_modules();

@@ -11,23 +11,38 @@
 namespace mulciber {
 namespace {
 
-// The opcodes, decorations and storage classes that matter here; SPIR-V 1.6 specification, section 3.
+// The opcodes, decorations and storage classes that matter here; SPIR-V 1.6 specification,
+// section 3.
 enum : uint32_t {
   kMagic = 0x07230203,
-  kOpTypeInt = 21, kOpTypeFloat = 22, kOpTypeVector = 23, kOpTypeArray = 28,
-  kOpTypeRuntimeArray = 29, kOpTypeStruct = 30, kOpTypePointer = 32, kOpConstant = 43,
-  kOpSpecConstant = 50, kOpVariable = 59, kOpDecorate = 71, kOpMemberDecorate = 72,
-  kDecorationBinding = 33, kDecorationOffset = 35, kDecorationArrayStride = 6,
-  kClassPushConstant = 9, kClassWorkgroup = 4, kClassStorageBuffer = 12, kClassUniform = 2,
+  kOpTypeInt = 21,
+  kOpTypeFloat = 22,
+  kOpTypeVector = 23,
+  kOpTypeArray = 28,
+  kOpTypeRuntimeArray = 29,
+  kOpTypeStruct = 30,
+  kOpTypePointer = 32,
+  kOpConstant = 43,
+  kOpSpecConstant = 50,
+  kOpVariable = 59,
+  kOpDecorate = 71,
+  kOpMemberDecorate = 72,
+  kDecorationBinding = 33,
+  kDecorationOffset = 35,
+  kDecorationArrayStride = 6,
+  kClassPushConstant = 9,
+  kClassWorkgroup = 4,
+  kClassStorageBuffer = 12,
+  kClassUniform = 2,
 };
 
 struct Type {
   uint32_t op = 0;
-  uint32_t element = 0;             // vector, array, pointer: what it holds
-  uint32_t count = 0;               // vector: components; array: id of the length
-  uint32_t bits = 0;                // int, float
-  uint32_t storage_class = 0;       // pointer
-  std::vector<uint32_t> members;    // struct
+  uint32_t element = 0;           // vector, array, pointer: what it holds
+  uint32_t count = 0;             // vector: components; array: id of the length
+  uint32_t bits = 0;              // int, float
+  uint32_t storage_class = 0;     // pointer
+  std::vector<uint32_t> members;  // struct
 };
 
 class Reader {
@@ -42,7 +57,8 @@ class Reader {
       at += length;
     }
     Reflection result;
-    result.buffer_count = static_cast<uint32_t>(bindings_.empty() ? 0 : bindings_.rbegin()->first + 1);
+    result.buffer_count =
+        static_cast<uint32_t>(bindings_.empty() ? 0 : bindings_.rbegin()->first + 1);
     for (auto [pointer, storage_class] : variables_) {
       const Type& target = types_[types_[pointer].element];
       if (storage_class == kClassWorkgroup) {

@@ -1,4 +1,5 @@
-// Reads buffers, push constants and shared memory from a SPIR-V module, so that C++ never repeats them.
+// Reads buffers, push constants and shared memory from a SPIR-V module, so that C++ never repeats
+// them.
 #pragma once
 
 #include <cstdint>

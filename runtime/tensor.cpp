@@ -22,8 +22,9 @@ uint64_t row_bytes(DataType type, uint64_t columns) {
   if (!is_block_type(type)) return columns * size_of(type);
   const uint64_t block = block_elements(type);
   if (columns % block != 0) {
-    throw ShapeError("row", fmt::format("{} elements are not whole blocks of {}, which have {}", columns,
-                                        name_of(type), block),
+    throw ShapeError("row",
+                     fmt::format("{} elements are not whole blocks of {}, which have {}", columns,
+                                 name_of(type), block),
                      "store such a matrix as f32 or f16");
   }
   return uint64_t{4} * BLOCKS_ROW_WORDS(block_format(type), columns);
@@ -54,8 +55,9 @@ Shape::Shape(std::initializer_list<uint64_t> extents)
 
 Shape::Shape(std::span<const uint64_t> extents) {
   if (extents.size() > kMaxRank) {
-    throw ShapeError("shape", fmt::format("{} dimensions, at most {} are supported",
-                                          extents.size(), kMaxRank), "");
+    throw ShapeError(
+        "shape", fmt::format("{} dimensions, at most {} are supported", extents.size(), kMaxRank),
+        "");
   }
   for (uint64_t extent : extents) extents_[rank_++] = extent;
 }
@@ -93,9 +95,12 @@ bool Shape::operator==(const Shape& other) const {
 }
 
 Tensor Tensor::reshaped(Shape to) const {
-  if (to.elements() != shape.elements() || (is_block_type(type) && to.columns() != shape.columns())) {
-    throw ShapeError("reshape", fmt::format("{} holds {} elements, {} holds {}", shape.to_string(),
-                                            shape.elements(), to.to_string(), to.elements()), "");
+  if (to.elements() != shape.elements() ||
+      (is_block_type(type) && to.columns() != shape.columns())) {
+    throw ShapeError("reshape",
+                     fmt::format("{} holds {} elements, {} holds {}", shape.to_string(),
+                                 shape.elements(), to.to_string(), to.elements()),
+                     "");
   }
   Tensor result = *this;
   result.shape = to;
@@ -104,8 +109,9 @@ Tensor Tensor::reshaped(Shape to) const {
 
 Tensor Tensor::row_slice(uint64_t first, uint64_t count) const {
   if (first + count > shape.rows()) {
-    throw ShapeError("row slice", fmt::format("rows {} to {} of {}", first, first + count,
-                                              shape.to_string()), "");
+    throw ShapeError("row slice",
+                     fmt::format("rows {} to {} of {}", first, first + count, shape.to_string()),
+                     "");
   }
   Tensor result = *this;
   result.shape = Shape{count, shape.columns()};

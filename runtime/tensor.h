@@ -12,8 +12,9 @@
 
 namespace mulciber {
 
-/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32). Those from kQ8_0
-/// on are blocks of elements that share scales (runtime/blocks.h): of matrices, kQ8_0 of caches of keys too.
+/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32).
+/// Those from kQ8_0 on are blocks of elements that share scales (runtime/blocks.h): of matrices,
+/// kQ8_0 of caches of keys too.
 enum class DataType : uint8_t {
   kF32,
   kF16,
@@ -32,7 +33,9 @@ enum class DataType : uint8_t {
   kBlocks,  // any of the block types
 };
 
-inline bool is_block_type(DataType type) { return type >= DataType::kQ8_0 && type <= DataType::kQ6_K; }
+inline bool is_block_type(DataType type) {
+  return type >= DataType::kQ8_0 && type <= DataType::kQ6_K;
+}
 /// Bytes of one element; 0 for block types, whose elements have none of their own.
 uint32_t size_of(DataType type);
 /// Elements of a block, of which a row must hold whole ones; 1 for types without blocks.
@@ -65,8 +68,8 @@ class Shape {
   size_t rank_ = 0;
 };
 
-/// A range of a device buffer. `address` is 0 where the device has no buffer addresses, `mapped` null
-/// where the host cannot see the memory.
+/// A range of a device buffer. `address` is 0 where the device has no buffer addresses, `mapped`
+/// null where the host cannot see the memory.
 struct BufferView {
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t offset = 0;   // bytes from the start of `buffer`

@@ -1,5 +1,6 @@
 // Keys and values of a step into the cache: one 32-bit word of the cache per invocation, or four
-// columns with READ_VECTORS, which asks for widths and offsets in fours; of q8_0 a block of 32 columns.
+// columns with READ_VECTORS, which asks for widths and offsets in fours; of q8_0 a block of 32
+// columns.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -58,7 +59,8 @@ void main() {
     uint x = from + index * 32u + i * 4u;
     quads[i] = vec4(x_at(x), x_at(x + 1u), x_at(x + 2u), x_at(x + 3u));
   }
-  store_block(position_words(row * params.capacity + position, params.columns), params.columns, index, quads);
+  store_block(position_words(row * params.capacity + position, params.columns), params.columns,
+              index, quads);
 #elif defined(READ_VECTORS)
   if (index >= params.columns >> 2) return;
 #if defined(WEIGHT_F16) && !defined(ACTIVATION_F16)

@@ -1,4 +1,5 @@
-// Every kind of attention on any device: one workgroup per TILE queries of a head, online softmax over blocks of keys.
+// Every kind of attention on any device: one workgroup per TILE queries of a head, online softmax
+// over blocks of keys.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -51,18 +52,22 @@ void main() {
     seen = uvec2(min(seen.x, visible.x), max(seen.y, visible.y));
   }
 
-  for (Walk walk = first_stretch(first_query, keys, seen); walk.key < walk.end; walk = advance(walk, kKeys, seen)) {
+  for (Walk walk = first_stretch(first_query, keys, seen); walk.key < walk.end;
+       walk = advance(walk, kKeys, seen)) {
     barrier();
     for (uint i = lane; i < TILE * kKeys; i += LOCAL_SIZE) {
       uint query = min(first_query + i / kKeys, params.queries - 1u), key = walk.key + i % kKeys;
       int position = position_of(query, keys);
       float score = kMasked;
-      if (key < walk.end && within(key, reachable_keys(kv_row, query, keys)) && global_allows(position, key)) {
+      if (key < walk.end && within(key, reachable_keys(kv_row, query, keys)) &&
+          global_allows(position, key)) {
         uint base = key_base(kv_row, key);
         uint q_base = i / kKeys * HEAD_SIZE, head = query_head(query);
         score = 0;
         // Unrolled, its loads take software drivers seconds to compile.
-        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_tile[q_base + d], kv_at(base, k_column + d), score_weight(head, d));
+        [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) {
+          score += score_term(q_tile[q_base + d], kv_at(base, k_column + d), score_weight(head, d));
+        }
         score = max(score_of(score, kv_row, query, position, key), kMasked);
         if (CENTER != CENTER_NONE) factors[i] = center_factor(center_of(kv_row, query, keys), key);
       }
@@ -93,7 +98,8 @@ void main() {
     barrier();
     const uint count = min(kKeys, walk.end - walk.key);
     for (uint i = 0; i < TILE; ++i) {
-      float correction = HARD != 0u ? (maxima[i] > maximum[i] ? 0.0 : 1.0) : exp(maximum[i] - maxima[i]);
+      float correction =
+          HARD != 0u ? (maxima[i] > maximum[i] ? 0.0 : 1.0) : exp(maximum[i] - maxima[i]);
       maximum[i] = maxima[i];
       total[i] *= correction;
       for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] *= correction;

@@ -11,20 +11,23 @@
 #define CONSTANT_VALUE_SIZE (CONSTANT_OP + 1)
 #define CONSTANT_CAUSAL (CONSTANT_OP + 2)
 #define CONSTANT_ANCESTRY (CONSTANT_OP + 3)
-#define CONSTANT_WINDOWED (CONSTANT_OP + 4)   // 1: params.window counts
+#define CONSTANT_WINDOWED (CONSTANT_OP + 4)     // 1: params.window counts
 #define CONSTANT_SOFT_CAPPED (CONSTANT_OP + 5)  // 1: params.soft_cap counts
-#define CONSTANT_PACK (CONSTANT_OP + 6)       // heads of a group that stand in one list of queries
+// heads of a group that stand in one list of queries
+#define CONSTANT_PACK (CONSTANT_OP + 6)
 #define CONSTANT_BIAS (CONSTANT_OP + 7)       // one of BIAS_...
 #define CONSTANT_BIAS_SPAN (CONSTANT_OP + 8)  // of BIAS_RELATIVE
 
 // Of rows that serve every kind of attention:
-#define CONSTANT_SCORE (CONSTANT_OP + 9)       // one of SCORE_...
-#define CONSTANT_SLOPE (CONSTANT_OP + 10)      // float, of SCORE_LEAKY
-#define CONSTANT_HARD (CONSTANT_OP + 11)       // 1: the first largest score takes all
-#define CONSTANT_CENTER (CONSTANT_OP + 12)     // one of CENTER_...
-#define CONSTANT_REACH (CONSTANT_OP + 13)      // float, of CENTER_PREDICTED: keys farther away are hidden; 0: none
-#define CONSTANT_NARROWNESS (CONSTANT_OP + 14) // float: weights times exp(-narrowness * distance^2)
-#define CONSTANT_TILE (CONSTANT_OP + 15)       // queries of a workgroup, up to 4
+#define CONSTANT_SCORE (CONSTANT_OP + 9)    // one of SCORE_...
+#define CONSTANT_SLOPE (CONSTANT_OP + 10)   // float, of SCORE_LEAKY
+#define CONSTANT_HARD (CONSTANT_OP + 11)    // 1: the first largest score takes all
+#define CONSTANT_CENTER (CONSTANT_OP + 12)  // one of CENTER_...
+// float, of CENTER_PREDICTED: keys farther away are hidden; 0: none
+#define CONSTANT_REACH (CONSTANT_OP + 13)
+// float: weights times exp(-narrowness * distance^2)
+#define CONSTANT_NARROWNESS (CONSTANT_OP + 14)
+#define CONSTANT_TILE (CONSTANT_OP + 15)  // queries of a workgroup, up to 4
 // Of rows that walk over a list of keys:
 #define CONSTANT_PATTERN_QUERIES (CONSTANT_OP + 16)  // positions per block; 0: no pattern
 #define CONSTANT_PATTERN_KEYS (CONSTANT_OP + 17)     // keys per block
@@ -32,8 +35,9 @@
 #define CONSTANT_GLOBALS (CONSTANT_OP + 19)          // 1: params.globals counts
 
 // Of rows that deal out keys (attention_shares.glsl):
-#define CONSTANT_SHARES (CONSTANT_OP + 20)    // workgroups for one tile of queries
-#define CONSTANT_ARRIVALS (CONSTANT_OP + 21)  // word of control: counts of workgroups that are done
+#define CONSTANT_SHARES (CONSTANT_OP + 20)  // workgroups for one tile of queries
+// word of control: counts of workgroups that are done
+#define CONSTANT_ARRIVALS (CONSTANT_OP + 21)
 
 #define SCORE_DOT 0
 #define SCORE_ADDITIVE 1
@@ -51,30 +55,31 @@
 // query_offset: the last query stands at the last key that the count counts.
 #define QUERY_OFFSET_FROM_COUNT (-2147483647 - 1)
 
-// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial results of rows that deal out keys. All queries that read one
-// row of keys and one head of it are numbered as one list: rows_per_kv rows of q_len positions of PACK heads each. So
-// beams over one sentence, and the heads of a group, share a tile. Offsets and strides count elements.
+// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial results of rows that deal out keys. All
+// queries that read one row of keys and one head of it are numbered as one list: rows_per_kv rows
+// of q_len positions of PACK heads each. So beams over one sentence, and the heads of a group,
+// share a tile. Offsets and strides count elements.
 SHADER_STRUCT(AttentionParams) {
-  uint queries;          // of the list: rows_per_kv * q_len * PACK
+  uint queries;  // of the list: rows_per_kv * q_len * PACK
   uint q_len;
   uint kv_len;
-  uint group;            // query heads per key head
+  uint group;  // query heads per key head
   uint q_columns;
   uint q_first;
   uint kv_columns;
   uint k_first;
   uint v_first;
-  uint first_kv_row;     // of this slice, as control counts rows
-  int key_counts;        // offsets into control, -1: absent
+  uint first_kv_row;  // of this slice, as control counts rows
+  int key_counts;     // offsets into control, -1: absent
   uint key_count_stride;
   uint key_count_extra;
   int ancestry;
   int head_mask;
   float scale;
-  int query_offset;      // position among the keys of the first query of a row
+  int query_offset;  // position among the keys of the first query of a row
   uint window;
   float soft_cap;
-  int bias;              // offsets into control
+  int bias;  // offsets into control
   int pattern;
   int globals;
   int score_vector;
@@ -86,7 +91,7 @@ SHADER_STRUCT_END
 SHADER_STRUCT(AppendCacheParams) {
   uint q_len;
   uint capacity;
-  uint columns;          // of the cache
+  uint columns;  // of the cache
   uint x_columns;
   uint x_first;
   uint position_offset;  // into control, of the first row of this dispatch

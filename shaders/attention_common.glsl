@@ -30,7 +30,8 @@ layout(constant_id = CONSTANT_PATTERN_BLOCKS) const uint PATTERN_BLOCKS = 0;
 layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
 layout(constant_id = CONSTANT_SHARES) const uint SHARES = 1;
 
-// The workgroup's tile of queries; beside it stand those that take other shares of its keys (attention_shares.glsl).
+// The workgroup's tile of queries; beside it stand those that take other shares of its keys
+// (attention_shares.glsl).
 #define QUERY_TILE (gl_WorkGroupID.x / SHARES)
 
 // Whether queries may see different keys.
@@ -44,12 +45,14 @@ float half_of(uint word, uint index) {
 
 // Keys and values are read at a column of a position; key_base() says where a position begins.
 #ifdef WEIGHT_Q8_0
-// A position is a row of blocks.h: its numbers as bytes, then its scales. So four columns are a word, wherever
-// they lie, eight neighbours an aligned pair, and one word more holds the scales of 64 columns: what a lane reads
-// of a key is as dense as in f16. Scales between the numbers, as in files, would leave words across two blocks.
+// A position is a row of blocks.h: its numbers as bytes, then its scales. So four columns are a
+// word, wherever they lie, eight neighbours an aligned pair, and one word more holds the scales of
+// 64 columns: what a lane reads of a key is as dense as in f16. Scales between the numbers, as in
+// files, would leave words across two blocks.
 BUFFER(1, readonly, kv, uint)
 float kv_scale(uint base, uint column) {
-  return half_of(AT(kv, base + BLOCKS_ENTRIES_AT(BLOCKS_Q8_0, params.kv_columns) + column / 64u), column / 32u);
+  return half_of(AT(kv, base + BLOCKS_ENTRIES_AT(BLOCKS_Q8_0, params.kv_columns) + column / 64u),
+                 column / 32u);
 }
 float kv_number(uint word, uint byte) {
   return float(int((word >> (8u * byte)) & 255u)) - float(BLOCKS_OFFSET(BLOCKS_Q8_0));
@@ -73,7 +76,9 @@ vec4 q_at(uint element) { return AT(q, element >> 2); }
 vec4 kv_numbers(uint word) {
   return vec4(kv_number(word, 0), kv_number(word, 1), kv_number(word, 2), kv_number(word, 3));
 }
-vec4 kv_at(uint base, uint column) { return kv_scale(base, column) * kv_numbers(AT(kv, base + (column >> 2))); }
+vec4 kv_at(uint base, uint column) {
+  return kv_scale(base, column) * kv_numbers(AT(kv, base + (column >> 2)));
+}
 #elif defined(WEIGHT_F16)
 BUFFER(1, readonly, kv, uvec2)
 vec4 kv_at(uint base, uint column) {
@@ -148,13 +153,14 @@ void store_result(uint element, float value) { AT(result, element) = value; }
 #endif
 #endif
 
-// A score that loses against every real one; what it stands for is left out by its mask, not by its size.
-// A bias that makes a score as small is a mask.
+// A score that loses against every real one; what it stands for is left out by its mask, not by its
+// size. A bias that makes a score as small is a mask.
 const float kMasked = -1e30;
 
 uint query_heads() { return gl_NumWorkGroups.y * PACK; }
 
-// Query n of the list of a row of keys: its row of q and of the result, its head, where it stands in them.
+// Query n of the list of a row of keys: its row of q and of the result, its head, where it stands
+// in them.
 uint query_row(uint kv_row, uint n) { return kv_row * (params.queries / PACK) + n / PACK; }
 uint query_head(uint n) { return gl_WorkGroupID.y * PACK + n % PACK; }
 uint key_head() { return gl_WorkGroupID.y * PACK / params.group; }
@@ -174,7 +180,8 @@ int key_count(uint kv_row) {
 
 /// Where query n of the list stands among the keys.
 int position_of(uint n, int count) {
-  int first = params.query_offset == QUERY_OFFSET_FROM_COUNT ? count - int(params.q_len) : params.query_offset;
+  int first = params.query_offset == QUERY_OFFSET_FROM_COUNT ? count - int(params.q_len)
+                                                             : params.query_offset;
   return first + int(n / PACK % params.q_len);
 }
 
@@ -202,15 +209,18 @@ bool is_global(int position) {
 }
 bool global_allows(int position, uint key) {
   if (GLOBALS == 0u || WINDOWED == 0u) return true;
-  return abs(position - int(key)) < int(params.window) || is_global(int(key)) || is_global(position);
+  return abs(position - int(key)) < int(params.window) || is_global(int(key)) ||
+         is_global(position);
 }
 
-/// Keys of a walk: [key, end) now, then the listed blocks whose numbers stand in control from `entry` to `last`.
+/// Keys of a walk: [key, end) now, then the listed blocks whose numbers stand in control from
+/// `entry` to `last`.
 struct Walk {
   uint key, end, entry, last;
 };
 
-/// The next listed keys within a range; neighbouring blocks in one stretch. An empty stretch ends the walk.
+/// The next listed keys within a range; neighbouring blocks in one stretch. An empty stretch ends
+/// the walk.
 Walk next_stretch(Walk walk, uvec2 range) {
   walk.key = range.y;
   walk.end = range.y;
@@ -219,11 +229,13 @@ Walk next_stretch(Walk walk, uvec2 range) {
   while (walk.entry < walk.last && !found) {
     uint block = AT(control, walk.entry), blocks = 1u;
     ++walk.entry;
-    while (walk.entry < walk.last && AT(control, min(walk.entry, walk.last - 1u)) == block + blocks) {
+    while (walk.entry < walk.last &&
+           AT(control, min(walk.entry, walk.last - 1u)) == block + blocks) {
       ++walk.entry;
       ++blocks;
     }
-    uint first = max(block * PATTERN_KEYS, range.x), end = min((block + blocks) * PATTERN_KEYS, range.y);
+    uint first = max(block * PATTERN_KEYS, range.x),
+         end = min((block + blocks) * PATTERN_KEYS, range.y);
     found = first < end;
     if (found) {
       walk.key = first;
@@ -253,7 +265,8 @@ Walk advance(Walk walk, uint step, uvec2 range) {
 }
 #endif
 
-/// What a product of query and key becomes before the softmax. `n` and `position` count where there is a bias.
+/// What a product of query and key becomes before the softmax. `n` and `position` count where there
+/// is a bias.
 float score_of(float product, uint kv_row, uint n, int position, uint key) {
   float score = product * params.scale;
   if (SOFT_CAPPED != 0u) score = params.soft_cap * safe_tanh(score / params.soft_cap);

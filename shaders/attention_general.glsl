@@ -15,10 +15,12 @@ const bool UNEQUAL = MASKED || CENTER == CENTER_PREDICTED;
 
 /// Column d of the vector of additive scores.
 float score_weight(uint head, uint d) {
-  return WEIGHTED ? uintBitsToFloat(AT(control, uint(params.score_vector) + head * HEAD_SIZE + d)) : 0.0;
+  return WEIGHTED ? uintBitsToFloat(AT(control, uint(params.score_vector) + head * HEAD_SIZE + d))
+                  : 0.0;
 }
 vec4 score_weights(uint head, uint d) {
-  return vec4(score_weight(head, d), score_weight(head, d + 1u), score_weight(head, d + 2u), score_weight(head, d + 3u));
+  return vec4(score_weight(head, d), score_weight(head, d + 1u), score_weight(head, d + 2u),
+              score_weight(head, d + 3u));
 }
 
 /// What a column of a query and a key adds to a score, or four of them.
@@ -35,10 +37,12 @@ float score_terms(vec4 q, vec4 k, vec4 weights) {
   return sum.x + sum.y + sum.z + sum.w;
 }
 
-/// Where local attention looks from query n: its position, or keys * sigmoid(what control holds for it).
+/// Where local attention looks from query n: its position, or keys * sigmoid(what control holds for
+/// it).
 float center_of(uint kv_row, uint n, int count) {
   if (CENTER != CENTER_PREDICTED) return float(position_of(n, count));
-  uint at = uint(params.centers) + query_row(params.first_kv_row + kv_row, n) * query_heads() + query_head(n);
+  uint at = uint(params.centers) + query_row(params.first_kv_row + kv_row, n) * query_heads() +
+            query_head(n);
   float logit = uintBitsToFloat(AT(control, at));
   return float(min(count, int(params.kv_len))) / (1.0 + exp(-clamp(logit, -80.0, 80.0)));
 }

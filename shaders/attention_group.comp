@@ -1,6 +1,6 @@
-// Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and a share of their keys, so a key
-// is read once for all of them. A few lanes of a subgroup take a key (or value) together, so that its columns are read
-// side by side.
+// Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and a share of
+// their keys, so a key is read once for all of them. A few lanes of a subgroup take a key (or
+// value) together, so that its columns are read side by side.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -16,7 +16,8 @@
 
 layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 4;  // at most 4
 
-// A block holds as many keys as the workgroup has invocations, at most 128; a subgroup has at least 4.
+// A block holds as many keys as the workgroup has invocations, at most 128; a subgroup has at
+// least 4.
 const uint kMaxKeys = 128, kMaxQueries = 4, kMaxSubgroups = 32;
 shared uint bases[kMaxKeys];
 shared float weights[kMaxKeys * kMaxQueries];  // scores before
@@ -76,7 +77,9 @@ void main() {
         uint quad = c * LANES + lane;
         if (first_key + at < end && quad < HEAD) {
           vec4 key = kv_at(bases[at], k_column + quad * 4);
-          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] += dot(part_of_query[i * HEAD_STEPS + c], key);
+          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+            score[i] += dot(part_of_query[i * HEAD_STEPS + c], key);
+          }
         }
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
@@ -91,7 +94,10 @@ void main() {
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       uint query = min(first_query + i, params.queries - 1);
       score[i] = kMasked;
-      if (visible) score[i] = max(score_of(weights[i * kMaxKeys + thread], kv_row, query, position, first_key + thread), kMasked);
+      if (visible)
+        score[i] = max(
+            score_of(weights[i * kMaxKeys + thread], kv_row, query, position, first_key + thread),
+            kMasked);
       float top = subgroupMax(score[i]);
       if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = top;
     }
@@ -128,7 +134,8 @@ void main() {
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     const uint query = first_query + i;
     const float all = workgroup_add(total[i]);
-    const float inverse = all > 0 ? head_factor(query_head(min(query, params.queries - 1))) / all : 0.0;
+    const float inverse =
+        all > 0 ? head_factor(query_head(min(query, params.queries - 1))) / all : 0.0;
     const uint at = partial_at(kv_row, query, share.index);
     [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
       barrier();
@@ -145,13 +152,15 @@ void main() {
         }
       }
     }
-    if (share.count > 1 && thread == 0 && query < params.queries) AT(partials, at + VALUE) = vec4(maximum[i], all, 0, 0);
+    if (share.count > 1 && thread == 0 && query < params.queries)
+      AT(partials, at + VALUE) = vec4(maximum[i], all, 0, 0);
   }
   if (share.count == 1) return;
 
   memoryBarrierBuffer();
   barrier();
-  if (thread == 0) last = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1 == share.count;
+  if (thread == 0)
+    last = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1 == share.count;
   barrier();
   if (!last) return;
   memoryBarrierBuffer();
@@ -161,6 +170,7 @@ void main() {
     if (query >= params.queries) break;
     vec2 all = total_of_shares(kv_row, query, share.count);
     vec4 sum = sums_of_shares(kv_row, query, share.count, quad, all.x);
-    store_result(result_element(kv_row, query) + quad * 4, all.y > 0 ? sum * (head_factor(query_head(query)) / all.y) : vec4(0));
+    store_result(result_element(kv_row, query) + quad * 4,
+                 all.y > 0 ? sum * (head_factor(query_head(query)) / all.y) : vec4(0));
   }
 }

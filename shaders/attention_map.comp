@@ -1,5 +1,5 @@
-// Attention probabilities for any device: one workgroup per query of a head. Scores go to the result
-// first; the invocation that wrote one turns it into a probability.
+// Attention probabilities for any device: one workgroup per query of a head. Scores go to the
+// result first; the invocation that wrote one turns it into a probability.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -19,7 +19,8 @@ shared float totals[kMaxLocalSize];  // of hard attention: the first key of the 
 bool listed(uint n, int count, uint key) {
   if (PATTERN_QUERIES == 0u) return true;
   Walk walk = first_stretch(n, count, uvec2(0u, params.kv_len));
-  while (walk.key < walk.end && walk.end <= key) walk = next_stretch(walk, uvec2(0u, params.kv_len));
+  while (walk.key < walk.end && walk.end <= key)
+    walk = next_stretch(walk, uvec2(0u, params.kv_len));
   return walk.key <= key && key < walk.end;
 }
 
@@ -40,8 +41,9 @@ void main() {
 
   float maximum = kMasked;
   float total = 0;
-  // Every invocation takes part in every step, and there is always a first step: lavapipe of Mesa 26.1 crashes
-  // in a subgroup none of whose lanes enters a loop that holds another loop with loads from descriptors.
+  // Every invocation takes part in every step, and there is always a first step: lavapipe of
+  // Mesa 26.1 crashes in a subgroup none of whose lanes enters a loop that holds another loop with
+  // loads from descriptors.
   uint first_key = keys.x / LOCAL_SIZE * LOCAL_SIZE;
   do {
     uint key = first_key + lane;
@@ -49,9 +51,13 @@ void main() {
     float score = 0;
     // Unrolled, its loads take software drivers seconds to compile.
 #ifdef READ_VECTORS
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) score += score_terms(q_at(q_base + d), kv_at(base, k_column + d), score_weights(head, d));
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) {
+      score += score_terms(q_at(q_base + d), kv_at(base, k_column + d), score_weights(head, d));
+    }
 #else
-    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) score += score_term(q_at(q_base + d), kv_at(base, k_column + d), score_weight(head, d));
+    [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) {
+      score += score_term(q_at(q_base + d), kv_at(base, k_column + d), score_weight(head, d));
+    }
 #endif
     if (within(key, keys)) {
       score = max(score_of(score, kv_row, query, position, key), kMasked);
@@ -77,9 +83,11 @@ void main() {
       float next = max(maxima[lane], other);
       if (HARD != 0u) {
         float mine = totals[lane], theirs = totals[lane + half_size];
-        totals[lane] = other > maxima[lane] ? theirs : (other < maxima[lane] ? mine : min(mine, theirs));
+        totals[lane] =
+            other > maxima[lane] ? theirs : (other < maxima[lane] ? mine : min(mine, theirs));
       } else {
-        totals[lane] = totals[lane] * exp(maxima[lane] - next) + totals[lane + half_size] * exp(other - next);
+        totals[lane] =
+            totals[lane] * exp(maxima[lane] - next) + totals[lane + half_size] * exp(other - next);
       }
       maxima[lane] = next;
     }

@@ -1,9 +1,11 @@
-// The keys of one query (and of the heads that share them) dealt out to workgroups. Each leaves its maximum, total and
-// sums; the one that arrives last adds them up, in the order of the keys whoever that is, so results repeat. Nobody
-// waits for another, so devices that run workgroups one after the other get through. The counts of arrivals stand in
-// control, and are zero again when a dispatch is done.
+// The keys of one query (and of the heads that share them) dealt out to workgroups. Each leaves its
+// maximum, total and sums; the one that arrives last adds them up, in the order of the keys whoever
+// that is, so results repeat. Nobody waits for another, so devices that run workgroups one after
+// the other get through. The counts of arrivals stand in control, and are zero again when a
+// dispatch is done.
 //
-// Flash-Decoding (Dao, Haziza, Massa and Sizov 2023, https://pytorch.org/blog/flash-decoding/), in one dispatch.
+// Flash-Decoding (Dao, Haziza, Massa and Sizov 2023, https://pytorch.org/blog/flash-decoding/), in
+// one dispatch.
 #ifndef MULCIBER_ATTENTION_SHARES_GLSL
 #define MULCIBER_ATTENTION_SHARES_GLSL
 
@@ -12,7 +14,8 @@ layout(constant_id = CONSTANT_ARRIVALS) const uint ARRIVALS = 0;
 BUFFER(3, coherent, arrivals, uint)
 BUFFER(4, coherent, partials, vec4)
 
-// What a share must have to be worth the adding up: on two cores of a software driver, and on GPUs two blocks.
+// What a share must have to be worth the adding up: on two cores of a software driver, and on GPUs
+// two blocks.
 const uint kLeastShare = 256;
 
 struct Share {
@@ -28,7 +31,8 @@ Share share_of(uvec2 range, uint block) {
   share.index = gl_WorkGroupID.x % SHARES;
   share.count = max((keys + size - 1) / size, 1);
   // A share past the last is empty, and stands at the end.
-  share.keys = min(uvec2(range.x + share.index * size, range.x + (share.index + 1) * size), uvec2(range.y));
+  share.keys =
+      min(uvec2(range.x + share.index * size, range.x + (share.index + 1) * size), uvec2(range.y));
   return share;
 }
 

@@ -1,5 +1,5 @@
-// Attention of few queries for hardware: a workgroup per query of a head shares its keys out. A few lanes of a
-// subgroup take a key (or value) together, so that its columns are read side by side.
+// Attention of few queries for hardware: a workgroup per query of a head shares its keys out. A few
+// lanes of a subgroup take a key (or value) together, so that its columns are read side by side.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -43,7 +43,8 @@ void main() {
   [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
     uint quad = c * LANES + lane;
     part_of_query[c] = quad < HEAD ? q_at(q_base + quad * 4) : vec4(0);
-    part_of_weights[c] = WEIGHTED && quad < HEAD ? score_weights(query_head(query), quad * 4) : vec4(0);
+    part_of_weights[c] =
+        WEIGHTED && quad < HEAD ? score_weights(query_head(query), quad * 4) : vec4(0);
   }
   vec4 sums[VALUE_STEPS];
   [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[c] = vec4(0);
@@ -61,7 +62,8 @@ void main() {
       [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
         uint quad = c * LANES + lane;
         if (first_key + at < seen && quad < HEAD) {
-          score += score_terms(part_of_query[c], kv_at(bases[at], k_column + quad * 4), part_of_weights[c]);
+          score += score_terms(part_of_query[c], kv_at(bases[at], k_column + quad * 4),
+                               part_of_weights[c]);
         }
       }
       for (uint step = 1; step < LANES; step *= 2) score += subgroupShuffleXor(score, step);
@@ -71,12 +73,14 @@ void main() {
 
     bool visible = first_key + thread < seen;
     float score = kMasked;
-    if (visible) score = max(score_of(weights[thread], kv_row, query, position, first_key + thread), kMasked);
+    if (visible)
+      score = max(score_of(weights[thread], kv_row, query, position, first_key + thread), kMasked);
     float next = max(maximum, workgroup_max(score));
     float correction = exp(maximum - next);
     float weight = score > kMasked ? exp(score - next) : 0.0;
     if (HARD != 0) {
-      // Of the largest scores the first, if it passes those of the blocks before. Keys below 2^24 are exact.
+      // Of the largest scores the first, if it passes those of the blocks before. Keys below 2^24
+      // are exact.
       const float key = float(first_key + thread);
       correction = next > maximum ? 0.0 : 1.0;
       weight = -workgroup_max(score == next && score > maximum ? -key : kMasked) == key ? 1.0 : 0.0;
@@ -92,7 +96,8 @@ void main() {
       uint at = k * GROUPS + group;
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < seen && quad < VALUE && ((BIAS < BIAS_MASK && HARD == 0) || weights[at] != 0)) {
+        if (first_key + at < seen && quad < VALUE &&
+            ((BIAS < BIAS_MASK && HARD == 0) || weights[at] != 0)) {
           sums[c] += weights[at] * kv_at(bases[at], v_column + quad * 4);
         }
       }

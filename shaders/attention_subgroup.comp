@@ -1,6 +1,6 @@
-// Attention for devices whose lanes are SIMD lanes: one subgroup per TILE_Q queries of a head, no shared
-// memory. Lanes stand along keys for the scores and along value columns for the sums; what one lane
-// holds reaches the others by shuffles.
+// Attention for devices whose lanes are SIMD lanes: one subgroup per TILE_Q queries of a head, no
+// shared memory. Lanes stand along keys for the scores and along value columns for the sums; what
+// one lane holds reaches the others by shuffles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -23,7 +23,8 @@ const uint STEP = 8;  // of the head size, per step of the scores
 const uint COLUMNS = (VALUE_SIZE / 4 + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // in fours, per lane
 const uint Q_LANES = (TILE_Q + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;          // queries per lane
 
-// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all drivers.
+// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all
+// drivers.
 const uint kMaxSteps = 7;
 
 void main() {
@@ -72,8 +73,9 @@ void main() {
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = vec4(0);
   }
 
-  // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they end at
-  // the top. So there is always a first block, whose keys are all masked when there are none.
+  // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they
+  // end at the top. So there is always a first block, whose keys are all masked when there are
+  // none.
   uvec2 range = uvec2(start, seen);
 #ifdef SHARE_KEYS
   const Share share = share_of(range, BLOCK);
@@ -110,11 +112,14 @@ void main() {
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
         [[unroll]] for (uint e = 0; e < STEP; ++e) {
-          float factor = subgroupShuffle(query[i / SUBGROUP_SIZE * 2 + e / 4][e % 4], i % SUBGROUP_SIZE);
+          float factor =
+              subgroupShuffle(query[i / SUBGROUP_SIZE * 2 + e / 4][e % 4], i % SUBGROUP_SIZE);
           // One head has one vector, which is shuffled once for all queries.
           const uint of = PACK == 1 ? 0 : i;
           float weight = 0;
-          if (WEIGHTED) weight = subgroupShuffle(weights[of / SUBGROUP_SIZE * 2 + e / 4][e % 4], of % SUBGROUP_SIZE);
+          if (WEIGHTED)
+            weight =
+                subgroupShuffle(weights[of / SUBGROUP_SIZE * 2 + e / 4][e % 4], of % SUBGROUP_SIZE);
           [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
             score[i * LANE_KEYS + j] += score_term(factor, key[2 * j + e / 4][e % 4], weight);
           }
@@ -131,7 +136,8 @@ void main() {
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
         uint key = first_key + j * SUBGROUP_SIZE + lane;
         uint query = min(first_query + i, params.queries - 1);
-        float scaled = score_of(score[i * LANE_KEYS + j], kv_row, query, position[i], min(key, last_key));
+        float scaled =
+            score_of(score[i * LANE_KEYS + j], kv_row, query, position[i], min(key, last_key));
         allowed[j] = within(key, visible[i]);
         if (PATTERN_QUERIES != 0) allowed[j] = allowed[j] && key < walk.end;
         if (GLOBALS != 0) allowed[j] = allowed[j] && global_allows(position[i], min(key, last_key));
@@ -158,12 +164,14 @@ void main() {
       [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
         float weight = allowed[j] ? exp(score[i * LANE_KEYS + j] - next) : 0.0;
         total[i] += weight;
-        if (CENTER != CENTER_NONE) weight *= center_factor(center[i], first_key + j * SUBGROUP_SIZE + lane);
+        if (CENTER != CENTER_NONE)
+          weight *= center_factor(center[i], first_key + j * SUBGROUP_SIZE + lane);
         score[i * LANE_KEYS + j] = weight;
       }
     }
 
-    // Sums of this lane's value columns over the block's keys. Hard attention reads one value, at the end.
+    // Sums of this lane's value columns over the block's keys. Hard attention reads one value, at
+    // the end.
     [[unroll]] for (uint j = 0; HARD == 0 && j < LANE_KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
         uint v_base;
@@ -173,7 +181,9 @@ void main() {
           v_base = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + t, last_key));
         }
         vec4 value[COLUMNS];
-        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) value[c] = kv_at(v_base, v_column + column[c]);
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+          value[c] = kv_at(v_base, v_column + column[c]);
+        }
         [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
           float weight = subgroupShuffle(score[i * LANE_KEYS + j], t);
           [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
@@ -202,23 +212,27 @@ void main() {
       uint query = first_query + i, at = partial_at(kv_row, query, share.index);
       bool kept = query < params.queries && share.index < share.count;
       [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
-        if (kept && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) AT(partials, at + column[c] / 4) = sums[i * COLUMNS + c];
+        if (kept && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4)
+          AT(partials, at + column[c] / 4) = sums[i * COLUMNS + c];
       }
       if (kept && lane == 0) AT(partials, at + VALUE_SIZE / 4) = vec4(maximum[i], all, 0, 0);
     }
-    // Every lane counts for what it wrote: a barrier, even of a subgroup, makes llvmpipe keep all state in memory.
+    // Every lane counts for what it wrote: a barrier, even of a subgroup, makes llvmpipe keep all
+    // state in memory.
     memoryBarrierBuffer();
     uint arrived = 0;
-    if (share.index < share.count) arrived = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1;
+    if (share.index < share.count)
+      arrived = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1;
     [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
-      if (1u << step < SUBGROUP_SIZE) arrived = max(arrived, subgroupShuffleXor(arrived, 1u << step));
+      if (1u << step < SUBGROUP_SIZE)
+        arrived = max(arrived, subgroupShuffleXor(arrived, 1u << step));
     }
     merges = arrived == share.count * SUBGROUP_SIZE;
     memoryBarrierBuffer();
     if (merges && lane == 0) AT(arrivals, arrivals_at(kv_row, first_query)) = 0;
     stores = merges;
-    // The loop over shares stands outside: a loop in an unrolled one keeps drivers from unrolling, and then sums from
-    // registers. What workgroups that do not store hold is lost here.
+    // The loop over shares stands outside: a loop in an unrolled one keeps drivers from unrolling,
+    // and then sums from registers. What workgroups that do not store hold is lost here.
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       maximum[i] = kMasked;
       total[i] = 0;
@@ -229,12 +243,14 @@ void main() {
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
         uint at = partial_at(kv_row, min(first_query + i, params.queries - 1), from);
         vec2 part = AT(partials, at + VALUE_SIZE / 4).xy;
-        float next = max(maximum[i], part.x), before = exp(maximum[i] - next), factor = exp(part.x - next);
+        float next = max(maximum[i], part.x), before = exp(maximum[i] - next),
+              factor = exp(part.x - next);
         maximum[i] = next;
         // Totals are added up over the lanes below.
         total[i] = total[i] * before + (lane == 0 ? part.y * factor : 0.0);
         [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
-          sums[i * COLUMNS + c] = sums[i * COLUMNS + c] * before + AT(partials, at + column[c] / 4) * factor;
+          sums[i * COLUMNS + c] =
+              sums[i * COLUMNS + c] * before + AT(partials, at + column[c] / 4) * factor;
         }
       }
       ++from;
@@ -255,13 +271,16 @@ void main() {
         if (1u << step < SUBGROUP_SIZE) {
           float other = subgroupShuffleXor(maximum[i], 1u << step);
           uint other_best = subgroupShuffleXor(best[i], 1u << step);
-          if (other > maximum[i] || (other == maximum[i] && other_best < best[i])) best[i] = other_best;
+          if (other > maximum[i] || (other == maximum[i] && other_best < best[i]))
+            best[i] = other_best;
           maximum[i] = max(maximum[i], other);
         }
       }
       all = maximum[i] > kMasked ? 1.0 : 0.0;
       const uint base = key_base(kv_row, best[i]);
-      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = kv_at(base, v_column + column[c]);
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+        sums[i * COLUMNS + c] = kv_at(base, v_column + column[c]);
+      }
     }
     uint query = first_query + i;
     float inverse = (PACK == 1 ? factor : head_factor(query_head(query))) / all;

@@ -1,6 +1,6 @@
-// Attention for hardware: a workgroup takes TILE_Q queries of a head and walks over blocks of keys, which
-// pass through shared memory; online softmax (Dao et al. 2022, arXiv:2205.14135), sums in f32. It uses no
-// subgroup operations, so subgroups may have any size.
+// Attention for hardware: a workgroup takes TILE_Q queries of a head and walks over blocks of keys,
+// which pass through shared memory; online softmax (Dao et al. 2022, arXiv:2205.14135), sums in
+// f32. It uses no subgroup operations, so subgroups may have any size.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -9,27 +9,28 @@
 #include "attention_common.glsl"
 #include "attention_general.glsl"
 
-layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 32;  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
+layout(constant_id = CONSTANT_ROW +
+                     0) const uint TILE_Q = 32;  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
 
-// HEAD_QUADS, a define of the row, bounds the head size in fours: the queries stay in shared memory. Keys and
-// values pass in pieces of 64 columns. 21.5 KiB in all with heads of 64, 29.5 KiB with 128, both below the 32 KiB
-// that most hardware offers.
+// HEAD_QUADS, a define of the row, bounds the head size in fours: the queries stay in shared
+// memory. Keys and values pass in pieces of 64 columns. 21.5 KiB in all with heads of 64, 29.5 KiB
+// with 128, both below the 32 KiB that most hardware offers.
 const uint kMaxQueries = 32;
 const uint kKeys = 32;
-const uint kPiece = 16;                // columns of a piece, in fours
-const uint kLine = kPiece + 1;         // skewed against bank conflicts, as the other lines are
+const uint kPiece = 16;         // columns of a piece, in fours
+const uint kLine = kPiece + 1;  // skewed against bank conflicts, as the other lines are
 const uint kQueryLine = HEAD_QUADS + 1;
 const uint kScoreLine = kKeys + 1;
 shared vec4 query_tile[kMaxQueries * kQueryLine];
-shared vec4 tile[kKeys * kLine];                     // of keys, then of values
-shared float scores[kMaxQueries * kScoreLine];       // then weights
+shared vec4 tile[kKeys * kLine];                // of keys, then of values
+shared float scores[kMaxQueries * kScoreLine];  // then weights
 shared float corrections[kMaxQueries];
 
 const uint HEAD = HEAD_SIZE / 4;
 const uint VALUE = VALUE_SIZE / 4;
 const uint PIECES = (VALUE + kPiece - 1) / kPiece;
-const uint QUERIES = TILE_Q * kPiece / LOCAL_SIZE;   // of an invocation, in products
-const uint PARTS = LOCAL_SIZE / TILE_Q;              // invocations that share a row of scores
+const uint QUERIES = TILE_Q * kPiece / LOCAL_SIZE;  // of an invocation, in products
+const uint PARTS = LOCAL_SIZE / TILE_Q;             // invocations that share a row of scores
 
 // Loads columns [first_quad, first_quad + kPiece) of the block's keys or values, zeros outside.
 void load_tile(uint kv_row, uint first_key, uint seen, uint column, uint first_quad, uint quads) {
@@ -49,7 +50,8 @@ void main() {
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int keys = key_count(kv_row);
   const uint thread = gl_LocalInvocationIndex;
-  // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one query's keys.
+  // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one
+  // query's keys.
   const uint lane = thread % kPiece, query0 = thread / kPiece * QUERIES;
   const uint row = thread / PARTS, part = thread % PARTS;
   const uint row_query = min(first_query + row, params.queries - 1);
@@ -59,8 +61,7 @@ void main() {
   // The last tile repeats the last query.
   for (uint i = thread; i < TILE_Q * HEAD; i += LOCAL_SIZE) {
     uint query = min(first_query + i / HEAD, params.queries - 1);
-    query_tile[i / HEAD * kQueryLine + i % HEAD] =
-        q_at(q_element(kv_row, query) + i % HEAD * 4);
+    query_tile[i / HEAD * kQueryLine + i % HEAD] = q_at(q_element(kv_row, query) + i % HEAD * 4);
   }
   // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
   uvec2 range = reachable_keys(kv_row, first_query, keys);
@@ -73,7 +74,9 @@ void main() {
   const uint seen = range.y;
   // Of the queries whose scores this invocation computes.
   int position[QUERIES];
-  [[unroll]] for (uint i = 0; i < QUERIES; ++i) position[i] = position_of(min(first_query + query0 + i, params.queries - 1), keys);
+  [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+    position[i] = position_of(min(first_query + query0 + i, params.queries - 1), keys);
+  }
 
   vec4 sums[QUERIES * PIECES];
   [[unroll]] for (uint i = 0; i < QUERIES * PIECES; ++i) sums[i] = vec4(0);
@@ -107,7 +110,8 @@ void main() {
       // A bias is read for keys that are there.
       uint last = params.kv_len - 1;
       scores[at] = score_of(score[2 * i], kv_row, n, position[i], min(key, last));
-      scores[at + kPiece] = score_of(score[2 * i + 1], kv_row, n, position[i], min(key + kPiece, last));
+      scores[at + kPiece] =
+          score_of(score[2 * i + 1], kv_row, n, position[i], min(key + kPiece, last));
     }
     barrier();
 
@@ -139,7 +143,9 @@ void main() {
       barrier();
       load_tile(kv_row, first_key, seen, v_column, piece * kPiece, VALUE);
       barrier();
-      [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i * PIECES + piece] *= corrections[query0 + i];
+      [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+        sums[i * PIECES + piece] *= corrections[query0 + i];
+      }
       for (uint j = 0; j < kKeys; ++j) {
         vec4 value = tile[j * kLine + lane];
         [[unroll]] for (uint i = 0; i < QUERIES; ++i) {

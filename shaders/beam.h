@@ -1,22 +1,25 @@
 // Beam search: its parameters, and the state that host and device share.
 //
-// The state stands in the control tensor, in words; BeamStateLayout (runtime/ops/search.h) says where each
-// field begins. Row = item * beams + beam. Position 0 of a hypothesis is the start token.
+// The state stands in the control tensor, in words; BeamStateLayout (runtime/ops/search.h) says
+// where each field begins. Row = item * beams + beam. Position 0 of a hypothesis is the start
+// token.
 //
 //   position         index of the token to be fed next
 //   unfinished       items still searching
 //   settings         BEAM_SETTING_WORDS words, below
 //   tokens           per row: the token to be fed next
 //   scores           per row: sum of the log probabilities of the tokens chosen so far, f32
-//   ancestry         per row and position t: the row of the key cache that holds t. Its own row from
+//   ancestry         per row and position t: the row of the key cache that holds t. Its own row
+//   from
 //                    `position` on
-//   history_tokens   per position t and row: the token chosen for t by the hypothesis that then stood there
-//   history_parents  ... and the row in which that hypothesis stood at t - 1
-//   finished         per item, best first: BEAM_FINISHED_WORDS words each, below
-//   item_state       per item: BEAM_ITEM_WORDS words, below
+//   history_tokens   per position t and row: the token chosen for t by the hypothesis that then
+//   stood there history_parents  ... and the row in which that hypothesis stood at t - 1 finished
+//   per item, best first: BEAM_FINISHED_WORDS words each, below item_state       per item:
+//   BEAM_ITEM_WORDS words, below
 //
-// A finished hypothesis is read backwards: from (step, row), token by token, through history_parents to
-// position 0. Where its length is above `step`, it ended in eos, which stands in no history.
+// A finished hypothesis is read backwards: from (step, row), token by token, through
+// history_parents to position 0. Where its length is above `step`, it ended in eos, which stands in
+// no history.
 #ifndef MULCIBER_SHADERS_BEAM_H
 #define MULCIBER_SHADERS_BEAM_H
 
@@ -33,9 +36,11 @@
 #define BEAM_SETTING_WORDS 8
 
 // When an item with as many finished hypotheses as beams is done.
-#define BEAM_STOP_HEURISTIC 0  // when the best running sum, at its present length, beats none of them
-#define BEAM_STOP_EARLY 1      // at once
-#define BEAM_STOP_NEVER 2      // when the best running sum, at any length, beats none of them
+// when the best running sum, at its present length, beats none of them
+#define BEAM_STOP_HEURISTIC 0
+#define BEAM_STOP_EARLY 1  // at once
+// when the best running sum, at any length, beats none of them
+#define BEAM_STOP_NEVER 2
 
 // Words of each entry of `finished`.
 #define BEAM_FINISHED_SCORE 0   // f32
@@ -53,8 +58,8 @@
 // Specialization constant of both: beams per item.
 #define BEAM_BEAMS (CONSTANT_OP + 0)
 
-// candidates: per row, how many entries of {log probability, id} each row brings, best first. The rest:
-// word offsets into the state.
+// candidates: per row, how many entries of {log probability, id} each row brings, best first. The
+// rest: word offsets into the state.
 SHADER_STRUCT(BeamStepParams) {
   uint batch;
   uint candidates;
@@ -69,20 +74,22 @@ SHADER_STRUCT(BeamStepParams) {
   uint history_parents;
   uint finished;
   uint item_state;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
-// Rows of a state that go where their hypotheses went. position, history_parents, item_state: word offsets into
-// the state of the search.
+// Rows of a state that go where their hypotheses went. position, history_parents, item_state: word
+// offsets into the state of the search.
 SHADER_STRUCT(FollowBeamsParams) {
   uint batch;
   uint columns;
   uint position;
   uint history_parents;
   uint item_state;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
-// The k best of each row of logits. Offsets: words of control. first: word of logits at which row 0 begins.
-// result_row: where the first row goes.
+// The k best of each row of logits. Offsets: words of control. first: word of logits at which row 0
+// begins. result_row: where the first row goes.
 SHADER_STRUCT(TopKParams) {
   uint rows;
   uint vocabulary;
@@ -93,6 +100,7 @@ SHADER_STRUCT(TopKParams) {
   uint banned_capacity;
   uint position_offset;
   uint forced_offset;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
 #endif

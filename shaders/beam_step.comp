@@ -1,5 +1,5 @@
-// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch, because
-// every item needs the old position before one invocation may advance it.
+// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch,
+// because every item needs the old position before one invocation may advance it.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -115,8 +115,8 @@ bool advance(uint item, uint position) {
   if (next_count == 0) {
     for (uint beam = 0; beam < BEAMS && AT(state, state_word + BEAM_ITEM_COUNT) == 0; ++beam) {
       if (running[beam] > NEVER) {
-        add_finished(item, running[beam] / normalizer(position, penalty), position, first_row + beam,
-                     position);
+        add_finished(item, running[beam] / normalizer(position, penalty), position,
+                     first_row + beam, position);
       }
     }
   }

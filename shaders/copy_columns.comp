@@ -11,8 +11,10 @@ BUFFER(0, readonly, x, uint)
 BUFFER(1, writeonly, y, uint)
 
 void main() {
-  uint at = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
+  uint at = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * LOCAL_SIZE +
+            gl_LocalInvocationIndex;
   if (at >= params.count) return;
   uint row = at / params.columns, column = at % params.columns;
-  AT(y, row * params.y_stride + params.y_first + column) = AT(x, row * params.x_stride + params.x_first + column);
+  AT(y, row * params.y_stride + params.y_first + column) =
+      AT(x, row * params.x_stride + params.x_first + column);
 }

@@ -1,5 +1,5 @@
-// y = activation(a [+ b]) or a given value, four elements at a time. The row's first type is that of a and b, its second
-// that of y.
+// y = activation(a [+ b]) or a given value, four elements at a time. The row's first type is that
+// of a and b, its second that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -16,15 +16,15 @@ layout(constant_id = ELEMENTWISE_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
 layout(constant_id = ELEMENTWISE_FILL) const uint FILL = 0;
 
 #ifdef ACTIVATION_F16
-#define INPUT(INDEX, NAME)                                                             \
-  BUFFER(INDEX, readonly, NAME, uvec2)                                                 \
-  BUFFER(INDEX, readonly, NAME##_words, uint)                                          \
-  vec4 NAME##_quad(uint quad) { return unpack_half4(AT(NAME, quad)); }                 \
+#define INPUT(INDEX, NAME)                                             \
+  BUFFER(INDEX, readonly, NAME, uvec2)                                 \
+  BUFFER(INDEX, readonly, NAME##_words, uint)                          \
+  vec4 NAME##_quad(uint quad) { return unpack_half4(AT(NAME, quad)); } \
   float NAME##_element(uint at) { return unpackHalf2x16(AT(NAME##_words, at / 2))[at % 2]; }
 #else
-#define INPUT(INDEX, NAME)                              \
-  BUFFER(INDEX, readonly, NAME, vec4)                   \
-  BUFFER(INDEX, readonly, NAME##_elements, float)       \
+#define INPUT(INDEX, NAME)                               \
+  BUFFER(INDEX, readonly, NAME, vec4)                    \
+  BUFFER(INDEX, readonly, NAME##_elements, float)        \
   vec4 NAME##_quad(uint quad) { return AT(NAME, quad); } \
   float NAME##_element(uint at) { return AT(NAME##_elements, at); }
 #endif

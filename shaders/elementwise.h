@@ -1,4 +1,5 @@
-// Parameters of pointwise operations: y = activation(a [+ b]), storage types converted on the way, or y = value.
+// Parameters of pointwise operations: y = activation(a [+ b]), storage types converted on the way,
+// or y = value.
 #ifndef MULCIBER_SHADERS_ELEMENTWISE_H
 #define MULCIBER_SHADERS_ELEMENTWISE_H
 

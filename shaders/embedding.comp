@@ -1,5 +1,5 @@
-// Rows of the token table, scaled, plus rows of the position table. One invocation per unit of the result:
-// four elements (VECTOR), or one, or for f16 results the two of a word.
+// Rows of the token table, scaled, plus rows of the position table. One invocation per unit of the
+// result: four elements (VECTOR), or one, or for f16 results the two of a word.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -14,7 +14,7 @@ PARAMS(EmbeddingParams)
 BUFFER(1, readonly, control, uint)
 
 struct Source {
-  uint table_row;     // within this node's slices
+  uint table_row;  // within this node's slices
   uint position_row;
   bool here;
 };
@@ -32,9 +32,11 @@ Source source_of(uint token) {
     uint row = number / params.row_length;
     uint word = AT(control, given ? params.position_offset + row * params.position_stride : 0);
     uint first = given ? word : 0;
-    uint position = min(min(first, params.positions) + number - row * params.row_length, params.positions - 1);
+    uint position =
+        min(min(first, params.positions) + number - row * params.row_length, params.positions - 1);
     source.position_row = position - params.position_begin;
-    source.here = source.here && position >= params.position_begin && position < params.position_end;
+    source.here =
+        source.here && position >= params.position_begin && position < params.position_end;
   }
   return source;
 }
@@ -49,7 +51,9 @@ BUFFER(2, readonly, positions, vec4)
 vec4 entry(uint row, uint unit) { return block_quad(row, unit * 4); }
 #elif defined(WEIGHT_HALF)
 BUFFER(0, readonly, table, uvec2)
-vec4 entry(uint row, uint unit) { return unpack_weight4(AT(table, row * (params.columns / 4) + unit)); }
+vec4 entry(uint row, uint unit) {
+  return unpack_weight4(AT(table, row * (params.columns / 4) + unit));
+}
 #else
 BUFFER(0, readonly, table, vec4)
 vec4 entry(uint row, uint unit) { return AT(table, row * (params.columns / 4) + unit); }

@@ -1,5 +1,6 @@
-// Products of tokens with the matrices of the experts that they were sent to. One invocation per element of the
-// result, or for f16 results per two of a word; it walks over its rows of x and of the expert's matrix.
+// Products of tokens with the matrices of the experts that they were sent to. One invocation per
+// element of the result, or for f16 results per two of a word; it walks over its rows of x and of
+// the expert's matrix.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

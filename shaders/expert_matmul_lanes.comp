@@ -1,5 +1,6 @@
-// Products of tokens with the matrices of the experts that they were sent to: a subgroup takes one row of x and COLUMNS
-// columns of the result. Its lanes stand along the depth, so that they read side by side, and are added up once.
+// Products of tokens with the matrices of the experts that they were sent to: a subgroup takes one
+// row of x and COLUMNS columns of the result. Its lanes stand along the depth, so that they read
+// side by side, and are added up once.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -34,7 +35,8 @@ const uint ROWS = GATED == 1 ? 2 * COLUMNS : COLUMNS;  // of a matrix, for COLUM
 
 void main() {
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
-  const uint blocks = (params.columns + COLUMNS - 1) / COLUMNS, slots = COMBINE == 1 ? params.kept : 1;
+  const uint blocks = (params.columns + COLUMNS - 1) / COLUMNS,
+             slots = COMBINE == 1 ? params.kept : 1;
   for (uint unit = gl_WorkGroupID.x; unit < params.rows * blocks; unit += gl_NumWorkGroups.x) {
     const uint row = unit / blocks, column = unit % blocks * COLUMNS;
     float results[COLUMNS];
@@ -53,7 +55,9 @@ void main() {
       [[unroll]] for (uint j = 0; j < ROWS; ++j) sums[j] = 0;
       for (uint quad = lane; quad < quads; quad += SUBGROUP_SIZE) {
         const vec4 factor = AT(x, x_first + quad);
-        [[unroll]] for (uint j = 0; j < ROWS; ++j) sums[j] += dot(factor, weight_at(weight_row[j] * quads + quad));
+        [[unroll]] for (uint j = 0; j < ROWS; ++j) {
+          sums[j] += dot(factor, weight_at(weight_row[j] * quads + quad));
+        }
       }
       [[unroll]] for (uint j = 0; j < ROWS; ++j) {
         sums[j] = subgroupAdd(sums[j]);

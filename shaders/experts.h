@@ -8,17 +8,19 @@
 
 // Buffers: 0 x, 1 weight, 2 control (routes, then the bias), 3 y.
 SHADER_STRUCT(ExpertParams) {
-  uint rows;         // of y
-  uint columns;      // of y
-  uint depth;        // columns of x
+  uint rows;     // of y
+  uint columns;  // of y
+  uint depth;    // columns of x
   uint experts;
   uint kept;         // experts that a token is sent to
   uint bias_offset;  // word of control, where EXPERT_BIAS is 1
 }
 SHADER_STRUCT_END
 
-#define EXPERT_COMBINE CONSTANT_OP           // 1: a token's results are added up, each times its gate
-#define EXPERT_NORMALIZE (CONSTANT_OP + 1)   // 1: the gates of a token are divided by their sum
+// 1: a token's results are added up, each times its gate
+#define EXPERT_COMBINE CONSTANT_OP
+// 1: the gates of a token are divided by their sum
+#define EXPERT_NORMALIZE (CONSTANT_OP + 1)
 #define EXPERT_GATED (CONSTANT_OP + 2)       // 1: rows 2 i of a matrix gate rows 2 i + 1
 #define EXPERT_ACTIVATION (CONSTANT_OP + 3)  // a value of mulciber::Activation
 #define EXPERT_BIAS (CONSTANT_OP + 4)        // 1: there is a bias

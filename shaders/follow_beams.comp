@@ -1,5 +1,5 @@
-// The state of every hypothesis moves into the row where beam search put the hypothesis. One column of one item per
-// invocation, which loads all rows before it stores the first.
+// The state of every hypothesis moves into the row where beam search put the hypothesis. One column
+// of one item per invocation, which loads all rows before it stores the first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -1,5 +1,6 @@
-// Layer norm, one workgroup per row. Mean first, then squares of deviations, so that a large common offset
-// costs no precision; the mean is taken of differences from the row's first element for the same reason.
+// Layer norm, one workgroup per row. Mean first, then squares of deviations, so that a large common
+// offset costs no precision; the mean is taken of differences from the row's first element for the
+// same reason.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -57,6 +58,8 @@ void main() {
 
   FOR_EACH_UNIT(i, span.count, {
     UNIT deviation = load(span, i) - origin - mean;
-    STORE_UNIT(y, span, i, deviation * inverse * GAIN_OF(gain_bias, span, i, 0) + GAIN_OF(gain_bias, span, i, 1))
+    STORE_UNIT(
+        y, span, i,
+        deviation * inverse * GAIN_OF(gain_bias, span, i, 0) + GAIN_OF(gain_bias, span, i, 1))
   })
 }

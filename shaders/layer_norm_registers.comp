@@ -1,6 +1,6 @@
-// Layer norm for devices whose lanes are SIMD lanes and where a load costs as much as many sums: one subgroup
-// per TILE_ROWS rows, each read once and kept in registers; the rows share the loads of gain and bias.
-// What is computed is what layer_norm.comp computes.
+// Layer norm for devices whose lanes are SIMD lanes and where a load costs as much as many sums:
+// one subgroup per TILE_ROWS rows, each read once and kept in registers; the rows share the loads
+// of gain and bias. What is computed is what layer_norm.comp computes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -28,7 +28,8 @@ BUFFER(3, writeonly, y, STORED)
 const uint UNITS = COLUMNS / UNIT_WIDTH;
 const uint PIECES = (UNITS + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // units per lane
 
-// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all drivers.
+// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all
+// drivers.
 const uint kMaxSteps = 7;
 
 // subgroupAdd by shuffles: some drivers loop over the lanes.

@@ -12,10 +12,11 @@ SHADER_STRUCT(MatmulParams) {
   uint columns;       // N: rows of W in this dispatch
   uint depth;         // K
   uint row_stride;    // elements from one row of y to the next
-  uint first_column;  // column of y where the first of this dispatch goes; gated, half as many follow
+  uint first_column;  // column of y where the first of this dispatch goes; gated, half as many
+                      // follow
   uint first_bias;    // element of the bias that belongs to the first column
-  // Where W is of several block types: the columns at which the second and the third begin, and the words
-  // from the start of W to their first rows.
+  // Where W is of several block types: the columns at which the second and the third begin, and the
+  // words from the start of W to their first rows.
   uint second_column, second_at;
   uint third_column, third_at;
 }
@@ -28,6 +29,7 @@ SHADER_STRUCT_END
 // Formats of the second and the third block type of W, beside WEIGHT_FORMAT; 0: there is none.
 #define MATMUL_SECOND_FORMAT (CONSTANT_OP + 16)
 #define MATMUL_THIRD_FORMAT (CONSTANT_OP + 17)
-#define MATMUL_ROWS (CONSTANT_OP + 3)        // rows of y per workgroup, in kernels that leave it open
+// rows of y per workgroup, in kernels that leave it open
+#define MATMUL_ROWS (CONSTANT_OP + 3)
 
 #endif

@@ -1,7 +1,7 @@
-// Matrix units through VK_KHR_cooperative_matrix: f16 operands staged in shared memory, sums in f32. f32
-// activations are rounded to f16 on the way. Each subgroup owns a block of the workgroup's tile. The row with
-// 8 x 8 matrices serves to check this file on lavapipe; its tile is small because that driver's compiler
-// takes a minute for a large one.
+// Matrix units through VK_KHR_cooperative_matrix: f16 operands staged in shared memory, sums in
+// f32. f32 activations are rounded to f16 on the way. Each subgroup owns a block of the workgroup's
+// tile. The row with 8 x 8 matrices serves to check this file on lavapipe; its tile is small
+// because that driver's compiler takes a minute for a large one.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -33,7 +33,8 @@ shared float finished[SUBGROUPS * MATRIX * MATRIX];
 
 #define ACCUMULATOR coopmat<float, gl_ScopeSubgroup, MATRIX, MATRIX, gl_MatrixUseAccumulator>
 
-// Beyond the edges there are zeros, never what memory holds there. Values that f16 cannot hold are clamped.
+// Beyond the edges there are zeros, never what memory holds there. Values that f16 cannot hold are
+// clamped.
 f16vec4 staged_x(uint row, uint k) {
   if (row >= params.rows || k >= params.depth) return f16vec4(0);
   return f16vec4(clamp(x_quad(row, k), -65504.0, 65504.0));
@@ -98,13 +99,16 @@ void main() {
           coopmat<float16_t, gl_ScopeSubgroup, MATRIX, MATRIX, gl_MatrixUseB> ws;
           coopMatLoad(ws, tiles, w_tile + (block_column + j * MATRIX) * line + k / 4, line,
                       gl_CooperativeMatrixLayoutColumnMajor);
-          [[unroll]] for (uint i = 0; i < parts_m; ++i) sums[i][j] = coopMatMulAdd(xs[i], ws, sums[i][j]);
+          [[unroll]] for (uint i = 0; i < parts_m; ++i) {
+            sums[i][j] = coopMatMulAdd(xs[i], ws, sums[i][j]);
+          }
         }
       }
     }
   }
 
-  // Which lane holds which element is the driver's secret, so the epilogue goes through shared memory.
+  // Which lane holds which element is the driver's secret, so the epilogue goes through shared
+  // memory.
   uint mine = gl_SubgroupID * MATRIX * MATRIX;
   [[unroll]] for (uint i = 0; i < parts_m; ++i) {
     [[unroll]] for (uint j = 0; j < parts_n; ++j) {

@@ -1,7 +1,8 @@
-// Lanes along N, ROWS x COLUMNS (an even number) sums per lane in registers, no shared memory and no barrier: what
-// software drivers want. Each lane reads its own rows of W; a value of x must reach all lanes as one
-// broadcast scalar, and how depends on the driver: as a load at a uniform address, or, with SHUFFLE, as a
-// load per lane followed by shuffles from constant lanes. K is a multiple of 8.
+// Lanes along N, ROWS x COLUMNS (an even number) sums per lane in registers, no shared memory and
+// no barrier: what software drivers want. Each lane reads its own rows of W; a value of x must
+// reach all lanes as one broadcast scalar, and how depends on the driver: as a load at a uniform
+// address, or, with SHUFFLE, as a load per lane followed by shuffles from constant lanes. K is a
+// multiple of 8.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SHUFFLE
@@ -13,29 +14,38 @@
 #include "matmul_operands.glsl"
 
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane
-layout(constant_id = CONSTANT_ROW + 3) const uint WIDE = 0;     // 1: W in 16-byte loads, 0: in words
+layout(constant_id = CONSTANT_ROW + 3) const uint WIDE = 0;  // 1: W in 16-byte loads, 0: in words
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
 // Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
 uint column_of(uint j, uint lane) {
   uint first = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
-  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2 : first + j * LOCAL_SIZE + lane;
+  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2
+                    : first + j * LOCAL_SIZE + lane;
 }
 
 const uint STEP = 8;  // along K, per iteration: enough to hide the loop, small enough for registers
 
 // Eight neighbours along K. As a struct, so that the driver computes one address for all of them.
 #ifdef ACTIVATION_F16
-struct Xs { uint words[4]; };
+struct Xs {
+  uint words[4];
+};
 #else
-struct Xs { float values[8]; };
+struct Xs {
+  float values[8];
+};
 #endif
 BUFFER(0, readonly, x_step, Xs)
 #ifdef WEIGHT_HALF
-struct Ws { uint words[4]; };
+struct Ws {
+  uint words[4];
+};
 BUFFER(1, readonly, w_wide, uvec4)
 #else
-struct Ws { float values[8]; };
+struct Ws {
+  float values[8];
+};
 #endif
 BUFFER(1, readonly, w_step, Ws)
 
@@ -81,7 +91,9 @@ void main() {
   }
 #else
   uint x_at[ROWS];
-  [[unroll]] for (uint i = 0; i < ROWS; ++i) x_at[i] = min(row0 + i, params.rows - 1) * params.depth;
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    x_at[i] = min(row0 + i, params.rows - 1) * params.depth;
+  }
 #endif
 
   for (uint k = 0; k < params.depth; k += STEP) {
@@ -89,7 +101,9 @@ void main() {
     [[unroll]] for (uint j = 0; j < COLUMNS; ++j) load_w(w_at[j] + k, ws[j]);
 #ifdef SHUFFLE
     vec4 xs[loads];
-    [[unroll]] for (uint i = 0; i < loads; ++i) xs[i] = x_quad(x_row[i], k + lane % lanes_per_row * 4);
+    [[unroll]] for (uint i = 0; i < loads; ++i) {
+      xs[i] = x_quad(x_row[i], k + lane % lanes_per_row * 4);
+    }
 #endif
     [[unroll]] for (uint i = 0; i < ROWS; ++i) {
       [[unroll]] for (uint u = 0; u < STEP; ++u) {

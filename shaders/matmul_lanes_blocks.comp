@@ -1,6 +1,7 @@
-// matmul_lanes.comp for weights in blocks: lanes along N, ROWS x COLUMNS sums per lane in registers, a value of x
-// reaches all lanes as one broadcast scalar. A group of 32 elements is read once for all rows: several rows take
-// it dequantized, a single one multiplies the plain numbers and scales their sum.
+// matmul_lanes.comp for weights in blocks: lanes along N, ROWS x COLUMNS sums per lane in
+// registers, a value of x reaches all lanes as one broadcast scalar. A group of 32 elements is read
+// once for all rows: several rows take it dequantized, a single one multiplies the plain numbers
+// and scales their sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SHUFFLE
@@ -13,7 +14,8 @@
 #include "matmul_parts.glsl"
 
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane; even
-layout(constant_id = CONSTANT_ROW + 3) const uint WANTED = 1;   // of a group's four words, per iteration
+layout(constant_id = CONSTANT_ROW +
+                     3) const uint WANTED = 1;  // of a group's four words, per iteration
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
 // The lanes of a subgroup load at least one row's quads of x.
@@ -21,10 +23,13 @@ const uint WORDS = WANTED > 2 && SUBGROUP_SIZE < 8 ? 2 : WANTED;
 
 // Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
 uint column_of(uint first, uint j, uint lane) {
-  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2 : first + j * LOCAL_SIZE + lane;
+  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2
+                    : first + j * LOCAL_SIZE + lane;
 }
 
-struct Xs { float values[4]; };
+struct Xs {
+  float values[4];
+};
 BUFFER(0, readonly, x_step, Xs)
 
 void multiply(uint format, uint first, uint end, uint at, uint group_of_columns) {
@@ -53,7 +58,9 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
   }
 #else
   uint x_at[ROWS];
-  [[unroll]] for (uint i = 0; i < ROWS; ++i) x_at[i] = min(row0 + i, params.rows - 1) * params.depth / 4;
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    x_at[i] = min(row0 + i, params.rows - 1) * params.depth / 4;
+  }
 #endif
 
   for (uint group = 0; group < params.depth / 32; ++group) {
@@ -74,12 +81,16 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
     // Where an iteration takes the whole group, 16 bytes at a time.
     QuadPair wide[COLUMNS][4];
     if (WORDS == 4) {
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) quad_pairs(format, w_at[j], group, high[j], wide[j]);
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        quad_pairs(format, w_at[j], group, high[j], wide[j]);
+      }
     }
     for (uint s = 0; s < 4; s += WORDS) {
 #ifdef SHUFFLE
       vec4 xs[loads];
-      [[unroll]] for (uint i = 0; i < loads; ++i) xs[i] = x_quad(x_row[i], group * 32 + (s + x_quad_at) * 4);
+      [[unroll]] for (uint i = 0; i < loads; ++i) {
+        xs[i] = x_quad(x_row[i], group * 32 + (s + x_quad_at) * 4);
+      }
 #endif
       [[unroll]] for (uint u = 0; u < WORDS; ++u) {
         QuadPair pairs[COLUMNS];
@@ -101,7 +112,8 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
           [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             [[unroll]] for (uint c = 0; c < 4; ++c) {
 #ifdef SHUFFLE
-              float x_value = subgroupShuffle(xs[i / rows_per_load][c], i % rows_per_load * lanes_per_row + h * WORDS + u);
+              float x_value = subgroupShuffle(xs[i / rows_per_load][c],
+                                              i % rows_per_load * lanes_per_row + h * WORDS + u);
 #else
               float x_value = AT(x_step, x_at[i] + group * 8 + h * 4 + s + u).values[c];
 #endif
@@ -120,9 +132,11 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
     }
     if (ROWS == 1) {
       [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-        sums[0][j] += dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].least.x;
+        sums[0][j] +=
+            dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].least.x;
         if (BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES) {
-          sums[0][j] += dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].least.y;
+          sums[0][j] +=
+              dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].least.y;
         }
       }
     }

@@ -18,7 +18,8 @@ layout(constant_id = MATMUL_GATED) const uint GATED = 0;
 
 BUFFER(2, readonly, bias, float)
 
-// f16 operands are read as 32-bit words, which needs no feature. Rows of an odd K begin inside a word.
+// f16 operands are read as 32-bit words, which needs no feature. Rows of an odd K begin inside a
+// word.
 #if defined(DEPTH_BY_4) || defined(WEIGHT_BLOCKS)
 
 #ifdef ACTIVATION_F16
@@ -60,17 +61,17 @@ BUFFER(1, readonly, w, float)
 float w_element(uint at) { return AT(w, at); }
 #endif
 
-#define QUAD(NAME)                                                                   \
-  vec4 NAME##_quad(uint row, uint k) {                                               \
-    uint at = row * params.depth + k;                                                \
-    if (k + 4 <= params.depth) {                                                     \
+#define QUAD(NAME)                                                                    \
+  vec4 NAME##_quad(uint row, uint k) {                                                \
+    uint at = row * params.depth + k;                                                 \
+    if (k + 4 <= params.depth) {                                                      \
       return vec4(NAME##_element(at), NAME##_element(at + 1), NAME##_element(at + 2), \
-                  NAME##_element(at + 3));                                           \
-    }                                                                                \
-    vec4 quad = vec4(NAME##_element(at), 0, 0, 0);                                   \
-    if (k + 1 < params.depth) quad.y = NAME##_element(at + 1);                       \
-    if (k + 2 < params.depth) quad.z = NAME##_element(at + 2);                       \
-    return quad;                                                                     \
+                  NAME##_element(at + 3));                                            \
+    }                                                                                 \
+    vec4 quad = vec4(NAME##_element(at), 0, 0, 0);                                    \
+    if (k + 1 < params.depth) quad.y = NAME##_element(at + 1);                        \
+    if (k + 2 < params.depth) quad.z = NAME##_element(at + 2);                        \
+    return quad;                                                                      \
   }
 QUAD(x)
 QUAD(w)
@@ -87,8 +88,8 @@ BUFFER(3, , y, float16_t)
 float y_load(uint at) { return float(AT(y, at)); }
 void y_store(uint at, float value) { AT(y, at) = float16_t(value); }
 #else
-// The other half of the word may belong to another invocation. Each changes its own bits only, so the
-// result does not depend on their order.
+// The other half of the word may belong to another invocation. Each changes its own bits only, so
+// the result does not depend on their order.
 BUFFER(3, , y, uint)
 float y_load(uint at) { return unpackHalf2x16(AT(y, at / 2))[at % 2]; }
 void y_store(uint at, float value) {
@@ -114,8 +115,8 @@ void store_result(uint row, uint column, float sum) {
   store_finished(row, column, activate(biased(column, sum), ACTIVATION_FUNCTION));
 }
 
-// Finishes the sums of `column`, which is even, and of the next one: two elements of y, or one where the
-// product is gated. Of a gated product the columns are even in number.
+// Finishes the sums of `column`, which is even, and of the next one: two elements of y, or one
+// where the product is gated. Of a gated product the columns are even in number.
 void store_pair(uint row, uint column, float first, float second) {
   if (row >= params.rows || column >= params.columns) return;
   if (GATED != 0) {

@@ -1,5 +1,5 @@
-// A tile of y per workgroup, x and W staged in shared memory, THREAD_M x THREAD_N sums per invocation.
-// Serves any device; larger tiles are rows with larger constants.
+// A tile of y per workgroup, x and W staged in shared memory, THREAD_M x THREAD_N sums per
+// invocation. Serves any device; larger tiles are rows with larger constants.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -46,7 +46,8 @@ void main() {
       if (column0 + column < params.columns && k0 + k < params.depth) {
         quad = w_quad(column0 + column, k0 + k);
       }
-      // Of a gated product all gates first, then what they gate: partners then are sums of one invocation.
+      // Of a gated product all gates first, then what they gate: partners then are sums of one
+      // invocation.
       uint place = GATED != 0 ? column % 2 * (TILE_N / 2) + column / 2 : column;
       [[unroll]] for (uint i = 0; i < 4; ++i) {
         tiles[w_tile + (k + i) * (TILE_N + 1) + place] = quad[i];
@@ -54,7 +55,8 @@ void main() {
     }
     barrier();
 
-    // Multiply. An invocation's rows and columns lie a line apart: neighbours read neighbouring words.
+    // Multiply. An invocation's rows and columns lie a line apart: neighbours read neighbouring
+    // words.
     [[unroll]] for (uint k = 0; k < TILE_K; ++k) {
       float xs[THREAD_M], ws[THREAD_N];
       [[unroll]] for (uint i = 0; i < THREAD_M; ++i) {
@@ -74,7 +76,8 @@ void main() {
     uint row = row0 + i * lines_m + thread_m;
     if (GATED != 0) {
       [[unroll]] for (uint j = 0; j < THREAD_N / 2; ++j) {
-        store_pair(row, column0 + (j * lines_n + thread_n) * 2, sums[i][j], sums[i][j + THREAD_N / 2]);
+        store_pair(row, column0 + (j * lines_n + thread_n) * 2, sums[i][j],
+                   sums[i][j + THREAD_N / 2]);
       }
     } else {
       [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {

@@ -1,7 +1,7 @@
-// Written out by macros, without arrays or loops over the tile: for drivers that unroll nothing and keep
-// every array in memory. A subgroup's lanes lie along K and read neighbouring words, each lane adds up its
-// own part, and the subgroup adds up the lanes at the end. The row of kernels.def defines ROWS_8, ROWS_4 or
-// ROWS_1, the rows of y that a subgroup takes. K is even.
+// Written out by macros, without arrays or loops over the tile: for drivers that unroll nothing and
+// keep every array in memory. A subgroup's lanes lie along K and read neighbouring words, each lane
+// adds up its own part, and the subgroup adds up the lanes at the end. The row of kernels.def
+// defines ROWS_8, ROWS_4 or ROWS_1, the rows of y that a subgroup takes. K is even.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -39,34 +39,38 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   uint row0 = gl_WorkGroupID.y * TILE_M, column0 = first_column + group_of_columns * 4;
   uint last_column = end - 1, last_row = params.rows - 1;
 #ifdef WEIGHT_BLOCKS
-#define BEGIN(I)                                                  \
+#define BEGIN(I)                           \
   uint x_row##I = min(row0 + I, last_row); \
   vec4 sum##I = vec4(0);
   ROWS(BEGIN)
 
   for (uint part = lane; part < params.depth / STEP; part += LOCAL_SIZE) {
     uint group = part / 4, s = part % 4, k = group * 32 + s * 4;
-#define COLUMN(J)                                                                                            \
-  uint row_at##J = at + (min(column0 + J, last_column) - first_column) * row_words(format);                  \
-  GroupScales scales##J = group_scales(format, row_at##J, group);                                            \
-  QuadPair pair##J = quad_pair(format, row_at##J, group, s, group_high(format, row_at##J, group));           \
+#define COLUMN(J)                                                                                  \
+  uint row_at##J = at + (min(column0 + J, last_column) - first_column) * row_words(format);        \
+  GroupScales scales##J = group_scales(format, row_at##J, group);                                  \
+  QuadPair pair##J = quad_pair(format, row_at##J, group, s, group_high(format, row_at##J, group)); \
   vec4 first##J = quad_numbers(pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.least.x; \
   vec4 second##J = quad_numbers(pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.least.y;
-    COLUMN(0) COLUMN(1) COLUMN(2) COLUMN(3)
-#define MULTIPLY(I)                                                                                        \
-  {                                                                                                        \
-    vec4 xs = x_quad(x_row##I, k), others = x_quad(x_row##I, k + 16);                                      \
-    sum##I += vec4(dot(xs, first0), dot(xs, first1), dot(xs, first2), dot(xs, first3));                    \
-    sum##I += vec4(dot(others, second0), dot(others, second1), dot(others, second2), dot(others, second3)); \
+    COLUMN(0)
+    COLUMN(1)
+    COLUMN(2)
+    COLUMN(3)
+#define MULTIPLY(I)                                                                     \
+  {                                                                                     \
+    vec4 xs = x_quad(x_row##I, k), others = x_quad(x_row##I, k + 16);                   \
+    sum##I += vec4(dot(xs, first0), dot(xs, first1), dot(xs, first2), dot(xs, first3)); \
+    sum##I += vec4(dot(others, second0), dot(others, second1), dot(others, second2),    \
+                   dot(others, second3));                                               \
   }
-    ROWS(MULTIPLY)
+        ROWS(MULTIPLY)
   }
 #else
   uint w_at0 = min(column0, last_column) * params.depth / STEP + lane;
   uint w_at1 = min(column0 + 1, last_column) * params.depth / STEP + lane;
   uint w_at2 = min(column0 + 2, last_column) * params.depth / STEP + lane;
   uint w_at3 = min(column0 + 3, last_column) * params.depth / STEP + lane;
-#define BEGIN(I)                                                           \
+#define BEGIN(I)                                                       \
   uint x_at##I = min(row0 + I, last_row) * params.depth / STEP + lane; \
   vec4 sum##I = vec4(0);
   ROWS(BEGIN)
@@ -76,17 +80,19 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 #ifdef WEIGHT_HALF
     vec2 pair0 = unpack_weight2(AT(w_words, w_at0)), pair1 = unpack_weight2(AT(w_words, w_at1));
     vec2 pair2 = unpack_weight2(AT(w_words, w_at2)), pair3 = unpack_weight2(AT(w_words, w_at3));
-    vec4 w_even = vec4(pair0.x, pair1.x, pair2.x, pair3.x), w_odd = vec4(pair0.y, pair1.y, pair2.y, pair3.y);
-#define MULTIPLY(I)                      \
-  {                                      \
-    vec2 pair = AT(x_pairs, x_at##I);    \
-    sum##I += pair.x * w_even;           \
-    sum##I += pair.y * w_odd;            \
-    x_at##I += LOCAL_SIZE;               \
+    vec4 w_even = vec4(pair0.x, pair1.x, pair2.x, pair3.x),
+         w_odd = vec4(pair0.y, pair1.y, pair2.y, pair3.y);
+#define MULTIPLY(I)                   \
+  {                                   \
+    vec2 pair = AT(x_pairs, x_at##I); \
+    sum##I += pair.x * w_even;        \
+    sum##I += pair.y * w_odd;         \
+    x_at##I += LOCAL_SIZE;            \
   }
 #else
-    vec4 ws = vec4(AT(w_values, w_at0), AT(w_values, w_at1), AT(w_values, w_at2), AT(w_values, w_at3));
-#define MULTIPLY(I)                        \
+    vec4 ws =
+        vec4(AT(w_values, w_at0), AT(w_values, w_at1), AT(w_values, w_at2), AT(w_values, w_at3));
+#define MULTIPLY(I)                     \
   sum##I += AT(x_values, x_at##I) * ws; \
   x_at##I += LOCAL_SIZE;
 #endif
@@ -99,16 +105,15 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 
 #endif
 
-#define FINISH(I)                                                                      \
-  {                                                                                    \
-    vec4 total = subgroupAdd(sum##I);                                                  \
-    for (uint c = lane; c < 2; c += SUBGROUP_SIZE) {                                   \
-      vec2 mine = c == 0 ? total.xy : total.zw;                                        \
+#define FINISH(I)                                                                       \
+  {                                                                                     \
+    vec4 total = subgroupAdd(sum##I);                                                   \
+    for (uint c = lane; c < 2; c += SUBGROUP_SIZE) {                                    \
+      vec2 mine = c == 0 ? total.xy : total.zw;                                         \
       if (column0 + 2 * c < end) store_pair(row0 + I, column0 + 2 * c, mine.x, mine.y); \
-    }                                                                                  \
+    }                                                                                   \
   }
   ROWS(FINISH)
 }
 
 void main() { multiply_part(4); }
-

@@ -1,6 +1,7 @@
-// Few rows of x: lanes along K, each workgroup taking COLUMNS rows of W, read once for all ROWS rows of x.
-// With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared memory. Weights in blocks are
-// taken WORDS words of a group at a time, by one lane; one row of x multiplies the plain numbers and scales the sum.
+// Few rows of x: lanes along K, each workgroup taking COLUMNS rows of W, read once for all ROWS
+// rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
+// memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
+// multiplies the plain numbers and scales the sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP_ADD
@@ -13,7 +14,8 @@
 #include "matmul_parts.glsl"
 
 layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;  // even
-layout(constant_id = CONSTANT_ROW + 3) const uint WORDS = 1;  // of the four of a group of 32 elements
+layout(constant_id = CONSTANT_ROW +
+                     3) const uint WORDS = 1;  // of the four of a group of 32 elements
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
 #ifndef SUBGROUP_ADD
@@ -64,7 +66,9 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
       if (WORDS == 4) {
         quad_pairs(format, row_at, group, high, pairs);
       } else {
-        [[unroll]] for (uint s = 0; s < WORDS; ++s) pairs[s] = quad_pair(format, row_at, group, first + s, high);
+        [[unroll]] for (uint s = 0; s < WORDS; ++s) {
+          pairs[s] = quad_pair(format, row_at, group, first + s, high);
+        }
       }
       [[unroll]] for (uint h = 0; h < 2; ++h) {
         vec4 products = vec4(0);
@@ -82,7 +86,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
             }
           }
         }
-        if (ROWS == 1) sums[0][j] += dot(products, quad_scale(scales.scale[h])) + x_sum * scales.least[h];
+        if (ROWS == 1)
+          sums[0][j] += dot(products, quad_scale(scales.scale[h])) + x_sum * scales.least[h];
       }
     }
   }
@@ -103,8 +108,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   }
 #endif
 
-  // Sums i * COLUMNS + j of an even number and the next are finished by the lane of half that number, modulo
-  // the lanes there are.
+  // Sums i * COLUMNS + j of an even number and the next are finished by the lane of half that
+  // number, modulo the lanes there are.
 #ifdef SUBGROUP_ADD
   const uint turns = (ROWS * COLUMNS / 2 + LOCAL_SIZE - 1) / LOCAL_SIZE;
   vec2 results[turns];
@@ -118,7 +123,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   [[unroll]] for (uint turn = 0; turn < turns; ++turn) {
     uint index = (turn * LOCAL_SIZE + lane) * 2;
     if (index < ROWS * COLUMNS && column0 + index % COLUMNS < end) {
-      store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, results[turn].x, results[turn].y);
+      store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, results[turn].x,
+                 results[turn].y);
     }
   }
 #else
@@ -134,7 +140,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
       first += partial[index * (LOCAL_SIZE + 1) + other];
       second += partial[(index + 1) * (LOCAL_SIZE + 1) + other];
     }
-    if (column0 + index % COLUMNS < end) store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, first, second);
+    if (column0 + index % COLUMNS < end)
+      store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, first, second);
   }
 #endif
 }

@@ -1,6 +1,6 @@
-// One row of x for software drivers: a subgroup takes COLUMNS rows of W, its lanes side by side along K, so that
-// memory is read in few long runs. Sums meet in a butterfly of shuffles that halves their number in every step.
-// K is a multiple of 8.
+// One row of x for software drivers: a subgroup takes COLUMNS rows of W, its lanes side by side
+// along K, so that memory is read in few long runs. Sums meet in a butterfly of shuffles that
+// halves their number in every step. K is a multiple of 8.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -37,7 +37,9 @@ void main() {
 
   // Beyond the edge the last column is computed again, and not stored.
   uint w_at[COLUMNS];
-  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) w_at[j] = min(column0 + j, params.columns - 1) * params.depth;
+  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    w_at[j] = min(column0 + j, params.columns - 1) * params.depth;
+  }
   vec2 sums[PAIRS];
   [[unroll]] for (uint j = 0; j < PAIRS; ++j) sums[j] = vec2(0);
 
@@ -52,7 +54,8 @@ void main() {
       [[unroll]] for (uint c = 0; c < 4; ++c) sums[j / 2][j % 2] += x1[c] * w1[c]; \
     }                                                                              \
   }
-  // The loop ends at the bottom: these drivers run the body once more, masked, when it ends at the top.
+  // The loop ends at the bottom: these drivers run the body once more, masked, when it ends at the
+  // top.
   const uint whole = params.depth / SPAN * SPAN;
   if (whole > 0) {
     uint k = 0;
@@ -63,18 +66,21 @@ void main() {
   }
   if (whole + lane * 8 < params.depth) TAKE(whole + lane * 8)
 
-  // After step b a lane keeps the half of the sums that its bit b names; `first` is the pair it ends with.
+  // After step b a lane keeps the half of the sums that its bit b names; `first` is the pair it
+  // ends with.
   uint first = 0;
   [[unroll]] for (uint b = 0; b < kMaxSteps; ++b) {
     const uint kept = PAIRS >> (b + 1);
     if (1u << b < SUBGROUP_SIZE) {
       if (kept == 0) {
-        sums[0] += vec2(subgroupShuffleXor(sums[0].x, 1u << b), subgroupShuffleXor(sums[0].y, 1u << b));
+        sums[0] +=
+            vec2(subgroupShuffleXor(sums[0].x, 1u << b), subgroupShuffleXor(sums[0].y, 1u << b));
       } else {
         bool upper = (lane >> b & 1u) != 0;
         [[unroll]] for (uint j = 0; j < kept; ++j) {
           vec2 mine = upper ? sums[j + kept] : sums[j], theirs = upper ? sums[j] : sums[j + kept];
-          sums[j] = mine + vec2(subgroupShuffleXor(theirs.x, 1u << b), subgroupShuffleXor(theirs.y, 1u << b));
+          sums[j] = mine + vec2(subgroupShuffleXor(theirs.x, 1u << b),
+                                subgroupShuffleXor(theirs.y, 1u << b));
         }
         first += upper ? kept : 0;
       }
@@ -83,6 +89,8 @@ void main() {
   const uint kept = PAIRS > SUBGROUP_SIZE ? PAIRS / SUBGROUP_SIZE : 1;
   // Where there are more lanes than pairs, several hold the same.
   if (lane < PAIRS) {
-    [[unroll]] for (uint j = 0; j < kept; ++j) store_pair(row, column0 + (first + j) * 2, sums[j].x, sums[j].y);
+    [[unroll]] for (uint j = 0; j < kept; ++j) {
+      store_pair(row, column0 + (first + j) * 2, sums[j].x, sums[j].y);
+    }
   }
 }

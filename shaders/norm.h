@@ -14,18 +14,21 @@
 #define RMS_STREAM (CONSTANT_OP + 0)  // RMS_*
 #define RMS_PLAIN 0                   // y = norm(x)
 #define RMS_ADD 1                     // stream += x, y = norm(stream)
-#define RMS_ADD_NORM 2                // stream += norm(x) with the gain before, y = norm(stream)
+// stream += norm(x) with the gain before, y = norm(stream)
+#define RMS_ADD_NORM 2
 
 // Specialization constants of softmax.
 #define SOFTMAX_LOGARITHM (CONSTANT_OP + 0)  // 1: log-softmax
-#define SOFTMAX_COUNTS (CONSTANT_OP + 1)     // 1: control holds how many columns a row sees
-#define SOFTMAX_CAUSAL (CONSTANT_OP + 2)     // causal_period, 0: none
+// 1: control holds how many columns a row sees
+#define SOFTMAX_COUNTS (CONSTANT_OP + 1)
+#define SOFTMAX_CAUSAL (CONSTANT_OP + 2)  // causal_period, 0: none
 
 SHADER_STRUCT(LayerNormParams) {
   uint rows;
   uint columns;
   float epsilon;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
 // gain: row of the gains that belongs to the last norm.
 SHADER_STRUCT(RmsNormParams) {
@@ -33,7 +36,8 @@ SHADER_STRUCT(RmsNormParams) {
   uint columns;
   uint gain;
   float epsilon;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
 // first_row: number of row 0 of the buffer in the whole tensor. counts_offset: word of control.
 SHADER_STRUCT(SoftmaxParams) {
@@ -42,6 +46,7 @@ SHADER_STRUCT(SoftmaxParams) {
   uint counts_offset;
   uint rows_per_count;
   float scale;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
 #endif

@@ -8,19 +8,20 @@
 
 // Buffers: 0 gates, 1 state, 2 outputs, 3 control. Offsets and strides count elements.
 SHADER_STRUCT(RecurrentParams) {
-  uint hidden;         // units of the cell
-  uint positions;      // of a row of the inputs and of the outputs
-  uint time;           // this step
-  uint inputs_first;   // of gates: where the inputs' share begins; the state's share stands at 0
-  uint cell_first;     // of state: where the cells of an LSTM stand
-  uint columns;        // of outputs
-  uint first_column;   // of outputs
-  int lengths;         // offset into control, -1: absent
+  uint hidden;        // units of the cell
+  uint positions;     // of a row of the inputs and of the outputs
+  uint time;          // this step
+  uint inputs_first;  // of gates: where the inputs' share begins; the state's share stands at 0
+  uint cell_first;    // of state: where the cells of an LSTM stand
+  uint columns;       // of outputs
+  uint first_column;  // of outputs
+  int lengths;        // offset into control, -1: absent
 }
 SHADER_STRUCT_END
 
-#define RECURRENT_CELL CONSTANT_OP            // a value of mulciber::CellKind
-#define RECURRENT_REVERSE (CONSTANT_OP + 1)   // 1: from each row's last position to its first
+#define RECURRENT_CELL CONSTANT_OP  // a value of mulciber::CellKind
+// 1: from each row's last position to its first
+#define RECURRENT_REVERSE (CONSTANT_OP + 1)
 
 #define CELL_TANH 0
 #define CELL_GRU 1

@@ -1,5 +1,6 @@
-// One time step of a recurrent cell: the shares of the input and of the state, already multiplied by their
-// matrices, become the new state and the output of a position. One unit of one row per invocation.
+// One time step of a recurrent cell: the shares of the input and of the state, already multiplied
+// by their matrices, become the new state and the output of a position. One unit of one row per
+// invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -26,8 +27,9 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   if (unit >= params.hidden) return;
 
-  const uint count =
-      params.lengths < 0 ? params.positions : min(AT(control, uint(params.lengths) + row), params.positions);
+  const uint count = params.lengths < 0
+                         ? params.positions
+                         : min(AT(control, uint(params.lengths) + row), params.positions);
   const uint output_row = row * params.positions;
   if (params.time >= count) {
     // Past the end of a shorter row: its state stays, and the position is padding.
@@ -35,16 +37,18 @@ void main() {
     return;
   }
   const uint position = REVERSE != 0u ? count - 1u - params.time : params.time;
-  const uint input_at = params.inputs_first + (output_row + position) * GATES * params.hidden + unit;
+  const uint input_at =
+      params.inputs_first + (output_row + position) * GATES * params.hidden + unit;
   const uint recurrent_at = row * GATES * params.hidden + unit;
-#define INPUT(GATE) AT(gates, input_at + (GATE) * params.hidden)
-#define RECURRENT(GATE) AT(gates, recurrent_at + (GATE) * params.hidden)
+#define INPUT(GATE) AT(gates, input_at + (GATE)*params.hidden)
+#define RECURRENT(GATE) AT(gates, recurrent_at + (GATE)*params.hidden)
 #define BOTH(GATE) (INPUT(GATE) + RECURRENT(GATE))
 
   const uint state_at = row * params.hidden + unit;
   float h;
   if (CELL == CELL_LSTM) {  // gates in the order input, forget, cell, output
-    const float c = sigmoid(BOTH(1)) * AT(state, params.cell_first + state_at) + sigmoid(BOTH(0)) * safe_tanh(BOTH(2));
+    const float c = sigmoid(BOTH(1)) * AT(state, params.cell_first + state_at) +
+                    sigmoid(BOTH(0)) * safe_tanh(BOTH(2));
     AT(state, params.cell_first + state_at) = c;
     h = sigmoid(BOTH(3)) * safe_tanh(c);
   } else if (CELL == CELL_GRU) {  // reset, update, new

@@ -1,6 +1,6 @@
-// Root-mean-square norm, one workgroup per row, after a residual stream has taken up x where there is one.
-// What the stream becomes is computed again for each pass, not read back: then y does not feel how the stream
-// was rounded, and no invocation waits for what another wrote.
+// Root-mean-square norm, one workgroup per row, after a residual stream has taken up x where there
+// is one. What the stream becomes is computed again for each pass, not read back: then y does not
+// feel how the stream was rounded, and no invocation waits for what another wrote.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

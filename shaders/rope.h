@@ -7,12 +7,13 @@
 #endif
 
 // Specialization constants.
-#define ROPE_INTERLEAVED (CONSTANT_OP + 0)  // 1: neighbours rotate, 0: element i with i + rotary_size / 2
-#define ROPE_GAINS (CONSTANT_OP + 1)        // 1: heads are normalized first
+// 1: neighbours rotate, 0: element i with i + rotary_size / 2
+#define ROPE_INTERLEAVED (CONSTANT_OP + 0)
+#define ROPE_GAINS (CONSTANT_OP + 1)  // 1: heads are normalized first
 
 // Buffers: 0 qkv, 1 control, 2 angles, 3 gains, 4 cache (in rows that write it).
 SHADER_STRUCT(RopeAppendParams) {
-  uint tokens;           // of each row
+  uint tokens;  // of each row
   uint heads;
   uint kv_heads;
   uint head_size;

@@ -1,9 +1,11 @@
-// Heads of a step: queries and keys normalized and rotated, queries in place, keys and values into the cache.
-// One workgroup per head and position, or as many as the device allows. With KEYS_IN_PLACE no cache is bound, keys are
-// rotated where they are, and an append follows: for devices that bind four buffers and no more.
+// Heads of a step: queries and keys normalized and rotated, queries in place, keys and values into
+// the cache. One workgroup per head and position, or as many as the device allows. With
+// KEYS_IN_PLACE no cache is bound, keys are rotated where they are, and an append follows: for
+// devices that bind four buffers and no more.
 //
-// Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the pairing.
-// Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared memory first.
+// Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the
+// pairing. Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared
+// memory first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -76,7 +78,9 @@ void store_staged(uint place, uint head, bool room) {
   uint columns = 2 * params.kv_heads * params.head_size, blocks = params.head_size / 32;
   for (uint block = LANE; block < blocks && room; block += LANES) {
     vec4 quads[8];
-    [[unroll]] for (uint i = 0; i < 8; ++i) quads[i] = vec4(staged[block * 16 + 2 * i], staged[block * 16 + 2 * i + 1]);
+    [[unroll]] for (uint i = 0; i < 8; ++i) {
+      quads[i] = vec4(staged[block * 16 + 2 * i], staged[block * 16 + 2 * i + 1]);
+    }
     store_block(position_words(place, columns), columns, head * blocks + block, quads);
   }
   wait_for_staged();  // before the next head comes
@@ -89,7 +93,8 @@ void serve(uint head, uint query, uint row) {
   bool room = position < params.capacity;
   uint words = params.head_size / 2;
   uint from = ((row * params.tokens + query) * (params.heads + 2 * params.kv_heads) + head) * words;
-  uint to = ((row * params.capacity + position) * 2 * params.kv_heads + head - params.heads) * words;
+  uint to =
+      ((row * params.capacity + position) * 2 * params.kv_heads + head - params.heads) * words;
 
   if (head >= params.heads + params.kv_heads) {
 #ifndef KEYS_IN_PLACE
@@ -105,7 +110,8 @@ void serve(uint head, uint query, uint row) {
         vec2 value = load(from + w);
         squares += value * value;
       }
-      scale = 1.0 / sqrt(head_add(squares.x + squares.y) / float(params.head_size) + params.epsilon);
+      scale =
+          1.0 / sqrt(head_add(squares.x + squares.y) / float(params.head_size) + params.epsilon);
     }
 #ifdef KEYS_IN_PLACE
     bool in_place = true;
@@ -116,7 +122,8 @@ void serve(uint head, uint query, uint row) {
     uint quarter = params.rotary_size / 4;
     uint cosines = min(position, params.angle_rows - 1) * 2 * quarter;
     for (uint turn = LANE; turn < quarter; turn += LANES) {
-      uint first = INTERLEAVED != 0 ? 2 * turn : turn, second = INTERLEAVED != 0 ? first + 1 : turn + quarter;
+      uint first = INTERLEAVED != 0 ? 2 * turn : turn,
+           second = INTERLEAVED != 0 ? first + 1 : turn + quarter;
       vec2 a = load(from + first), b = load(from + second);
       if (GAINS != 0) {
         a *= scale * AT(gains, gain + first);
@@ -146,13 +153,15 @@ void serve(uint head, uint query, uint row) {
     }
   }
 #if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
-  if (head >= params.heads) store_staged(row * params.capacity + position, head - params.heads, room);
+  if (head >= params.heads)
+    store_staged(row * params.capacity + position, head - params.heads, room);
 #endif
 }
 
 void main() {
   uint heads = params.heads + 2 * params.kv_heads;
   for (uint query = gl_WorkGroupID.y; query < params.tokens; query += gl_NumWorkGroups.y) {
-    for (uint head = gl_WorkGroupID.x; head < heads; head += gl_NumWorkGroups.x) serve(head, query, gl_WorkGroupID.z);
+    for (uint head = gl_WorkGroupID.x; head < heads; head += gl_NumWorkGroups.x)
+      serve(head, query, gl_WorkGroupID.z);
   }
 }

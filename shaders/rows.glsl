@@ -2,16 +2,19 @@
 //
 //   VECTOR, f32   vec4
 //   VECTOR, f16   four halves in two words
-//   f16           a word of two halves; in rows of odd length the first and the last word may be shared with
+//   f16           a word of two halves; in rows of odd length the first and the last word may be
+//   shared with
 //                 the neighbours, so that part of a unit is outside the row
 //   f32           one float
 //
-// The kernel declares params with rows and columns before. No 16-bit feature of the device is needed.
+// The kernel declares params with rows and columns before. No 16-bit feature of the device is
+// needed.
 //
-// LANES invocations share a row, of which this is number LANE; row_add and row_max reduce over them. With
-// ROW_PER_SUBGROUP every subgroup of the workgroup does the same row (on devices for which that is made
-// there is one), and the shader holds no barrier: software drivers run shaders with barriers much slower.
-// For the same reason main() has neither a loop over rows nor an early return: one workgroup per row.
+// LANES invocations share a row, of which this is number LANE; row_add and row_max reduce over
+// them. With ROW_PER_SUBGROUP every subgroup of the workgroup does the same row (on devices for
+// which that is made there is one), and the shader holds no barrier: software drivers run shaders
+// with barriers much slower. For the same reason main() has neither a loop over rows nor an early
+// return: one workgroup per row.
 #ifndef MULCIBER_ROWS_GLSL
 #define MULCIBER_ROWS_GLSL
 
@@ -30,7 +33,8 @@ float row_add(float value) { return workgroup_add(value); }
 float row_max(float value) { return workgroup_max(value); }
 #endif
 
-// Units per invocation and loop iteration: an iteration costs more than its work on software drivers.
+// Units per invocation and loop iteration: an iteration costs more than its work on software
+// drivers.
 layout(constant_id = CONSTANT_ROW) const uint UNROLL = 1;
 
 #ifdef ACTIVATION_F16
@@ -83,8 +87,8 @@ float total(float value) { return value; }
 float largest(float value) { return value; }
 #endif
 
-// The units [first, first + count) hold the columns of a row. Column of the first element of unit i of the
-// row: i * UNIT_WIDTH - lead.
+// The units [first, first + count) hold the columns of a row. Column of the first element of unit i
+// of the row: i * UNIT_WIDTH - lead.
 struct RowSpan {
   uint first;
   uint count;
@@ -119,11 +123,12 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
 #else
 #define GAIN float
 #endif
-// Those of unit I, of a part. Columns outside the row give whatever is near; before it the number wraps.
+// Those of unit I, of a part. Columns outside the row give whatever is near; before it the number
+// wraps.
 #ifdef UNIT_SHARED
-#define GAIN_OF(NAME, SPAN, I, PART)                                                             \
-  vec2(AT(NAME, (PART) * params.columns + min((I) * 2 - (SPAN).lead, params.columns - 1)),       \
-       AT(NAME, (PART) * params.columns + min((I) * 2 - (SPAN).lead + 1, params.columns - 1)))
+#define GAIN_OF(NAME, SPAN, I, PART)                                                   \
+  vec2(AT(NAME, (PART)*params.columns + min((I)*2 - (SPAN).lead, params.columns - 1)), \
+       AT(NAME, (PART)*params.columns + min((I)*2 - (SPAN).lead + 1, params.columns - 1)))
 #else
 #define GAIN_OF(NAME, SPAN, I, PART) AT(NAME, (PART) * (SPAN).count + (I))
 #endif
@@ -135,31 +140,31 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
 #endif
 
 // Runs BODY for every unit I of COUNT that belongs to this invocation, neighbours side by side.
-#define FOR_EACH_UNIT(I, COUNT, BODY)                                          \
-  {                                                                            \
-    uint base_ = 0;                                                            \
-    for (; base_ + UNROLL * LANES <= (COUNT); base_ += UNROLL * LANES) {       \
-      [[unroll]] for (uint part_ = 0; part_ < UNROLL; ++part_) {               \
-        uint I = base_ + part_ * LANES + LANE;                                 \
-        BODY                                                                   \
-      }                                                                        \
-    }                                                                          \
-    for (uint I = base_ + LANE; I < (COUNT); I += LANES) BODY                  \
+#define FOR_EACH_UNIT(I, COUNT, BODY)                                    \
+  {                                                                      \
+    uint base_ = 0;                                                      \
+    for (; base_ + UNROLL * LANES <= (COUNT); base_ += UNROLL * LANES) { \
+      [[unroll]] for (uint part_ = 0; part_ < UNROLL; ++part_) {         \
+        uint I = base_ + part_ * LANES + LANE;                           \
+        BODY                                                             \
+      }                                                                  \
+    }                                                                    \
+    for (uint I = base_ + LANE; I < (COUNT); I += LANES) BODY            \
   }
 
 // Stores elements of a unit. A word that neighbouring rows share is put together by atomics.
 #ifdef UNIT_SHARED
-#define STORE_UNIT(NAME, SPAN, I, VALUE)                                            \
-  {                                                                                 \
-    uint bits_ = pack(VALUE);                                                       \
-    bvec2 mine_ = inside(SPAN, I, params.columns);                                  \
-    if (all(mine_)) {                                                               \
-      AT(NAME, (SPAN).first + (I)) = bits_;                                         \
-    } else {                                                                        \
-      uint mask_ = (mine_.x ? 0xffffu : 0u) | (mine_.y ? 0xffff0000u : 0u);         \
-      atomicAnd(AT(NAME, (SPAN).first + (I)), ~mask_);                              \
-      atomicOr(AT(NAME, (SPAN).first + (I)), bits_ & mask_);                        \
-    }                                                                               \
+#define STORE_UNIT(NAME, SPAN, I, VALUE)                                    \
+  {                                                                         \
+    uint bits_ = pack(VALUE);                                               \
+    bvec2 mine_ = inside(SPAN, I, params.columns);                          \
+    if (all(mine_)) {                                                       \
+      AT(NAME, (SPAN).first + (I)) = bits_;                                 \
+    } else {                                                                \
+      uint mask_ = (mine_.x ? 0xffffu : 0u) | (mine_.y ? 0xffff0000u : 0u); \
+      atomicAnd(AT(NAME, (SPAN).first + (I)), ~mask_);                      \
+      atomicOr(AT(NAME, (SPAN).first + (I)), bits_& mask_);                 \
+    }                                                                       \
   }
 #else
 #define STORE_UNIT(NAME, SPAN, I, VALUE) AT(NAME, (SPAN).first + (I)) = pack(VALUE);

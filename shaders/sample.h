@@ -1,20 +1,18 @@
 // Sampling: the parameters of its two kernels, and the state that host and device share.
 //
-// The state stands in the control tensor, in words; SampleStateLayout (runtime/ops/sampling.h) says where each
-// field begins. `rows` sequences in all.
+// The state stands in the control tensor, in words; SampleStateLayout (runtime/ops/sampling.h) says
+// where each field begins. `rows` sequences in all.
 //
-//   positions  per row: tokens before the one to be fed next: their keys and values are in the cache
-//   tokens     per row: that token
-//   fed        per row: tokens that the step of this choice feeds; 1 again afterwards
-//   counts     per row: tokens of the history so far, whatever it still holds of them
-//   stopped    per row: SAMPLE_RUNNING, ...
-//   settings   per row: SAMPLE_SETTING_WORDS words, below
-//   history    per row: `capacity` words; token t of the sequence, the prompt included, stands at t % capacity
-//   banned     how many, then ids that are never chosen
-//   stops      how many, then ids that end a row
+//   positions  per row: tokens before the one to be fed next: their keys and values are in the
+//   cache tokens     per row: that token fed        per row: tokens that the step of this choice
+//   feeds; 1 again afterwards counts     per row: tokens of the history so far, whatever it still
+//   holds of them stopped    per row: SAMPLE_RUNNING, ... settings   per row: SAMPLE_SETTING_WORDS
+//   words, below history    per row: `capacity` words; token t of the sequence, the prompt
+//   included, stands at t % capacity banned     how many, then ids that are never chosen stops how
+//   many, then ids that end a row
 //
-// `progress` is what the host reads while the device goes on, and may be host memory: per row its count and whether it
-// is stopped, then (rows, ring) ids: token t of a sequence stands at t % ring.
+// `progress` is what the host reads while the device goes on, and may be host memory: per row its
+// count and whether it is stopped, then (rows, ring) ids: token t of a sequence stands at t % ring.
 #ifndef MULCIBER_SHADERS_SAMPLE_H
 #define MULCIBER_SHADERS_SAMPLE_H
 
@@ -70,6 +68,7 @@ SHADER_STRUCT(SampleParams) {
   uint rows;
   uint first_chunk;  // of the first kernel's dispatch, and one past its last
   uint end_chunk;
-} SHADER_STRUCT_END
+}
+SHADER_STRUCT_END
 
 #endif

@@ -1,11 +1,12 @@
 // One token for each row, from what the filters leave: one workgroup per row.
 //
-// A filter keeps the ids whose rank is at least a threshold, ranks being the bits of a float in an order of whole
-// numbers. The threshold is the smallest rank such that the ids above it weigh less than a target (a count for top k,
-// a probability for top p and typical): a search with 7 probes to a pass, exact, without a sort. The chunks' largest
-// logits alone give a first bound; chunks below it are never read again. An invocation goes through whole chunks, and
-// the chunks of a row are dealt out to 128: some software drivers stop an invocation after 65,535 iterations of all
-// its loops together, and three searches through 2^19 ids stay below that.
+// A filter keeps the ids whose rank is at least a threshold, ranks being the bits of a float in an
+// order of whole numbers. The threshold is the smallest rank such that the ids above it weigh less
+// than a target (a count for top k, a probability for top p and typical): a search with 7 probes to
+// a pass, exact, without a sort. The chunks' largest logits alone give a first bound; chunks below
+// it are never read again. An invocation goes through whole chunks, and the chunks of a row are
+// dealt out to 128: some software drivers stop an invocation after 65,535 iterations of all its
+// loops together, and three searches through 2^19 ids stay below that.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -43,7 +44,8 @@ void add_probes(inout float sums[PROBES]) {
   barrier();
   if (LANE < PROBES) {
     float sum = 0.0;
-    for (uint other = 0; other < LOCAL_SIZE; ++other) sum += probe_scratch[LANE * LOCAL_SIZE + other];
+    for (uint other = 0; other < LOCAL_SIZE; ++other)
+      sum += probe_scratch[LANE * LOCAL_SIZE + other];
     piece_weight[LANE] = sum;
   }
   barrier();
@@ -62,34 +64,37 @@ uint rank_of(float value) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-// What is known of the row, and what has passed the filters: logits of rank `least` and above whose distance from
-// the usual surprise (typical sampling) has rank `least_typical` and above.
+// What is known of the row, and what has passed the filters: logits of rank `least` and above whose
+// distance from the usual surprise (typical sampling) has rank `least_typical` and above.
 float largest, per_degree, usual;
 uint least = 0, least_typical = 0;
 
 float weight_of(float logit) { return exp((logit - largest) * per_degree); }
 // The nearer to the usual, the larger the rank.
-uint typical_rank(float logit) { return ~floatBitsToUint(abs(usual - (logit - largest) * per_degree)); }
+uint typical_rank(float logit) {
+  return ~floatBitsToUint(abs(usual - (logit - largest) * per_degree));
+}
 bool kept(float logit) {
-  return logit > NEVER && rank_of(logit) >= least && (least_typical == 0 || typical_rank(logit) >= least_typical);
+  return logit > NEVER && rank_of(logit) >= least &&
+         (least_typical == 0 || typical_rank(logit) >= least_typical);
 }
 float logit_at(uint id) { return sanitized(AT(logits, row * params.vocabulary + id)); }
 
 // Runs BODY for every logit of a chunk, four to an iteration.
-#define FOR_EACH_LOGIT(CHUNK, BODY)                                          \
-  {                                                                          \
-    uint end_ = min(((CHUNK) + 1) * params.chunk, params.vocabulary);        \
-    uint id_ = (CHUNK) * params.chunk;                                       \
-    for (; id_ + 4 <= end_; id_ += 4) {                                      \
-      [[unroll]] for (uint j_ = 0; j_ < 4; ++j_) {                           \
-        float logit = logit_at(id_ + j_);                                    \
-        BODY                                                                 \
-      }                                                                      \
-    }                                                                        \
-    for (; id_ < end_; ++id_) {                                              \
-      float logit = logit_at(id_);                                           \
-      BODY                                                                   \
-    }                                                                        \
+#define FOR_EACH_LOGIT(CHUNK, BODY)                                   \
+  {                                                                   \
+    uint end_ = min(((CHUNK) + 1) * params.chunk, params.vocabulary); \
+    uint id_ = (CHUNK)*params.chunk;                                  \
+    for (; id_ + 4 <= end_; id_ += 4) {                               \
+      [[unroll]] for (uint j_ = 0; j_ < 4; ++j_) {                    \
+        float logit = logit_at(id_ + j_);                             \
+        BODY                                                          \
+      }                                                               \
+    }                                                                 \
+    for (; id_ < end_; ++id_) {                                       \
+      float logit = logit_at(id_);                                    \
+      BODY                                                            \
+    }                                                                 \
   }
 
 #define BY_COUNT 0    // ranks of logits, each weighs 1
@@ -107,14 +112,16 @@ void probe(inout float sums[PROBES], float logit, uint mode, uint first, uint st
   }
 }
 
-// The smallest rank of [from, to] such that what is above it weighs less than `target`; `to` must be one.
+// The smallest rank of [from, to] such that what is above it weighs less than `target`; `to` must
+// be one.
 uint search(uint from, uint to, float target, uint mode, bool only_chunks) {
   while (from < to) {
     uint stride = (to - from) / (PROBES + 1) + 1;
     float sums[PROBES];
     [[unroll]] for (uint i = 0; i < PROBES; ++i) sums[i] = 0.0;
     if (only_chunks) {
-      for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) probe(sums, chunk_largest[c], mode, from, stride);
+      for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE)
+        probe(sums, chunk_largest[c], mode, from, stride);
     } else {
       for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
         uint highest = rank_of(chunk_largest[c]);
@@ -190,16 +197,17 @@ float random_number(uint step, uint stream, uvec2 key) {
   return (float(counter.x >> 9) + 0.5) * 1.1920928955078125e-7;  // 2^-23
 }
 
-// Steps over weights until `rest` is used up; gives the last that weighs anything where rounding leaves some.
-#define WALK(COUNT, WEIGHT_OF_I, FOUND)      \
-  for (uint i = 0; i < (COUNT); ++i) {       \
-    float weight_ = WEIGHT_OF_I;             \
-    if (weight_ > 0.0) {                     \
-      FOUND = i;                             \
-      rest_before = rest;                    \
-      rest -= weight_;                       \
-      if (rest < 0.0) break;                 \
-    }                                        \
+// Steps over weights until `rest` is used up; gives the last that weighs anything where rounding
+// leaves some.
+#define WALK(COUNT, WEIGHT_OF_I, FOUND) \
+  for (uint i = 0; i < (COUNT); ++i) {  \
+    float weight_ = WEIGHT_OF_I;        \
+    if (weight_ > 0.0) {                \
+      FOUND = i;                        \
+      rest_before = rest;               \
+      rest -= weight_;                  \
+      if (rest < 0.0) break;            \
+    }                                   \
   }
 
 // The id at which the sum of weights passes share * total.
@@ -246,7 +254,8 @@ uint draw(float share) {
     WALK(PIECES, piece_weight[i], p)
     rest = rest_before;
     begin += p * ids;
-    WALK(min(ids, params.vocabulary - begin), kept(logit_at(begin + i)) ? weight_of(logit_at(begin + i)) : 0.0, step)
+    WALK(min(ids, params.vocabulary - begin),
+         kept(logit_at(begin + i)) ? weight_of(logit_at(begin + i)) : 0.0, step)
     found = begin + step;
   }
   return found;

@@ -1,6 +1,6 @@
-// Penalties and banned ids onto the logits, then the largest logit and the sum of exponentials of each chunk of a
-// row. One workgroup per chunk. What the history and the rules say of the chunk's ids is first marked in shared
-// memory, by whole numbers, whose order of arrival does not matter.
+// Penalties and banned ids onto the logits, then the largest logit and the sum of exponentials of
+// each chunk of a row. One workgroup per chunk. What the history and the rules say of the chunk's
+// ids is first marked in shared memory, by whole numbers, whose order of arrival does not matter.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef ROW_PER_SUBGROUP
@@ -37,7 +37,8 @@ void settle() { barrier(); }
 #endif
 
 const uint BANNED = 0x80000000u;
-shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the window, and whether it is banned
+shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the window, and whether
+                                       // it is banned
 
 uint row;
 
@@ -59,7 +60,8 @@ void serve_chunk(uint chunk) {
     for (uint i = LANE; i < params.chunk; i += LANES) marks[i] = 0;
     settle();
     for (uint age = LANE; age < window; age += LANES) {
-      uint token = AT(control, params.history + row * params.capacity + (count - 1 - age) % params.capacity);
+      uint token =
+          AT(control, params.history + row * params.capacity + (count - 1 - age) % params.capacity);
       if (token >= begin && token < end) atomicAdd(marks[token - begin], 1);
     }
     settle();
@@ -96,7 +98,8 @@ void serve_chunk(uint chunk) {
 
 void main() {
   for (row = gl_WorkGroupID.y; row < params.rows; row += gl_NumWorkGroups.y) {
-    for (uint chunk = params.first_chunk + gl_WorkGroupID.x; chunk < params.end_chunk; chunk += gl_NumWorkGroups.x) {
+    for (uint chunk = params.first_chunk + gl_WorkGroupID.x; chunk < params.end_chunk;
+         chunk += gl_NumWorkGroups.x) {
       serve_chunk(chunk);
       settle();
     }

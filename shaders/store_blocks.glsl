@@ -1,6 +1,6 @@
-// Writing q8_0: 32 columns of a position of the cache become 32 bytes and an f16 scale, the largest magnitude over
-// 127 (ggml, https://github.com/ggml-org/ggml, quantize_row_q8_0). Layout: blocks.h; attention_common.glsl reads it.
-// Before including it: CACHE_BUFFER is the index of the cache.
+// Writing q8_0: 32 columns of a position of the cache become 32 bytes and an f16 scale, the largest
+// magnitude over 127 (ggml, https://github.com/ggml-org/ggml, quantize_row_q8_0). Layout: blocks.h;
+// attention_common.glsl reads it. Before including it: CACHE_BUFFER is the index of the cache.
 #ifndef MULCIBER_STORE_BLOCKS_GLSL
 #define MULCIBER_STORE_BLOCKS_GLSL
 #include "blocks.h"
@@ -8,7 +8,9 @@
 BUFFER(CACHE_BUFFER, restrict, cache, uint)
 
 /// Words from the start of the cache to a position, of so many columns.
-uint position_words(uint position, uint columns) { return position * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, columns); }
+uint position_words(uint position, uint columns) {
+  return position * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, columns);
+}
 
 /// at: the position's first word; quads: the block's columns.
 void store_block(uint at, uint columns, uint block, vec4 quads[8]) {
@@ -19,7 +21,8 @@ void store_block(uint at, uint columns, uint block, vec4 quads[8]) {
   [[unroll]] for (uint i = 0; i < 8; ++i) {
     // Halves go away from zero, as C's roundf() has them.
     vec4 scaled = quads[i] * inverse;
-    uvec4 numbers = uvec4(ivec4(trunc(scaled + sign(scaled) * 0.5)) + int(BLOCKS_OFFSET(BLOCKS_Q8_0))) & 255u;
+    uvec4 numbers =
+        uvec4(ivec4(trunc(scaled + sign(scaled) * 0.5)) + int(BLOCKS_OFFSET(BLOCKS_Q8_0))) & 255u;
     AT(cache, at + block * 8u + i) = numbers.x | numbers.y << 8 | numbers.z << 16 | numbers.w << 24;
   }
   // The other half of the word is another invocation's.

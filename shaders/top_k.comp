@@ -1,7 +1,7 @@
 // The k best log probabilities of each row: one workgroup per row, shared memory only.
 //
-// Each invocation owns every LOCAL_SIZE-th id and knows the best of them that is not yet taken. A round
-// takes the best of the workgroup; only its owner looks through its own ids again.
+// Each invocation owns every LOCAL_SIZE-th id and knows the best of them that is not yet taken. A
+// round takes the best of the workgroup; only its owner looks through its own ids again.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -45,7 +45,8 @@ void main() {
     uint out_row = (params.result_row + row) * params.k;
     uint forced = forced_id();
     if (forced != NO_ID) {
-      for (uint rank = lane; rank < params.k; rank += LOCAL_SIZE) write_forced(out_row, rank, forced);
+      for (uint rank = lane; rank < params.k; rank += LOCAL_SIZE)
+        write_forced(out_row, rank, forced);
       continue;
     }
 

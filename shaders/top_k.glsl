@@ -10,7 +10,9 @@ struct Choice {
   uint id;
 };
 
-bool goes_before(Choice a, Choice b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
+bool goes_before(Choice a, Choice b) {
+  return a.value > b.value || (a.value == b.value && a.id < b.id);
+}
 Choice better(Choice a, Choice b) { return goes_before(a, b) ? a : b; }
 // Whether the order puts (value, id) after `last`.
 bool follows(float value, uint id, Choice last) {
@@ -26,16 +28,18 @@ bool is_banned(uint id) {
   return false;
 }
 
-// Takes (value, id) if it beats what is there and no rule forbids it. The rules are looked up only for ids
-// that would win, which are few.
+// Takes (value, id) if it beats what is there and no rule forbids it. The rules are looked up only
+// for ids that would win, which are few.
 void consider(inout Choice best, float value, uint id) {
-  if (value > NEVER && goes_before(Choice(value, id), best) && !is_banned(id)) best = Choice(value, id);
+  if (value > NEVER && goes_before(Choice(value, id), best) && !is_banned(id))
+    best = Choice(value, id);
 }
 
 // The only id allowed at the position being chosen, or NO_ID.
 uint forced_id() {
   uint chosen = AT(control, params.position_offset) + 1;
-  return AT(control, params.forced_offset) == chosen ? AT(control, params.forced_offset + 1) : NO_ID;
+  return AT(control, params.forced_offset) == chosen ? AT(control, params.forced_offset + 1)
+                                                     : NO_ID;
 }
 
 void write_choice(uint out_row, uint rank, float log_probability, uint id) {
@@ -52,8 +56,8 @@ void write_forced(uint out_row, uint rank, uint forced) {
   }
 }
 
-// Fills the ranks from `rank` on with ids of log probability -inf, smallest first. Rare: fewer than k ids
-// are possible.
+// Fills the ranks from `rank` on with ids of log probability -inf, smallest first. Rare: fewer than
+// k ids are possible.
 void write_impossible(uint first, uint out_row, uint rank) {
   for (uint id = 0; rank < params.k; ++id) {
     bool possible = sanitized(AT(logits, first + id)) > NEVER && !is_banned(id);

@@ -1,7 +1,8 @@
 // The k best log probabilities of each row, one workgroup per row, with subgroup reductions.
 //
-// The row is cut into chunks, each looked through by one subgroup. The best of every chunk stands in shared
-// memory; a round takes the best of those, and looks again only through the chunk it came from.
+// The row is cut into chunks, each looked through by one subgroup. The best of every chunk stands
+// in shared memory; a round takes the best of those, and looks again only through the chunk it came
+// from.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -15,7 +16,8 @@
 
 // Ids per chunk, a power of two; more where the vocabulary needs more than MOST_CHUNKS of them.
 layout(constant_id = CONSTANT_ROW) const uint CHUNK = 256;
-// Loads per loop iteration: software drivers pay for iterations, and some stop a shader after 65,535.
+// Loads per loop iteration: software drivers pay for iterations, and some stop a shader after
+// 65,535.
 layout(constant_id = CONSTANT_ROW + 1) const uint UNROLL = 4;
 
 PARAMS(TopKParams)
@@ -27,8 +29,8 @@ BUFFER(1, readonly, control, uint)
 BUFFER(2, writeonly, result, uint)
 
 #ifdef ROW_PER_SUBGROUP
-// The first subgroup of the workgroup does it all, without barriers, which software drivers run slowly. On
-// devices for which that is made there is no other.
+// The first subgroup of the workgroup does it all, without barriers, which software drivers run
+// slowly. On devices for which that is made there is no other.
 #define SUBGROUP 0
 #define SUBGROUPS 1
 #define LANE gl_SubgroupInvocationID

@@ -1,5 +1,6 @@
-// Roles of attention that no recorded value covers, against their definitions in double precision: memory-compressed
-// keys, pooling by a learned query, keys and values of different sources, a graph, one key and none.
+// Roles of attention that no recorded value covers, against their definitions in double precision:
+// memory-compressed keys, pooling by a learned query, keys and values of different sources, a
+// graph, one key and none.
 #include "layers/attention_family.h"
 
 #include <bit>
@@ -43,7 +44,8 @@ class Inputs : public tests::DeviceTensors {
   std::normal_distribution<float> normal_{0, 0.8f};
 };
 
-std::vector<float> run(const Attention& attention, const HeadColumns& q, const HeadColumns& k, const HeadColumns& v) {
+std::vector<float> run(const Attention& attention, const HeadColumns& q, const HeadColumns& k,
+                       const HeadColumns& v) {
   ProgramBuilder builder(tests::shared_device(), "attention");
   const Tensor y = attention(builder, q, k, v);
   builder.keep(y);
@@ -74,27 +76,40 @@ std::vector<double> weighted(const std::vector<double>& scores, const Matrix& va
 void check(const std::vector<float>& found, size_t first, const std::vector<double>& expected) {
   for (size_t c = 0; c < expected.size(); ++c) {
     INFO("element " << first + c);
-    CHECK(std::abs(found.at(first + c) - expected[c]) <= kTolerance * std::max(1.0, std::abs(expected[c])));
+    CHECK(std::abs(found.at(first + c) - expected[c]) <=
+          kTolerance * std::max(1.0, std::abs(expected[c])));
   }
 }
 
-AttentionControl control_of(Inputs& inputs, const std::vector<uint32_t>& words) { return {.tensor = inputs.words(words)}; }
+AttentionControl control_of(Inputs& inputs, const std::vector<uint32_t>& words) {
+  return {.tensor = inputs.words(words)};
+}
 
 }  // namespace
 
-TEST_CASE("Compressed memory is a convolution over keys and values, and hides what is not whole past") {
+TEST_CASE(
+    "Compressed memory is a convolution over keys and values, and hides what is not whole past") {
   constexpr uint32_t kRows = 2, kLength = 12, kSize = 8, kStride = 3, kTaps = kLength / kStride;
   Inputs inputs;
-  const Array q = inputs.random({kRows, kLength, kSize}), k = inputs.random({kRows, kLength, kSize}),
+  const Array q = inputs.random({kRows, kLength, kSize}),
+              k = inputs.random({kRows, kLength, kSize}),
               v = inputs.random({kRows, kLength, kSize});
   // Weights as a convolution has them, (out, in, taps).
-  const Array key_weight = inputs.random({kSize, kSize, kStride}), value_weight = inputs.random({kSize, kSize, kStride});
+  const Array key_weight = inputs.random({kSize, kSize, kStride}),
+              value_weight = inputs.random({kSize, kSize, kStride});
   const Array bias = inputs.random({kSize});
   const auto linear = [&](const Array& weight) {
-    return Linear{inputs.array({kSize, kStride * kSize}, convolution_rows(weight.values, kSize, kSize, kStride)).tensor, bias.tensor};
+    return Linear{
+        inputs
+            .array({kSize, kStride * kSize}, convolution_rows(weight.values, kSize, kSize, kStride))
+            .tensor,
+        bias.tensor};
   };
-  Attention attention{.options = {.heads = 1, .kv_heads = 1, .head_size = kSize, .value_size = kSize, .scale = 0.35f},
-                      .compression = KeyCompression{.stride = kStride, .keys = linear(key_weight), .values = linear(value_weight)}};
+  Attention attention{
+      .options =
+          {.heads = 1, .kv_heads = 1, .head_size = kSize, .value_size = kSize, .scale = 0.35f},
+      .compression = KeyCompression{
+          .stride = kStride, .keys = linear(key_weight), .values = linear(value_weight)}};
   const auto compress = [&](const Array& of, const Array& weight, uint32_t row) {
     Matrix result(kTaps, std::vector<double>(kSize));
     for (uint32_t j = 0; j < kTaps; ++j)
@@ -102,14 +117,16 @@ TEST_CASE("Compressed memory is a convolution over keys and values, and hides wh
         result[j][out] = bias.values[out];
         for (uint32_t in = 0; in < kSize; ++in)
           for (uint32_t tap = 0; tap < kStride; ++tap)
-            result[j][out] += double{weight.values[(out * kSize + in) * kStride + tap]} * of.at(row, j * kStride + tap, in);
+            result[j][out] += double{weight.values[(out * kSize + in) * kStride + tap]} *
+                              of.at(row, j * kStride + tap, in);
       }
     return result;
   };
   for (const bool causal : {false, true}) {
     if (causal) {
       std::vector<uint32_t> words;
-      for (float value : compressed_causal_mask(kLength, kLength, kStride)) words.push_back(std::bit_cast<uint32_t>(value));
+      for (float value : compressed_causal_mask(kLength, kLength, kStride))
+        words.push_back(std::bit_cast<uint32_t>(value));
       attention.options.control = control_of(inputs, words);
       attention.options.control->bias = 0;
       attention.options.bias = AttentionBias::kMask;
@@ -120,7 +137,8 @@ TEST_CASE("Compressed memory is a convolution over keys and values, and hides wh
       for (uint32_t i = 0; i < kLength; ++i) {
         std::vector<double> scores(kTaps, 0.0);
         for (uint32_t j = 0; j < kTaps; ++j) {
-          for (uint32_t c = 0; c < kSize; ++c) scores[j] += double{attention.options.scale} * q.at(row, i, c) * keys[j][c];
+          for (uint32_t c = 0; c < kSize; ++c)
+            scores[j] += double{attention.options.scale} * q.at(row, i, c) * keys[j][c];
           if (causal && j * kStride + kStride - 1 > i) scores[j] = -INFINITY;
         }
         check(found, (row * kLength + i) * kSize, weighted(scores, values));
@@ -137,11 +155,18 @@ TEST_CASE("Compressed memory is a convolution over keys and values, and hides wh
 TEST_CASE("A learned query pools an image grid, each image with additive scores of its own") {
   constexpr uint32_t kImages = 3, kPatches = 7 * 5, kColumns = 12, kHidden = 16;
   Inputs inputs;
-  const Array query = inputs.random({1, 1, kColumns}), grid = inputs.random({kImages, kPatches, kColumns});
-  const Array w = inputs.random({kHidden, kColumns}), u = inputs.random({kHidden, kColumns}), v = inputs.random({1, kHidden});
-  const Attention pooling{.options = {.heads = 1, .kv_heads = 1, .head_size = kHidden, .value_size = kColumns,
+  const Array query = inputs.random({1, 1, kColumns}),
+              grid = inputs.random({kImages, kPatches, kColumns});
+  const Array w = inputs.random({kHidden, kColumns}), u = inputs.random({kHidden, kColumns}),
+              v = inputs.random({1, kHidden});
+  const Attention pooling{.options = {.heads = 1,
+                                      .kv_heads = 1,
+                                      .head_size = kHidden,
+                                      .value_size = kColumns,
                                       .score = AttentionScore::kAdditive},
-                          .query = Linear{w.tensor, {}}, .key = Linear{u.tensor, {}}, .vector = v.tensor};
+                          .query = Linear{w.tensor, {}},
+                          .key = Linear{u.tensor, {}},
+                          .vector = v.tensor};
   const std::vector<float> found = run(pooling, {query.tensor}, {grid.tensor}, {grid.tensor});
   for (uint32_t image = 0; image < kImages; ++image) {
     std::vector<double> scores;
@@ -151,7 +176,8 @@ TEST_CASE("A learned query pools an image grid, each image with additive scores 
       for (uint32_t h = 0; h < kHidden; ++h) {
         double sum = 0;
         for (uint32_t c = 0; c < kColumns; ++c)
-          sum += double{w.values[h * kColumns + c]} * query.values[c] + double{u.values[h * kColumns + c]} * grid.at(image, p, c);
+          sum += double{w.values[h * kColumns + c]} * query.values[c] +
+                 double{u.values[h * kColumns + c]} * grid.at(image, p, c);
         score += v.values[h] * std::tanh(sum);
       }
       scores.push_back(score);
@@ -165,10 +191,12 @@ TEST_CASE("A learned query pools an image grid, each image with additive scores 
 TEST_CASE("Keys and values of different sources: a key-value memory, down to one key and to none") {
   constexpr uint32_t kRows = 2, kSlots = 9, kKey = 8, kValue = 5;
   Inputs inputs;
-  const Array q = inputs.random({kRows, 1, kKey}), k = inputs.random({kRows, kSlots, kKey}), v = inputs.random({kRows, kSlots, kValue});
+  const Array q = inputs.random({kRows, 1, kKey}), k = inputs.random({kRows, kSlots, kKey}),
+              v = inputs.random({kRows, kSlots, kValue});
   const std::vector<uint32_t> counts = {1, 0, 9, 4};
   for (uint32_t first = 0; first < counts.size(); first += kRows) {
-    Attention memory{.options = {.heads = 1, .kv_heads = 1, .head_size = kKey, .value_size = kValue}};
+    Attention memory{
+        .options = {.heads = 1, .kv_heads = 1, .head_size = kKey, .value_size = kValue}};
     memory.options.query_offset = 0;
     memory.options.control = control_of(inputs, counts);
     memory.options.control->key_counts = static_cast<int32_t>(first);
@@ -190,11 +218,16 @@ TEST_CASE("Keys and values of different sources: a key-value memory, down to one
 TEST_CASE("Keys of length 0 give zeros, with projections and without") {
   constexpr uint32_t kRows = 2, kQueries = 3, kSize = 8;
   Inputs inputs;
-  const Array q = inputs.random({kRows, kQueries, kSize}), w = inputs.random({kSize, kSize}), one = inputs.random({1, 1, kSize});
+  const Array q = inputs.random({kRows, kQueries, kSize}), w = inputs.random({kSize, kSize}),
+              one = inputs.random({1, 1, kSize});
   Tensor none = q.tensor, values = q.tensor;  // storage that nobody reads
   none.shape = {kRows, 0, kSize};
   values.shape = {kRows, 0, kSize};
-  Attention attention{.options = {.heads = 2, .kv_heads = 2, .head_size = kSize / 2, .value_size = kSize / 2, .causal = true}};
+  Attention attention{.options = {.heads = 2,
+                                  .kv_heads = 2,
+                                  .head_size = kSize / 2,
+                                  .value_size = kSize / 2,
+                                  .causal = true}};
   const std::vector<float> zeros(kRows * kQueries * kSize, 0.0f);
   CHECK(run(attention, {q.tensor}, {none}, {none}) == zeros);
   attention.key = Linear{w.tensor, {}};
@@ -204,20 +237,29 @@ TEST_CASE("Keys of length 0 give zeros, with projections and without") {
   ProgramBuilder builder(tests::shared_device(), "attention");
   CHECK_THROWS_AS(attention_map(builder, {q.tensor}, {none}, attention.options), ShapeError);
   none.shape = {kRows + 1, 0, kSize};
-  CHECK_THROWS_AS(mulciber::attention(builder, {q.tensor}, {none}, {none}, attention.options), ShapeError);
+  CHECK_THROWS_AS(mulciber::attention(builder, {q.tensor}, {none}, {none}, attention.options),
+                  ShapeError);
 }
 
-TEST_CASE("Graph attention reads the neighbours that are listed, and a node without any gives zeros") {
+TEST_CASE(
+    "Graph attention reads the neighbours that are listed, and a node without any gives zeros") {
   constexpr uint32_t kNodes = 6, kHeads = 2, kValue = 4;
-  const std::vector<std::vector<uint32_t>> neighbours = {{0, 1, 5}, {1}, {0, 2, 3}, {}, {3, 4}, {0, 1, 2, 3, 4, 5}};
+  const std::vector<std::vector<uint32_t>> neighbours = {{0, 1, 5}, {1},    {0, 2, 3},
+                                                         {},        {3, 4}, {0, 1, 2, 3, 4, 5}};
   Inputs inputs;
   const Array nodes = inputs.random({1, kNodes, kHeads * kValue});
-  const Array to = inputs.random({kHeads, kHeads * kValue}), from = inputs.random({kHeads, kHeads * kValue});
+  const Array to = inputs.random({kHeads, kHeads * kValue}),
+              from = inputs.random({kHeads, kHeads * kValue});
   const Array ones = inputs.array({kHeads, 1}, {1, 1});
   const KeyList list = listed_keys(1, 1, neighbours);
-  Attention graph{.options = {.heads = kHeads, .kv_heads = kHeads, .head_size = 1, .value_size = kValue,
+  Attention graph{.options = {.heads = kHeads,
+                              .kv_heads = kHeads,
+                              .head_size = 1,
+                              .value_size = kValue,
                               .score = AttentionScore::kLeaky},
-                  .query = Linear{to.tensor, {}}, .key = Linear{from.tensor, {}}, .vector = ones.tensor};
+                  .query = Linear{to.tensor, {}},
+                  .key = Linear{from.tensor, {}},
+                  .vector = ones.tensor};
   graph.options.query_offset = 0;
   graph.options.pattern = list.pattern;
   graph.options.control = control_of(inputs, list.words);
@@ -225,7 +267,8 @@ TEST_CASE("Graph attention reads the neighbours that are listed, and a node with
   const std::vector<float> found = run(graph, {nodes.tensor}, {nodes.tensor}, {nodes.tensor});
   const auto projected = [&](const Array& weight, uint32_t node, uint32_t head) {
     double sum = 0;
-    for (uint32_t c = 0; c < kHeads * kValue; ++c) sum += double{weight.values[head * kHeads * kValue + c]} * nodes.at(0, node, c);
+    for (uint32_t c = 0; c < kHeads * kValue; ++c)
+      sum += double{weight.values[head * kHeads * kValue + c]} * nodes.at(0, node, c);
     return sum;
   };
   for (uint32_t node = 0; node < kNodes; ++node)
@@ -236,7 +279,8 @@ TEST_CASE("Graph attention reads the neighbours that are listed, and a node with
         const double sum = projected(to, node, head) + projected(from, neighbour, head);
         scores.push_back(sum > 0 ? sum : 0.2 * sum);
         values.emplace_back();
-        for (uint32_t c = 0; c < kValue; ++c) values.back().push_back(nodes.at(0, neighbour, head * kValue + c));
+        for (uint32_t c = 0; c < kValue; ++c)
+          values.back().push_back(nodes.at(0, neighbour, head * kValue + c));
       }
       std::vector<double> expected = weighted(scores, values);
       expected.resize(kValue, 0.0);

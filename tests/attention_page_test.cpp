@@ -24,7 +24,7 @@ namespace {
 
 // A kind whose weights are all different, so that a transposed or shifted index shows.
 SentenceMaps::Kind kind_of(const std::string& name, std::size_t layers, std::size_t heads,
-                            std::size_t queries, std::size_t keys) {
+                           std::size_t queries, std::size_t keys) {
   SentenceMaps::Kind kind{name, layers, heads, queries, keys, {}};
   const std::size_t count = layers * heads * queries * keys;
   for (std::size_t i = 0; i < count; ++i)
@@ -239,7 +239,8 @@ TEST_CASE("attention JSON writes missing weights as null and odd text as UTF-8")
 }
 
 TEST_CASE("attention page survives every text and fetches nothing") {
-  const std::string plain = mulciber::apps::to_html(example()), page = mulciber::apps::to_html(hostile());
+  const std::string plain = mulciber::apps::to_html(example()),
+                    page = mulciber::apps::to_html(hostile());
   CHECK(count(page, "<script") == 2);
   CHECK(count(page, "</script") == 2);
   CHECK(count(page, "<!--") == count(plain, "<!--"));
@@ -283,14 +284,17 @@ TEST_CASE("attention page keeps causal maps as triangles") {
   std::vector<float>& weights = maps.kinds[0].weights;
   for (const std::size_t above : {1, 2, 5, 10, 11, 14}) weights[above] = 0;
   maps.kinds[0].windows = {2, 0};
-  const auto kind_in = [](const SentenceMaps& shown) { return page_data(mulciber::apps::to_html(shown))[0]["attention"][0]; };
+  const auto kind_in = [](const SentenceMaps& shown) {
+    return page_data(mulciber::apps::to_html(shown))[0]["attention"][0];
+  };
   const json kind = kind_in(maps);
   CHECK(kind["triangle"] == true);
   CHECK(kind["windows"] == json::array({2, 0}));
   const std::vector<unsigned> fixed = unpack(kind["packed"]);
   const std::size_t kept[] = {0, 3, 4, 6, 7, 8, 9, 12, 13, 15, 16, 17};
   REQUIRE(fixed.size() == 12);
-  for (std::size_t i = 0; i < 12; ++i) CHECK(std::abs(fixed[i] / 65534.0 - weights[kept[i]]) < 1e-5);
+  for (std::size_t i = 0; i < 12; ++i)
+    CHECK(std::abs(fixed[i] / 65534.0 - weights[kept[i]]) < 1e-5);
   CHECK(page_data(mulciber::apps::to_html(maps))[0]["prompt_tokens"] == 2);
 
   const std::string figure = mulciber::apps::to_svg(maps);
@@ -367,7 +371,8 @@ TEST_CASE("attention measures are entropy in bits and the largest weight") {
   const std::vector<float> map = {0.5f, 0.5f, 0, 0, 0, 1, 0.25f, 0.25f, 0.5f};
   CHECK(std::abs(measure_map(map, 3).entropy - (1 + 0 + 1.5) / 3) < 1e-6);
   CHECK(std::abs(measure_map(map, 3).largest - (0.5 + 1 + 0.5) / 3) < 1e-6);
-  const std::vector<float> missing = {NAN, 1, 0, 0, 0, 1};  // a row that is missing, one that is masked, one that counts
+  const std::vector<float> missing = {
+      NAN, 1, 0, 0, 0, 1};  // a row that is missing, one that is masked, one that counts
   CHECK(measure_map(missing, 2).entropy == 0);
   CHECK(measure_map(missing, 2).largest == 1);
   CHECK(std::isnan(measure_map(std::vector<float>(4, 0.f), 2).entropy));
@@ -385,7 +390,8 @@ TEST_CASE("attention rollout is the product of the layers, half of each its own 
   REQUIRE(kinds.size() == 3);
   CHECK(kinds[0].name == "encoder_rollout");
   CHECK(kinds[0].heads == 1);
-  // (I + A1) / 2 = ((1, 0), (.25, .75)); (I + A2) / 2 = ((.5, .5), (.5, .5)); their product has rows (.625, .375).
+  // (I + A1) / 2 = ((1, 0), (.25, .75)); (I + A2) / 2 = ((.5, .5), (.5, .5)); their product has
+  // rows (.625, .375).
   CHECK(kinds[0].weights == std::vector<float>{1, 0, 0.25f, 0.75f, 0.625f, 0.375f, 0.625f, 0.375f});
   CHECK(kinds[1].name == "decoder_rollout");
   CHECK(kinds[1].weights == std::vector<float>{0.5f, 0, 0.125f, 0.375f});
@@ -450,7 +456,8 @@ TEST_CASE("attention maps are written in the format that the name asks for") {
   CHECK(read(folder.path() / "a.JSON") == mulciber::apps::to_json(maps));
   CHECK(read(folder.path() / "a.svg") == mulciber::apps::to_svg(maps));
 
-  const auto written = mulciber::apps::write_attention(folder.path() / "two.svg", {maps, hostile()});
+  const auto written =
+      mulciber::apps::write_attention(folder.path() / "two.svg", {maps, hostile()});
   CHECK(written == std::vector<fs::path>{folder.path() / "two-1.svg", folder.path() / "two-2.svg"});
   CHECK(read(written[1]) == mulciber::apps::to_svg(hostile()));
 
@@ -521,7 +528,8 @@ TEST_CASE("pieces become labels") {
   CHECK(mulciber::apps::piece_label("\u200b", 16) == "U+200B");
   CHECK(mulciber::apps::piece_label("exactly8", 8) == "exactly8");
   CHECK(mulciber::apps::piece_label("one more!", 8) == "one\u2423mor\u2026");
-  CHECK(mulciber::apps::piece_label("\u6f22\u5b57\u6f22\u5b57\u6f22", 8) == "\u6f22\u5b57\u6f22\u2026");
+  CHECK(mulciber::apps::piece_label("\u6f22\u5b57\u6f22\u5b57\u6f22", 8) ==
+        "\u6f22\u5b57\u6f22\u2026");
   CHECK(mulciber::apps::piece_label("\xff", 8) == "\ufffd");
   CHECK(mulciber::apps::continues_word("ing"));
   CHECK_FALSE(mulciber::apps::continues_word("\u2581ing"));

@@ -10,9 +10,7 @@
 #include <catch2/catch.hpp>
 namespace Catch::Matchers {
 // Version 3's name for what version 2 calls Contains.
-inline auto ContainsSubstring(const std::string& part) {
-  return Contains(part);
-}
+inline auto ContainsSubstring(const std::string& part) { return Contains(part); }
 }  // namespace Catch::Matchers
 #endif
 

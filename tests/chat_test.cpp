@@ -12,7 +12,8 @@ namespace {
 
 const ChatTemplate& chat_template() {
   static const ChatTemplate shared(
-      "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('system comes first') }}{% endif %}"
+      "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ "
+      "raise_exception('system comes first') }}{% endif %}"
       "{% if 'forbidden' in m.content %}{{ raise_exception('not that') }}{% endif %}"
       "<{{ m.role[0] }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<a>{% endif %}",
       "test");
@@ -48,7 +49,8 @@ struct PlayedModel {
   ChatGenerate function() {
     return [this](const std::string& prompt, const std::function<void(std::string_view)>& on_text) {
       prompts.push_back(prompt);
-      if (answers.empty()) throw ModelError("prompt", "has 99 tokens, and the context 64", "/reset begins anew");
+      if (answers.empty())
+        throw ModelError("prompt", "has 99 tokens, and the context 64", "/reset begins anew");
       ChatAnswer answer = answers.front();
       answers.pop_front();
       // Piece by piece, as a model gives it.
@@ -60,7 +62,8 @@ struct PlayedModel {
 
 std::string said(const Chat& chat) {
   std::string all;
-  for (const ChatMessage& message : chat.messages()) all += message.role[0] + (":" + message.content) + "|";
+  for (const ChatMessage& message : chat.messages())
+    all += message.role[0] + (":" + message.content) + "|";
   return all;
 }
 
@@ -71,22 +74,28 @@ TEST_CASE("A chat keeps its history and gives every prompt from the start") {
   PlayedModel model{{{"Hi."}, {"Bye."}}, {}};
   Chat chat(chat_template(), model.function(), terminal, "Be brief.");
   chat.run();
-  CHECK(model.prompts == std::vector<std::string>{"<s>Be brief.<u>Hello<a>", "<s>Be brief.<u>Hello<a>Hi.<u>And \nthen?<a>"});
+  CHECK(model.prompts == std::vector<std::string>{"<s>Be brief.<u>Hello<a>",
+                                                  "<s>Be brief.<u>Hello<a>Hi.<u>And \nthen?<a>"});
   CHECK(terminal.words == "Hi.\nBye.\n");
   CHECK(terminal.prompts == "> > > > . > ");
   CHECK(said(chat) == "s:Be brief.|u:Hello|a:Hi.|u:And \nthen?|a:Bye.|");
 }
 
 TEST_CASE("Commands of a chat") {
-  PlayedTerminal terminal({"one", "/reset", "two", "/system Be kind.", "three", "/retry", "/history", "/system", "/retry", "/nonsense", " /exit ", "four"});
+  PlayedTerminal terminal({"one", "/reset", "two", "/system Be kind.", "three", "/retry",
+                           "/history", "/system", "/retry", "/nonsense", " /exit ", "four"});
   PlayedModel model{{{"1"}, {"2"}, {"3"}, {"3 again"}}, {}};
   Chat chat(chat_template(), model.function(), terminal, "S");
   chat.run();
-  CHECK(model.prompts == std::vector<std::string>{"<s>S<u>one<a>", "<s>S<u>two<a>", "<s>Be kind.<u>three<a>", "<s>Be kind.<u>three<a>"});
+  CHECK(model.prompts == std::vector<std::string>{"<s>S<u>one<a>", "<s>S<u>two<a>",
+                                                  "<s>Be kind.<u>three<a>",
+                                                  "<s>Be kind.<u>three<a>"});
   CHECK(terminal.left() == 1);
   CHECK(said(chat).empty());
   const auto& notices = terminal.notices;
-  const auto noticed = [&](const std::string& line) { return std::find(notices.begin(), notices.end(), line) != notices.end(); };
+  const auto noticed = [&](const std::string& line) {
+    return std::find(notices.begin(), notices.end(), line) != notices.end();
+  };
   CHECK(noticed("assistant: 3 again"));
   CHECK_FALSE(noticed("assistant: 3"));
   CHECK(noticed("There is no question to answer again."));
@@ -110,7 +119,8 @@ TEST_CASE("What a template refuses and a full context end a question, not the ch
   CHECK_THAT(terminal.notices[0], Catch::Matchers::ContainsSubstring("not that"));
   CHECK_THAT(terminal.notices[1], Catch::Matchers::ContainsSubstring("context is full"));
   CHECK_THAT(terminal.notices[2], Catch::Matchers::ContainsSubstring("has 99 tokens"));
-  CHECK(model.prompts == std::vector<std::string>{"<u>fine<a>", "<u>fine<a>yes<u>too much<a>", "<u>again<a>"});
+  CHECK(model.prompts ==
+        std::vector<std::string>{"<u>fine<a>", "<u>fine<a>yes<u>too much<a>", "<u>again<a>"});
   CHECK(chat.messages().empty());
   CHECK_FALSE(chat.ask("forbidden"));
 }

@@ -17,12 +17,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-HostTensor tensor(std::vector<double> values, std::vector<double> bounds = {}, DataType type = DataType::kF32) {
+HostTensor tensor(std::vector<double> values, std::vector<double> bounds = {},
+                  DataType type = DataType::kF32) {
   return {Shape{1, values.size()}, type, std::move(values), std::move(bounds)};
 }
 
 Status verdict(std::vector<double> got, const HostTensor& expected, Quality quality = {}) {
-  return compare({to_bytes({expected.shape, expected.type, std::move(got), {}})}, {&expected, 1}, quality).status;
+  return compare({to_bytes({expected.shape, expected.type, std::move(got), {}})}, {&expected, 1},
+                 quality)
+      .status;
 }
 
 std::vector<double> varied(size_t count, double step = 0.37) {
@@ -89,7 +92,8 @@ TEST_CASE("NaN and infinities pass only where they belong") {
 
 TEST_CASE("Failures name the element, both values and the bound") {
   const HostTensor expected = tensor({1, 2, 4}, {0.1, 0.5, 0.1});
-  const Comparison result = compare({to_bytes({expected.shape, expected.type, {1, 3, 4}, {}})}, {&expected, 1});
+  const Comparison result =
+      compare({to_bytes({expected.shape, expected.type, {1, 3, 4}, {}})}, {&expected, 1});
   CHECK(result.status == Status::kFail);
   CHECK(result.worst == Approx(2));
   CHECK(result.nmse == Approx(1.0 / 21));
@@ -97,7 +101,8 @@ TEST_CASE("Failures name the element, both values and the bound") {
 }
 
 TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
-  const auto doubt = [](std::vector<double> in, std::vector<double> out, DataType type = DataType::kF32) {
+  const auto doubt = [](std::vector<double> in, std::vector<double> out,
+                        DataType type = DataType::kF32) {
     const HostTensor input = tensor(std::move(in)), output = tensor(std::move(out), {}, type);
     return why_mistrusted({&input, 1}, {&output, 1});
   };
@@ -105,7 +110,8 @@ TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
   CHECK(doubt(good, good) == "");
   CHECK(doubt(std::vector<double>(100, 0.0), good) == "input 0 is 100 % zeros");
   CHECK(doubt(good, std::vector<double>(100, 0.0)) == "expected output 0 is 100 % zeros");
-  CHECK(doubt(std::vector<double>(100, 7.0), good) == "100 % of input 0 have one magnitude: saturated, or constant");
+  CHECK(doubt(std::vector<double>(100, 7.0), good) ==
+        "100 % of input 0 have one magnitude: saturated, or constant");
   std::vector<double> saturated(100, 1.0), half_zero = good, overflown = good;
   for (size_t i = 0; i < 100; i += 2) saturated[i] = -1, half_zero[i] = 0;
   saturated[3] = 0.7;
@@ -113,17 +119,20 @@ TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
   CHECK(doubt(good, half_zero) == "");  // as ReLU gives
   overflown[50] = 1e5;
   CHECK(doubt(good, overflown) == "");
-  CHECK(doubt(good, overflown, DataType::kF16) == "expected output 0 is 1e+05 at element 50, which its type cannot hold");
+  CHECK(doubt(good, overflown, DataType::kF16) ==
+        "expected output 0 is 1e+05 at element 50, which its type cannot hold");
   CHECK(doubt(good, {0, 0, 0}) == "");  // too few to say
 }
 
 TEST_CASE("A case said to be exact must have nothing to round") {
   const HostTensor exact = tensor({1, 2}, {0, kInfinity}), inexact = tensor({1, 2}, {0, 1e-7});
   CHECK(why_inexact({&exact, 1}) == "");
-  CHECK(why_inexact({&inexact, 1}) == "said to be exact, but expected output 0 may be off by 1e-07 at element 1");
+  CHECK(why_inexact({&inexact, 1}) ==
+        "said to be exact, but expected output 0 may be off by 1e-07 at element 1");
 }
 
-TEST_CASE("Whole numbers have no bound, others one that a sum in f32 keeps and one in f16 does not") {
+TEST_CASE(
+    "Whole numbers have no bound, others one that a sum in f32 keeps and one in f16 does not") {
   const size_t depth = 512;
   const auto product = [&](std::vector<double> x, std::vector<double> w) {
     const HostTensor xs = tensor(std::move(x)), ws = tensor(std::move(w));
@@ -133,10 +142,12 @@ TEST_CASE("Whole numbers have no bound, others one that a sum in f32 keeps and o
   for (size_t i = 0; i < depth; ++i) {
     whole[i] = static_cast<double>(i % 13) - 6;
     others[i] = round_to(DataType::kF16, std::sin(0.7 * static_cast<double>(i)));
-    factors[i] = round_to(DataType::kF16, std::cos(1.3 * static_cast<double>(i)) / std::sqrt(512.0));
+    factors[i] =
+        round_to(DataType::kF16, std::cos(1.3 * static_cast<double>(i)) / std::sqrt(512.0));
   }
   CHECK(product(whole, whole).error == 0);
-  CHECK(product(std::vector<double>(depth, 4095), std::vector<double>(depth, 4095)).error > 0);  // beyond 2^24
+  CHECK(product(std::vector<double>(depth, 4095), std::vector<double>(depth, 4095)).error >
+        0);  // beyond 2^24
   const Bounded sum = product(others, factors);
   float in_f32 = 0;
   for (size_t i = 0; i < depth; ++i) in_f32 += static_cast<float>(others[i] * factors[i]);
@@ -176,8 +187,8 @@ TEST_CASE("Running errors hold what f32 arithmetic gives") {
     CHECK(t.error < 2e-6);
     const Bounded moved = exp(Bounded(argument, 1e-3));
     CHECK(std::fabs(std::exp(x + 1e-3) - moved.value) <= moved.error);
-    for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-                                Activation::kTanh}) {
+    for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                Activation::kSilu, Activation::kTanh}) {
       const Bounded exact = activation_reference(Bounded(argument), function);
       const Bounded near = activation_reference(Bounded(x + 0.9e-3), function);
       const Bounded wide = activation_reference(Bounded(x, 1e-3), function);

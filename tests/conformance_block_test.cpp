@@ -9,7 +9,8 @@ TEST_CASE("Blocks and the bundled model meet their double-precision definitions"
     if (c.op != "block" && c.op != "model") continue;
     if (c.op == "block" && index++ % tests::case_step() != 0) continue;
     const CaseResult result = c.run(device, {.repeats = 1});
-    INFO(c.name << " on " << device.capabilities().name << ": " << name_of(result.status) << ", " << result.detail);
+    INFO(c.name << " on " << device.capabilities().name << ": " << name_of(result.status) << ", "
+                << result.detail);
     CHECK(result.status == Status::kPass);
     ++ran;
   }

@@ -124,9 +124,15 @@ TEST_CASE("A file that is no run is refused by name and line") {
   CHECK(message("").find("no whole line") != std::string::npos);
   CHECK(message("not json\n").find("run.jsonl:1") != std::string::npos);
   CHECK(message("[]\n").find("run.jsonl:1") != std::string::npos);
-  CHECK(message(to_line(sample_case("a", Status::kPass)) + "\n").find("fingerprint") != std::string::npos);
+  CHECK(message(to_line(sample_case("a", Status::kPass)) + "\n").find("fingerprint") !=
+        std::string::npos);
   CHECK(message(first + first).find("run.jsonl:2") != std::string::npos);
-  CHECK(message(first + R"({"kind":"case","name":"a","status":"Great"})" "\n").find("Great") != std::string::npos);
-  CHECK(message(first + R"({"kind":"case","name":5,"status":"Pass"})" "\n").find("run.jsonl:2") != std::string::npos);
-  CHECK(tests::model_error([&] { read_run(folder.path() / "none"); })->find("cannot be read") != std::string::npos);
+  CHECK(message(first + R"({"kind":"case","name":"a","status":"Great"})"
+                        "\n")
+            .find("Great") != std::string::npos);
+  CHECK(message(first + R"({"kind":"case","name":5,"status":"Pass"})"
+                        "\n")
+            .find("run.jsonl:2") != std::string::npos);
+  CHECK(tests::model_error([&] { read_run(folder.path() / "none"); })->find("cannot be read") !=
+        std::string::npos);
 }

@@ -1,4 +1,5 @@
-// Every row of some ops that the device can run, over every case, against the double-precision reference.
+// Every row of some ops that the device can run, over every case, against the double-precision
+// reference.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 
 namespace mulciber::tests {
 
-/// MULCIBER_CASE_STEP=N takes every N-th case only: for runs whose point is not the numbers (validation,
-/// sanitizers, masks) but the paths.
+/// MULCIBER_CASE_STEP=N takes every N-th case only: for runs whose point is not the numbers
+/// (validation, sanitizers, masks) but the paths.
 inline size_t case_step() {
   const char* text = std::getenv("MULCIBER_CASE_STEP");
   return text && std::atoi(text) > 0 ? static_cast<size_t>(std::atoi(text)) : 1;
@@ -37,7 +38,8 @@ inline void check_rows(std::initializer_list<Op> ops) {
         CaseResult result = c.run(device, options);
         if (result.status == Status::kNotSupported) continue;
         ++ran;
-        INFO(c.name << " on " << device.capabilities().name << ": " << name_of(result.status) << ", " << result.detail);
+        INFO(c.name << " on " << device.capabilities().name << ": " << name_of(result.status)
+                    << ", " << result.detail);
         CHECK(result.status == Status::kPass);
       }
       INFO(row.id);

@@ -1,4 +1,5 @@
-// What the runner concludes from children that die, hang or lose the device; selection, waivers, baselines.
+// What the runner concludes from children that die, hang or lose the device; selection, waivers,
+// baselines.
 #include <functional>
 #include <map>
 #include <numeric>
@@ -18,12 +19,14 @@ using namespace mulciber::conformance;
 
 namespace {
 
-// What becomes of a case in a child that ran `before` others: nothing is a crash between announcements.
+// What becomes of a case in a child that ran `before` others: nothing is a crash between
+// announcements.
 enum class Fate { kPass, kCrash, kHang, kLose, kCrashUnseen };
 using World = std::function<Fate(size_t index, size_t before)>;
 
 /// Runs a schedule against a world without processes; checks that each case is settled once.
-std::map<size_t, CaseResult> play(size_t count, size_t batch_size, const World& world, size_t* children = nullptr) {
+std::map<size_t, CaseResult> play(size_t count, size_t batch_size, const World& world,
+                                  size_t* children = nullptr) {
   std::vector<size_t> all(count);
   std::iota(all.begin(), all.end(), 0);
   Schedule schedule(all, batch_size, 1);
@@ -39,11 +42,14 @@ std::map<size_t, CaseResult> play(size_t count, size_t batch_size, const World& 
     for (size_t index : *batch) {
       const Fate fate = world(index, end.reported);
       if (fate == Fate::kCrash) end = {ChildEnd::kDied, "died of SIGSEGV", index, end.reported};
-      if (fate == Fate::kCrashUnseen) end = {ChildEnd::kDied, "died of SIGSEGV", std::nullopt, end.reported};
-      if (fate == Fate::kHang) end = {ChildEnd::kTimedOut, "killed after 60 s", index, end.reported};
+      if (fate == Fate::kCrashUnseen)
+        end = {ChildEnd::kDied, "died of SIGSEGV", std::nullopt, end.reported};
+      if (fate == Fate::kHang)
+        end = {ChildEnd::kTimedOut, "killed after 60 s", index, end.reported};
       if (end.kind != ChildEnd::kFinished) break;
       std::erase(left, index);
-      settle(schedule.reported(*batch, index, {fate == Fate::kLose ? Status::kDeviceLost : Status::kPass}));
+      settle(schedule.reported(*batch, index,
+                               {fate == Fate::kLose ? Status::kDeviceLost : Status::kPass}));
       ++end.reported;
       if (fate == Fate::kLose) {
         end.kind = ChildEnd::kDeviceLost;
@@ -99,8 +105,9 @@ TEST_CASE("A crash that happens in company alone is flaky, and the detail says s
     return index == 7 && before > 0 ? Fate::kCrash : Fate::kPass;
   });
   check_only(settled, 7, Status::kFlaky);
-  CHECK(settled.at(7).detail == "the process died of SIGSEGV while this case ran, after 7 others; alone in a new "
-                                "process it gave Pass");
+  CHECK(settled.at(7).detail ==
+        "the process died of SIGSEGV while this case ran, after 7 others; alone in a new "
+        "process it gave Pass");
 }
 
 TEST_CASE("A driver that always crashes ends the run") {
@@ -124,13 +131,15 @@ TEST_CASE("Cases are selected by glob, list and fraction") {
   CHECK(seen == std::set<const SuiteCase*>(softmax.begin(), softmax.end()));
 
   SelectionRule listed;
-  std::istringstream text("# two cases\n " + softmax[5]->name + "\r\n\n" + softmax[1]->name + " # why\n");
+  std::istringstream text("# two cases\n " + softmax[5]->name + "\r\n\n" + softmax[1]->name +
+                          " # why\n");
   listed.caselist = read_caselist(text);
   CHECK(select_cases(all, listed) == std::vector<const SuiteCase*>{softmax[1], softmax[5]});
   listed.excludes = {softmax[1]->name};
   CHECK(select_cases(all, listed) == std::vector<const SuiteCase*>{softmax[5]});
   listed.caselist->push_back("mulciber.no_such_case");
-  CHECK(tests::model_error([&] { select_cases(all, listed); })->find("no_such_case") != std::string::npos);
+  CHECK(tests::model_error([&] { select_cases(all, listed); })->find("no_such_case") !=
+        std::string::npos);
   CHECK(parse_fraction("2,7").index == 2);
   for (const char* wrong : {"", "1", "3,3", "1,0", "a,b", "-1,2", "1,2,3"}) {
     INFO(wrong);
@@ -151,8 +160,9 @@ TEST_CASE("A waiver covers its cases on its driver, and nothing else") {
     {"driver": "nvidia_proprietary", "cases": "*", "reason": "another"},
     {"cases": "c.*", "reason": "mended"}, {"cases": "d.*", "reason": "none such"}])");
   Waivers waivers(read_waivers(file), f);
-  std::vector<CaseRecord> cases = {record("a.fails", Status::kFail), record("a.passes", Status::kPass),
-                                   record("b.fails", Status::kFail), record("c.passes", Status::kPass)};
+  std::vector<CaseRecord> cases = {
+      record("a.fails", Status::kFail), record("a.passes", Status::kPass),
+      record("b.fails", Status::kFail), record("c.passes", Status::kPass)};
   for (CaseRecord& r : cases) waivers.apply(r);
   CHECK(cases[0].result.status == Status::kWaiver);
   CHECK(cases[0].waived_from == Status::kFail);
@@ -166,13 +176,17 @@ TEST_CASE("A waiver covers its cases on its driver, and nothing else") {
   CHECK(unused[1].find("matches no case") != std::string::npos);
 
   auto refused = [&](std::string_view text) {
-    return tests::model_error([&] { read_waivers(tests::write_file(folder.path() / "bad.json", text)); }).value_or("no error");
+    return tests::model_error(
+               [&] { read_waivers(tests::write_file(folder.path() / "bad.json", text)); })
+        .value_or("no error");
   };
   CHECK(refused("{").find("bad.json") != std::string::npos);
   CHECK(refused("{}").find("no list") != std::string::npos);
   CHECK(refused(R"([{"cases": "*"}])").find("reason") != std::string::npos);
-  CHECK(refused(R"([{"cases": "*", "reason": "r", "form": "1.2.3"}])").find("form") != std::string::npos);
-  CHECK(refused(R"([{"cases": "*", "reason": "r", "from": "1.2"}])").find("1.2") != std::string::npos);
+  CHECK(refused(R"([{"cases": "*", "reason": "r", "form": "1.2.3"}])").find("form") !=
+        std::string::npos);
+  CHECK(refused(R"([{"cases": "*", "reason": "r", "from": "1.2"}])").find("1.2") !=
+        std::string::npos);
   CHECK(refused(R"([{"cases": 5}])").find("bad.json") != std::string::npos);
 }
 
@@ -182,21 +196,26 @@ TEST_CASE("The waivers of the suite are complete") {
     CHECK_FALSE(waiver.driver.empty());
     CHECK_FALSE(waiver.reason.empty());
     CHECK_FALSE(waiver.link.empty());
-    CHECK(std::any_of(suite().begin(), suite().end(), [&](const SuiteCase& c) { return matches(waiver.cases, c.name); }));
+    CHECK(std::any_of(suite().begin(), suite().end(),
+                      [&](const SuiteCase& c) { return matches(waiver.cases, c.name); }));
   }
 }
 
 TEST_CASE("Against a baseline, only what is worse is worse") {
-  const auto list = changes(
-      {record("same", Status::kFail), record("mended", Status::kFail), record("broken", Status::kPass),
-       record("lost", Status::kPass), record("other", Status::kFail), record("gone", Status::kPass)},
-      {record("same", Status::kFail), record("mended", Status::kPass), record("broken", Status::kFlaky),
-       record("lost", Status::kNotSupported), record("other", Status::kCrash), record("new_bad", Status::kFail),
-       record("new_good", Status::kPass)});
+  const auto list = changes({record("same", Status::kFail), record("mended", Status::kFail),
+                             record("broken", Status::kPass), record("lost", Status::kPass),
+                             record("other", Status::kFail), record("gone", Status::kPass)},
+                            {record("same", Status::kFail), record("mended", Status::kPass),
+                             record("broken", Status::kFlaky),
+                             record("lost", Status::kNotSupported), record("other", Status::kCrash),
+                             record("new_bad", Status::kFail), record("new_good", Status::kPass)});
   std::map<std::string, Direction> by_name;
   for (const Change& change : list) by_name[change.name] = change.direction;
-  CHECK(by_name == std::map<std::string, Direction>{{"mended", Direction::kBetter}, {"broken", Direction::kWorse},
-                                                    {"lost", Direction::kWorse}, {"other", Direction::kOther},
-                                                    {"new_bad", Direction::kWorse}, {"new_good", Direction::kOther}});
+  CHECK(by_name == std::map<std::string, Direction>{{"mended", Direction::kBetter},
+                                                    {"broken", Direction::kWorse},
+                                                    {"lost", Direction::kWorse},
+                                                    {"other", Direction::kOther},
+                                                    {"new_bad", Direction::kWorse},
+                                                    {"new_good", Direction::kOther}});
   CHECK(list.front().direction == Direction::kWorse);
 }

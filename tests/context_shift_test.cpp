@@ -21,7 +21,9 @@ std::string small_model() { return (data_dir() / "gemma3").string(); }
 /// The same by hand: before every shift a cache that holds nothing.
 std::vector<uint32_t> shifted_by_hand(const std::vector<uint32_t>& prompt) {
   const Checkpoint checkpoint(small_model());
-  const DecoderModel model(shared_device(), checkpoint, {.cache = DataType::kF16, .context = kContext}, decoder_family(checkpoint));
+  const DecoderModel model(shared_device(), checkpoint,
+                           {.cache = DataType::kF16, .context = kContext},
+                           decoder_family(checkpoint));
   SequenceBatch batch(shared_device(), model.network(), {1, kContext});
   std::vector<uint32_t> all = prompt;
   while (all.size() < prompt.size() + kNew) {
@@ -86,7 +88,8 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   CHECK(generator.generate(kPrompt, options).ids == drawn.ids);
   options.sampling.reset();
 
-  // A prompt that is too long loses its oldest tokens; a conversation that goes on computes only what is new.
+  // A prompt that is too long loses its oldest tokens; a conversation that goes on computes only
+  // what is new.
   options.max_new_tokens = 3;
   std::string longest;
   for (int i = 0; i < 60; ++i) longest += "nails and a hammer ";
@@ -111,5 +114,6 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   const std::vector<std::string> prompts = {kPrompt};
   CHECK_THROWS_AS(generator.generate_all(prompts, options), SettingError);
   options.shift = false;
-  CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""), ContainsSubstring("--shift"));
+  CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""),
+             ContainsSubstring("--shift"));
 }

@@ -17,19 +17,26 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// 3 layers of 4 heads; the first two see 5 tokens. Its attentions in expected.safetensors are met by decoder_test.
+// 3 layers of 4 heads; the first two see 5 tokens. Its attentions in expected.safetensors are met
+// by decoder_test.
 std::string small_model() { return (data_dir() / "gemma3").string(); }
 
-std::shared_ptr<Device> device() { return {&shared_device(), [](Device*) {}}; }
+std::shared_ptr<Device> device() {
+  return {&shared_device(), [](Device*) {}};
+}
 
 std::unique_ptr<DecoderModel> open_decoder(const ModelOptions& options) {
   const Checkpoint checkpoint(small_model());
-  return std::make_unique<DecoderModel>(shared_device(), checkpoint, options, decoder_family(checkpoint));
+  return std::make_unique<DecoderModel>(shared_device(), checkpoint, options,
+                                        decoder_family(checkpoint));
 }
 
-std::vector<double> output(DecoderModel& model, const std::vector<uint32_t>& ids, const std::string& name) {
+std::vector<double> output(DecoderModel& model, const std::vector<uint32_t>& ids,
+                           const std::string& name) {
   const std::vector<std::string> wanted = {name};
-  return model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted).at(name).values;
+  return model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted)
+      .at(name)
+      .values;
 }
 
 double largest_difference(std::span<const double> a, std::span<const double> b) {
@@ -81,7 +88,8 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
 
   // As the pass that is compared with reference values has them; keys are kept in 16 bits in both.
   const auto model = open_decoder({.cache = DataType::kF16});
-  CHECK(largest_difference(output(*model, ids, "attentions"), std::vector<double>(maps.weights.begin(), maps.weights.end())) < 1e-6);
+  CHECK(largest_difference(output(*model, ids, "attentions"),
+                           std::vector<double>(maps.weights.begin(), maps.weights.end())) < 1e-6);
 
   // Several texts, each with its own; and a context that fills, whose last token was never read.
   TextGenerator several(device(), small_model(), {.context = 16, .sequences = 2});
@@ -101,21 +109,24 @@ TEST_CASE("Attention maps of too many tokens are refused before anything is comp
   options.on_prompt = [&](size_t, size_t) { computed = true; };
   // sqrt(2^26 / 12)
   CHECK_THAT(model_error([&] { generator.generate("The red hammer", options); }).value_or(""),
-             ContainsSubstring("3 layers of 4 heads") && ContainsSubstring("67108864") && ContainsSubstring("2364 tokens"));
+             ContainsSubstring("3 layers of 4 heads") && ContainsSubstring("67108864") &&
+                 ContainsSubstring("2364 tokens"));
   CHECK_FALSE(computed);
 }
 
 TEST_CASE("A head that is switched off counts as if nothing took its output") {
   const std::vector<HeadNumber> masked = {{0, 1}, {2, 0}, {2, 3}};
   const std::vector<uint32_t> ids = {2, 40, 77, 300, 12, 9, 120};
-  const auto whole = open_decoder({}), without = open_decoder({.masked_heads = masked}), cut = open_decoder({});
+  const auto whole = open_decoder({}), without = open_decoder({.masked_heads = masked}),
+             cut = open_decoder({});
   for (const HeadNumber& number : masked) {
     const CausalAttention& attention = cut->network().decoder.layers[number.layer].attention;
     const Tensor& matrix = attention.out.weight;  // (D, heads * head size)
     REQUIRE(matrix.type == DataType::kF32);
     std::vector<float> values = download_as<float>(shared_device(), matrix.view);
     for (size_t row = 0; row < matrix.shape.rows(); ++row)
-      std::fill_n(values.begin() + static_cast<ptrdiff_t>(row * matrix.shape.columns() + number.head * attention.head_size),
+      std::fill_n(values.begin() + static_cast<ptrdiff_t>(row * matrix.shape.columns() +
+                                                          number.head * attention.head_size),
                   attention.head_size, 0.0f);
     upload(shared_device(), matrix.view, std::as_bytes(std::span(values)));
   }
@@ -136,7 +147,9 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
     fed.push_back(id);
   }
 
-  CHECK_THAT(model_error([] { open_decoder({.masked_heads = {{3, 0}}}); }).value_or(""),
+  CHECK_THAT(model_error([] {
+               open_decoder({.masked_heads = {{3, 0}}});
+             }).value_or(""),
              ContainsSubstring("head 0 of layer 3") && ContainsSubstring("3 layers of 4 heads"));
   CHECK(model_error([] { open_decoder({.masked_heads = {{0, 4}}}); }).has_value());
 
@@ -147,5 +160,6 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
   saved.generate("The red hammer", {.max_new_tokens = 2});
   saved.save_cache(file);
   TextGenerator other(device(), small_model(), {.context = 64, .masked_heads = masked});
-  CHECK_THAT(model_error([&] { other.load_cache(file); }).value_or(""), ContainsSubstring("other settings"));
+  CHECK_THAT(model_error([&] { other.load_cache(file); }).value_or(""),
+             ContainsSubstring("other settings"));
 }

@@ -27,13 +27,14 @@ fs::path small_model() { return data_dir() / "gemma3"; }
 
 std::unique_ptr<DecoderModel> open_decoder(const fs::path& path, const ModelOptions& options = {}) {
   const Checkpoint checkpoint(path);
-  return std::make_unique<DecoderModel>(shared_device(), checkpoint, options, decoder_family(checkpoint));
+  return std::make_unique<DecoderModel>(shared_device(), checkpoint, options,
+                                        decoder_family(checkpoint));
 }
 
 void check_report(const VerifyReport& report) {
   for (const VerifyResult& result : report.results) {
-    INFO(result.case_name << " " << result.tensor << ": error " << result.error << ", tolerance " << result.tolerance
-                          << " " << result.detail);
+    INFO(result.case_name << " " << result.tensor << ": error " << result.error << ", tolerance "
+                          << result.tolerance << " " << result.detail);
     CHECK(result.status == VerifyResult::Status::kPass);
   }
   CHECK(report.results.size() >= 9);
@@ -45,7 +46,8 @@ std::vector<uint32_t> prompt_of(uint32_t length, uint32_t seed) {
   return ids;
 }
 
-std::vector<uint32_t> alone(const DecoderModel& model, const std::vector<uint32_t>& prompt, uint32_t tokens) {
+std::vector<uint32_t> alone(const DecoderModel& model, const std::vector<uint32_t>& prompt,
+                            uint32_t tokens) {
   SequenceBatch batch(shared_device(), model.network(), {1, 96});
   return batch.generate({.prompts = {prompt}, .max_new_tokens = tokens}).rows[0].ids;
 }
@@ -75,10 +77,14 @@ TEST_CASE("The small Gemma model meets every reference value") {
 
 TEST_CASE("Every decoder-only reference model meets its values") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  const auto [folder, expected] = GENERATE(table<std::string, std::string>(
-      {{"models/gpt2", "models/gpt2"}, {"models/llama", "models/llama"}, {"models/llama_realistic", "models/llama_realistic"},
-       {"models/qwen2", "models/qwen2"}, {"variants/qwen2_sharded", "models/qwen2"}, {"models/qwen3", "models/qwen3"},
-       {"models/gemma3", "models/gemma3"}}));
+  const auto [folder, expected] = GENERATE(
+      table<std::string, std::string>({{"models/gpt2", "models/gpt2"},
+                                       {"models/llama", "models/llama"},
+                                       {"models/llama_realistic", "models/llama_realistic"},
+                                       {"models/qwen2", "models/qwen2"},
+                                       {"variants/qwen2_sharded", "models/qwen2"},
+                                       {"models/qwen3", "models/qwen3"},
+                                       {"models/gemma3", "models/gemma3"}}));
   INFO(folder);
   const auto model = open_decoder(fixtures_dir() / folder);
   check_report(verify(*model, fixtures_dir() / expected / "expected.safetensors"));
@@ -94,8 +100,10 @@ TEST_CASE("GGUF models meet the values of their dequantized weights") {
     return read_values(*expected.find(type + "/prompt" + std::to_string(prompt) + "/" + name));
   };
   for (int prompt : {0, 1}) {
-    const std::vector<double> ids = values(prompt, "input_ids"), greedy = values(prompt, "greedy_ids");
-    CHECK(alone(*model, {ids.begin(), ids.end()}, 24) == std::vector<uint32_t>(greedy.begin(), greedy.end()));
+    const std::vector<double> ids = values(prompt, "input_ids"),
+                              greedy = values(prompt, "greedy_ids");
+    CHECK(alone(*model, {ids.begin(), ids.end()}, 24) ==
+          std::vector<uint32_t>(greedy.begin(), greedy.end()));
     if (prompt > 0) continue;
     std::vector<double> fed = ids;
     fed.insert(fed.end(), greedy.begin(), greedy.end() - 1);
@@ -105,7 +113,8 @@ TEST_CASE("GGUF models meet the values of their dequantized weights") {
     const std::vector<double> logits = values(prompt, "logits");
     REQUIRE(found.size() == logits.size());
     double worst = 0;
-    for (size_t i = 0; i < logits.size(); ++i) worst = std::max(worst, std::abs(found[i] - logits[i]));
+    for (size_t i = 0; i < logits.size(); ++i)
+      worst = std::max(worst, std::abs(found[i] - logits[i]));
     INFO("largest difference " << worst);
     CHECK(worst < 2e-4);
   }
@@ -115,7 +124,8 @@ TEST_CASE("A decode step has at most eight dispatches a layer") {
   const auto model = open_decoder(small_model());
   SequenceBatch batch(shared_device(), model->network(), {1, 32});
   std::map<std::string, int> dispatches;
-  for (const Node& node : batch.step().nodes()) dispatches[node.label.substr(0, std::string("layers.0").size())]++;
+  for (const Node& node : batch.step().nodes())
+    dispatches[node.label.substr(0, std::string("layers.0").size())]++;
   REQUIRE(dispatches.count("layers.0") == 1);
   // A device that binds only four buffers takes two for rotation.
   const int most = shared_device().capabilities().max_storage_buffers < 5 ? 9 : 8;
@@ -133,11 +143,14 @@ TEST_CASE("A decode step of a file of mixed types has at most eight dispatches a
   SequenceBatch batch(shared_device(), model.network(), {1, 32});
   std::map<std::string, int> dispatches;
   bool mixed = false;
-  for (const CausalLayer& layer : model.network().decoder.layers) mixed = mixed || !layer.attention.qkv.below.empty();
+  for (const CausalLayer& layer : model.network().decoder.layers)
+    mixed = mixed || !layer.attention.qkv.below.empty();
   CHECK(mixed);
-  for (const Node& node : batch.step().nodes()) dispatches[node.label.substr(0, std::string("layers.0").size())]++;
+  for (const Node& node : batch.step().nodes())
+    dispatches[node.label.substr(0, std::string("layers.0").size())]++;
   const Capabilities& device = shared_device().capabilities();
-  // Devices without subgroup arithmetic take a product per type, those that bind four buffers two for rotation.
+  // Devices without subgroup arithmetic take a product per type, those that bind four buffers two
+  // for rotation.
   const bool merges = device.has(kSubgroupArithmetic) && device.max_storage_buffers >= 5;
   for (const auto& [layer, count] : dispatches) {
     INFO(layer);
@@ -147,7 +160,8 @@ TEST_CASE("A decode step of a file of mixed types has at most eight dispatches a
 
 TEST_CASE("Sequences of unequal lengths in one batch go as each would alone") {
   const auto model = open_decoder(small_model());
-  const std::vector<std::vector<uint32_t>> prompts = {prompt_of(3, 1), prompt_of(41, 2), prompt_of(1, 3), {}, prompt_of(17, 4)};
+  const std::vector<std::vector<uint32_t>> prompts = {
+      prompt_of(3, 1), prompt_of(41, 2), prompt_of(1, 3), {}, prompt_of(17, 4)};
   SequenceBatch batch(shared_device(), model->network(), {5, 96});
   const SequenceResult together = batch.generate({.prompts = prompts, .max_new_tokens = 20});
   for (size_t row = 0; row < prompts.size(); ++row) {
@@ -185,26 +199,33 @@ TEST_CASE("A row is saved, and goes on in another row and another batch") {
   batch.generate({.prompts = {begin, {}, {9, 8, 7}}, .max_new_tokens = 0});
   batch.restore(1, batch.save(0));
   CHECK(batch.length(1) == 20);
-  const SequenceResult forked = batch.generate({.prompts = {{prompt.back()}, {prompt.back()}, {}}, .max_new_tokens = 12});
+  const SequenceResult forked =
+      batch.generate({.prompts = {{prompt.back()}, {prompt.back()}, {}}, .max_new_tokens = 12});
   CHECK(forked.rows[0].ids == expected);
   CHECK(forked.rows[1].ids == expected);
   batch.truncate(1, 20);
   const SavedSequence saved = batch.save(1);
   SequenceBatch other(shared_device(), model->network(), {1, 40});
   other.restore(0, saved);
-  CHECK(other.generate({.prompts = {{prompt.back()}}, .max_new_tokens = 12}).rows[0].ids == expected);
+  CHECK(other.generate({.prompts = {{prompt.back()}}, .max_new_tokens = 12}).rows[0].ids ==
+        expected);
 
   SequenceBatch small(shared_device(), model->network(), {1, 16});
-  CHECK_THAT(model_error([&] { small.restore(0, saved); }).value_or(""), ContainsSubstring("holds 20 tokens, there is room for 16"));
+  CHECK_THAT(model_error([&] { small.restore(0, saved); }).value_or(""),
+             ContainsSubstring("holds 20 tokens, there is room for 16"));
 }
 
 TEST_CASE("The tokens are the same whatever the number of steps per submission") {
   const auto model = open_decoder(small_model());
   const std::vector<uint32_t> prompt = prompt_of(9, 5), expected = alone(*model, prompt, 40);
   REQUIRE(expected.size() == 40);
-  // The first token that did not occur before, from the middle on: it ends the sequence where it comes.
+  // The first token that did not occur before, from the middle on: it ends the sequence where it
+  // comes.
   size_t end = 15;
-  while (end < 39 && std::count(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(end), expected[end]) > 0) ++end;
+  while (end < 39 &&
+         std::count(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(end),
+                    expected[end]) > 0)
+    ++end;
   for (uint32_t steps : {1u, 2u, 7u, 32u}) {
     INFO(steps << " steps per submission");
     SequenceBatch batch(shared_device(), model->network(), {1, 96});
@@ -227,10 +248,15 @@ TEST_CASE("The tokens are the same whatever the number of steps per submission")
 TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
   const auto model = open_decoder(small_model());
   const std::vector<uint32_t> prompt = prompt_of(9, 5);
-  const SampleSettings settings = {.temperature = 1.4f, .top_k = 60, .top_p = 0.97f, .repetition_penalty = 1.1f, .seed = 42};
+  const SampleSettings settings = {
+      .temperature = 1.4f, .top_k = 60, .top_p = 0.97f, .repetition_penalty = 1.1f, .seed = 42};
   const auto draw = [&](const SampleSettings& s, uint32_t steps, std::vector<uint32_t> stops = {}) {
     SequenceBatch batch(shared_device(), model->network(), {1, 96});
-    return batch.generate({.prompts = {prompt}, .max_new_tokens = 40, .sampling = {s}, .stops = std::move(stops), .steps_per_submission = steps});
+    return batch.generate({.prompts = {prompt},
+                           .max_new_tokens = 40,
+                           .sampling = {s},
+                           .stops = std::move(stops),
+                           .steps_per_submission = steps});
   };
   const std::vector<uint32_t> expected = draw(settings, 1).rows[0].ids;
   REQUIRE(expected.size() == 40);
@@ -242,7 +268,8 @@ TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
   SampleSettings other = settings;
   other.seed = 43;
   CHECK(draw(other, 2).rows[0].ids != expected);
-  CHECK(draw({.temperature = 0.5f, .top_k = 1, .seed = 9}, 2).rows[0].ids == alone(*model, prompt, 40));
+  CHECK(draw({.temperature = 0.5f, .top_k = 1, .seed = 9}, 2).rows[0].ids ==
+        alone(*model, prompt, 40));
 
   // The device sees the stop itself: nothing is drawn behind it.
   const SequenceResult stopped = draw(settings, 32, {expected[20]});
@@ -250,11 +277,15 @@ TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
   CHECK(stopped.rows[0].ids == std::vector<uint32_t>(expected.begin(), first + 1));
   CHECK(stopped.rows[0].end == SequenceEnd::kStop);
 
-  // In company, each row with settings of its own; and in two turns, the second from what the first left.
+  // In company, each row with settings of its own; and in two turns, the second from what the first
+  // left.
   SequenceBatch batch(shared_device(), model->network(), {3, 96});
-  const SequenceResult together = batch.generate({.prompts = {prompt_of(30, 8), {}, prompt}, .max_new_tokens = 25, .sampling = {other, {}, settings}});
+  const SequenceResult together = batch.generate({.prompts = {prompt_of(30, 8), {}, prompt},
+                                                  .max_new_tokens = 25,
+                                                  .sampling = {other, {}, settings}});
   CHECK(together.rows[2].ids == std::vector<uint32_t>(expected.begin(), expected.begin() + 25));
-  const SequenceResult later = batch.generate({.prompts = {{}, {}, {expected[24]}}, .max_new_tokens = 15, .sampling = {{}, {}, settings}});
+  const SequenceResult later = batch.generate(
+      {.prompts = {{}, {}, {expected[24]}}, .max_new_tokens = 15, .sampling = {{}, {}, settings}});
   CHECK(later.rows[2].ids == std::vector<uint32_t>(expected.begin() + 25, expected.end()));
   CHECK(std::ranges::equal(batch.ids(2).first(prompt.size()), prompt));
 }
@@ -266,8 +297,9 @@ TEST_CASE("A prompt is taken in by chunks, up to the last token of the context")
   SequenceBatch batch(shared_device(), model->network(), {1, 96});
   for (size_t first = 0; first < prompt.size();) {
     const size_t count = std::min<size_t>(first % 11 + 1, prompt.size() - first);
-    SequenceRequest request = {.prompts = {{prompt.begin() + static_cast<std::ptrdiff_t>(first),
-                                            prompt.begin() + static_cast<std::ptrdiff_t>(first + count)}}};
+    SequenceRequest request = {
+        .prompts = {{prompt.begin() + static_cast<std::ptrdiff_t>(first),
+                     prompt.begin() + static_cast<std::ptrdiff_t>(first + count)}}};
     first += count;
     request.max_new_tokens = first < prompt.size() ? 0 : 9;
     const SequenceResult result = batch.generate(request);
@@ -280,8 +312,9 @@ TEST_CASE("A prompt is taken in by chunks, up to the last token of the context")
     CHECK(std::equal(expected.begin(), expected.end(), result.rows[0].ids.begin()));
     CHECK(result.rows[0].end == SequenceEnd::kFull);
   }
-  CHECK_THAT(model_error([&] { batch.generate({.prompts = {{5}}, .max_new_tokens = 1}); }).value_or(""),
-             ContainsSubstring("97 tokens, there is room for 96"));
+  CHECK_THAT(
+      model_error([&] { batch.generate({.prompts = {{5}}, .max_new_tokens = 1}); }).value_or(""),
+      ContainsSubstring("97 tokens, there is room for 96"));
 }
 
 TEST_CASE("Tokens are scored as the logits of a whole pass say") {
@@ -290,7 +323,8 @@ TEST_CASE("Tokens are scored as the logits of a whole pass say") {
     INFO(length << " tokens");
     const std::vector<uint32_t> ids = prompt_of(length, 12);
     const std::vector<std::string> wanted = {"logits"};
-    const NamedArrays outputs = model->forward({{"input_ids", {{1, length}, {ids.begin(), ids.end()}}}}, wanted);
+    const NamedArrays outputs =
+        model->forward({{"input_ids", {{1, length}, {ids.begin(), ids.end()}}}}, wanted);
     const std::vector<double>& logits = outputs.at("logits").values;
     const size_t vocabulary = model->vocabulary();
     TokenScorer scorer(shared_device(), model->network(), length);
@@ -326,7 +360,8 @@ TEST_CASE("Perplexity is of second halves, each chunk with the first token of a 
   CHECK(std::abs(all.value - std::exp(sum / 18)) < 1e-9 * all.value);
   CHECK(all.error > 0);
   CHECK(perplexity(scorer, ids, 20, 2, 1, {}).tokens == 9);
-  CHECK_THAT(model_error([&] { perplexity(scorer, prompt_of(39, 3), 20, 2, 0, {}); }).value_or(""), ContainsSubstring("two chunks of 20"));
+  CHECK_THAT(model_error([&] { perplexity(scorer, prompt_of(39, 3), 20, 2, 0, {}); }).value_or(""),
+             ContainsSubstring("two chunks of 20"));
 }
 
 TEST_CASE("A decode step records, allocates and writes nothing") {
@@ -336,7 +371,8 @@ TEST_CASE("A decode step records, allocates and writes nothing") {
   const auto run = [&](uint32_t tokens) {
     batch.truncate(0, 0);
     Counters& c = shared_device().counters();
-    const uint64_t waits = c.host_waits, before[] = {c.command_buffers, c.descriptor_writes, c.pipelines};
+    const uint64_t waits = c.host_waits,
+                   before[] = {c.command_buffers, c.descriptor_writes, c.pipelines};
     const uint64_t allocations = c.allocations;
     batch.generate({.prompts = {prompt_of(8, 7)}, .max_new_tokens = tokens});
     CHECK(c.command_buffers == before[0]);
@@ -353,7 +389,8 @@ TEST_CASE("Predicted device memory is what a batch takes") {
   Device& device = shared_device();
   const auto model = open_decoder(small_model());
   const BatchShape shape = {2, 64};
-  const uint64_t predicted = SequenceBatch::predict_bytes(device.capabilities(), model->network(), shape);
+  const uint64_t predicted =
+      SequenceBatch::predict_bytes(device.capabilities(), model->network(), shape);
   const uint64_t before = device.memory().used();
   SequenceBatch batch(device, model->network(), shape);
   batch.generate({.prompts = {prompt_of(60, 8), prompt_of(2, 9)}, .max_new_tokens = 2});
@@ -366,7 +403,8 @@ TEST_CASE("Predicted device memory is what a batch takes") {
 TEST_CASE("A prompt is kept in a file, for the same model and settings") {
   const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
   const TemporaryFolder folder;
-  const std::string file = (folder.path() / "prompt").string(), prompt = "The red hammer and the blue nails";
+  const std::string file = (folder.path() / "prompt").string(),
+                    prompt = "The red hammer and the blue nails";
   const GenerateOptions options = {.max_new_tokens = 10, .ignore_end = true};
   TextGenerator first(device, small_model().string(), {.context = 64});
   const Generation expected = first.generate(prompt, options);
@@ -377,19 +415,26 @@ TEST_CASE("A prompt is kept in a file, for the same model and settings") {
   CHECK(second.generate(prompt, options).ids == expected.ids);
   CHECK(second.statistics().reused_tokens == expected.prompt_ids.size() - 1);
 
-  TextGenerator half(device, small_model().string(), {.load = {.half_activations = true}, .context = 64});
-  CHECK_THAT(model_error([&] { half.load_cache(file); }).value_or(""), ContainsSubstring("another model, or other settings"));
+  TextGenerator half(device, small_model().string(),
+                     {.load = {.half_activations = true}, .context = 64});
+  CHECK_THAT(model_error([&] { half.load_cache(file); }).value_or(""),
+             ContainsSubstring("another model, or other settings"));
   TextGenerator small(device, small_model().string(), {.context = 8});
-  CHECK_THAT(model_error([&] { small.load_cache(file); }).value_or(""), ContainsSubstring("there is room for 8"));
+  CHECK_THAT(model_error([&] { small.load_cache(file); }).value_or(""),
+             ContainsSubstring("there is room for 8"));
   std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
   bytes.seekp(200);
   bytes.put('!');
   bytes.close();
-  CHECK_THAT(model_error([&] { second.load_cache(file); }).value_or(""), ContainsSubstring("is damaged"));
+  CHECK_THAT(model_error([&] { second.load_cache(file); }).value_or(""),
+             ContainsSubstring("is damaged"));
   fs::resize_file(file, 20);
-  CHECK_THAT(model_error([&] { second.load_cache(file); }).value_or(""), ContainsSubstring("is not a saved prompt"));
-  CHECK_THAT(model_error([&] { second.load_cache(file + "-not-there"); }).value_or(""), ContainsSubstring("not-there"));
-  CHECK_THAT(model_error([&] { second.save_cache(file + "/in/no/folder"); }).value_or(""), ContainsSubstring("cannot be written"));
+  CHECK_THAT(model_error([&] { second.load_cache(file); }).value_or(""),
+             ContainsSubstring("is not a saved prompt"));
+  CHECK_THAT(model_error([&] { second.load_cache(file + "-not-there"); }).value_or(""),
+             ContainsSubstring("not-there"));
+  CHECK_THAT(model_error([&] { second.save_cache(file + "/in/no/folder"); }).value_or(""),
+             ContainsSubstring("cannot be written"));
 }
 
 TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
@@ -442,8 +487,10 @@ TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
   }
   CHECK(several.statistics().new_tokens == 36);
   options.stop = {together[2].text.substr(together[2].text.size() / 2, 3)};
-  CHECK(several.generate_all(prompts, options)[2].text == generator.generate(prompts[2], options).text);
+  CHECK(several.generate_all(prompts, options)[2].text ==
+        generator.generate(prompts[2], options).text);
 
   std::string longest(1000, 'a');
-  CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""), ContainsSubstring("context of 64"));
+  CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""),
+             ContainsSubstring("context of 64"));
 }

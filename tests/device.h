@@ -1,5 +1,5 @@
-// The device that tests share: opening one takes longer than most tests. It runs every row, whatever an
-// earlier self-test said of it.
+// The device that tests share: opening one takes longer than most tests. It runs every row,
+// whatever an earlier self-test said of it.
 #pragma once
 
 #include "runtime/device.h"

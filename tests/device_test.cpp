@@ -40,14 +40,16 @@ TEST_CASE("A device is chosen by index, by name, or as the best") {
   settings.device = all[0].name.substr(1, 5);
   CHECK(Device::open(settings)->capabilities().name == all[0].name);
   settings.device = "no such device";
-  CHECK_THROWS_WITH(Device::open(settings), ContainsSubstring(all[0].name) && ContainsSubstring("no such device"));
+  CHECK_THROWS_WITH(Device::open(settings),
+                    ContainsSubstring(all[0].name) && ContainsSubstring("no such device"));
   settings.device = "99";
   CHECK_THROWS_AS(Device::open(settings), DeviceError);
 }
 
 TEST_CASE("Limits take capabilities away") {
   Capabilities c = Device::enumerate({})[0];
-  c.features |= kFloat16 | kStorage16 | kCooperativeMatrix | kMatrix16x16x16F16 | kSubgroupArithmetic;
+  c.features |=
+      kFloat16 | kStorage16 | kCooperativeMatrix | kMatrix16x16x16F16 | kSubgroupArithmetic;
   c.max_storage_range = 1 << 30;
   c.max_shared_memory = 65536;
   apply_limits(c, "no-fp16,storage=1M,shared=32K");
@@ -63,7 +65,8 @@ TEST_CASE("Limits take capabilities away") {
   CHECK((c.features & 0xffff) == kNothing);  // what is left are traits
   CHECK(c.max_storage_buffers == 4);
   CHECK(c.max_invocations == 128);
-  CHECK_THROWS_WITH(apply_limits(c, "no-such"), ContainsSubstring("no-such") && ContainsSubstring("no-fp16"));
+  CHECK_THROWS_WITH(apply_limits(c, "no-such"),
+                    ContainsSubstring("no-such") && ContainsSubstring("no-fp16"));
   CHECK_THROWS_AS(apply_limits(c, "shared=many"), SettingError);
   CHECK_THROWS_AS(apply_limits(c, "shared=0"), SettingError);
   CHECK_THROWS_AS(apply_limits(c, "shared=12X"), SettingError);
@@ -111,7 +114,8 @@ TEST_CASE("A lost device stays lost and says so") {
   auto lost = [](const DeviceError& error) { return error.kind() == DeviceError::Kind::kLost; };
   CHECK_THROWS_MATCHES(device->memory().allocate(16, MemoryUse::kDevice), DeviceError,
                        Catch::Matchers::Predicate<DeviceError>(lost));
-  CHECK_THROWS_MATCHES(device->submit({}), DeviceError, Catch::Matchers::Predicate<DeviceError>(lost));
+  CHECK_THROWS_MATCHES(device->submit({}), DeviceError,
+                       Catch::Matchers::Predicate<DeviceError>(lost));
   CHECK_THROWS_MATCHES(device->wait(1), DeviceError, Catch::Matchers::Predicate<DeviceError>(lost));
 }
 
@@ -235,14 +239,16 @@ TEST_CASE("The second queue is of the same family, else of another that computes
     f.queueCount = queues;
     return f;
   };
-  constexpr VkQueueFlags kAll = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT;
+  constexpr VkQueueFlags kAll =
+      VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT;
   const auto second = [](std::vector<VkQueueFamilyProperties> families, uint32_t first) {
     return second_compute_queue(families, first);
   };
   CHECK(second({family(kAll, 1)}, 0) == std::nullopt);
   CHECK(second({family(kAll, 16)}, 0) == QueuePlace{0, 1});
   CHECK(second({family(kAll, 1), family(VK_QUEUE_TRANSFER_BIT, 2)}, 0) == std::nullopt);
-  CHECK(second({family(kAll, 1), family(VK_QUEUE_TRANSFER_BIT, 2), family(VK_QUEUE_COMPUTE_BIT, 8)}, 0) == QueuePlace{2, 0});
+  CHECK(second({family(kAll, 1), family(VK_QUEUE_TRANSFER_BIT, 2), family(VK_QUEUE_COMPUTE_BIT, 8)},
+               0) == QueuePlace{2, 0});
   CHECK(second({family(kAll, 1), family(VK_QUEUE_COMPUTE_BIT, 1)}, 1) == QueuePlace{0, 0});
 }
 

@@ -28,10 +28,15 @@ class GgufBytes {
     bytes_.append(static_cast<const char*>(data), size);
     return *this;
   }
-  GgufBytes& text(const std::string& value) { return number<uint64_t>(value.size()).raw(value.data(), value.size()); }
+  GgufBytes& text(const std::string& value) {
+    return number<uint64_t>(value.size()).raw(value.data(), value.size());
+  }
   GgufBytes& counts(uint64_t tensors, uint64_t values) { return number(tensors).number(values); }
-  GgufBytes& key(const std::string& name, GgufType type) { return text(name).number(static_cast<uint32_t>(type)); }
-  GgufBytes& tensor(const std::string& name, std::vector<uint64_t> inner_first, uint32_t type, uint64_t offset) {
+  GgufBytes& key(const std::string& name, GgufType type) {
+    return text(name).number(static_cast<uint32_t>(type));
+  }
+  GgufBytes& tensor(const std::string& name, std::vector<uint64_t> inner_first, uint32_t type,
+                    uint64_t offset) {
     text(name).number(static_cast<uint32_t>(inner_first.size()));
     for (uint64_t n : inner_first) number(n);
     return number(type).number(offset);
@@ -79,8 +84,16 @@ TEST_CASE("GGUF metadata of every type is read") {
   bytes.key("a.f64", GgufType::kF64).number(0.1);
   bytes.key("a.bool", GgufType::kBool).number<uint8_t>(1);
   bytes.key("a.text", GgufType::kString).text("words");
-  bytes.key("a.texts", GgufType::kArray).number<uint32_t>(8).number<uint64_t>(2).text("").text("two");
-  bytes.key("a.numbers", GgufType::kArray).number<uint32_t>(6).number<uint64_t>(2).number(1.5f).number(-2.0f);
+  bytes.key("a.texts", GgufType::kArray)
+      .number<uint32_t>(8)
+      .number<uint64_t>(2)
+      .text("")
+      .text("two");
+  bytes.key("a.numbers", GgufType::kArray)
+      .number<uint32_t>(6)
+      .number<uint64_t>(2)
+      .number(1.5f)
+      .number(-2.0f);
   bytes.key("a.nested", GgufType::kArray).number<uint32_t>(9).number<uint64_t>(1);
   bytes.number<uint32_t>(5).number<uint64_t>(2).number(7).number(8);
   bytes.tensor("weight", {64, 3}, 8, 0).data(3 * 2 * 34);
@@ -114,10 +127,22 @@ TEST_CASE("malformed GGUF files are refused with the reason") {
   refused(GgufBytes().number<uint64_t>(0), "the GGUF header needs 8 bytes");
   refused(GgufBytes().counts(1ull << 60, 0), "claims");
   refused(GgufBytes().counts(0, 1ull << 60), "claims");
-  refused(GgufBytes().counts(0, 1).number<uint64_t>(1ull << 62).raw("12345678", 8), "a metadata key needs");
+  refused(GgufBytes().counts(0, 1).number<uint64_t>(1ull << 62).raw("12345678", 8),
+          "a metadata key needs");
   refused(GgufBytes().counts(0, 1).key("k", GgufType(13)).number(0), "unknown type 13");
-  refused(GgufBytes().counts(0, 1).key("k", GgufType::kArray).number<uint32_t>(4).number<uint64_t>(1ull << 62), "claims");
-  refused(GgufBytes().counts(0, 2).key("k", GgufType::kU32).number(1).key("k", GgufType::kU32).number(1), "twice");
+  refused(GgufBytes()
+              .counts(0, 1)
+              .key("k", GgufType::kArray)
+              .number<uint32_t>(4)
+              .number<uint64_t>(1ull << 62),
+          "claims");
+  refused(GgufBytes()
+              .counts(0, 2)
+              .key("k", GgufType::kU32)
+              .number(1)
+              .key("k", GgufType::kU32)
+              .number(1),
+          "twice");
   GgufBytes deep;
   deep.counts(0, 1).key("k", GgufType::kArray);
   for (int i = 0; i < 9; ++i) deep.number<uint32_t>(9).number<uint64_t>(1);
@@ -126,14 +151,17 @@ TEST_CASE("malformed GGUF files are refused with the reason") {
   odd.counts(0, 1).key("general.alignment", GgufType::kU32).number<uint32_t>(7);
   refused(odd, "general.alignment");
   refused(GgufBytes().counts(1, 0).tensor("w", {64}, 0, 0).data(64), "lies at bytes 0 to 256");
-  refused(GgufBytes().counts(1, 0).tensor("w", {1ull << 40, 1ull << 40}, 0, 0).data(64), "exceeds 64 bits");
+  refused(GgufBytes().counts(1, 0).tensor("w", {1ull << 40, 1ull << 40}, 0, 0).data(64),
+          "exceeds 64 bits");
   refused(GgufBytes().counts(1, 0).tensor("w", {33}, 8, 0).data(64), "whole blocks");
   refused(GgufBytes().counts(1, 0).tensor("w", {16}, 0, 8).data(128), "alignment");
   refused(GgufBytes().counts(1, 0).tensor("w", {256}, 16, 0).data(128), "IQ2_XXS");
   refused(GgufBytes().counts(1, 0).tensor("w", {256}, 99, 0).data(128), "unknown type 99");
   refused(GgufBytes().counts(1, 0).tensor("w", {1, 1, 1, 1, 1}, 0, 0).data(128), "5 dimensions");
-  refused(GgufBytes().counts(2, 0).tensor("w", {16}, 0, 0).tensor("w", {16}, 0, 64).data(128), "twice");
-  refused(GgufBytes().counts(2, 0).tensor("v", {16}, 0, 0).tensor("w", {16}, 0, 32).data(128), "overlap");
+  refused(GgufBytes().counts(2, 0).tensor("w", {16}, 0, 0).tensor("w", {16}, 0, 64).data(128),
+          "twice");
+  refused(GgufBytes().counts(2, 0).tensor("v", {16}, 0, 0).tensor("w", {16}, 0, 32).data(128),
+          "overlap");
 }
 
 TEST_CASE("a GGUF file cut short anywhere is refused") {
@@ -160,8 +188,9 @@ TEST_CASE("blocks of every type dequantize to the recorded values") {
   const nlohmann::json index = nlohmann::json::parse(stream);
   for (const auto& entry : index["types"]) {
     const std::string name = entry["type"];
-    for (const auto& [raw_name, float_name] : {std::pair("random_raw", "random_float"), std::pair("quantized_raw", "quantized_float"),
-                                               std::pair("file_raw", "file_float")}) {
+    for (const auto& [raw_name, float_name] :
+         {std::pair("random_raw", "random_float"), std::pair("quantized_raw", "quantized_float"),
+          std::pair("file_raw", "file_float")}) {
       const CheckpointTensor* raw = file.find(name + "/" + raw_name);
       const CheckpointTensor* expected = file.find(name + "/" + float_name);
       if (!raw || !expected) continue;

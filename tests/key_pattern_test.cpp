@@ -11,10 +11,16 @@ TEST_CASE("Sparse patterns list pairs in proportion to the length") {
   const uint64_t dense = 16384ull * 16384;
   const KeyList longformer = longformer_keys(16384, 257, {0}, 64);
   CHECK(longformer.pairs() < dense / 20);
-  const BigBird bigbird{.block = 64, .window_blocks = 1, .global_blocks = {0}, .random_blocks = random_blocks(256, 3, 1)};
+  const BigBird bigbird{.block = 64,
+                        .window_blocks = 1,
+                        .global_blocks = {0},
+                        .random_blocks = random_blocks(256, 3, 1)};
   const uint64_t pairs = bigbird_keys(16384, bigbird).pairs();
   CHECK(pairs < dense / 20);
-  const BigBird twice{.block = 64, .window_blocks = 1, .global_blocks = {0}, .random_blocks = random_blocks(512, 3, 1)};
+  const BigBird twice{.block = 64,
+                      .window_blocks = 1,
+                      .global_blocks = {0},
+                      .random_blocks = random_blocks(512, 3, 1)};
   const uint64_t more = bigbird_keys(32768, twice).pairs();
   CHECK(more > 18 * pairs / 10);
   CHECK(more < 22 * pairs / 10);
@@ -53,7 +59,9 @@ TEST_CASE("T5's buckets are exact near the query and end at the largest distance
   CHECK(t5_bucket(-1000, back) == 31);
 }
 
-TEST_CASE("ALiBi's slopes halve from head to head, and fill in between for other numbers of heads") {
+TEST_CASE(
+    "ALiBi's slopes halve from head to head, and fill in between for other numbers of heads") {
   CHECK(alibi_slopes(4) == std::vector<float>{0.25f, 0.0625f, 0.015625f, 0.00390625f});
-  CHECK(alibi_slopes(6) == std::vector<float>{0.25f, 0.0625f, 0.015625f, 0.00390625f, 0.5f, 0.125f});
+  CHECK(alibi_slopes(6) ==
+        std::vector<float>{0.25f, 0.0625f, 0.015625f, 0.00390625f, 0.5f, 0.125f});
 }

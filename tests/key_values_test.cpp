@@ -22,7 +22,8 @@ std::filesystem::path model_with_blocks() {  // heads of 32
 
 std::unique_ptr<DecoderModel> open_with(const std::filesystem::path& path, DataType cache) {
   const Checkpoint checkpoint(path);
-  return std::make_unique<DecoderModel>(shared_device(), checkpoint, ModelOptions{.cache = cache}, decoder_family(checkpoint));
+  return std::make_unique<DecoderModel>(shared_device(), checkpoint, ModelOptions{.cache = cache},
+                                        decoder_family(checkpoint));
 }
 
 std::vector<uint32_t> prompt_of(uint32_t length) {
@@ -31,28 +32,35 @@ std::vector<uint32_t> prompt_of(uint32_t length) {
   return ids;
 }
 
-std::vector<uint32_t> greedy(const DecoderModel& model, const std::vector<uint32_t>& prompt, uint32_t tokens) {
+std::vector<uint32_t> greedy(const DecoderModel& model, const std::vector<uint32_t>& prompt,
+                             uint32_t tokens) {
   SequenceBatch batch(shared_device(), model.network(), {1, 128});
   return batch.generate({.prompts = {prompt}, .max_new_tokens = tokens}).rows[0].ids;
 }
 
 std::vector<double> logits_of(DecoderModel& model, const std::vector<uint32_t>& ids) {
   const std::vector<std::string> wanted = {"logits"};
-  return model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted).at("logits").values;
+  return model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted)
+      .at("logits")
+      .values;
 }
 
 }  // namespace
 
-// A number is off by up to half of 1/127 of the largest of its 32, 0.5 % of their usual size on average, where f16 is off by
-// 0.02 %. Scores, and so weights, are off by more where scores are large. By these shares of the logits' usual size the
-// logits of small random models may be off, on average and at most.
+// A number is off by up to half of 1/127 of the largest of its 32, 0.5 % of their usual size on
+// average, where f16 is off by 0.02 %. Scores, and so weights, are off by more where scores are
+// large. By these shares of the logits' usual size the logits of small random models may be off, on
+// average and at most.
 constexpr double kUsual = 0.03, kLargest = 0.15;
 
-TEST_CASE("Keys and values in q8_0 move logits by no more than they may, and tokens only where two are as likely") {
+TEST_CASE(
+    "Keys and values in q8_0 move logits by no more than they may, and tokens only where two are "
+    "as likely") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::string name = GENERATE("gguf/tiny-F32.gguf", "models/llama_realistic");
   INFO(name);
-  const auto exact = open_with(fixtures_dir() / name, DataType::kF32), blocks = open_with(fixtures_dir() / name, DataType::kQ8_0);
+  const auto exact = open_with(fixtures_dir() / name, DataType::kF32),
+             blocks = open_with(fixtures_dir() / name, DataType::kQ8_0);
   const std::vector<uint32_t> prompt = prompt_of(40), ids = greedy(*exact, prompt, 24);
   std::vector<uint32_t> all = prompt;
   all.insert(all.end(), ids.begin(), ids.end());
@@ -65,7 +73,9 @@ TEST_CASE("Keys and values in q8_0 move logits by no more than they may, and tok
     worst = std::max(worst, error);
   }
   const double usual = std::sqrt(squares / static_cast<double>(wanted.size()));
-  INFO("logits of " << usual << " are off by " << std::sqrt(errors / static_cast<double>(wanted.size())) << ", at most by " << worst);
+  INFO("logits of " << usual << " are off by "
+                    << std::sqrt(errors / static_cast<double>(wanted.size())) << ", at most by "
+                    << worst);
   CHECK(errors <= kUsual * kUsual * squares);
   CHECK(worst <= kLargest * usual);
   CHECK(worst > 0);  // blocks were used
@@ -74,7 +84,8 @@ TEST_CASE("Keys and values in q8_0 move logits by no more than they may, and tok
   const auto [at, other] = std::mismatch(ids.begin(), ids.end(), others.begin());
   if (at != ids.end()) {
     const uint64_t vocabulary = wanted.size() / all.size();
-    const double* step = &wanted[(prompt.size() - 1 + static_cast<size_t>(at - ids.begin())) * vocabulary];
+    const double* step =
+        &wanted[(prompt.size() - 1 + static_cast<size_t>(at - ids.begin())) * vocabulary];
     INFO("token " << at - ids.begin() << " is " << *other << " and not " << *at);
     CHECK(step[*at] - step[*other] <= 2 * kLargest * usual);
   }
@@ -89,7 +100,8 @@ TEST_CASE("A row of q8_0 is saved, forked and restored, and mixes with no other 
   batch.generate({.prompts = {begin, {}}, .max_new_tokens = 0});
   const SavedSequence saved = batch.save(0);
   batch.restore(1, saved);
-  const SequenceResult forked = batch.generate({.prompts = {{prompt.back()}, {prompt.back()}}, .max_new_tokens = 12});
+  const SequenceResult forked =
+      batch.generate({.prompts = {{prompt.back()}, {prompt.back()}}, .max_new_tokens = 12});
   CHECK(forked.rows[0].ids == expected);
   CHECK(forked.rows[1].ids == expected);
   // 34 bytes for every 32 numbers, and no more than 16 to fill up.
@@ -98,16 +110,19 @@ TEST_CASE("A row of q8_0 is saved, forked and restored, and mixes with no other 
 
   const auto halves = open_with(model_with_blocks(), DataType::kF16);
   SequenceBatch other(shared_device(), halves->network(), {1, 96});
-  CHECK_THAT(model_error([&] { other.restore(0, saved); }).value_or(""), ContainsSubstring("another model"));
+  CHECK_THAT(model_error([&] { other.restore(0, saved); }).value_or(""),
+             ContainsSubstring("another model"));
 }
 
 TEST_CASE("A prompt's file of q8_0 is read by q8_0 alone") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
   const TemporaryFolder folder;
-  const std::string file = (folder.path() / "kept").string(), prompt = "The red hammer and the blue";
+  const std::string file = (folder.path() / "kept").string(),
+                    prompt = "The red hammer and the blue";
   const auto open = [&](KeyValueStorage storage) {
-    return TextGenerator(device, model_with_blocks().string(), {.key_values = storage, .context = 96});
+    return TextGenerator(device, model_with_blocks().string(),
+                         {.key_values = storage, .context = 96});
   };
   const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
   TextGenerator first = open(KeyValueStorage::kQ8_0);
@@ -117,12 +132,16 @@ TEST_CASE("A prompt's file of q8_0 is read by q8_0 alone") {
   CHECK(second.load_cache(file) > 0);
   CHECK(second.generate(prompt, options).ids == expected.ids);
   CHECK(second.statistics().reused_tokens > 0);
-  CHECK_THAT(model_error([&] { halves.load_cache(file); }).value_or(""), ContainsSubstring("other settings"));
+  CHECK_THAT(model_error([&] { halves.load_cache(file); }).value_or(""),
+             ContainsSubstring("other settings"));
   // Near half of the memory, and the plan knows.
   const auto bytes = [&](KeyValueStorage storage) {
-    return TextGenerator::predict(*device, model_with_blocks().string(), {.key_values = storage, .context = 96}).key_value_bytes;
+    return TextGenerator::predict(*device, model_with_blocks().string(),
+                                  {.key_values = storage, .context = 96})
+        .key_value_bytes;
   };
-  CHECK(bytes(KeyValueStorage::kQ8_0) == bytes(KeyValueStorage::kF16) * 36 / 64);  // rows of 128 columns have 8 bytes to fill up
+  CHECK(bytes(KeyValueStorage::kQ8_0) ==
+        bytes(KeyValueStorage::kF16) * 36 / 64);  // rows of 128 columns have 8 bytes to fill up
 }
 
 TEST_CASE("Keys and values in q8_0 are refused where they cannot be") {
@@ -130,8 +149,11 @@ TEST_CASE("Keys and values in q8_0 are refused where they cannot be") {
     return model_error([&] {
              const Checkpoint checkpoint(data_dir() / "gemma3");
              DecoderModel(shared_device(), checkpoint, options, decoder_family(checkpoint));
-           }).value_or("");
+           })
+        .value_or("");
   };
-  CHECK_THAT(problem({.cache = DataType::kQ8_0}), ContainsSubstring("blocks of 32, the model's heads have 20"));
-  CHECK_THAT(problem({.activations = DataType::kF16, .cache = DataType::kQ8_0}), ContainsSubstring("activations in 16 bits"));
+  CHECK_THAT(problem({.cache = DataType::kQ8_0}),
+             ContainsSubstring("blocks of 32, the model's heads have 20"));
+  CHECK_THAT(problem({.activations = DataType::kF16, .cache = DataType::kQ8_0}),
+             ContainsSubstring("activations in 16 bits"));
 }

@@ -46,13 +46,16 @@ std::string include_problem(const std::string& file, const std::string& included
     return arrow + "only apps and tests use conformance";
   if (!rank(to)) return {};
   if (from == "conformance") {
-    // Cases of a whole model need the model, and cases that stand in files the readers of such files.
+    // Cases of a whole model need the model, and cases that stand in files the readers of such
+    // files.
     constexpr std::array<std::string_view, 7> kOverModels = {
         "conformance/attention_vectors.h", "conformance/attention_vectors.cpp",
-        "conformance/model_cases.cpp", "conformance/model_reference.h",
-        "conformance/model_reference.cpp", "conformance/vectors.cpp", "conformance/malformed.cpp"};
+        "conformance/model_cases.cpp",     "conformance/model_reference.h",
+        "conformance/model_reference.cpp", "conformance/vectors.cpp",
+        "conformance/malformed.cpp"};
     const bool may = std::find(kOverModels.begin(), kOverModels.end(), file) != kOverModels.end();
-    return *rank(to) <= *rank(may ? "models" : "layers") ? "" : arrow + "conformance stops at layers";
+    return *rank(to) <= *rank(may ? "models" : "layers") ? ""
+                                                         : arrow + "conformance stops at layers";
   }
   if (rank(from) && *rank(to) > *rank(from)) return arrow + to + " is above " + from;
   return {};

@@ -19,9 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path small_model() {
-  return data_dir() / "marian";
-}
+fs::path small_model() { return data_dir() / "marian"; }
 
 std::unique_ptr<Marian> open_marian(const fs::path& folder, const ModelOptions& options = {}) {
   return std::make_unique<Marian>(shared_device(), Checkpoint(folder), options);
@@ -32,9 +30,7 @@ std::shared_ptr<Device> device_handle() {
   return {&shared_device(), [](Device*) {}};
 }
 
-Translator small_translator() {
-  return Translator(device_handle(), small_model().string());
-}
+Translator small_translator() { return Translator(device_handle(), small_model().string()); }
 
 const std::vector<std::string> kTexts = {"Why did the smith melt 42 crucibles?",
                                          "The red hammer strikes the anvil.",
@@ -354,8 +350,10 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
   std::vector<float> cross(extents.decoder_layers * extents.decoder_heads, 1.0f);
   cross[0] = 0;
   double plain = 0;
-  for (const HeadFactors& factors : {HeadFactors{}, HeadFactors{.encoder = {}, .decoder = {}, .cross = cross}}) {
-    const GenerationResult found = model->generate({.sources = sources, .settings = settings, .head_factors = factors});
+  for (const HeadFactors& factors :
+       {HeadFactors{}, HeadFactors{.encoder = {}, .decoder = {}, .cross = cross}}) {
+    const GenerationResult found =
+        model->generate({.sources = sources, .settings = settings, .head_factors = factors});
     std::vector<std::vector<uint32_t>> targets;
     for (const auto& hypotheses : found.items) {
       targets.push_back(hypotheses.at(0).ids);
@@ -369,12 +367,16 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
       CHECK(std::abs(scores[i] - found.items[i][0].score) < 1e-4 * std::abs(scores[i]));
       CHECK(scores[i] < 0);
     }
-    if (factors.cross.empty()) plain = scores[0];
-    else CHECK(std::abs(scores[0] - plain) > 1e-4);
+    if (factors.cross.empty())
+      plain = scores[0];
+    else
+      CHECK(std::abs(scores[0] - plain) > 1e-4);
   }
   const std::vector<std::vector<uint32_t>> one_source = {{5, 0}}, unknown = {{273}}, none = {{}};
-  CHECK_THAT(model_error([&] { model->score(one_source, unknown, 0, {}); }).value_or(""), ContainsSubstring("273"));
-  CHECK_THAT(model_error([&] { model->score(one_source, none, 0, {}); }).value_or(""), ContainsSubstring("0 tokens"));
+  CHECK_THAT(model_error([&] { model->score(one_source, unknown, 0, {}); }).value_or(""),
+             ContainsSubstring("273"));
+  CHECK_THAT(model_error([&] { model->score(one_source, none, 0, {}); }).value_or(""),
+             ContainsSubstring("0 tokens"));
 
   Translator translator = small_translator();
   const std::vector<std::string> texts = {kTexts[0], "", kTexts[3]};
@@ -382,8 +384,8 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
   const std::vector<TranslationScore> together = translator.score(texts, targets);
   CHECK(together[1].tokens == 0);
   CHECK(std::abs(together[2].log_probability -
-                 translator.score(std::span(texts).last(1), std::span(targets).last(1))[0].log_probability) <
-        1e-4 * std::abs(together[2].log_probability));
+                 translator.score(std::span(texts).last(1), std::span(targets).last(1))[0]
+                     .log_probability) < 1e-4 * std::abs(together[2].log_probability));
   CHECK_THROWS_AS(translator.score(texts, std::span(targets).first(2)), ModelError);
 }
 

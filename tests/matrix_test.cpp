@@ -48,7 +48,9 @@ TEST_CASE("The matrix counts each status in its column, and names what failed") 
 
   const std::string text = matrix_markdown({run, stopped}, "- a finding\n");
   CHECK_THAT(text, ContainsSubstring("| a driver 1.2.3 | 1,234 | 2 | 2 | 1 | 7 | 21 |"));
-  CHECK_THAT(text, ContainsSubstring("| another driver 1.2.3 (stopped before its end) | 1 | 0 | 0 | 0 | 0 | 21 |"));
+  CHECK_THAT(text,
+             ContainsSubstring(
+                 "| another driver 1.2.3 (stopped before its end) | 1 | 0 | 0 | 0 | 0 | 21 |"));
   CHECK_THAT(text, ContainsSubstring("| operation | a driver 1.2.3 | another driver 1.2.3 |"));
   CHECK_THAT(text, ContainsSubstring("| matmul | **2 failed**, 1,234 |  |"));
   CHECK_THAT(text, ContainsSubstring("| softmax | 0, 2 known, 1 poor, 7 not run | 1 |"));
@@ -59,12 +61,13 @@ TEST_CASE("The matrix counts each status in its column, and names what failed") 
 }
 
 TEST_CASE("Runs of one driver with other subgroups have other labels") {
-  const std::string text =
-      matrix_markdown({run_of("llvmpipe", "8"), run_of("llvmpipe", "16"), run_of("other", "4", "no-fp16")}, "");
+  const std::string text = matrix_markdown(
+      {run_of("llvmpipe", "8"), run_of("llvmpipe", "16"), run_of("other", "4", "no-fp16")}, "");
   CHECK_THAT(text, ContainsSubstring("### llvmpipe 1.2.3, subgroups of 8\n"));
   CHECK_THAT(text, ContainsSubstring("### llvmpipe 1.2.3, subgroups of 16\n"));
   CHECK_THAT(text, ContainsSubstring("### other 1.2.3 with `no-fp16`\n"));
   RunRecord validated = run_of("other", "4");
   validated.fingerprint.validated = true;
-  CHECK_THAT(matrix_markdown({validated}, ""), ContainsSubstring("### other 1.2.3 under validation\n"));
+  CHECK_THAT(matrix_markdown({validated}, ""),
+             ContainsSubstring("### other 1.2.3 under validation\n"));
 }

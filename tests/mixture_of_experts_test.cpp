@@ -1,4 +1,5 @@
-// The mixture-of-experts layer against its definition in double precision, switch and top-2, and its load report.
+// The mixture-of-experts layer against its definition in double precision, switch and top-2, and
+// its load report.
 #include "layers/mixture_of_experts.h"
 
 #include <algorithm>
@@ -53,18 +54,27 @@ std::vector<T> download(const Program& program, const Tensor& tensor) {
 
 TEST_CASE("A mixture of experts adds up what the chosen experts give") {
   Parameters parameters;
-  const Parameter x = parameters.random({2, kTokens / 2, kWidth}), router = parameters.random({kExperts, kWidth}),
-                  up = parameters.random({kExperts, kHidden, kWidth}), up_bias = parameters.random({kExperts * kHidden}),
-                  down = parameters.random({kExperts, kWidth, kHidden}), down_bias = parameters.random({kExperts * kWidth});
+  const Parameter x = parameters.random({2, kTokens / 2, kWidth}),
+                  router = parameters.random({kExperts, kWidth}),
+                  up = parameters.random({kExperts, kHidden, kWidth}),
+                  up_bias = parameters.random({kExperts * kHidden}),
+                  down = parameters.random({kExperts, kWidth, kHidden}),
+                  down_bias = parameters.random({kExperts * kWidth});
   struct Kind {
     uint32_t kept;
     bool normalize;
   };
   for (const Kind& kind : {Kind{1, false}, Kind{2, true}, Kind{kExperts, true}}) {
     INFO(kind.kept << " kept");
-    const MixtureOfExperts layer{.router = {router.tensor, {}}, .rules = parameters.words(MixtureOfExperts::rules_words()),
-                                 .up = up.tensor, .down = down.tensor, .up_bias = up_bias.tensor, .down_bias = down_bias.tensor,
-                                 .activation = Activation::kRelu, .kept = kind.kept, .normalize = kind.normalize};
+    const MixtureOfExperts layer{.router = {router.tensor, {}},
+                                 .rules = parameters.words(MixtureOfExperts::rules_words()),
+                                 .up = up.tensor,
+                                 .down = down.tensor,
+                                 .up_bias = up_bias.tensor,
+                                 .down_bias = down_bias.tensor,
+                                 .activation = Activation::kRelu,
+                                 .kept = kind.kept,
+                                 .normalize = kind.normalize};
     ProgramBuilder builder(tests::shared_device(), "experts");
     MixtureOfExperts::Routing routing;
     const Tensor y = layer(builder, x.tensor, &routing);
@@ -76,7 +86,8 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
 
     std::vector<uint64_t> sent(kExperts);
     for (uint32_t token = 0; token < kTokens; ++token) {
-      const std::vector<double> input(x.values.begin() + token * kWidth, x.values.begin() + (token + 1) * kWidth);
+      const std::vector<double> input(x.values.begin() + token * kWidth,
+                                      x.values.begin() + (token + 1) * kWidth);
       std::vector<double> p(kExperts);
       for (uint32_t e = 0; e < kExperts; ++e) p[e] = std::exp(dot(router.values, e, input));
       const double total = std::accumulate(p.begin(), p.end(), 0.0);
@@ -92,19 +103,27 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
         gates += p[e];
         std::vector<double> hidden(kHidden);
         for (uint32_t h = 0; h < kHidden; ++h) {
-          hidden[h] = std::max(0.0, dot(up.values, e * kHidden + h, input) + up_bias.values[e * kHidden + h]);
+          hidden[h] = std::max(
+              0.0, dot(up.values, e * kHidden + h, input) + up_bias.values[e * kHidden + h]);
         }
-        for (uint32_t c = 0; c < kWidth; ++c) expected[c] += p[e] * (dot(down.values, e * kWidth + c, hidden) + down_bias.values[e * kWidth + c]);
+        for (uint32_t c = 0; c < kWidth; ++c)
+          expected[c] +=
+              p[e] * (dot(down.values, e * kWidth + c, hidden) + down_bias.values[e * kWidth + c]);
       }
       for (uint32_t c = 0; c < kWidth; ++c) {
         if (kind.normalize) expected[c] /= gates;
         INFO("token " << token << " column " << c);
-        CHECK(std::abs(found[token * kWidth + c] - expected[c]) < 1e-5 * std::max(1.0, std::abs(expected[c])));
+        CHECK(std::abs(found[token * kWidth + c] - expected[c]) <
+              1e-5 * std::max(1.0, std::abs(expected[c])));
       }
     }
-    const ExpertLoad load = expert_load(download<float>(program, routing.logits), download<uint32_t>(program, routing.routes), kExperts, kind.kept);
+    const ExpertLoad load =
+        expert_load(download<float>(program, routing.logits),
+                    download<uint32_t>(program, routing.routes), kExperts, kind.kept);
     CHECK(load.tokens == sent);
-    CHECK(std::abs(std::accumulate(load.mean_probability.begin(), load.mean_probability.end(), 0.0) - 1) < 1e-6);
+    CHECK(
+        std::abs(std::accumulate(load.mean_probability.begin(), load.mean_probability.end(), 0.0) -
+                 1) < 1e-6);
     // With all experts kept the routes are even, whatever the probabilities.
     if (kind.kept == kExperts) CHECK(std::abs(load.balance - 1) < 1e-6);
   }
@@ -121,7 +140,8 @@ TEST_CASE("The load report tells an even router from one that has collapsed") {
 
 TEST_CASE("Experts that do not fit are refused by name") {
   Parameters parameters;
-  const Tensor x = parameters.random({4, kWidth}).tensor, weight = parameters.random({kExperts, kHidden, kWidth}).tensor;
+  const Tensor x = parameters.random({4, kWidth}).tensor,
+               weight = parameters.random({kExperts, kHidden, kWidth}).tensor;
   const Tensor routes = parameters.words(std::vector<uint32_t>(16)).reshaped({4, 2, 2});
   ProgramBuilder builder(tests::shared_device(), "experts");
   CHECK_THROWS_AS(expert_matmul(builder, x, weight, routes, {.combine = true}), ShapeError);

@@ -39,7 +39,8 @@ const std::vector<OpCase>& cases_of(const Kernel& row) {
 }
 
 bool wrong(const CaseResult& result) {
-  return result.status == Status::kFail || result.status == Status::kFlaky || result.status == Status::kDeviceLost;
+  return result.status == Status::kFail || result.status == Status::kFlaky ||
+         result.status == Status::kDeviceLost;
 }
 
 }  // namespace
@@ -71,7 +72,8 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
       found = wrong(result);
       if (!found) continue;
       flaky += result.status == Status::kFlaky;
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       std::printf("  %-36s %s by %s after %.1f s: %s\n", mutant.name, name_of(result.status),
                   cases[i].name.c_str(), seconds, result.detail.c_str());
       // Nothing is told by a case that the kernel itself fails.
@@ -92,6 +94,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   std::printf("%zu of %zu mutants caught on %s\n", caught, tests::mutants().size(),
               device.capabilities().name.c_str());
   CHECK(caught >= 12);
-  // Some faults give right numbers that are not the same ones everywhere: the one here reads an address.
+  // Some faults give right numbers that are not the same ones everywhere: the one here reads an
+  // address.
   CHECK((flaky > 0 || !device.capabilities().has(kBufferAddress)));
 }

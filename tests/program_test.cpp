@@ -1,12 +1,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "runtime/memory_guard.h"
 #include "runtime/op.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/norm.h"
-#include "runtime/memory_guard.h"
 #include "runtime/profiler.h"
 #include "runtime/recorder.h"
 #include "runtime/spirv_grid.h"
@@ -53,8 +53,10 @@ struct Chain {
 struct Counts {
   uint64_t allocations, command_buffers, descriptor_writes, pipelines;
   explicit Counts(const Counters& c)
-      : allocations(c.allocations), command_buffers(c.command_buffers),
-        descriptor_writes(c.descriptor_writes), pipelines(c.pipelines) {}
+      : allocations(c.allocations),
+        command_buffers(c.command_buffers),
+        descriptor_writes(c.descriptor_writes),
+        pipelines(c.pipelines) {}
   bool operator==(const Counts&) const = default;
 };
 
@@ -122,11 +124,11 @@ TEST_CASE("Hazards follow from byte ranges") {
   };
   HazardTracker tracker;
   tracker.note({range(0, 256, Access::kRead), range(256, 256, Access::kWrite)});
-  CHECK_FALSE(tracker.conflicts({range(0, 256, Access::kRead)}));    // read after read
-  CHECK(tracker.conflicts({range(0, 16, Access::kWrite)}));          // write after read
-  CHECK(tracker.conflicts({range(500, 100, Access::kRead)}));        // read after write
-  CHECK(tracker.conflicts({range(256, 1, Access::kReadWrite)}));     // write after write
-  CHECK_FALSE(tracker.conflicts({range(512, 256, Access::kWrite)})); // beside it
+  CHECK_FALSE(tracker.conflicts({range(0, 256, Access::kRead)}));     // read after read
+  CHECK(tracker.conflicts({range(0, 16, Access::kWrite)}));           // write after read
+  CHECK(tracker.conflicts({range(500, 100, Access::kRead)}));         // read after write
+  CHECK(tracker.conflicts({range(256, 1, Access::kReadWrite)}));      // write after write
+  CHECK_FALSE(tracker.conflicts({range(512, 256, Access::kWrite)}));  // beside it
   tracker.clear();
   CHECK_FALSE(tracker.conflicts({range(256, 256, Access::kRead)}));
 }
@@ -176,7 +178,8 @@ TEST_CASE("Grids of any size run on a device that allows few workgroups") {
     const Tensor x = builder.activation({7, 3, 60});
     builder.keep_from_start(x);
     const Tensor y = softmax(builder, x);  // a workgroup per row
-    const Tensor map = attention_map(builder, {y, 0}, {x, 20}, {.heads = 4, .kv_heads = 4, .head_size = 5, .causal = true});
+    const Tensor map = attention_map(builder, {y, 0}, {x, 20},
+                                     {.heads = 4, .kv_heads = 4, .head_size = 5, .causal = true});
     builder.keep(y);
     builder.keep(map);
     Program program = builder.build();
@@ -195,12 +198,15 @@ TEST_CASE("Every row's module can be spread over fewer workgroups") {
     if (kernel.spirv.empty()) continue;
     INFO(kernel.id);
     const std::vector<uint32_t> spread = spread_grid(kernel.spirv, {7, 5, 3}, {2, 2, 2});
-    const Reflection before = reflect_spirv(kernel.id, kernel.spirv), after = reflect_spirv(kernel.id, spread);
+    const Reflection before = reflect_spirv(kernel.id, kernel.spirv),
+                     after = reflect_spirv(kernel.id, spread);
     CHECK(after.buffer_count == before.buffer_count);
     CHECK(after.push_constant_bytes == before.push_constant_bytes);
     CHECK(after.shared_memory_bytes == before.shared_memory_bytes);
   }
-  CHECK_THROWS_AS(spread_grid(std::vector<uint32_t>{0x07230203, 0x10300, 0, 1, 0}, {7, 5, 3}, {2, 2, 2}), KernelError);
+  CHECK_THROWS_AS(
+      spread_grid(std::vector<uint32_t>{0x07230203, 0x10300, 0, 1, 0}, {7, 5, 3}, {2, 2, 2}),
+      KernelError);
 }
 
 TEST_CASE("Guards notice what is written outside a buffer, and buffers begin as poison") {

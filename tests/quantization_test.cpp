@@ -1,5 +1,5 @@
-// Block types from the file to the device: values through the embedding and the product, against other
-// implementations' values.
+// Block types from the file to the device: values through the embedding and the product, against
+// other implementations' values.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,8 +23,9 @@ using namespace mulciber::tests;
 
 namespace {
 
-constexpr DataType kBlockTypes[] = {DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1, DataType::kQ5_0,
-                                    DataType::kQ5_1, DataType::kQ4_K, DataType::kQ5_K, DataType::kQ6_K};
+constexpr DataType kBlockTypes[] = {DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1,
+                                    DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
+                                    DataType::kQ5_K, DataType::kQ6_K};
 
 std::string fixture_name(DataType type) {
   std::string name = name_of(type);
@@ -39,11 +40,13 @@ Buffer upload_words(Device& device, std::span<const std::byte> bytes) {
   return buffer;
 }
 
-/// The rows of a matrix in blocks as the embedding reads them, and as a product with the identity does.
+/// The rows of a matrix in blocks as the embedding reads them, and as a product with the identity
+/// does.
 struct Readings {
   std::vector<float> looked_up, multiplied;
 };
-Readings read_on_device(DataType type, uint64_t rows, uint64_t columns, std::span<const std::byte> packed) {
+Readings read_on_device(DataType type, uint64_t rows, uint64_t columns,
+                        std::span<const std::byte> packed) {
   Device& device = shared_device();
   const Buffer weight = upload_words(device, packed);
   std::vector<uint32_t> ids(rows);
@@ -55,8 +58,10 @@ Readings read_on_device(DataType type, uint64_t rows, uint64_t columns, std::spa
 
   ProgramBuilder builder(device, "blocks");
   const Tensor table = weight.tensor({rows, columns}, type);
-  const Tensor entries = embedding(builder, table, {.control = control.tensor({rows}, DataType::kU32), .rows = 1,
-                                                    .length = static_cast<uint32_t>(rows)});
+  const Tensor entries = embedding(builder, table,
+                                   {.control = control.tensor({rows}, DataType::kU32),
+                                    .rows = 1,
+                                    .length = static_cast<uint32_t>(rows)});
   const Tensor product = matmul(builder, x.tensor({columns, columns}, DataType::kF32), table);
   builder.keep(entries);
   builder.keep(product);
@@ -70,7 +75,8 @@ Readings read_on_device(DataType type, uint64_t rows, uint64_t columns, std::spa
   return readings;
 }
 
-std::vector<std::byte> packed(DataType type, uint64_t rows, uint64_t columns, std::span<const std::byte> blocks) {
+std::vector<std::byte> packed(DataType type, uint64_t rows, uint64_t columns,
+                              std::span<const std::byte> blocks) {
   std::vector<std::byte> result(rows * row_bytes(type, columns));
   pack_blocks(type, columns, blocks, result);
   return result;
@@ -92,9 +98,11 @@ TEST_CASE("Blocks that other programs wrote have their values on the device, bit
       const uint64_t columns = block_elements(type), rows = blocks;
       const std::vector<float> wanted = read_floats(*values, 0, values->elements());
       REQUIRE(wanted.size() == rows * columns);
-      const Readings readings = read_on_device(type, rows, columns, packed(type, rows, columns, raw->bytes));
+      const Readings readings =
+          read_on_device(type, rows, columns, packed(type, rows, columns, raw->bytes));
       for (uint64_t i = 0; i < wanted.size(); ++i) {
-        // Of a scale that is no number nothing is asked; that of a whole block is known by its first value.
+        // Of a scale that is no number nothing is asked; that of a whole block is known by its
+        // first value.
         if (!std::isfinite(wanted[i]) || !std::isfinite(readings.looked_up[i])) continue;
         INFO("element " << i);
         REQUIRE(readings.looked_up[i] == wanted[i]);
@@ -117,7 +125,8 @@ TEST_CASE("Packed rows mean what the blocks of the file mean") {
       // Scales are small numbers: their upper bytes are set.
       const uint64_t at = type == DataType::kQ6_K ? 208 : 0;
       raw[b * bytes + at + 1] = std::byte{0x2c};
-      if (type == DataType::kQ4_1 || type == DataType::kQ5_1 || type == DataType::kQ4_K || type == DataType::kQ5_K) {
+      if (type == DataType::kQ4_1 || type == DataType::kQ5_1 || type == DataType::kQ4_K ||
+          type == DataType::kQ5_K) {
         raw[b * bytes + 3] = std::byte{0xac};
       }
     }
@@ -151,7 +160,8 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
   for (const auto& part : parts) {
     bytes.resize((bytes.size() + 255) / 256 * 256);
     begins.push_back(bytes.size());
-    const uint64_t block = gguf_block_bytes(part.type), blocks = part.rows * columns / block_elements(part.type);
+    const uint64_t block = gguf_block_bytes(part.type),
+                   blocks = part.rows * columns / block_elements(part.type);
     std::vector<std::byte> raw(blocks * block);
     for (std::byte& byte : raw) byte = static_cast<std::byte>(random());
     for (uint64_t b = 0; b < blocks; ++b) {
@@ -167,7 +177,8 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
   std::vector<Tensor> tensors;
   uint64_t all = 0;
   for (size_t i = 0; i < 3; ++i) {
-    Tensor tensor = {.shape = {parts[i].rows, columns}, .type = parts[i].type, .view = weights.view()};
+    Tensor tensor = {
+        .shape = {parts[i].rows, columns}, .type = parts[i].type, .view = weights.view()};
     tensor.view.offset += begins[i];
     if (tensor.view.address) tensor.view.address += begins[i];
     if (tensor.view.mapped) tensor.view.mapped += begins[i];
@@ -186,7 +197,10 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
     const Tensor input = x.tensor({1, columns}, DataType::kF32);
     uint64_t count = 0;
     for (size_t i = 0; i <= below; ++i) count += parts[i].rows;
-    const Linear layer{tensors[0], bias.tensor({count}, DataType::kF32), {tensors.begin() + 1, tensors.begin() + 1 + static_cast<std::ptrdiff_t>(below)}};
+    const Linear layer{
+        tensors[0],
+        bias.tensor({count}, DataType::kF32),
+        {tensors.begin() + 1, tensors.begin() + 1 + static_cast<std::ptrdiff_t>(below)}};
     const Tensor y = layer(builder, input, Activation::kRelu);
     std::vector<Tensor> single;
     for (size_t i = 0; i <= below; ++i) single.push_back(matmul(builder, input, tensors[i]));
@@ -238,7 +252,8 @@ TEST_CASE("A layer whose rows are stored in two types is the layer of all rows")
                      bias.tensor({rows[0] + rows[1]}, DataType::kF32),
                      {below.tensor({rows[1], columns}, DataType::kQ8_0)}};
   const Tensor y = layer(builder, input, Activation::kRelu);
-  const Tensor parts[2] = {matmul(builder, input, layer.weight), matmul(builder, input, layer.below[0])};
+  const Tensor parts[2] = {matmul(builder, input, layer.weight),
+                           matmul(builder, input, layer.below[0])};
   const Tensor sum = fill(builder, {length, rows[0] + rows[1]}, 1);
   layer.add_to(builder, input, sum);
   for (const Tensor& tensor : {y, sum, parts[0], parts[1]}) builder.keep(tensor);
@@ -265,12 +280,15 @@ TEST_CASE("A layer whose rows are stored in two types is the layer of all rows")
 TEST_CASE("What blocks take on the device is close to what they take in the file") {
   for (const DataType type : kBlockTypes) {
     for (const uint64_t columns : {768, 2048, 4096}) {
-      const double in_file = static_cast<double>(columns / block_elements(type) * gguf_block_bytes(type));
+      const double in_file =
+          static_cast<double>(columns / block_elements(type) * gguf_block_bytes(type));
       INFO(name_of(type) << " " << columns);
       CHECK(static_cast<double>(row_bytes(type, columns)) >= in_file);
       CHECK(static_cast<double>(row_bytes(type, columns)) < 1.04 * in_file);
     }
   }
-  CHECK_THROWS_WITH(row_bytes(DataType::kQ4_K, 640), Catch::Matchers::ContainsSubstring("not whole blocks of q4_k"));
-  CHECK_THROWS_WITH(row_bytes(DataType::kQ4_0, 33), Catch::Matchers::ContainsSubstring("not whole blocks of q4_0"));
+  CHECK_THROWS_WITH(row_bytes(DataType::kQ4_K, 640),
+                    Catch::Matchers::ContainsSubstring("not whole blocks of q4_k"));
+  CHECK_THROWS_WITH(row_bytes(DataType::kQ4_0, 33),
+                    Catch::Matchers::ContainsSubstring("not whole blocks of q4_0"));
 }

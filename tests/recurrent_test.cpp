@@ -1,5 +1,5 @@
-// Recurrent networks against values computed with PyTorch in double precision: cells, directions, layers, and rows
-// of unequal length.
+// Recurrent networks against values computed with PyTorch in double precision: cells, directions,
+// layers, and rows of unequal length.
 #include "layers/recurrent.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,8 @@ class Fixture : public tests::DeviceTensors {
   }
   Tensor upload_array(const std::string& name, DataType type = DataType::kF32) {
     const std::vector<float> floats = values(name);
-    if (type == DataType::kF32) return put(Shape(array(name).shape), type, std::as_bytes(std::span(floats)));
+    if (type == DataType::kF32)
+      return put(Shape(array(name).shape), type, std::as_bytes(std::span(floats)));
     std::vector<uint16_t> halves(floats.size());
     std::transform(floats.begin(), floats.end(), halves.begin(), float_to_half);
     return put(Shape(array(name).shape), type, std::as_bytes(std::span(halves)));
@@ -45,7 +46,8 @@ class Fixture : public tests::DeviceTensors {
   SafetensorsFile file_;
 };
 
-void check_close(const std::vector<float>& found, const std::vector<float>& expected, double tolerance) {
+void check_close(const std::vector<float>& found, const std::vector<float>& expected,
+                 double tolerance) {
   REQUIRE(found.size() == expected.size());
   double worst = 0, largest = 0;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -56,10 +58,13 @@ void check_close(const std::vector<float>& found, const std::vector<float>& expe
   CHECK(worst <= tolerance * largest);
 }
 
-RecurrentCell cell(Fixture& fixture, CellKind kind, const std::string& prefix, const std::string& suffix, DataType type) {
+RecurrentCell cell(Fixture& fixture, CellKind kind, const std::string& prefix,
+                   const std::string& suffix, DataType type) {
   return {kind,
-          {fixture.upload_array(prefix + "weight_ih" + suffix, type), fixture.upload_array(prefix + "bias_ih" + suffix)},
-          {fixture.upload_array(prefix + "weight_hh" + suffix, type), fixture.upload_array(prefix + "bias_hh" + suffix)}};
+          {fixture.upload_array(prefix + "weight_ih" + suffix, type),
+           fixture.upload_array(prefix + "bias_ih" + suffix)},
+          {fixture.upload_array(prefix + "weight_hh" + suffix, type),
+           fixture.upload_array(prefix + "bias_hh" + suffix)}};
 }
 
 std::vector<float> read(Program& program, const Tensor& tensor) {
@@ -72,8 +77,10 @@ std::vector<float> read(Program& program, const Tensor& tensor) {
 
 TEST_CASE("One step of each cell from a given state") {
   Fixture fixture(tests::data_dir() / "recurrent.safetensors");
-  const auto [kind, name] = GENERATE(table<CellKind, std::string>(
-      {{CellKind::kLstm, "lstm_cell"}, {CellKind::kGru, "gru_cell"}, {CellKind::kTanh, "rnn_tanh_cell"}}));
+  const auto [kind, name] =
+      GENERATE(table<CellKind, std::string>({{CellKind::kLstm, "lstm_cell"},
+                                             {CellKind::kGru, "gru_cell"},
+                                             {CellKind::kTanh, "rnn_tanh_cell"}}));
   INFO(name);
   const RecurrentCell one = cell(fixture, kind, name + "/w_", "", DataType::kF32);
   const Tensor x = fixture.upload_array(name + "/x"), h = fixture.upload_array(name + "/in_h");
@@ -110,8 +117,10 @@ TEST_CASE("One step of each cell from a given state") {
 
 TEST_CASE("Both directions over rows of unequal length, in one and two layers") {
   Fixture fixture(tests::data_dir() / "recurrent.safetensors");
-  const auto [kind, name, layers] = GENERATE(table<CellKind, std::string, int>(
-      {{CellKind::kLstm, "bilstm", 1}, {CellKind::kGru, "bigru", 1}, {CellKind::kLstm, "bilstm_2layer", 2}}));
+  const auto [kind, name, layers] =
+      GENERATE(table<CellKind, std::string, int>({{CellKind::kLstm, "bilstm", 1},
+                                                  {CellKind::kGru, "bigru", 1},
+                                                  {CellKind::kLstm, "bilstm_2layer", 2}}));
   const DataType weights = GENERATE(DataType::kF32, DataType::kF16);
   const double tolerance = weights == DataType::kF32 ? 1e-5 : 2e-3;
   INFO(name << " with weights " << name_of(weights));
@@ -163,8 +172,12 @@ TEST_CASE("A recurrent step refuses tensors that do not fit, naming the layer") 
   const GateShares shares = gate_shares(builder, CellKind::kLstm, 2, 3, 4);
   const Tensor outputs = builder.activation({2, 3, 4}), state = builder.activation({2, 2, 4});
   using Catch::Matchers::ContainsSubstring;
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, outputs, outputs, {}), ContainsSubstring("encoder") && ContainsSubstring("(2, 2, 4)"));
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, builder.activation({2, 4, 4}), {}), ContainsSubstring("length"));
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, outputs, {.time = 3}), ContainsSubstring("step 3 of 3"));
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, outputs, {.first_column = 1}), ContainsSubstring("from 1"));
+  CHECK_THROWS_WITH(recurrent_cell(builder, shares, outputs, outputs, {}),
+                    ContainsSubstring("encoder") && ContainsSubstring("(2, 2, 4)"));
+  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, builder.activation({2, 4, 4}), {}),
+                    ContainsSubstring("length"));
+  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, outputs, {.time = 3}),
+                    ContainsSubstring("step 3 of 3"));
+  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, outputs, {.first_column = 1}),
+                    ContainsSubstring("from 1"));
 }

@@ -14,8 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::unique_ptr<SequenceToSequenceModel> open_recurrent(const std::string& name, const ModelOptions& options = {}) {
-  return std::make_unique<RecurrentTranslation>(shared_device(), Checkpoint(data_dir() / name), options);
+std::unique_ptr<SequenceToSequenceModel> open_recurrent(const std::string& name,
+                                                        const ModelOptions& options = {}) {
+  return std::make_unique<RecurrentTranslation>(shared_device(), Checkpoint(data_dir() / name),
+                                                options);
 }
 
 /// Every expected tensor of a kind of case is met. Returns how many.
@@ -23,16 +25,16 @@ size_t check_cases(const VerifyReport& report, std::string_view kind = "") {
   size_t passed = 0;
   for (const VerifyResult& result : report.results) {
     if (!kind.empty() && result.kind != kind) continue;
-    INFO(result.case_name << " " << result.tensor << ": error " << result.error << ", tolerance " << result.tolerance
-                          << " " << result.detail);
+    INFO(result.case_name << " " << result.tensor << ": error " << result.error << ", tolerance "
+                          << result.tolerance << " " << result.detail);
     CHECK(result.status == VerifyResult::Status::kPass);
     ++passed;
   }
   return passed;
 }
 
-GenerationRequest request_of(const SequenceToSequenceModel& model, const std::vector<std::vector<uint32_t>>& sources,
-                             uint32_t beams) {
+GenerationRequest request_of(const SequenceToSequenceModel& model,
+                             const std::vector<std::vector<uint32_t>>& sources, uint32_t beams) {
   GenerationRequest request;
   request.sources = sources;
   request.settings = generation_settings(model.generation_config(), model.max_target_positions());
@@ -41,7 +43,8 @@ GenerationRequest request_of(const SequenceToSequenceModel& model, const std::ve
   return request;
 }
 
-const std::vector<std::vector<uint32_t>> kSources = {{5, 9, 31, 7, 0}, {12, 0}, {44, 2, 2, 19, 50, 8, 33, 27, 6, 0}};
+const std::vector<std::vector<uint32_t>> kSources = {
+    {5, 9, 31, 7, 0}, {12, 0}, {44, 2, 2, 19, 50, 8, 33, 27, 6, 0}};
 
 }  // namespace
 
@@ -60,7 +63,8 @@ TEST_CASE("Recurrent translation models with matrices in 16 bits stay within the
     DYNAMIC_SECTION(name) {
       const auto model = open_recurrent(name, {.matrices = MatrixStorage::kF16});
       // Ids may part where two are close.
-      CHECK(check_cases(verify(*model, data_dir() / name / "expected.safetensors"), "forward") == 12);
+      CHECK(check_cases(verify(*model, data_dir() / name / "expected.safetensors"), "forward") ==
+            12);
     }
   }
 }
@@ -84,7 +88,8 @@ TEST_CASE("A batch of a recurrent model searches as each of its sentences does a
   }
 }
 
-TEST_CASE("The map of a recurrent model has one head, whose rows add up to 1, and a factor silences it") {
+TEST_CASE(
+    "The map of a recurrent model has one head, whose rows add up to 1, and a factor silences it") {
   for (const char* name : {"bahdanau", "luong"}) {
     DYNAMIC_SECTION(name) {
       const auto model = open_recurrent(name);
@@ -101,11 +106,13 @@ TEST_CASE("The map of a recurrent model has one head, whose rows add up to 1, an
       // Without a context the second token's query is another one, and so are its weights.
       const std::vector<float> silent = {0.0f};
       const SequenceAttention masked = model->attention(source, target, {.cross = silent});
-      CHECK(std::equal(maps.cross.begin(), maps.cross.begin() + static_cast<std::ptrdiff_t>(source.size()),
+      CHECK(std::equal(maps.cross.begin(),
+                       maps.cross.begin() + static_cast<std::ptrdiff_t>(source.size()),
                        masked.cross.begin()));
       CHECK(maps.cross != masked.cross);
-      CHECK_THAT(model_error([&] { model->attention(source, target, {.decoder = silent}); }).value_or(""),
-                 ContainsSubstring("0 heads"));
+      CHECK_THAT(
+          model_error([&] { model->attention(source, target, {.decoder = silent}); }).value_or(""),
+          ContainsSubstring("0 heads"));
     }
   }
 }
@@ -116,12 +123,14 @@ TEST_CASE("A recurrent configuration that cannot be run is refused by its key") 
     fs::copy(file.path(), folder.path() / file.path().filename());
   const Json good = read_json(folder.path() / "config.json");
   fs::permissions(folder.path() / "config.json", fs::perms::owner_all);
-  fs::remove(folder.path() / "generation_config.json");  // its ids would go before those of config.json
+  fs::remove(folder.path() /
+             "generation_config.json");  // its ids would go before those of config.json
   const auto refusal = [&](const char* key, const Json& value) {
     Json config = good;
     config[key] = value;
     write_file(folder.path() / "config.json", config.dump());
-    return model_error([&] { open_model(shared_device(), Checkpoint(folder.path())); }).value_or("");
+    return model_error([&] { open_model(shared_device(), Checkpoint(folder.path())); })
+        .value_or("");
   };
   CHECK_THAT(refusal("hidden_size", 257), ContainsSubstring("hidden_size"));
   CHECK_THAT(refusal("attention_size", nullptr), ContainsSubstring("attention_size"));

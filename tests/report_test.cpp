@@ -11,7 +11,8 @@ using namespace mulciber::conformance;
 
 namespace {
 
-CaseRecord record(const std::string& name, const std::string& op, Status status, const std::string& detail = "") {
+CaseRecord record(const std::string& name, const std::string& op, Status status,
+                  const std::string& detail = "") {
   CaseRecord r;
   r.name = name;
   r.op = op;
@@ -28,7 +29,8 @@ RunRecord one_of_each() {
   run.complete = true;
   for (int i = 0; i < kStatusCount; ++i) {
     const Status status = static_cast<Status>(i);
-    run.cases.push_back(record("mulciber.matmul.tiled_f32.m" + std::to_string(i), i % 2 ? "matmul" : "softmax", status,
+    run.cases.push_back(record("mulciber.matmul.tiled_f32.m" + std::to_string(i),
+                               i % 2 ? "matmul" : "softmax", status,
                                status == Status::kPass ? "" : "</script> \x01 & \xff"));
   }
   return run;
@@ -58,7 +60,8 @@ TEST_CASE("The verdict says what went wrong, and where") {
   CHECK(verdict_of(run).tone == Tone::kUnknown);
   CHECK(verdict_of(run).sentence.find("stopped") != std::string::npos);
 
-  std::erase_if(run.cases, [](const CaseRecord& r) { return r.result.status != Status::kNotSupported; });
+  std::erase_if(run.cases,
+                [](const CaseRecord& r) { return r.result.status != Status::kNotSupported; });
   CHECK(verdict_of(run).sentence.find("Nothing was tested") != std::string::npos);
   CHECK(with_commas(5) == "5");
   CHECK(with_commas(1234567) == "1,234,567");

@@ -39,13 +39,14 @@ TEST_CASE("A repro folder is whole and says what came out") {
   const SuiteCase* c = find_case("mulciber.matmul.tiled_f32.m33_n37_k19");
   REQUIRE(c);
   const CaseResult result{Status::kFail, "output 0 row 3 column 4: 5, expected 6"};
-  const std::vector<std::string> names = write_repro(tests::shared_device(), *c, 0, &result, folder.path() / "new");
+  const std::vector<std::string> names =
+      write_repro(tests::shared_device(), *c, 0, &result, folder.path() / "new");
   for (const std::string& name : names) {
     INFO(name);
     CHECK(std::filesystem::file_size(folder.path() / "new" / name) > 0);
   }
-  for (const char* name : {"case.h", "repro.c", "CMakeLists.txt", "input0.bin", "input1.bin", "expected0.bin",
-                           "bounds0.bin", "matmul_tiled_f32.spv"}) {
+  for (const char* name : {"case.h", "repro.c", "CMakeLists.txt", "input0.bin", "input1.bin",
+                           "expected0.bin", "bounds0.bin", "matmul_tiled_f32.spv"}) {
     INFO(name);
     CHECK(std::find(names.begin(), names.end(), name) != names.end());
   }
@@ -75,15 +76,17 @@ TEST_CASE("Dependent dispatches of a repro wait for each other") {
 TEST_CASE("A row that the device cannot run gives no repro") {
   const std::unique_ptr<Device> phone = Device::open({.limits = "android-2021"});
   const tests::TemporaryFolder folder;
-  CHECK_THROWS_AS(write_repro(*phone, first_case("matmul", "matmul_shuffle_f32"), 0, nullptr, folder.path()),
-                  KernelError);
+  CHECK_THROWS_AS(
+      write_repro(*phone, first_case("matmul", "matmul_shuffle_f32"), 0, nullptr, folder.path()),
+      KernelError);
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("A folder that cannot be made is an error") {
   const tests::TemporaryFolder folder;
   std::ofstream(folder.path() / "file") << "in the way";
-  CHECK_THROWS_AS(write_repro(tests::shared_device(), *find_case("mulciber.matmul.tiled_f32.m33_n37_k19"), 0, nullptr,
-                              folder.path() / "file/new"),
-                  ModelError);
+  CHECK_THROWS_AS(
+      write_repro(tests::shared_device(), *find_case("mulciber.matmul.tiled_f32.m33_n37_k19"), 0,
+                  nullptr, folder.path() / "file/new"),
+      ModelError);
 }

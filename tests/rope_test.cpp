@@ -1,4 +1,5 @@
-// Rotary angles against transformers' formulas, and the op against recorded values of an independent implementation.
+// Rotary angles against transformers' formulas, and the op against recorded values of an
+// independent implementation.
 #include "layers/rope.h"
 
 #include <algorithm>
@@ -36,13 +37,16 @@ TEST_CASE("Angles turn by the position, cosines first") {
   REQUIRE(angles.size() == 30);
   for (size_t position = 0; position < 5; ++position) {
     for (size_t i = 0; i < 3; ++i) {
-      const double angle = static_cast<double>(position) / std::pow(10000.0, static_cast<double>(i) / 3);
+      const double angle =
+          static_cast<double>(position) / std::pow(10000.0, static_cast<double>(i) / 3);
       CHECK(std::fabs(angles[position * 6 + i] - std::cos(angle)) < 1e-7);
       CHECK(std::fabs(angles[position * 6 + 3 + i] - std::sin(angle)) < 1e-7);
     }
   }
-  CHECK(rope_angles(2, 4, 100, {.kind = RopeScalingKind::kLinear, .factor = 4})[4] == static_cast<float>(std::cos(0.25)));
-  CHECK(rope_angles(2, 4, 100, {.frequency_factors = {1, 5}})[7] == static_cast<float>(std::sin(0.1 / 5)));
+  CHECK(rope_angles(2, 4, 100, {.kind = RopeScalingKind::kLinear, .factor = 4})[4] ==
+        static_cast<float>(std::cos(0.25)));
+  CHECK(rope_angles(2, 4, 100, {.frequency_factors = {1, 5}})[7] ==
+        static_cast<float>(std::sin(0.1 / 5)));
 }
 
 TEST_CASE("Llama 3 scales low frequencies and blends those between") {
@@ -73,9 +77,11 @@ TEST_CASE("Llama 3 scales low frequencies and blends those between") {
 }
 
 TEST_CASE("YaRN blends by the number of the frequency and has a magnitude") {
-  RopeScaling scaling{.kind = RopeScalingKind::kYarn, .factor = 4, .original_max_position_embeddings = 32768};
+  RopeScaling scaling{
+      .kind = RopeScalingKind::kYarn, .factor = 4, .original_max_position_embeddings = 32768};
   const std::vector<double> frequencies = rope_frequencies(128, 1e6, scaling);
-  // From transformers' _compute_yarn_parameters in Python: the blend reaches from frequency 23 to 40.
+  // From transformers' _compute_yarn_parameters in Python: the blend reaches from frequency 23
+  // to 40.
   CHECK_THAT(frequencies[23], WithinRel(0.006978305848598663, 1e-12));
   CHECK_THAT(frequencies[24], WithinRel(0.005375321490790102, 1e-12));
   CHECK_THAT(frequencies[39], WithinRel(6.490394320837028e-05, 1e-12));
@@ -93,8 +99,10 @@ TEST_CASE("YaRN blends by the number of the frequency and has a magnitude") {
 TEST_CASE("Scalings that cannot be are refused") {
   CHECK_THROWS_AS(rope_frequencies(7, 10000), ShapeError);
   CHECK_THROWS_AS(rope_frequencies(8, 10000, {.frequency_factors = {1, 2}}), ShapeError);
-  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.kind = RopeScalingKind::kYarn, .factor = 2}), ShapeError);
-  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.kind = RopeScalingKind::kLinear, .factor = 0}), ShapeError);
+  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.kind = RopeScalingKind::kYarn, .factor = 2}),
+                  ShapeError);
+  CHECK_THROWS_AS(rope_frequencies(8, 10000, {.kind = RopeScalingKind::kLinear, .factor = 0}),
+                  ShapeError);
 }
 
 TEST_CASE("Rotated heads meet recorded values of an independent implementation") {
@@ -107,9 +115,12 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
     const CheckpointTensor *x = file.find(name + "/x"), *out = file.find(name + "/out");
     const CheckpointTensor* at = file.find(name + "/positions");
     REQUIRE((x && out && at));
-    const auto rows = static_cast<uint32_t>(x->shape[0]), heads = static_cast<uint32_t>(x->shape[1]),
-               length = static_cast<uint32_t>(x->shape[2]), size = static_cast<uint32_t>(x->shape[3]);
-    // Every position by itself, as it may be any: (batch, heads, length, size) becomes rows of one token.
+    const auto rows = static_cast<uint32_t>(x->shape[0]),
+               heads = static_cast<uint32_t>(x->shape[1]),
+               length = static_cast<uint32_t>(x->shape[2]),
+               size = static_cast<uint32_t>(x->shape[3]);
+    // Every position by itself, as it may be any: (batch, heads, length, size) becomes rows of one
+    // token.
     const std::vector<double> values = doubles(*x), expected = doubles(*out);
     std::vector<double> positions(at->elements());
     for (size_t i = 0; i < positions.size(); ++i) {
@@ -134,7 +145,8 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
       for (uint32_t head = 0; head < heads; ++head) {
         for (uint32_t d = 0; d < size; ++d) {
           const auto value = static_cast<float>(values[index(token, head, d)]);
-          qkv[token * columns + head * size + d] = qkv[token * columns + (heads + head) * size + d] = value;
+          qkv[token * columns + head * size + d] =
+              qkv[token * columns + (heads + head) * size + d] = value;
         }
       }
     }
@@ -144,9 +156,11 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
       upload(device, buffers.back().view(), bytes);
       return buffers.back().tensor(shape, type);
     };
-    const std::vector<float> angles = rope_angles(last + 1, size, 10000), empty(tokens * 2 * heads * size * (last + 1));
+    const std::vector<float> angles = rope_angles(last + 1, size, 10000),
+                             empty(tokens * 2 * heads * size * (last + 1));
     const Tensor input = make({tokens, 1, columns}, DataType::kF32, std::as_bytes(std::span(qkv)));
-    const Tensor cache = make({tokens, last + 1, 2ull * heads * size}, DataType::kF32, std::as_bytes(std::span(empty)));
+    const Tensor cache = make({tokens, last + 1, 2ull * heads * size}, DataType::kF32,
+                              std::as_bytes(std::span(empty)));
     RopeOptions options;
     options.heads = options.kv_heads = heads;
     options.head_size = options.rotary_size = size;
@@ -170,7 +184,8 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
           INFO(name << ", token " << token << ", head " << head << ", element " << d);
           const double wanted = expected[index(token, head, d)];
           CHECK(std::fabs(rotated[token * columns + head * size + d] - wanted) < 2e-6);
-          const uint64_t place = (token * (last + 1) + control[token]) * 2 * heads * size + head * size + d;
+          const uint64_t place =
+              (token * (last + 1) + control[token]) * 2 * heads * size + head * size + d;
           CHECK(std::fabs(cached[place] - wanted) < 2e-6);
         }
       }

@@ -1,4 +1,5 @@
-// Sampling on the device over many draws, and the stream of tokens whatever the number of steps per submission.
+// Sampling on the device over many draws, and the stream of tokens whatever the number of steps per
+// submission.
 #include "runtime/ops/sampling.h"
 
 #include <cmath>
@@ -18,10 +19,13 @@ namespace {
 /// Sequences that all see the same logits, whatever they chose before.
 class Sampler {
  public:
-  Sampler(std::span<const float> logits, std::span<const SampleRow> rows, std::vector<uint32_t> stops = {})
-      : layout_(plan_sample_state(0, static_cast<uint32_t>(rows.size()), 64, 0, static_cast<uint32_t>(stops.size()), 4)) {
+  Sampler(std::span<const float> logits, std::span<const SampleRow> rows,
+          std::vector<uint32_t> stops = {})
+      : layout_(plan_sample_state(0, static_cast<uint32_t>(rows.size()), 64, 0,
+                                  static_cast<uint32_t>(stops.size()), 4)) {
     std::vector<float> all;
-    for (size_t row = 0; row < rows.size(); ++row) all.insert(all.end(), logits.begin(), logits.end());
+    for (size_t row = 0; row < rows.size(); ++row)
+      all.insert(all.end(), logits.begin(), logits.end());
     logits_ = make({rows.size(), logits.size()}, DataType::kF32, std::as_bytes(std::span(all)));
     const std::vector<uint32_t> state = initial_sample_state(layout_, rows, {}, stops);
     control_ = make({state.size()}, DataType::kU32, std::as_bytes(std::span(state)));
@@ -31,7 +35,8 @@ class Sampler {
 
   void run(uint32_t submissions, uint32_t steps) {
     ProgramBuilder builder(device_, "sampling");
-    for (uint32_t step = 0; step < steps; ++step) sample(builder, logits_, control_, layout_, progress_);
+    for (uint32_t step = 0; step < steps; ++step)
+      sample(builder, logits_, control_, layout_, progress_);
     Program program = builder.build();
     for (uint32_t i = 0; i < submissions; ++i) program.run();
   }
@@ -80,8 +85,9 @@ TEST_CASE("Ids are drawn as often as their probabilities say") {
   const std::vector<float> logits = {0.5f, -1, 2, 1.5f, -0.25f, 0, 1, -3, 2.25f, 0.75f, -2, 1.75f};
   const std::vector<double> exact(logits.begin(), logits.end());
   constexpr uint32_t kRows = 500, kSteps = 8;
-  for (SampleSettings settings : {SampleSettings{}, SampleSettings{.temperature = 0.6f, .top_k = 7, .top_p = 0.9f},
-                                  SampleSettings{.temperature = 1.5f, .min_p = 0.2f, .typical_p = 0.8f}}) {
+  for (SampleSettings settings :
+       {SampleSettings{}, SampleSettings{.temperature = 0.6f, .top_k = 7, .top_p = 0.9f},
+        SampleSettings{.temperature = 1.5f, .min_p = 0.2f, .typical_p = 0.8f}}) {
     settings.seed = 20240229;
     Sampler sampler(logits, rows_of(kRows, settings));
     sampler.run(1, kSteps);
@@ -114,9 +120,11 @@ TEST_CASE("Ids are drawn as often as their probabilities say") {
 
 TEST_CASE("The stream of tokens is the same whatever the steps per submission") {
   std::vector<float> logits(300);
-  for (size_t id = 0; id < logits.size(); ++id) logits[id] = static_cast<float>(std::sin(0.37 * double(id * id)) * 3);
+  for (size_t id = 0; id < logits.size(); ++id)
+    logits[id] = static_cast<float>(std::sin(0.37 * double(id * id)) * 3);
   const std::vector<SampleRow> rows = rows_of(5, {.temperature = 0.9f, .top_p = 0.95f, .seed = 7});
-  Sampler one(logits, rows), three(logits, rows), other(logits, rows_of(5, {.temperature = 0.9f, .top_p = 0.95f, .seed = 8}));
+  Sampler one(logits, rows), three(logits, rows),
+      other(logits, rows_of(5, {.temperature = 0.9f, .top_p = 0.95f, .seed = 8}));
   one.run(12, 1);
   three.run(4, 3);
   other.run(12, 1);
@@ -128,7 +136,8 @@ TEST_CASE("The stream of tokens is the same whatever the steps per submission") 
     CHECK(shown[one.layout().progress_count(row)] == 15);
     CHECK(shown[one.layout().progress_stopped(row)] == SAMPLE_RUNNING);
     for (uint32_t token = 11; token < 15; ++token)
-      CHECK(shown[one.layout().progress_token(row, token)] == state[one.layout().history + row * 64 + token]);
+      CHECK(shown[one.layout().progress_token(row, token)] ==
+            state[one.layout().history + row * 64 + token]);
   }
 }
 
@@ -139,7 +148,8 @@ TEST_CASE("A stopped row stays where it is") {
   sampler.run(3, 1);
   const std::vector<uint32_t> state = sampler.state();
   const std::vector<uint32_t> shown = sampler.progress();
-  CHECK(std::vector(shown.begin(), shown.begin() + 4) == std::vector<uint32_t>{4, SAMPLE_STOP_ID, 4, SAMPLE_STOP_ID});
+  CHECK(std::vector(shown.begin(), shown.begin() + 4) ==
+        std::vector<uint32_t>{4, SAMPLE_STOP_ID, 4, SAMPLE_STOP_ID});
   CHECK(state[sampler.layout().tokens] == 17);
   CHECK(state[sampler.layout().positions] == 1);
 }

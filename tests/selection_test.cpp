@@ -1,6 +1,6 @@
 // Selection over made-up devices: no Vulkan call.
-#include <map>
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "mulciber/error.h"
@@ -52,7 +52,8 @@ TEST_CASE("Every op and storage type has a row that runs on the least device, fo
                       why_not_runnable(row, least_device()).empty());
   }
   for (const auto& [key, found] : served) {
-    INFO(name_of(key.first) << " " << name_of(key.second.first) << " " << name_of(key.second.second));
+    INFO(name_of(key.first) << " " << name_of(key.second.first) << " "
+                            << name_of(key.second.second));
     CHECK(found);
   }
 }
@@ -72,7 +73,8 @@ TEST_CASE("A refused row says what is missing") {
     if (row.spirv.empty()) {
       CHECK_THAT(why_not_runnable(row, large_gpu()), ContainsSubstring("not in this build"));
     } else if (FeatureSet missing = row.needs & ~least_device().features) {
-      CHECK_THAT(why_not_runnable(row, least_device()), ContainsSubstring(describe_features(missing)));
+      CHECK_THAT(why_not_runnable(row, least_device()),
+                 ContainsSubstring(describe_features(missing)));
     }
   }
   Capabilities denied = large_gpu();
@@ -105,7 +107,8 @@ TEST_CASE("Where rows were tested, one that passed goes before a better one with
     device.passed_rows.clear();
     const Kernel* best = select_kernel(device, problem).kernel;
     REQUIRE(best != nullptr);
-    if (best == &row || !why_not_runnable(row, device).empty() || !device.has(row.made_for)) continue;
+    if (best == &row || !why_not_runnable(row, device).empty() || !device.has(row.made_for))
+      continue;
     INFO(row.id << " against " << best->id);
     device.passed_rows = {row.id};
     const Selection tested = select_kernel(device, problem);
@@ -116,7 +119,8 @@ TEST_CASE("Where rows were tested, one that passed goes before a better one with
     device.passed_rows = {"of another op"};
     const Selection none = select_kernel(device, problem);
     CHECK(none.kernel == best);
-    CHECK(std::ranges::all_of(none.passed_over, [&](const Refusal& refusal) { return refusal.kernel < best; }));
+    CHECK(std::ranges::all_of(none.passed_over,
+                              [&](const Refusal& refusal) { return refusal.kernel < best; }));
   }
 }
 
@@ -132,7 +136,8 @@ TEST_CASE("A problem that no row serves is an error with every refusal") {
 TEST_CASE("No software device is served by a row made for hardware, and the other way round") {
   Capabilities software = large_gpu();
   software.kind = DeviceKind::kSoftware;
-  software.features = (software.features & ~kGpu) | kCpu | kMatrix8x8x8F16 | kFastAddress | kUniformLoads;
+  software.features =
+      (software.features & ~kGpu) | kCpu | kMatrix8x8x8F16 | kFastAddress | kUniformLoads;
   for (const Kernel& row : kernels()) {
     const Problem problem{row.op, row.types, row.shape};
     INFO(row.id);
@@ -142,11 +147,13 @@ TEST_CASE("No software device is served by a row made for hardware, and the othe
 }
 
 TEST_CASE("Hardware has attention rows of its own for few and for many queries") {
-  for (KernelTypes types : {KernelTypes{DataType::kF32, DataType::kF32}, KernelTypes{DataType::kF32, DataType::kF16},
-                            KernelTypes{DataType::kF16, DataType::kF16}}) {
+  for (KernelTypes types :
+       {KernelTypes{DataType::kF32, DataType::kF32}, KernelTypes{DataType::kF32, DataType::kF16},
+        KernelTypes{DataType::kF16, DataType::kF16}}) {
     for (ShapeFacts queries : {kOneQuery, kManyQueries}) {
-      const Problem problem{Op::kAttention, types, kDepthMultipleOf4 | kHeadSizeAtMost64 | kHeadSizeAtMost128 |
-                                                  kPlainKeys | kWholeTiles | queries};
+      const Problem problem{Op::kAttention, types,
+                            kDepthMultipleOf4 | kHeadSizeAtMost64 | kHeadSizeAtMost128 |
+                                kPlainKeys | kWholeTiles | queries};
       INFO(describe_shape_facts(problem.facts));
       CHECK(require_kernel(large_gpu(), problem).made_for == kGpu);
     }

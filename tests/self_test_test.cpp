@@ -37,17 +37,19 @@ std::string text_of(const fs::path& path) {
 }
 
 size_t files_in(const fs::path& folder) {
-  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+  return static_cast<size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
 // What `mulciber devices --json` says of the self-test of the best device, in a process of its own.
 nlohmann::json self_test_in_new_process(const fs::path& cache) {
-  const std::string command =
-      "MULCIBER_CACHE='" + cache.string() + "' '" + tests::command_file().string() + "' devices --json";
+  const std::string command = "MULCIBER_CACHE='" + cache.string() + "' '" +
+                              tests::command_file().string() + "' devices --json";
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   REQUIRE(pipe);
   std::string text;
-  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) text.push_back(static_cast<char>(c));
+  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get()))
+    text.push_back(static_cast<char>(c));
   return nlohmann::json::parse(text).at(0).at("self_test");
 }
 
@@ -58,8 +60,9 @@ TEST_CASE("Every row has a case of its self-test, exact where the op only adds a
     INFO(row.id);
     const OpCase test = self_test_case(row);
     CHECK((row.shape & ~problem_of(test, row.op).facts) == 0);
-    const bool sums = row.op == Op::kMatmul || row.op == Op::kElementwise || row.op == Op::kEmbedding ||
-                      row.op == Op::kAppendCache || row.op == Op::kCopyColumns || row.op == Op::kExpertMatmul ||
+    const bool sums = row.op == Op::kMatmul || row.op == Op::kElementwise ||
+                      row.op == Op::kEmbedding || row.op == Op::kAppendCache ||
+                      row.op == Op::kCopyColumns || row.op == Op::kExpertMatmul ||
                       row.op == Op::kFollowBeams;
     const bool rounds = row.op == Op::kAppendCache && is_block_type(row.types.weight);  // to blocks
     CHECK(test.exact == (sums && !rounds));
@@ -88,7 +91,9 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   bool begun = false, done = false;
   options.seconds = 600;
   options.threads = 1;  // so that nothing else is tested when the row's turn has come
-  options.stand_in = [&](const Kernel& asked) -> const Kernel& { return &asked == &row ? broken : asked; };
+  options.stand_in = [&](const Kernel& asked) -> const Kernel& {
+    return &asked == &row ? broken : asked;
+  };
   options.progress = [&](const Kernel& asked, size_t, size_t) {
     done = begun;
     begun = begun || &asked == &row;
@@ -112,13 +117,14 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   CHECK(after.passed_rows.size() == report.passed);
   CHECK(std::ranges::count(untested_rows(after), &row) == 0);
   // Conformance runs what is denied.
-  CHECK(Device::enumerate({.cache_folder = settings.cache_folder, .ignore_verdicts = true})[0].denied_rows ==
-        before.denied_rows);
+  CHECK(Device::enumerate({.cache_folder = settings.cache_folder, .ignore_verdicts = true})[0]
+            .denied_rows == before.denied_rows);
 
   const nlohmann::json said = self_test_in_new_process(folder.path());
   bool found = false;
   for (const nlohmann::json& denied : said.at("denied")) {
-    found = found || (denied.at("row") == row.id && denied.at("reason") == report.failures[0].reason);
+    found =
+        found || (denied.at("row") == row.id && denied.at("reason") == report.failures[0].reason);
   }
   CHECK(found);
   CHECK(said.at("passed").size() == report.passed);
@@ -146,7 +152,8 @@ TEST_CASE("Where the last row is denied, the op refuses with the reason") {
     list.fail(last, "second reason");
   }
   const auto device = Device::open(settings);
-  CHECK_THROWS_AS(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}), KernelError);
+  CHECK_THROWS_AS(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}),
+                  KernelError);
   CHECK_THROWS_WITH(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}),
                     ContainsSubstring("first reason") && ContainsSubstring("second reason"));
 }
@@ -183,9 +190,9 @@ TEST_CASE("A verdict holds for one driver version and one build of the row") {
   SECTION("a truncated or foreign file counts as none") {
     const std::string whole = text_of(list.file());
     REQUIRE(whole.size() > 100);
-    for (const std::string& text : {whole.substr(0, whole.size() / 2), std::string(), std::string("[1, 2]"),
-                                    std::string(R"({"format": 1, "driver": 3, "rows": {}})"),
-                                    std::string(1000, '\xff')}) {
+    for (const std::string& text :
+         {whole.substr(0, whole.size() / 2), std::string(), std::string("[1, 2]"),
+          std::string(R"({"format": 1, "driver": 3, "rows": {}})"), std::string(1000, '\xff')}) {
       std::ofstream(list.file(), std::ios::binary) << text;
       CHECK(DenyList(device, cache).verdict(row) == Verdict::kUntested);
     }
@@ -231,7 +238,8 @@ TEST_CASE("One process tests at a time, and none where nothing can be kept") {
   first.end_testing();
   CHECK(second.begin_testing(false));
 
-  for (const char* place : {"/dev/null/none", "/proc/self"}) {  // no folder, and one that nobody may write to
+  for (const char* place :
+       {"/dev/null/none", "/proc/self"}) {  // no folder, and one that nobody may write to
     INFO(place);
     CHECK_FALSE(DenyList(device, place).begin_testing(false));
     const SelfTestReport report = self_test({.cache_folder = place});

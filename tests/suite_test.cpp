@@ -1,4 +1,5 @@
-// The conformance suite's own promises: names, fixed inputs, and that faults come out as what they are.
+// The conformance suite's own promises: names, fixed inputs, and that faults come out as what they
+// are.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -22,7 +23,8 @@ TEST_CASE("Case names are unique, lower-case and dotted") {
     }));
   }
   CHECK(suite().size() >= 5000);
-  const auto must_pass = std::count_if(suite().begin(), suite().end(), [](const SuiteCase& c) { return c.must_pass; });
+  const auto must_pass =
+      std::count_if(suite().begin(), suite().end(), [](const SuiteCase& c) { return c.must_pass; });
   CHECK(must_pass >= 800);
   CHECK(must_pass < 6500);  // minutes on a software driver
 }

@@ -14,7 +14,8 @@ namespace mulciber::tests {
 std::filesystem::path data_dir();
 /// The repository root.
 std::filesystem::path source_dir();
-/// The `mulciber` command. A test that runs it says so in tests/CMakeLists.txt, or it may not be built.
+/// The `mulciber` command. A test that runs it says so in tests/CMakeLists.txt, or it may not be
+/// built.
 std::filesystem::path command_file();
 
 /// The reference models: the folder named by MULCIBER_FIXTURES, else ../shared/fixtures beside the

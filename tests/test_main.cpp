@@ -41,12 +41,8 @@ Summary& summary() {
 }
 
 // TestCaseStats holds its test case by value in Catch2 version 2 and by pointer in version 3.
-[[maybe_unused]] const auto& info_of(const Catch::TestCaseInfo& info) {
-  return info;
-}
-[[maybe_unused]] const auto& info_of(const Catch::TestCaseInfo* info) {
-  return *info;
-}
+[[maybe_unused]] const auto& info_of(const Catch::TestCaseInfo& info) { return info; }
+[[maybe_unused]] const auto& info_of(const Catch::TestCaseInfo* info) { return *info; }
 
 struct CountingListener : ListenerBase {
   using ListenerBase::ListenerBase;
@@ -77,14 +73,10 @@ CATCH_REGISTER_LISTENER(CountingListener)
 #ifdef MULCIBER_SANITIZE
 // Drivers keep some memory for good. Once their library is unloaded, nothing points to it and it
 // counts as a leak that no suppression can name; so libraries stay loaded.
-extern "C" int dlclose(void*) {
-  return 0;
-}
+extern "C" int dlclose(void*) { return 0; }
 #endif
 
-void mulciber::tests::skip(std::string reason) {
-  summary().current_skip = std::move(reason);
-}
+void mulciber::tests::skip(std::string reason) { summary().current_skip = std::move(reason); }
 
 int main(int argc, char** argv) {
   const char* validate = std::getenv("MULCIBER_VALIDATE");

@@ -29,7 +29,8 @@ class ByteTokenizer : public Tokenizer {
         ++i;
         continue;
       }
-      for (size_t end = std::min(i + length, ids.size()); i < end; ++i) text += static_cast<char>(ids[i]);
+      for (size_t end = std::min(i + length, ids.size()); i < end; ++i)
+        text += static_cast<char>(ids[i]);
     }
     return text;
   }

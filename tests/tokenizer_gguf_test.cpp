@@ -16,7 +16,8 @@ namespace {
 
 std::string from_hex(const std::string& text) {
   std::string bytes;
-  for (size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  for (size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
   return bytes;
 }
 
@@ -43,8 +44,10 @@ TEST_CASE("GGUF tokenizers give the recorded ids and bytes") {
         INFO(entry["hex"].get<std::string>().substr(0, 400));
         const auto ids = entry["ids"].get<std::vector<int32_t>>();
         CHECK(tokenizer.encode(text, {false, false}) == ids);
-        CHECK(tokenizer.encode(text, {true, false}) == entry["ids_add_special"].get<std::vector<int32_t>>());
-        CHECK(tokenizer.encode(text, {false, true}) == entry["ids_parse_special"].get<std::vector<int32_t>>());
+        CHECK(tokenizer.encode(text, {true, false}) ==
+              entry["ids_add_special"].get<std::vector<int32_t>>());
+        CHECK(tokenizer.encode(text, {false, true}) ==
+              entry["ids_parse_special"].get<std::vector<int32_t>>());
         CHECK(tokenizer.decode(ids, false) == from_hex(entry["detokenized_hex"]));
       }
 

@@ -28,12 +28,14 @@ void write(const std::filesystem::path& path, const std::string& text) {
 }
 
 /// A safetensors file of f32 tensors without values but the given ones.
-void write_tensors(const std::filesystem::path& path, const std::string& header, const std::vector<float>& values) {
+void write_tensors(const std::filesystem::path& path, const std::string& header,
+                   const std::vector<float>& values) {
   const uint64_t length = header.size();
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(&length), 8);
   file << header;
-  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
+  file.write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * 4));
 }
 
 }  // namespace
@@ -62,7 +64,8 @@ TEST_CASE("Vectors that nothing serves name what is missing") {
   const auto recurrent = load_vectors(folder / "attention/recurrent.json");
   REQUIRE_FALSE(recurrent.empty());
   CHECK(recurrent[0].name == "mulciber.vectors.lstm_cell");
-  for (const SuiteCase& c : recurrent) CHECK(run(recurrent, c.name).detail == "no recurrent layers");
+  for (const SuiteCase& c : recurrent)
+    CHECK(run(recurrent, c.name).detail == "no recurrent layers");
 }
 
 TEST_CASE("Kinds of attention that nothing serves are named") {
@@ -91,7 +94,8 @@ TEST_CASE("Attention of every kind meets values recorded beside this test") {
 
 TEST_CASE("A vector whose recorded result is wrong fails") {
   const tests::TemporaryFolder folder;
-  const std::string json = R"({"cases": [{"name": "Tiny one", "score": "dot", "mask": "none", "batch": 1, "heads": 1,
+  const std::string json =
+      R"({"cases": [{"name": "Tiny one", "score": "dot", "mask": "none", "batch": 1, "heads": 1,
     "kv_heads": 1, "q_len": 1, "kv_len": 2, "d_q": 1, "d_v": 2}]})";
   const std::string header =
       R"({"Tiny one/q":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[0,4]},)"
@@ -101,11 +105,14 @@ TEST_CASE("A vector whose recorded result is wrong fails") {
   write(folder.path() / "v.json", json);
   // Two equal scores: the mean of both values.
   write_tensors(folder.path() / "v.safetensors", header, {2, 3, 3, 10, 20, 30, 60, 20, 40});
-  CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status == Status::kPass);
+  CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status ==
+        Status::kPass);
   write_tensors(folder.path() / "v.safetensors", header, {2, 3, 3, 10, 20, 30, 60, 20, 40.01f});
-  CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status == Status::kFail);
+  CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status ==
+        Status::kFail);
 
-  write(folder.path() / "v.json", R"({"cases": [{"name": "a", "score": "dot", "mask": "none", "batch": 0}]})");
+  write(folder.path() / "v.json",
+        R"({"cases": [{"name": "a", "score": "dot", "mask": "none", "batch": 0}]})");
   CHECK_THROWS_AS(load_vectors(folder.path() / "v.json"), ModelError);
   write(folder.path() / "v.json", R"({"cases": 3})");
   CHECK_THROWS_AS(load_vectors(folder.path() / "v.json"), ModelError);
@@ -118,7 +125,8 @@ TEST_CASE("Malformed files must be refused, and controls must open") {
                         {"path": "Good.safetensors", "expectation": "control: loads"},
                         {"path": "wrongly_good.safetensors", "expectation": "clear error"},
                         {"path": "wrongly_short.safetensors", "expectation": "control"}]})");
-  for (const char* name : {"short", "wrongly_short"}) write(folder.path() / (std::string(name) + ".safetensors"), "abc");
+  for (const char* name : {"short", "wrongly_short"})
+    write(folder.path() / (std::string(name) + ".safetensors"), "abc");
   for (const char* name : {"Good", "wrongly_good"}) {
     write_tensors(folder.path() / (std::string(name) + ".safetensors"),
                   R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", {1});

@@ -1,4 +1,5 @@
-// Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors whose rows take turns.
+// Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors whose
+// rows take turns.
 #include "models/weights.h"
 
 #include <cstring>
@@ -17,10 +18,9 @@ namespace {
 class Fixture {
  public:
   Fixture() {
-    const std::string header =
-        R"({"a":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},)"
-        R"("b":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},)"
-        R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]}})";
+    const std::string header = R"({"a":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},)"
+                               R"("b":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},)"
+                               R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]}})";
     std::string file(8, '\0');
     const uint64_t length = header.size();
     std::memcpy(file.data(), &length, 8);

@@ -18,7 +18,8 @@ struct Sizes {
   uint64_t hidden = 64;
 
   std::string name() const {
-    std::string text = fmt::format("r{}_l{}_d{}_h{}x{}", rows, length, width, heads.heads, heads.key_size);
+    std::string text =
+        fmt::format("r{}_l{}_d{}_h{}x{}", rows, length, width, heads.heads, heads.key_size);
     return heads.value_size == heads.key_size ? text : text + fmt::format("_v{}", heads.value_size);
   }
 };
@@ -26,7 +27,9 @@ struct Sizes {
 /// Collects the inputs of a case; parts refer to them by number.
 class Inputs {
  public:
-  Inputs(OpCase& op_case, KernelTypes types) : case_(op_case), types_(types) { case_.types = types; }
+  Inputs(OpCase& op_case, KernelTypes types) : case_(op_case), types_(types) {
+    case_.types = types;
+  }
 
   size_t activations(Shape shape) { return add(normal_input(shape, types_.activation)); }
   size_t cache(Shape shape) { return add(normal_input(shape, types_.weight)); }
@@ -35,7 +38,9 @@ class Inputs {
     const size_t weight = add(normal_input({n, k}, types_.weight, 1 / std::sqrt(double(k))));
     return {weight, add(normal_input({n}, DataType::kF32, 0.3))};
   }
-  NormPart norm(uint64_t width) { return {add(normal_input({2, width}, DataType::kF32, 0.3, 0.7))}; }
+  NormPart norm(uint64_t width) {
+    return {add(normal_input({2, width}, DataType::kF32, 0.3, 0.7))};
+  }
   SelfAttentionPart self(const Sizes& s) {
     const LinearPart qkv = linear(s.heads.key_columns() + s.heads.memory_columns(), s.width);
     return {s.heads, qkv, linear(s.width, s.heads.value_columns())};
@@ -72,8 +77,8 @@ class Inputs {
   KernelTypes types_;
 };
 
-// Where the control words of a case stand: a word that means nothing, key counts of the sequence and of the
-// memory, factors of heads, ancestry.
+// Where the control words of a case stand: a word that means nothing, key counts of the sequence
+// and of the memory, factors of heads, ancestry.
 struct Control {
   std::vector<uint32_t> words = {0xdeadbeef};
   AttentionControl self, cross;
@@ -85,7 +90,8 @@ struct Control {
   }
   void head_factors(uint32_t heads) {
     std::vector<uint32_t> factors;
-    for (uint32_t head = 0; head < heads; ++head) factors.push_back(bits_of(1.0f - 0.25f * static_cast<float>(head)));
+    for (uint32_t head = 0; head < heads; ++head)
+      factors.push_back(bits_of(1.0f - 0.25f * static_cast<float>(head)));
     self.head_mask = cross.head_mask = add(factors);
   }
 };
@@ -99,7 +105,8 @@ const char* name_of(Mask mask) {
 // Lengths of rows, the first of them full.
 std::vector<uint32_t> lengths(uint64_t rows, uint64_t most) {
   std::vector<uint32_t> counts;
-  for (uint64_t row = 0; row < rows; ++row) counts.push_back(static_cast<uint32_t>(most - row * (most - 1) / rows));
+  for (uint64_t row = 0; row < rows; ++row)
+    counts.push_back(static_cast<uint32_t>(most - row * (most - 1) / rows));
   return counts;
 }
 
@@ -111,7 +118,8 @@ Control control_for(Mask mask, const Sizes& s) {
   return control;
 }
 
-AttentionView view_of(AttentionControl words, const Tensor& tensor, bool causal, uint32_t rows_per_kv = 1) {
+AttentionView view_of(AttentionControl words, const Tensor& tensor, bool causal,
+                      uint32_t rows_per_kv = 1) {
   words.tensor = tensor;
   return {.control = words, .causal = causal, .rows_per_kv = rows_per_kv};
 }
@@ -149,13 +157,14 @@ OpCase cross_attention_case(const Sizes& s, KernelTypes types, uint32_t rows_per
   const size_t words = inputs.words(control.words);
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
     const CrossAttention layer = cross_attention_of(part, t);
-    return std::vector<Tensor>{
-        layer(builder, t[x], layer.project(builder, t[memory]), view_of(control.cross, t[words], false, rows_per_memory))};
+    return std::vector<Tensor>{layer(builder, t[x], layer.project(builder, t[memory]),
+                                     view_of(control.cross, t[words], false, rows_per_memory))};
   };
   c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
     const BlockReference reference(t, arithmetic);
     const BlockView view{t[words], control.cross, false, rows_per_memory};
-    return std::vector<HostTensor>{reference.attention(part, t[x], reference.linear(part.key_value, t[memory]), view)};
+    return std::vector<HostTensor>{
+        reference.attention(part, t[x], reference.linear(part.key_value, t[memory]), view)};
   };
   return c;
 }
@@ -180,7 +189,9 @@ OpCase feed_forward_case(const Sizes& s, KernelTypes types, Activation activatio
   return c;
 }
 
-const char* name_of(NormPlacement norms) { return norms == NormPlacement::kAfter ? "post_norm" : "pre_norm"; }
+const char* name_of(NormPlacement norms) {
+  return norms == NormPlacement::kAfter ? "post_norm" : "pre_norm";
+}
 
 OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms, Mask mask) {
   OpCase c;
@@ -191,7 +202,8 @@ OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms
   const Control control = control_for(mask, s);
   const size_t words = inputs.words(control.words);
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
-    return std::vector<Tensor>{encoder_layer_of(part, t)(builder, t[x], view_of(control.self, t[words], false))};
+    return std::vector<Tensor>{
+        encoder_layer_of(part, t)(builder, t[x], view_of(control.self, t[words], false))};
   };
   c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
     return std::vector<HostTensor>{
@@ -201,8 +213,8 @@ OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms
 }
 
 /// Whole sequences, or with a capacity one step at a position of a cache.
-OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint32_t capacity, uint32_t position,
-                          uint32_t beams = 1) {
+OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint32_t capacity,
+                          uint32_t position, uint32_t beams = 1) {
   OpCase c;
   if (capacity > 0) s.length = 1;
   c.name = fmt::format("decoder_layer.{}_m{}.{}.", s.name(), s.memory_length, name_of(norms));
@@ -211,7 +223,8 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
   Inputs inputs(c, types);
   const size_t x = inputs.activations({s.rows, s.length, s.width});
   const size_t memory = inputs.activations({s.rows / beams, s.memory_length, s.width});
-  const size_t cache = capacity > 0 ? inputs.cache({s.rows, capacity, s.heads.memory_columns()}) : 0;
+  const size_t cache =
+      capacity > 0 ? inputs.cache({s.rows, capacity, s.heads.memory_columns()}) : 0;
   const LayerPart part = inputs.layer(s, norms, true);
   Control control = control_for(Mask::kNone, s);
   const int32_t at = control.add({position});
@@ -244,7 +257,8 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
   };
   c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
     const BlockReference reference(t, arithmetic);
-    const BlockView self{t[words], control.self, capacity == 0}, cross{t[words], control.cross, false, beams};
+    const BlockView self{t[words], control.self, capacity == 0},
+        cross{t[words], control.cross, false, beams};
     const HostTensor projected = reference.linear(part.cross->key_value, t[memory]);
     BlockCache past;
     if (capacity > 0) past = {t[cache], position};
@@ -261,14 +275,30 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
 std::vector<OpCase> block_cases(KernelTypes types) {
   std::vector<OpCase> cases;
   const Sizes small;
-  const Sizes odd = {.rows = 3, .length = 5, .memory_length = 11, .width = 20,
-                     .heads = {.heads = 5, .key_size = 4, .value_size = 4}, .hidden = 37};
-  const Sizes unequal = {.rows = 2, .length = 17, .memory_length = 6, .width = 48,
-                         .heads = {.heads = 3, .key_size = 16, .value_size = 24}, .hidden = 100};
-  const Sizes large = {.rows = 3, .length = 33, .memory_length = 40, .width = 128,
-                       .heads = {.heads = 2, .key_size = 64, .value_size = 64}, .hidden = 256};
-  const Sizes one = {.rows = 1, .length = 1, .memory_length = 3, .width = 64,
-                     .heads = {.heads = 8, .key_size = 8, .value_size = 8}, .hidden = 192};
+  const Sizes odd = {.rows = 3,
+                     .length = 5,
+                     .memory_length = 11,
+                     .width = 20,
+                     .heads = {.heads = 5, .key_size = 4, .value_size = 4},
+                     .hidden = 37};
+  const Sizes unequal = {.rows = 2,
+                         .length = 17,
+                         .memory_length = 6,
+                         .width = 48,
+                         .heads = {.heads = 3, .key_size = 16, .value_size = 24},
+                         .hidden = 100};
+  const Sizes large = {.rows = 3,
+                       .length = 33,
+                       .memory_length = 40,
+                       .width = 128,
+                       .heads = {.heads = 2, .key_size = 64, .value_size = 64},
+                       .hidden = 256};
+  const Sizes one = {.rows = 1,
+                     .length = 1,
+                     .memory_length = 3,
+                     .width = 64,
+                     .heads = {.heads = 8, .key_size = 8, .value_size = 8},
+                     .hidden = 192};
   for (const Sizes& s : {small, odd, unequal, large, one}) {
     for (Mask mask : {Mask::kNone, Mask::kPadded, Mask::kCausal, Mask::kHeads}) {
       if (s.length > 1 || mask == Mask::kNone) cases.push_back(self_attention_case(s, types, mask));
@@ -282,7 +312,8 @@ std::vector<OpCase> block_cases(KernelTypes types) {
       cases.push_back(decoder_layer_case(s, types, norms, 12, 7));
       cases.push_back(decoder_layer_case(s, types, norms, 33, 32));
     }
-    for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+    for (Activation activation :
+         {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
       cases.push_back(feed_forward_case(s, types, activation, false));
     }
     cases.push_back(feed_forward_case(s, types, Activation::kRelu, true));
@@ -295,7 +326,8 @@ std::vector<OpCase> block_cases(KernelTypes types) {
   }
   for (OpCase& c : cases) {
     c.must_pass = c.name.find("_d32_") != std::string::npos;
-    c.reference = [definition = c.reference, types](std::span<const HostTensor> inputs, const Arithmetic& arithmetic) {
+    c.reference = [definition = c.reference, types](std::span<const HostTensor> inputs,
+                                                    const Arithmetic& arithmetic) {
       std::vector<HostTensor> outputs = definition(inputs, arithmetic);
       // Halves come in with the cache and with matrix units.
       cap_bounds(outputs, arithmetic.half_operands || types.weight == DataType::kF16 ? 2e-2 : 1e-3);

@@ -1,5 +1,5 @@
-// Cases of whole blocks over layers/: attention, feed-forward, encoder and decoder layers. Selection chooses
-// the kernels, so that what a model runs is what is tested.
+// Cases of whole blocks over layers/: attention, feed-forward, encoder and decoder layers.
+// Selection chooses the kernels, so that what a model runs is what is tested.
 #pragma once
 
 #include <vector>

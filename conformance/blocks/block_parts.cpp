@@ -19,8 +19,8 @@ Norm norm_of(const NormPart& part, std::span<const Tensor> inputs) {
 }
 
 // softmax(q k^T / sqrt(d_k)) v.
-HostTensor attend(const HeadSizes& sizes, const HostTensor& q, const HostTensor& kv, AttentionColumns columns,
-                  const BlockView& view) {
+HostTensor attend(const HeadSizes& sizes, const HostTensor& q, const HostTensor& kv,
+                  AttentionColumns columns, const BlockView& view) {
   AttentionOptions options;
   options.heads = options.kv_heads = sizes.heads;
   options.head_size = sizes.key_size;
@@ -43,7 +43,8 @@ SelfAttention self_attention_of(const SelfAttentionPart& part, std::span<const T
 }
 
 CrossAttention cross_attention_of(const CrossAttentionPart& part, std::span<const Tensor> inputs) {
-  return {part.sizes, linear_of(part.query, inputs), linear_of(part.key_value, inputs), linear_of(part.out, inputs)};
+  return {part.sizes, linear_of(part.query, inputs), linear_of(part.key_value, inputs),
+          linear_of(part.out, inputs)};
 }
 
 FeedForward feed_forward_of(const FeedForwardPart& part, std::span<const Tensor> inputs) {
@@ -52,7 +53,8 @@ FeedForward feed_forward_of(const FeedForwardPart& part, std::span<const Tensor>
 
 EncoderLayer encoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs) {
   return {self_attention_of(part.self, inputs), norm_of(part.self_norm, inputs),
-          feed_forward_of(part.feed_forward, inputs), norm_of(part.feed_forward_norm, inputs), part.norms};
+          feed_forward_of(part.feed_forward, inputs), norm_of(part.feed_forward_norm, inputs),
+          part.norms};
 }
 
 DecoderLayer decoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs) {
@@ -71,7 +73,8 @@ HostTensor sum_reference(const HostTensor& a, const HostTensor& b) {
   return sum;
 }
 
-HostTensor BlockReference::linear(const LinearPart& part, const HostTensor& x, Activation activation) const {
+HostTensor BlockReference::linear(const LinearPart& part, const HostTensor& x,
+                                  Activation activation) const {
   const HostTensor& weight = inputs_[part.weight];
   const uint64_t rows = x.shape.rows(), columns = weight.shape.rows();
   std::vector<uint64_t> extents;
@@ -80,25 +83,29 @@ HostTensor BlockReference::linear(const LinearPart& part, const HostTensor& x, A
   HostTensor y{Shape(extents), x.type, {}, {}};
   const Product product(x, weight, &inputs_[part.bias], arithmetic_);
   for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t j = 0; j < columns; ++j) append(y, activation_reference(product.at(i, j), activation));
+    for (uint64_t j = 0; j < columns; ++j)
+      append(y, activation_reference(product.at(i, j), activation));
   }
   return y;
 }
 
-HostTensor BlockReference::norm(const NormPart& part, const HostTensor& x, const HostTensor* residual) const {
+HostTensor BlockReference::norm(const NormPart& part, const HostTensor& x,
+                                const HostTensor* residual) const {
   return layer_norm_reference(x, inputs_[part.gain_bias], residual, part.epsilon);
 }
 
-HostTensor BlockReference::attention(const SelfAttentionPart& part, const HostTensor& x, const BlockView& view) const {
+HostTensor BlockReference::attention(const SelfAttentionPart& part, const HostTensor& x,
+                                     const BlockView& view) const {
   const HostTensor heads = linear(part.qkv, x);
   const uint32_t keys = part.sizes.key_columns();
   return linear(part.out, attend(part.sizes, heads, heads, {0, keys, 2 * keys}, view));
 }
 
-HostTensor BlockReference::step(const SelfAttentionPart& part, const HostTensor& x, BlockCache& cache,
-                                const BlockView& view) const {
+HostTensor BlockReference::step(const SelfAttentionPart& part, const HostTensor& x,
+                                BlockCache& cache, const BlockView& view) const {
   const HostTensor heads = linear(part.qkv, x);
-  const uint64_t rows = x.shape[0], capacity = cache.tensor.shape[1], columns = cache.tensor.shape.columns();
+  const uint64_t rows = x.shape[0], capacity = cache.tensor.shape[1],
+                 columns = cache.tensor.shape.columns();
   const uint32_t keys = part.sizes.key_columns();
   cache.tensor.bounds.resize(cache.tensor.values.size());
   for (uint64_t row = 0; row < rows; ++row) {
@@ -110,17 +117,19 @@ HostTensor BlockReference::step(const SelfAttentionPart& part, const HostTensor&
   return linear(part.out, attend(part.sizes, heads, cache.tensor, {0, 0, keys}, view));
 }
 
-HostTensor BlockReference::attention(const CrossAttentionPart& part, const HostTensor& x, const HostTensor& memory,
-                                     const BlockView& view) const {
-  return linear(part.out, attend(part.sizes, linear(part.query, x), memory, {0, 0, part.sizes.key_columns()}, view));
+HostTensor BlockReference::attention(const CrossAttentionPart& part, const HostTensor& x,
+                                     const HostTensor& memory, const BlockView& view) const {
+  return linear(part.out, attend(part.sizes, linear(part.query, x), memory,
+                                 {0, 0, part.sizes.key_columns()}, view));
 }
 
 HostTensor BlockReference::feed_forward(const FeedForwardPart& part, const HostTensor& x) const {
   return linear(part.down, linear(part.up, x, part.activation));
 }
 
-HostTensor BlockReference::layer(const LayerPart& part, const HostTensor& x, const BlockView& self, BlockCache* cache,
-                                 const HostTensor* memory, const BlockView* cross) const {
+HostTensor BlockReference::layer(const LayerPart& part, const HostTensor& x, const BlockView& self,
+                                 BlockCache* cache, const HostTensor* memory,
+                                 const BlockView* cross) const {
   const auto sublayer = [&](const HostTensor& y, const NormPart& norm_part, auto&& run) {
     if (part.norms == NormPlacement::kBefore) return sum_reference(y, run(norm(norm_part, y)));
     const HostTensor result = run(y);
@@ -133,7 +142,8 @@ HostTensor BlockReference::layer(const LayerPart& part, const HostTensor& x, con
     y = sublayer(y, part.cross_norm,
                  [&](const HostTensor& z) { return attention(*part.cross, z, *memory, *cross); });
   }
-  return sublayer(y, part.feed_forward_norm, [&](const HostTensor& z) { return feed_forward(part.feed_forward, z); });
+  return sublayer(y, part.feed_forward_norm,
+                  [&](const HostTensor& z) { return feed_forward(part.feed_forward, z); });
 }
 
 }  // namespace mulciber::conformance

@@ -1,5 +1,5 @@
-// Layers described by the places of their weights in a list of inputs, so that one description gives the
-// layer on the device and its double-precision definition.
+// Layers described by the places of their weights in a list of inputs, so that one description
+// gives the layer on the device and its double-precision definition.
 #pragma once
 
 #include <optional>
@@ -61,24 +61,29 @@ struct BlockCache {
   uint32_t position = 0;
 };
 
-/// The definitions. Bounds go through all of them: what one layer may be off is an error of the next one's
-/// input.
+/// The definitions. Bounds go through all of them: what one layer may be off is an error of the
+/// next one's input.
 class BlockReference {
  public:
   BlockReference(std::span<const HostTensor> inputs, const Arithmetic& arithmetic)
       : inputs_(inputs), arithmetic_(arithmetic) {}
 
-  HostTensor linear(const LinearPart& part, const HostTensor& x, Activation activation = Activation::kNone) const;
-  HostTensor norm(const NormPart& part, const HostTensor& x, const HostTensor* residual = nullptr) const;
-  HostTensor attention(const SelfAttentionPart& part, const HostTensor& x, const BlockView& view) const;
-  HostTensor step(const SelfAttentionPart& part, const HostTensor& x, BlockCache& cache, const BlockView& view) const;
-  HostTensor attention(const CrossAttentionPart& part, const HostTensor& x, const HostTensor& memory,
+  HostTensor linear(const LinearPart& part, const HostTensor& x,
+                    Activation activation = Activation::kNone) const;
+  HostTensor norm(const NormPart& part, const HostTensor& x,
+                  const HostTensor* residual = nullptr) const;
+  HostTensor attention(const SelfAttentionPart& part, const HostTensor& x,
                        const BlockView& view) const;
+  HostTensor step(const SelfAttentionPart& part, const HostTensor& x, BlockCache& cache,
+                  const BlockView& view) const;
+  HostTensor attention(const CrossAttentionPart& part, const HostTensor& x,
+                       const HostTensor& memory, const BlockView& view) const;
   HostTensor feed_forward(const FeedForwardPart& part, const HostTensor& x) const;
-  /// `memory`: what CrossAttention::project() gives; used by decoder layers, as is `cross`. `cache`: null for
-  /// whole sequences.
-  HostTensor layer(const LayerPart& part, const HostTensor& x, const BlockView& self, BlockCache* cache = nullptr,
-                   const HostTensor* memory = nullptr, const BlockView* cross = nullptr) const;
+  /// `memory`: what CrossAttention::project() gives; used by decoder layers, as is `cross`.
+  /// `cache`: null for whole sequences.
+  HostTensor layer(const LayerPart& part, const HostTensor& x, const BlockView& self,
+                   BlockCache* cache = nullptr, const HostTensor* memory = nullptr,
+                   const BlockView* cross = nullptr) const;
 
  private:
   std::span<const HostTensor> inputs_;

@@ -13,9 +13,9 @@ namespace {
 struct Variant {
   uint64_t rows = 1, q_len = 1, capacity = 1, columns = 1;
   uint32_t position = 0;
-  uint32_t first_column = 0;  // of x
-  uint32_t spare = 0;         // columns of x after those that go to the cache
-  bool exact = false;         // whole numbers, which every type holds
+  uint32_t first_column = 0;             // of x
+  uint32_t spare = 0;                    // columns of x after those that go to the cache
+  bool exact = false;                    // whole numbers, which every type holds
   std::vector<uint32_t> positions = {};  // one for each row
 };
 
@@ -50,18 +50,20 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     HostTensor cache = inputs[1];
     cache.bounds.assign(cache.values.size(), 0);
     for (uint64_t row = 0; row < v.rows; ++row) {
-      const auto position =
-          static_cast<uint64_t>(inputs[2].values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
+      const auto position = static_cast<uint64_t>(
+          inputs[2].values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
       for (uint64_t i = 0; i < v.q_len && position + i < v.capacity; ++i) {
         const size_t to = (row * v.capacity + position + i) * v.columns;
-        const auto from = x.values.begin() +
-                          static_cast<std::ptrdiff_t>((row * v.q_len + i) * x.shape.columns() + v.first_column);
+        const auto from =
+            x.values.begin() +
+            static_cast<std::ptrdiff_t>((row * v.q_len + i) * x.shape.columns() + v.first_column);
         if (is_block_type(types.weight)) {
           const std::vector<Bounded> columns(from, from + static_cast<std::ptrdiff_t>(v.columns));
           put_q8_0(cache, to, columns);
           continue;
         }
-        for (uint64_t column = 0; column < v.columns; ++column) put(cache, to + column, from[static_cast<std::ptrdiff_t>(column)]);
+        for (uint64_t column = 0; column < v.columns; ++column)
+          put(cache, to + column, from[static_cast<std::ptrdiff_t>(column)]);
       }
     }
     return std::vector<HostTensor>{cache};
@@ -92,10 +94,20 @@ class AppendCacheCases : public OpCases {
         add({.rows = 2, .q_len = 1, .capacity = 5, .columns = columns, .position = 3});
         add({.rows = 3, .q_len = 4, .capacity = 9, .columns = columns, .position = 7});
       }
-      add({.rows = 2, .q_len = 3, .capacity = 7, .columns = 96, .position = 1, .first_column = 7, .spare = 2});
+      add({.rows = 2,
+           .q_len = 3,
+           .capacity = 7,
+           .columns = 96,
+           .position = 1,
+           .first_column = 7,
+           .spare = 2});
       add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 64, .position = 0xfffffffe});
       add({.rows = 4, .q_len = 2, .capacity = 6, .columns = 96, .positions = {3, 0, 5, 2}});
-      add({.rows = 5, .q_len = 1, .capacity = 500, .columns = 1024, .positions = {1, 5, 199, 499, 77}});
+      add({.rows = 5,
+           .q_len = 1,
+           .capacity = 500,
+           .columns = 1024,
+           .positions = {1, 5, 199, 499, 77}});
       return cases;
     }
     // Widths of one, odd (halves share a word with the neighbouring position), and above a

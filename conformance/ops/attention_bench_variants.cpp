@@ -25,7 +25,8 @@ std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense) {
     v.bias_span = 128;
   });
   // A mask of 16,384 by 16,384 floats passes what most devices bind.
-  if (dense.q_len * dense.kv_len <= 1 << 24) add("float_mask", [](AttentionVariant& v) { v.bias = AttentionBias::kMask; });
+  if (dense.q_len * dense.kv_len <= 1 << 24)
+    add("float_mask", [](AttentionVariant& v) { v.bias = AttentionBias::kMask; });
   if (dense.heads % 4 == 0) add("grouped", [](AttentionVariant& v) { v.kv_heads = v.heads / 4; });
   add("multi_query", [](AttentionVariant& v) { v.kv_heads = 1; });
   add("additive", score(AttentionScore::kAdditive));
@@ -55,7 +56,10 @@ std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense) {
     });
     add("bigbird", [&](AttentionVariant& v) {
       v.query_offset = 0;
-      v.keys = bigbird_keys(keys, {.block = 64, .window_blocks = 1, .global_blocks = {0}, .random_blocks = random_blocks((keys + 63) / 64, 2, 1)});
+      v.keys = bigbird_keys(keys, {.block = 64,
+                                   .window_blocks = 1,
+                                   .global_blocks = {0},
+                                   .random_blocks = random_blocks((keys + 63) / 64, 2, 1)});
     });
   }
   return list;

@@ -78,17 +78,20 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   }
   CaseInput input = words_input(words);
   if (!v.ancestry && floats_end == bias) return input;
-  input.fill = [=, fixed = input.fill, rows = v.rows](std::vector<double>& values, std::mt19937& random) {
+  input.fill = [=, fixed = input.fill, rows = v.rows](std::vector<double>& values,
+                                                      std::mt19937& random) {
     fixed(values, random);
     // A mask hides every third key, and all keys of the first query.
     const bool mask = bias_end - bias > 0 && v.bias != AttentionBias::kRelative;
     std::normal_distribution<float> normal;
     for (size_t i = bias; i < bias_end; ++i) {
-      const bool hidden = mask && (i % 3 == 0 || (i - bias < v.kv_len && bias_end - bias > v.kv_len));
+      const bool hidden =
+          mask && (i % 3 == 0 || (i - bias < v.kv_len && bias_end - bias > v.kv_len));
       values[i] = bits_of(hidden ? -std::numeric_limits<float>::infinity() : normal(random));
     }
     for (size_t i = floats; i < floats_end; ++i) values[i] = bits_of(normal(random));
-    for (size_t i = ancestors; i < values.size(); ++i) values[i] = static_cast<double>(random() % rows);
+    for (size_t i = ancestors; i < values.size(); ++i)
+      values[i] = static_cast<double>(random() % rows);
   };
   return input;
 }
@@ -121,7 +124,8 @@ void poison_unseen(HostTensor& kv, const Variant& v) {
   std::vector<uint32_t> words(kv.bytes.size() / 4);
   std::memcpy(words.data(), kv.bytes.data(), kv.bytes.size());
   for_unseen(v, [&](uint64_t row, uint64_t key) {
-    uint32_t* at = words.data() + (row * v.kv_len + key) * stride + BLOCKS_ENTRIES_AT(block_format(kv.type), columns);
+    uint32_t* at = words.data() + (row * v.kv_len + key) * stride +
+                   BLOCKS_ENTRIES_AT(block_format(kv.type), columns);
     for (uint64_t i = 0; i < (columns / 32 + 1) / 2; ++i) at[i] = 0x7c007e00;  // NaN, infinity
   });
   kv.values.clear();
@@ -161,8 +165,10 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   options.global_tokens = !v.keys.globals.empty();
   AttentionControl control;
   const CaseInput words = control_of(v, control);
-  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0 || control.pattern >= 0 ||
-                          control.globals >= 0 || control.score_vector >= 0 || control.centers >= 0 || control.arrivals >= 0;
+  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0 ||
+                          control.pattern >= 0 || control.globals >= 0 ||
+                          control.score_vector >= 0 || control.centers >= 0 ||
+                          control.arrivals >= 0;
 
   AttentionColumns columns;
   columns.q = v.spare;
@@ -178,14 +184,15 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   c.types = types;
   // All masks, and sizes around the tiles of queries and keys.
   const uint32_t size = v.head_size;
-  c.must_pass = !v.suffix.empty() ? types.activation == types.weight
-                                  : (size == 32 && v.kv_len <= 65 && v.kv_len % 2 == 1 && v.rows < 5) ||
-                                        ((size == 3 || size == 64 || size == 128) && v.rows == 2);
+  c.must_pass = !v.suffix.empty()
+                    ? types.activation == types.weight
+                    : (size == 32 && v.kv_len <= 65 && v.kv_len % 2 == 1 && v.rows < 5) ||
+                          ((size == 3 || size == 64 || size == 128) && v.rows == 2);
   CaseInput q = normal_input({v.rows, v.q_len, q_columns}, types.activation, v.deviation);
   const Shape kv_shape{v.rows / v.rows_per_kv, v.kv_len, kv_columns};
   CaseInput kv = normal_input(kv_shape, types.weight);
-  // Coarse steps make scores of 1e4 exact in 32 bits: an error of one unit in the last place of such
-  // a score would be one of 1e-3 in its probability.
+  // Coarse steps make scores of 1e4 exact in 32 bits: an error of one unit in the last place of
+  // such a score would be one of 1e-3 in its probability.
   const bool coarse = v.deviation > 10;
   q.fill = [=, normal = q.fill](std::vector<double>& values, std::mt19937& random) {
     normal(values, random);
@@ -223,7 +230,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   };
   // Of scores far apart one weight is 1 and the others 0; of one key the weight is 1.
   // A map of few keys is nearly all zeros.
-  c.degenerate = v.deviation > 10 || v.sparse || (map && v.hard) || (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
+  c.degenerate = v.deviation > 10 || v.sparse || (map && v.hard) ||
+                 (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     AttentionOptions bound = options;
     if (controlled) bound.control = control;
@@ -239,7 +247,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
 Variant parse_shape(std::span<const uint64_t> shape) {
   if (shape.size() < 5 || shape.size() > 7 || std::count(shape.begin(), shape.end(), 0) != 0) {
     throw ShapeError("attention", "a shape is five to seven positive numbers",
-                     "give rows,q_len,kv_len,heads,head_size such as 1,512,512,12,64, then the heads of the keys, "
+                     "give rows,q_len,kv_len,heads,head_size such as 1,512,512,12,64, then the "
+                     "heads of the keys, "
                      "then a window before each query");
   }
   Variant v{.rows = shape[0],
@@ -259,10 +268,13 @@ class AttentionCases : public OpCases {
   explicit AttentionCases(bool map) : map_(map) {}
 
   Op op() const override { return map_ ? Op::kAttentionMap : Op::kAttention; }
-  std::string shape_format() const override { return "rows,q_len,kv_len,heads,head_size[,kv_heads[,window]]"; }
+  std::string shape_format() const override {
+    return "rows,q_len,kv_len,heads,head_size[,kv_heads[,window]]";
+  }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    return {{1, 512, 512, 12, 64}, {1, 64, 64, 12, 64}, {1, 1, 1024, 12, 64},
-            {20, 40, 40, 4, 32},   {80, 1, 40, 4, 32},  {1, 1, 20, 4, 32},
+    return {{1, 512, 512, 12, 64},   {1, 64, 64, 12, 64},
+            {1, 1, 1024, 12, 64},    {20, 40, 40, 4, 32},
+            {80, 1, 40, 4, 32},      {1, 1, 20, 4, 32},
             {1, 1, 1024, 32, 64, 8}, {1, 1024, 1024, 4, 64, 4, 128}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
@@ -279,7 +291,8 @@ class AttentionCases : public OpCases {
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (const Variant& v : attention_variants()) cases.push_back(build_case(v, types, map_));
-    for (const Variant& v : attention_family_variants()) cases.push_back(build_case(v, types, map_));
+    for (const Variant& v : attention_family_variants())
+      cases.push_back(build_case(v, types, map_));
     return cases;
   }
 

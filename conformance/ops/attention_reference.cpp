@@ -19,15 +19,17 @@ struct View {
   int64_t first, end, position, count;
 };
 
-View view_of(const HostTensor& control, const AttentionOptions& options, uint64_t kv_row, uint64_t i,
-             uint64_t q_len, uint64_t kv_len) {
+View view_of(const HostTensor& control, const AttentionOptions& options, uint64_t kv_row,
+             uint64_t i, uint64_t q_len, uint64_t kv_len) {
   int64_t count = static_cast<int64_t>(kv_len);
   if (options.control && options.control->key_counts >= 0) {
     const uint64_t at = options.control->key_counts + kv_row * options.control->key_count_stride;
     count = int64_t{word(control, at)} + options.control->key_count_extra;
   }
-  View view{0, std::min<int64_t>(count, static_cast<int64_t>(kv_len)), static_cast<int64_t>(i), count};
-  view.position += options.query_offset ? *options.query_offset : count - static_cast<int64_t>(q_len);
+  View view{0, std::min<int64_t>(count, static_cast<int64_t>(kv_len)), static_cast<int64_t>(i),
+            count};
+  view.position +=
+      options.query_offset ? *options.query_offset : count - static_cast<int64_t>(q_len);
   if (options.window != 0 && !options.global_tokens) {
     view.first = std::max<int64_t>(view.position - options.window + 1, 0);
     view.end = std::min<int64_t>(view.end, view.position + options.window);
@@ -36,15 +38,19 @@ View view_of(const HostTensor& control, const AttentionOptions& options, uint64_
   return view;
 }
 
-bool is_global(const HostTensor& control, const AttentionOptions& options, int64_t position, uint64_t kv_len) {
+bool is_global(const HostTensor& control, const AttentionOptions& options, int64_t position,
+               uint64_t kv_len) {
   if (position < 0 || position >= static_cast<int64_t>(kv_len)) return false;
   return (word(control, options.control->globals + position / 32) >> (position % 32) & 1) != 0;
 }
 
 /// Whether window, global tokens and pattern let a query see a key inside its view.
-bool allowed(const HostTensor& control, const AttentionOptions& options, const View& view, int64_t key, uint64_t kv_len) {
-  if (options.global_tokens && options.window != 0 && std::abs(view.position - key) >= options.window &&
-      !is_global(control, options, key, kv_len) && !is_global(control, options, view.position, kv_len)) {
+bool allowed(const HostTensor& control, const AttentionOptions& options, const View& view,
+             int64_t key, uint64_t kv_len) {
+  if (options.global_tokens && options.window != 0 &&
+      std::abs(view.position - key) >= options.window &&
+      !is_global(control, options, key, kv_len) &&
+      !is_global(control, options, view.position, kv_len)) {
     return false;
   }
   const KeyPattern& pattern = options.pattern;
@@ -66,7 +72,8 @@ Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double
     case AttentionScore::kLeaky: {
       const Bounded sum = q + k;
       const Bounded low = sum * Bounded(options.leaky_slope);
-      return (sum.value < 0 ? Bounded(low.value, std::max(low.error, sum.error)) : sum) * Bounded(v);
+      return (sum.value < 0 ? Bounded(low.value, std::max(low.error, sum.error)) : sum) *
+             Bounded(v);
     }
     case AttentionScore::kDistance: {
       const Bounded distance = q - k;
@@ -77,27 +84,32 @@ Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double
 }
 
 /// Where local attention looks.
-Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view, uint64_t query,
-                  uint64_t head, uint64_t kv_len, int64_t count) {
+Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view,
+                  uint64_t query, uint64_t head, uint64_t kv_len, int64_t count) {
   if (options.center != AttentionCenter::kPredicted) return {static_cast<double>(view.position)};
   const uint64_t at = options.control->centers + query * options.heads + head;
-  const Bounded logit(std::bit_cast<float>(word(control, at)), control.bounds.empty() ? 0 : control.bounds[at]);
+  const Bounded logit(std::bit_cast<float>(word(control, at)),
+                      control.bounds.empty() ? 0 : control.bounds[at]);
   return Bounded(static_cast<double>(std::min<int64_t>(count, static_cast<int64_t>(kv_len)))) /
          (Bounded(1) + exp(Bounded(0) - logit));
 }
 
 /// The number added to a score of query i of a row.
-double bias_of(const HostTensor& control, const AttentionOptions& options, uint64_t row, uint64_t head, uint64_t i,
-               uint64_t q_len, const View& view, int64_t key, uint64_t kv_len) {
+double bias_of(const HostTensor& control, const AttentionOptions& options, uint64_t row,
+               uint64_t head, uint64_t i, uint64_t q_len, const View& view, int64_t key,
+               uint64_t kv_len) {
   if (options.bias == AttentionBias::kNone) return 0;
   uint64_t at = 0;
   if (options.bias == AttentionBias::kRelative) {
     const int64_t span = options.bias_span;
     at = head * (2 * span + 1) + std::clamp(key - view.position, -span, span) + span;
   } else {
-    const bool per_row = options.bias == AttentionBias::kMaskPerRow || options.bias == AttentionBias::kMaskPerRowAndHead;
-    const bool per_head = options.bias == AttentionBias::kMaskPerHead || options.bias == AttentionBias::kMaskPerRowAndHead;
-    const uint64_t line = (per_row ? row : 0) * (per_head ? options.heads : 1) + (per_head ? head : 0);
+    const bool per_row = options.bias == AttentionBias::kMaskPerRow ||
+                         options.bias == AttentionBias::kMaskPerRowAndHead;
+    const bool per_head = options.bias == AttentionBias::kMaskPerHead ||
+                          options.bias == AttentionBias::kMaskPerRowAndHead;
+    const uint64_t line =
+        (per_row ? row : 0) * (per_head ? options.heads : 1) + (per_head ? head : 0);
     at = (line * q_len + i) * kv_len + key;
   }
   return std::bit_cast<float>(word(control, options.control->bias + at));
@@ -113,12 +125,14 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
   const uint64_t heads = options.heads, value_size = options.value_size;
   AttentionReference expected;
   const auto zeros = [](Shape shape, DataType type) {
-    return HostTensor{shape, type, std::vector<double>(shape.elements()), std::vector<double>(shape.elements())};
+    return HostTensor{shape, type, std::vector<double>(shape.elements()),
+                      std::vector<double>(shape.elements())};
   };
   expected.result = zeros({rows, q_len, heads * value_size}, q.type);
   expected.map = zeros({rows, heads, q_len, kv_len}, DataType::kF32);
   const double scale_value = options.scale, scale_size = std::fabs(scale_value);
-  const double grain = grain_of(q.values) * grain_of(kv.values) * std::min(1.0, grain_of({&scale_value, 1}));
+  const double grain =
+      grain_of(q.values) * grain_of(kv.values) * std::min(1.0, grain_of({&scale_value, 1}));
   const auto error_at = [](const HostTensor& tensor, const double* value) {
     return tensor.bounds.empty() ? 0 : tensor.bounds[value - tensor.values.data()];
   };
@@ -146,7 +160,8 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
             &q.values[(row * q_len + i) * q_columns + columns.q + head * options.head_size];
         const size_t map = ((row * heads + head) * q_len + i) * kv_len;
         const size_t result = (row * q_len + i) * heads * value_size + head * value_size;
-        const Bounded center = center_of(control, options, view, row * q_len + i, head, kv_len, view.count);
+        const Bounded center =
+            center_of(control, options, view, row * q_len + i, head, kv_len, view.count);
         bool doubtful = false;  // rounding may decide which keys count
         Bounded maximum(-std::numeric_limits<double>::infinity());
         double least = std::numeric_limits<double>::infinity();
@@ -155,7 +170,8 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           const double bias = bias_of(control, options, row, head, i, q_len, view, key, kv_len);
           if (bias < -1e30 || !allowed(control, options, view, key, kv_len)) continue;
           if (options.center_reach != 0) {
-            const double beyond = std::fabs(static_cast<double>(key) - center.value) - options.center_reach;
+            const double beyond =
+                std::fabs(static_cast<double>(key) - center.value) - options.center_reach;
             doubtful |= std::fabs(beyond) <= center.error;
             if (beyond > 0) continue;
           }
@@ -166,25 +182,29 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
             if (options.score == AttentionScore::kDot) {
               score += query[d] * k[d];
               size += std::fabs(query[d] * k[d]);
-              error += query_error * (std::fabs(k[d]) + key_error) + std::fabs(query[d]) * key_error;
+              error +=
+                  query_error * (std::fabs(k[d]) + key_error) + std::fabs(query[d]) * key_error;
               continue;
             }
-            const double factor = options.control && options.control->score_vector >= 0
-                                      ? std::bit_cast<float>(word(control, options.control->score_vector +
-                                                                               head * options.head_size + d))
-                                      : 0;
-            const Bounded term = score_term(options, {query[d], query_error}, {k[d], key_error}, factor);
+            const double factor =
+                options.control && options.control->score_vector >= 0
+                    ? std::bit_cast<float>(word(
+                          control, options.control->score_vector + head * options.head_size + d))
+                    : 0;
+            const Bounded term =
+                score_term(options, {query[d], query_error}, {k[d], key_error}, factor);
             score += term.value;
             size += std::fabs(term.value);
             error += term.error;
           }
           // The scale may be multiplied into the query or into the score.
-          const bool exact =
-              options.score == AttentionScore::kDot && sums_exactly(grain, size * std::max(scale_size, 1.0));
+          const bool exact = options.score == AttentionScore::kDot &&
+                             sums_exactly(grain, size * std::max(scale_size, 1.0));
           const double summing = exact ? 0 : sum_error(options.head_size + 5.0, size);
           weights[key] = {score * scale_value, (error + summing) * scale_size};
           if (options.soft_cap != 0) {
-            weights[key] = Bounded(options.soft_cap) * tanh(weights[key] / Bounded(options.soft_cap));
+            weights[key] =
+                Bounded(options.soft_cap) * tanh(weights[key] / Bounded(options.soft_cap));
           }
           if (bias != 0) weights[key] = weights[key] + Bounded(bias);
           keys.push_back(key);
@@ -220,11 +240,12 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           error += weights[key].error;
         }
         // Online softmax: what was summed is scaled anew with every block of keys.
-        const double blocks = std::ceil(static_cast<double>(keys.size()) / 16) + 7, count = static_cast<double>(keys.size());
+        const double blocks = std::ceil(static_cast<double>(keys.size()) / 16) + 7,
+                     count = static_cast<double>(keys.size());
         const double rescaled = blocks * 0x1p-23;
         const Bounded total(sum, error + sum_error(count, sum) + rescaled * sum);
-        // In the result the factors of scaling are the same above and below the line; in the map, whose
-        // weights are taken at the end, they are not.
+        // In the result the factors of scaling are the same above and below the line; in the map,
+        // whose weights are taken at the end, they are not.
         const double factors = (4 * blocks + 2 * (maximum.value - least)) * 0x1p-23;
         const Bounded map_total(sum, total.error + factors * sum);
         const Bounded inverse = Bounded(factor) / total;
@@ -243,7 +264,8 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
             const double* v = key_at(key) + columns.v + kv_head * value_size + d;
             value += weights[key].value * *v;
             size += weights[key].value * std::fabs(*v);
-            value_error += weights[key].error * std::fabs(*v) + (weights[key].value + weights[key].error) * error_at(kv, v);
+            value_error += weights[key].error * std::fabs(*v) +
+                           (weights[key].value + weights[key].error) * error_at(kv, v);
           }
           put(expected.result, result + d,
               Bounded(value, value_error + sum_error(count + 2, size) + rescaled * size) * inverse);

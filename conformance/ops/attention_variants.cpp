@@ -176,7 +176,8 @@ std::vector<AttentionVariant> attention_variants() {
          .head_mask = true,
          .poison = true});
   }
-  // Grouped heads in decoding and in chunks: the heads of a group share a tile, and tiles are cut inside groups.
+  // Grouped heads in decoding and in chunks: the heads of a group share a tile, and tiles are cut
+  // inside groups.
   for (uint32_t group : {2, 3, 4, 8}) {
     for (uint64_t q_len : {1, 11}) {
       add({.rows = 2,
@@ -193,7 +194,8 @@ std::vector<AttentionVariant> attention_variants() {
            .poison = true});
     }
   }
-  // A chunk padded on the right may count keys past the end; a fixed position; queries before the first key.
+  // A chunk padded on the right may count keys past the end; a fixed position; queries before the
+  // first key.
   for (uint32_t window : {0u, 4u}) {
     add({.rows = 2,
          .q_len = 16,
@@ -219,7 +221,8 @@ std::vector<AttentionVariant> attention_variants() {
            .window = window});
     }
   }
-  // Windows: one key, smaller and larger than tiles; to both sides; in decoding; keys outside hold NaN.
+  // Windows: one key, smaller and larger than tiles; to both sides; in decoding; keys outside hold
+  // NaN.
   for (uint32_t window : {1, 5, 16, 33, 1000}) {
     add({.rows = 2,
          .q_len = 40,
@@ -287,8 +290,8 @@ std::vector<AttentionVariant> attention_variants() {
          .bias = AttentionBias::kRelative,
          .bias_span = span});
   }
-  for (AttentionBias bias : {AttentionBias::kMask, AttentionBias::kMaskPerRow, AttentionBias::kMaskPerHead,
-                             AttentionBias::kMaskPerRowAndHead}) {
+  for (AttentionBias bias : {AttentionBias::kMask, AttentionBias::kMaskPerRow,
+                             AttentionBias::kMaskPerHead, AttentionBias::kMaskPerRowAndHead}) {
     for (uint64_t q_len : {1, 9}) {
       add({.rows = 4,
            .q_len = q_len,
@@ -301,7 +304,8 @@ std::vector<AttentionVariant> attention_variants() {
            .bias = bias});
     }
   }
-  // Keys dealt out to workgroups: groups of every size about a tile, counts about a share, masks that cut shares off.
+  // Keys dealt out to workgroups: groups of every size about a tile, counts about a share, masks
+  // that cut shares off.
   for (uint32_t group : {1, 2, 4, 5, 8}) {
     for (uint32_t size : {32, 64, 256}) {
       if (size == 256 && group > 4) continue;
@@ -319,13 +323,43 @@ std::vector<AttentionVariant> attention_variants() {
            .arrivals = true});
     }
   }
-  add({.rows = 3, .kv_len = 513, .heads = 3, .kv_heads = 1, .head_size = 40, .value_size = 24, .suffix = "shares_counts",
-       .key_counts = {0, 1, 513}, .poison = true, .arrivals = true});
-  add({.rows = 1, .kv_len = 2048, .heads = 2, .kv_heads = 1, .head_size = 64, .suffix = "shares_window", .causal = true,
-       .key_counts = {1900}, .key_count_extra = 1, .window = 700, .arrivals = true});
-  add({.rows = 1, .kv_len = 700, .heads = 4, .kv_heads = 2, .head_size = 32, .suffix = "shares_mask", .soft_cap = 3,
-       .bias = AttentionBias::kMaskPerHead, .arrivals = true});
-  add({.rows = 2, .kv_len = 600, .heads = 2, .kv_heads = 2, .head_size = 32, .suffix = "shares_ancestry", .ancestry = true,
+  add({.rows = 3,
+       .kv_len = 513,
+       .heads = 3,
+       .kv_heads = 1,
+       .head_size = 40,
+       .value_size = 24,
+       .suffix = "shares_counts",
+       .key_counts = {0, 1, 513},
+       .poison = true,
+       .arrivals = true});
+  add({.rows = 1,
+       .kv_len = 2048,
+       .heads = 2,
+       .kv_heads = 1,
+       .head_size = 64,
+       .suffix = "shares_window",
+       .causal = true,
+       .key_counts = {1900},
+       .key_count_extra = 1,
+       .window = 700,
+       .arrivals = true});
+  add({.rows = 1,
+       .kv_len = 700,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_size = 32,
+       .suffix = "shares_mask",
+       .soft_cap = 3,
+       .bias = AttentionBias::kMaskPerHead,
+       .arrivals = true});
+  add({.rows = 2,
+       .kv_len = 600,
+       .heads = 2,
+       .kv_heads = 2,
+       .head_size = 32,
+       .suffix = "shares_ancestry",
+       .ancestry = true,
        .arrivals = true});
   add({.rows = 5,
        .q_len = 11,

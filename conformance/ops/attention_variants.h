@@ -1,4 +1,5 @@
-// The problems that attention and its map must solve, as lists; attention_cases.cpp makes cases of them.
+// The problems that attention and its map must solve, as lists; attention_cases.cpp makes cases of
+// them.
 #pragma once
 
 #include <optional>
@@ -35,8 +36,8 @@ struct AttentionVariant {
   bool hard = false;
   AttentionCenter center = AttentionCenter::kNone;
   float center_sigma = 0, center_reach = 0;
-  KeyList keys;         // a pattern, global tokens
-  bool sparse = false;  // so few keys that nearly all is zero
+  KeyList keys;           // a pattern, global tokens
+  bool sparse = false;    // so few keys that nearly all is zero
   bool arrivals = false;  // workgroups may share the keys of a row
 };
 
@@ -44,8 +45,8 @@ struct AttentionVariant {
 std::vector<AttentionVariant> attention_variants();
 /// The other scores, hard and local attention, patterns of keys.
 std::vector<AttentionVariant> attention_family_variants();
-/// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names it. Windows are a
-/// sixteenth of the keys.
+/// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names
+/// it. Windows are a sixteenth of the keys.
 std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense);
 
 }  // namespace mulciber::conformance

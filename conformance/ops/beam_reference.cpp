@@ -32,7 +32,9 @@ struct Finished {
 class Item {
  public:
   Item(const BeamStateLayout& layout, uint32_t index, std::vector<uint32_t>& words)
-      : layout_(layout), words_(words), first_row_(index * layout.beams),
+      : layout_(layout),
+        words_(words),
+        first_row_(index * layout.beams),
         state_(layout.item_state + index * BEAM_ITEM_WORDS) {
     for (uint32_t i = 0; i < words_[state_ + BEAM_ITEM_COUNT]; ++i) {
       const uint32_t* entry = &words_[entry_of(i)];
@@ -53,13 +55,14 @@ class Item {
       return sum / std::pow(std::max(ids, 1u), penalty);
     };
 
-    // The best 2 * beams continuations over all beams; of equals, the lower beam and then the better
-    // candidate first.
+    // The best 2 * beams continuations over all beams; of equals, the lower beam and then the
+    // better candidate first.
     std::vector<Continuation> all;
     for (uint32_t row = first_row_; row < first_row_ + beams; ++row) {
       for (uint32_t i = 0; i < k; ++i) {
         const double* entry = &candidates[(row * k + i) * 2];
-        float sum = as_float(words_[layout_.scores + row]) + as_float(static_cast<uint32_t>(entry[0]));
+        float sum =
+            as_float(words_[layout_.scores + row]) + as_float(static_cast<uint32_t>(entry[0]));
         if (sum > kImpossible) all.push_back({sum, row, static_cast<uint32_t>(entry[1])});
       }
     }
@@ -108,7 +111,8 @@ class Item {
   }
 
   void keep_best() {
-    std::ranges::stable_sort(finished_, [](const auto& a, const auto& b) { return a.score > b.score; });
+    std::ranges::stable_sort(finished_,
+                             [](const auto& a, const auto& b) { return a.score > b.score; });
     if (finished_.size() > layout_.beams) finished_.resize(layout_.beams);
   }
 
@@ -154,7 +158,9 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<cons
   const auto error_of = [&](double score, uint32_t length) {
     if (!std::isfinite(score)) return 0.0;
     const Bounded size(std::max(length, 1u));
-    const Bounded divisor = penalty == 0 ? Bounded(1) : penalty == 1 ? size : pow(size, Bounded(penalty));
+    const Bounded divisor = penalty == 0   ? Bounded(1)
+                            : penalty == 1 ? size
+                                           : pow(size, Bounded(penalty));
     return (Bounded(score * divisor.value) / divisor).error + ulp32(score);
   };
   std::vector<BeamScore> scores;
@@ -164,7 +170,8 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<cons
     double error = 0;
     for (uint64_t rank = 0; rank < count; ++rank) {
       const uint64_t entry = layout.finished + (item * layout.beams + rank) * BEAM_FINISHED_WORDS;
-      error = error_of(as_float(state[entry + BEAM_FINISHED_SCORE]), state[entry + BEAM_FINISHED_LENGTH]);
+      error = error_of(as_float(state[entry + BEAM_FINISHED_SCORE]),
+                       state[entry + BEAM_FINISHED_LENGTH]);
       scores.push_back({entry + BEAM_FINISHED_SCORE, error});
     }
     if (count > 0) scores.push_back({words + BEAM_ITEM_WORST, error});
@@ -172,8 +179,8 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<cons
   return scores;
 }
 
-void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates, uint32_t k,
-                         std::vector<uint32_t>& control) {
+void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
+                         uint32_t k, std::vector<uint32_t>& control) {
   uint32_t unfinished = 0;
   bool room = control[layout.position] + 1 < layout.capacity;
   for (uint32_t index = 0; index < layout.batch && room; ++index) {

@@ -9,8 +9,8 @@
 
 namespace mulciber::conformance {
 
-/// A word of the state that holds a score of a finished hypothesis, and how far that may be off. (All
-/// other words must be met exactly: sums of log probabilities are f32 by definition.)
+/// A word of the state that holds a score of a finished hypothesis, and how far that may be off.
+/// (All other words must be met exactly: sums of log probabilities are f32 by definition.)
 struct BeamScore {
   uint64_t word;
   double error;
@@ -18,8 +18,9 @@ struct BeamScore {
 std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<const uint32_t> state);
 
 /// candidates: (rows, k, 2) words. control: the whole tensor, changed in place. Scores of finished
-/// hypotheses and the decisions on them are taken in double precision; running sums are f32 by definition.
-void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates, uint32_t k,
-                         std::vector<uint32_t>& control);
+/// hypotheses and the decisions on them are taken in double precision; running sums are f32 by
+/// definition.
+void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
+                         uint32_t k, std::vector<uint32_t>& control);
 
 }  // namespace mulciber::conformance

@@ -35,8 +35,10 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     HostTensor y = inputs[1];
     y.bounds.assign(y.values.size(), 0);
     for (uint64_t row = 0; row < v.rows; ++row) {
-      const double* from = &inputs[0].values[std::min(row, v.x_rows - 1) * inputs[0].shape.columns() + v.x_first];
-      std::copy_n(from, v.columns, y.values.begin() + static_cast<int64_t>(row * y.shape.columns() + v.y_first));
+      const double* from =
+          &inputs[0].values[std::min(row, v.x_rows - 1) * inputs[0].shape.columns() + v.x_first];
+      std::copy_n(from, v.columns,
+                  y.values.begin() + static_cast<int64_t>(row * y.shape.columns() + v.y_first));
     }
     return std::vector<HostTensor>{y};
   };
@@ -47,20 +49,31 @@ class CopyCases : public OpCases {
  public:
   Op op() const override { return Op::kCopyColumns; }
   std::string shape_format() const override { return "rows,columns"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override { return {{512, 1536}, {1, 4096}}; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{512, 1536}, {1, 4096}};
+  }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-      throw ShapeError("copy_columns", "a shape is two positive numbers", "give rows,columns such as 512,1536");
+      throw ShapeError("copy_columns", "a shape is two positive numbers",
+                       "give rows,columns such as 512,1536");
     }
     return build_case({.rows = shape[0], .columns = shape[1], .x_rows = shape[0]}, types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (uint64_t columns : {1, 5, 63, 64, 65, 1000}) {
-      for (uint64_t rows : {1, 7}) cases.push_back(build_case({.rows = rows, .columns = columns, .x_rows = rows}, types));
-      cases.push_back(build_case({.rows = 3, .columns = columns, .x_rows = 3, .x_first = 2, .x_spare = 1, .y_first = 5,
-                                  .y_spare = 4}, types));
-      cases.push_back(build_case({.rows = 4, .columns = columns, .x_rows = 1, .x_first = 1, .y_first = 3}, types));
+      for (uint64_t rows : {1, 7})
+        cases.push_back(build_case({.rows = rows, .columns = columns, .x_rows = rows}, types));
+      cases.push_back(build_case({.rows = 3,
+                                  .columns = columns,
+                                  .x_rows = 3,
+                                  .x_first = 2,
+                                  .x_spare = 1,
+                                  .y_first = 5,
+                                  .y_spare = 4},
+                                 types));
+      cases.push_back(build_case(
+          {.rows = 4, .columns = columns, .x_rows = 1, .x_first = 1, .y_first = 3}, types));
     }
     return cases;
   }

@@ -24,7 +24,8 @@ class ElementwiseCases : public OpCases {
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 1 || shape[0] == 0) {
-      throw ShapeError("elementwise", "a shape is one positive number", "give a count such as 1048576");
+      throw ShapeError("elementwise", "a shape is one positive number",
+                       "give a count such as 1048576");
     }
     if (types.activation == types.weight) return sum({shape[0]}, types);
     return pointwise({shape[0]}, types, Activation::kNone, 1);
@@ -60,7 +61,8 @@ class ElementwiseCases : public OpCases {
   static constexpr double kWhole = 0;  // in place of a deviation: whole numbers
 
   static CaseInput operand(Shape shape, DataType type, double deviation, int largest) {
-    return deviation == kWhole ? whole_input(shape, type, largest) : normal_input(shape, type, deviation);
+    return deviation == kWhole ? whole_input(shape, type, largest)
+                               : normal_input(shape, type, deviation);
   }
 
   static OpCase sum(Shape shape, KernelTypes types, double deviation = 1) {
@@ -69,7 +71,8 @@ class ElementwiseCases : public OpCases {
     c.exact = deviation == kWhole;
     if (c.exact) c.name += ".exact";
     c.types = types;
-    c.inputs = {operand(shape, types.activation, deviation, 1000), operand(shape, types.activation, deviation, 999)};
+    c.inputs = {operand(shape, types.activation, deviation, 1000),
+                operand(shape, types.activation, deviation, 999)};
     c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{add(builder, inputs[0], inputs[1])};
     };
@@ -105,10 +108,12 @@ class ElementwiseCases : public OpCases {
   // An activation, or without one a conversion.
   static OpCase pointwise(Shape shape, KernelTypes types, Activation function, double deviation) {
     OpCase c;
-    c.name = fmt::format("n{}.{}", shape.elements(), function == Activation::kNone ? "convert" : name_of(function));
+    c.name = fmt::format("n{}.{}", shape.elements(),
+                         function == Activation::kNone ? "convert" : name_of(function));
     c.exact = deviation == kWhole;
     c.subnormal = deviation > 0 && deviation < 1e-3;
-    // tanh of such numbers is 1 or -1, and small numbers may be zero: that is what these cases are about.
+    // tanh of such numbers is 1 or -1, and small numbers may be zero: that is what these cases are
+    // about.
     c.degenerate = c.subnormal || (function == Activation::kTanh && deviation == 1e4);
     c.name += c.exact ? ".exact" : c.subnormal ? ".subnormal" : "_" + name_part(deviation);
     c.types = types;

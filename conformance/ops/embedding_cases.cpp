@@ -17,9 +17,9 @@ constexpr uint32_t kTokensOffset = 7;
 constexpr uint32_t kFirstPositionOffset = 2;
 
 struct Variant {
-  uint64_t positions = 0;        // rows of the position table; 0: none
-  int64_t first_position = -1;   // -1: not in control
-  uint32_t row_step = 0;         // > 0: row r begins that many times r further on, in words of its own
+  uint64_t positions = 0;       // rows of the position table; 0: none
+  int64_t first_position = -1;  // -1: not in control
+  uint32_t row_step = 0;  // > 0: row r begins that many times r further on, in words of its own
   double scale = 1;
   bool ids_past_the_table = false;
   bool exact = false;  // whole numbers throughout
@@ -41,8 +41,10 @@ class EmbeddingCases : public OpCases {
     }
     const KernelTypes concrete = plain_types(types);
     if (shape[3] % block_elements(concrete.weight) != 0) {
-      throw ShapeError("embedding", fmt::format("{} columns are not whole blocks of {}", shape[3], name_of(concrete.weight)),
-                       "give columns of whole blocks");
+      throw ShapeError(
+          "embedding",
+          fmt::format("{} columns are not whole blocks of {}", shape[3], name_of(concrete.weight)),
+          "give columns of whole blocks");
     }
     return variant(shape[0], shape[1], shape[2], shape[3], concrete,
                    {.positions = shape[1], .scale = std::sqrt(double(shape[3]))});
@@ -96,7 +98,8 @@ class EmbeddingCases : public OpCases {
       cases.push_back(variant(1, 7, 5, 256, types, {.ids_past_the_table = true}));
     }
     // A table above 1 MiB.
-    cases.push_back(variant(3, 40, 2100, 1024, {row_types.activation, DataType::kQ4_0}, {.scale = 16}));
+    cases.push_back(
+        variant(3, 40, 2100, 1024, {row_types.activation, DataType::kQ4_0}, {.scale = 16}));
     return cases;
   }
 
@@ -110,16 +113,20 @@ class EmbeddingCases : public OpCases {
     if (options.row_step > 0) c.name += fmt::format(".per_row_{}", options.row_step);
     if (options.scale != 1) c.name += ".scaled";
     if (options.ids_past_the_table) c.name += ".clamped";
-    if (is_block_type(types.weight) || types.weight == DataType::kBF16) c.name += fmt::format(".{}", name_of(types.weight));
+    if (is_block_type(types.weight) || types.weight == DataType::kBF16)
+      c.name += fmt::format(".{}", name_of(types.weight));
     if (options.exact) c.name += ".exact";
     c.exact = options.exact;
-    c.must_pass = options.ids_past_the_table || options.first_position >= 0 || columns == 65 || columns == 96;
+    c.must_pass =
+        options.ids_past_the_table || options.first_position >= 0 || columns == 65 || columns == 96;
 
     CaseInput control{{kTokensOffset + rows * length}, DataType::kU32, nullptr};
     control.fill = [=](std::vector<double>& words, std::mt19937& random) {
       std::fill_n(words.begin(), kTokensOffset, 0xffffffff);
-      for (uint64_t row = 0; options.first_position >= 0 && row < (options.row_step > 0 ? rows : 1); ++row)
-        words[kFirstPositionOffset + row] = static_cast<double>(options.first_position + row * options.row_step);
+      for (uint64_t row = 0; options.first_position >= 0 && row < (options.row_step > 0 ? rows : 1);
+           ++row)
+        words[kFirstPositionOffset + row] =
+            static_cast<double>(options.first_position + row * options.row_step);
       std::uniform_int_distribution<uint32_t> id(0, static_cast<uint32_t>(vocabulary - 1));
       for (size_t i = kTokensOffset; i < words.size(); ++i) words[i] = id(random);
       words[kTokensOffset] = static_cast<double>(vocabulary - 1);
@@ -129,7 +136,8 @@ class EmbeddingCases : public OpCases {
       }
     };
     const auto table = [&](uint64_t count, DataType type) {
-      return options.exact ? whole_input({count, columns}, type, 100) : normal_input({count, columns}, type);
+      return options.exact ? whole_input({count, columns}, type, 100)
+                           : normal_input({count, columns}, type);
     };
     c.inputs = {table(vocabulary, types.weight), control};
     if (options.positions > 0) c.inputs.push_back(table(options.positions, DataType::kF32));
@@ -151,13 +159,17 @@ class EmbeddingCases : public OpCases {
       for (uint64_t token = 0; token < rows * length; ++token) {
         uint64_t row = std::min(static_cast<uint64_t>(inputs[1].values[kTokensOffset + token]),
                                 vocabulary - 1);
-        uint64_t position = std::max<int64_t>(options.first_position, 0) + token / length * options.row_step + token % length;
+        uint64_t position = std::max<int64_t>(options.first_position, 0) +
+                            token / length * options.row_step + token % length;
         for (uint64_t i = 0; i < columns; ++i) {
           // A value in blocks is a sum that is rounded once; what it is the sum of is exact.
           const double entry = inputs[0].values[row * columns + i];
-          Bounded value = Bounded(entry, stored_error(DataType::kF32, entry, 0)) * Bounded(static_cast<float>(options.scale));
+          Bounded value = Bounded(entry, stored_error(DataType::kF32, entry, 0)) *
+                          Bounded(static_cast<float>(options.scale));
           if (options.positions > 0) {
-            value = value + Bounded(inputs[2].values[std::min(position, options.positions - 1) * columns + i]);
+            value =
+                value +
+                Bounded(inputs[2].values[std::min(position, options.positions - 1) * columns + i]);
           }
           append(y, value);
         }

@@ -20,7 +20,8 @@ struct Variant {
   bool one_expert = false;  // every route leads to the last one
 };
 
-/// Routes as top_k writes them: the bits of a log probability and an expert, a token's experts all different.
+/// Routes as top_k writes them: the bits of a log probability and an expert, a token's experts all
+/// different.
 void fill_routes(const Variant& v, std::vector<double>& words, std::mt19937& random) {
   std::vector<uint32_t> experts(v.experts);
   for (uint32_t e = 0; e < v.experts; ++e) experts[e] = e;
@@ -40,9 +41,13 @@ class Reference {
   Reference(const Variant& v, std::span<const HostTensor> inputs) : v_(v), inputs_(inputs) {}
 
   HostTensor all(DataType type) const {
-    HostTensor y{v_.combine ? Shape{v_.tokens, v_.columns} : Shape{v_.tokens, v_.kept, v_.columns}, type, {}, {}};
+    HostTensor y{v_.combine ? Shape{v_.tokens, v_.columns} : Shape{v_.tokens, v_.kept, v_.columns},
+                 type,
+                 {},
+                 {}};
     for (uint64_t row = 0; row < y.shape.rows(); ++row) {
-      for (uint64_t column = 0; column < v_.columns; ++column) append(y, v_.combine ? combined(row, column) : expert(row / v_.kept, row, column));
+      for (uint64_t column = 0; column < v_.columns; ++column)
+        append(y, v_.combine ? combined(row, column) : expert(row / v_.kept, row, column));
     }
     return y;
   }
@@ -51,7 +56,8 @@ class Reference {
   Bounded product(uint64_t x_row, uint64_t weight_row) const {
     double sum = 0, magnitude = 0;
     for (uint64_t k = 0; k < v_.depth; ++k) {
-      const double term = inputs_[0].values[x_row * v_.depth + k] * inputs_[1].values[weight_row * v_.depth + k];
+      const double term =
+          inputs_[0].values[x_row * v_.depth + k] * inputs_[1].values[weight_row * v_.depth + k];
       sum += term;
       magnitude += std::abs(term);
     }
@@ -63,18 +69,22 @@ class Reference {
   }
 
   Bounded expert(uint64_t x_row, uint64_t route, uint64_t column) const {
-    const uint64_t row = static_cast<uint64_t>(inputs_[2].values[route * 2 + 1]) * v_.columns + column;
+    const uint64_t row =
+        static_cast<uint64_t>(inputs_[2].values[route * 2 + 1]) * v_.columns + column;
     if (!v_.gated) return activated(product(x_row, row));
     return activated(product(x_row, row * 2)) * product(x_row, row * 2 + 1);
   }
 
-  Bounded activated(Bounded x) const { return v_.activation == Activation::kNone ? x : activation_reference(x, v_.activation); }
+  Bounded activated(Bounded x) const {
+    return v_.activation == Activation::kNone ? x : activation_reference(x, v_.activation);
+  }
 
   Bounded combined(uint64_t token, uint64_t column) const {
     Bounded sum, gates;
     for (uint64_t slot = 0; slot < v_.kept; ++slot) {
       const uint64_t route = token * v_.kept + slot;
-      const Bounded gate = exp(Bounded(std::bit_cast<float>(static_cast<uint32_t>(inputs_[2].values[route * 2]))));
+      const Bounded gate =
+          exp(Bounded(std::bit_cast<float>(static_cast<uint32_t>(inputs_[2].values[route * 2]))));
       sum = sum + gate * expert(route, route, column);
       gates = gates + gate;
     }
@@ -91,7 +101,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.combine) c.name += v.normalize ? ".combine_normalized" : ".combine";
   if (v.gated) c.name += ".gated";
   if (v.bias) c.name += ".bias";
-  if (v.activation != Activation::kNone) c.name += fmt::format(".activation_{}", static_cast<int>(v.activation));
+  if (v.activation != Activation::kNone)
+    c.name += fmt::format(".activation_{}", static_cast<int>(v.activation));
   if (v.one_expert) c.name += ".one_expert";
   if (types.weight == DataType::kBF16) c.name += ".bf16";
   if (v.exact) c.name += ".exact";
@@ -99,14 +110,22 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.exact = v.exact;
   c.must_pass = v.kept > 1 || v.gated;
   const uint64_t matrix_rows = v.gated ? 2 * v.columns : v.columns;
-  const auto values = [&](Shape shape, DataType type) { return v.exact ? whole_input(shape, type, 3) : normal_input(shape, type); };
-  c.inputs = {values(v.combine ? Shape{v.tokens, v.kept, v.depth} : Shape{v.tokens, v.depth}, types.activation),
-              values({v.experts, matrix_rows, v.depth}, types.weight),
-              {{v.tokens, v.kept, 2}, DataType::kU32,
-               [=](std::vector<double>& words, std::mt19937& random) { fill_routes(v, words, random); }}};
+  const auto values = [&](Shape shape, DataType type) {
+    return v.exact ? whole_input(shape, type, 3) : normal_input(shape, type);
+  };
+  c.inputs = {
+      values(v.combine ? Shape{v.tokens, v.kept, v.depth} : Shape{v.tokens, v.depth},
+             types.activation),
+      values({v.experts, matrix_rows, v.depth}, types.weight),
+      {{v.tokens, v.kept, 2},
+       DataType::kU32,
+       [=](std::vector<double>& words, std::mt19937& random) { fill_routes(v, words, random); }}};
   if (v.bias) c.inputs.push_back(values({v.experts * matrix_rows}, DataType::kF32));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    ExpertOptions options{.combine = v.combine, .normalize = v.normalize, .activation = v.activation, .gated = v.gated};
+    ExpertOptions options{.combine = v.combine,
+                          .normalize = v.normalize,
+                          .activation = v.activation,
+                          .gated = v.gated};
     if (v.bias) options.bias = inputs[3];
     return std::vector<Tensor>{expert_matmul(builder, inputs[0], inputs[1], inputs[2], options)};
   };
@@ -120,13 +139,22 @@ class ExpertCases : public OpCases {
  public:
   Op op() const override { return Op::kExpertMatmul; }
   std::string shape_format() const override { return "tokens,kept,experts,N,K"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override { return {{1, 2, 8, 2048, 512}, {64, 2, 8, 2048, 512}}; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 2, 8, 2048, 512}, {64, 2, 8, 2048, 512}};
+  }
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 5 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[1] > shape[2]) {
-      throw ShapeError("expert_matmul", "a shape is five positive numbers, no more kept than experts", "give tokens,kept,experts,N,K such as 64,2,8,2048,512");
+      throw ShapeError("expert_matmul",
+                       "a shape is five positive numbers, no more kept than experts",
+                       "give tokens,kept,experts,N,K such as 64,2,8,2048,512");
     }
-    return build_case({.tokens = shape[0], .kept = shape[1], .experts = shape[2], .columns = shape[3], .depth = shape[4]}, plain_types(types));
+    return build_case({.tokens = shape[0],
+                       .kept = shape[1],
+                       .experts = shape[2],
+                       .columns = shape[3],
+                       .depth = shape[4]},
+                      plain_types(types));
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
@@ -136,23 +164,92 @@ class ExpertCases : public OpCases {
     std::vector<OpCase> cases;
     for (uint64_t size : {2, 6, 62, 64, 66, 130}) {
       const uint64_t other = odd ? size - 1 : size;
-      cases.push_back(build_case({.tokens = 1, .kept = 1, .experts = 1, .columns = size, .depth = other}, types));
-      cases.push_back(build_case({.tokens = 5, .kept = 2, .experts = 4, .columns = other, .depth = size, .exact = true}, types));
-      cases.push_back(build_case({.tokens = 7, .kept = 3, .experts = 5, .columns = size, .depth = 34, .bias = true, .activation = Activation::kRelu}, types));
-      cases.push_back(build_case({.tokens = 3, .kept = 2, .experts = 3, .columns = size, .depth = other, .gated = true, .activation = Activation::kSilu}, types));
-      cases.push_back(build_case({.tokens = 4, .kept = 2, .experts = 8, .columns = other, .depth = size, .combine = true, .normalize = true}, types));
-      cases.push_back(build_case({.tokens = 6, .kept = 1, .experts = 8, .columns = size, .depth = 30, .combine = true, .bias = true}, types));
+      cases.push_back(build_case(
+          {.tokens = 1, .kept = 1, .experts = 1, .columns = size, .depth = other}, types));
+      cases.push_back(build_case(
+          {.tokens = 5, .kept = 2, .experts = 4, .columns = other, .depth = size, .exact = true},
+          types));
+      cases.push_back(build_case({.tokens = 7,
+                                  .kept = 3,
+                                  .experts = 5,
+                                  .columns = size,
+                                  .depth = 34,
+                                  .bias = true,
+                                  .activation = Activation::kRelu},
+                                 types));
+      cases.push_back(build_case({.tokens = 3,
+                                  .kept = 2,
+                                  .experts = 3,
+                                  .columns = size,
+                                  .depth = other,
+                                  .gated = true,
+                                  .activation = Activation::kSilu},
+                                 types));
+      cases.push_back(build_case({.tokens = 4,
+                                  .kept = 2,
+                                  .experts = 8,
+                                  .columns = other,
+                                  .depth = size,
+                                  .combine = true,
+                                  .normalize = true},
+                                 types));
+      cases.push_back(build_case({.tokens = 6,
+                                  .kept = 1,
+                                  .experts = 8,
+                                  .columns = size,
+                                  .depth = 30,
+                                  .combine = true,
+                                  .bias = true},
+                                 types));
     }
-    cases.push_back(build_case({.tokens = 9, .kept = 2, .experts = 6, .columns = 32, .depth = 16, .combine = true, .one_expert = true}, types));
-    cases.push_back(build_case({.tokens = 300, .kept = 2, .experts = 7, .columns = 96, .depth = 40, .combine = true, .normalize = true}, types));
+    cases.push_back(build_case({.tokens = 9,
+                                .kept = 2,
+                                .experts = 6,
+                                .columns = 32,
+                                .depth = 16,
+                                .combine = true,
+                                .one_expert = true},
+                               types));
+    cases.push_back(build_case({.tokens = 300,
+                                .kept = 2,
+                                .experts = 7,
+                                .columns = 96,
+                                .depth = 40,
+                                .combine = true,
+                                .normalize = true},
+                               types));
     // Depths that are no multiple of what subgroups read at once, columns that are none of 4.
-    cases.push_back(build_case({.tokens = 5, .kept = 2, .experts = 4, .columns = 14, .depth = 68, .gated = true, .activation = Activation::kSilu}, types));
-    cases.push_back(build_case({.tokens = 3, .kept = 2, .experts = 4, .columns = 26, .depth = 284, .combine = true, .normalize = true, .bias = true}, types));
-    cases.push_back(build_case({.tokens = 3, .kept = 2, .experts = 4, .columns = 6, .depth = 4, .bias = true}, types));
+    cases.push_back(build_case({.tokens = 5,
+                                .kept = 2,
+                                .experts = 4,
+                                .columns = 14,
+                                .depth = 68,
+                                .gated = true,
+                                .activation = Activation::kSilu},
+                               types));
+    cases.push_back(build_case({.tokens = 3,
+                                .kept = 2,
+                                .experts = 4,
+                                .columns = 26,
+                                .depth = 284,
+                                .combine = true,
+                                .normalize = true,
+                                .bias = true},
+                               types));
+    cases.push_back(build_case(
+        {.tokens = 3, .kept = 2, .experts = 4, .columns = 6, .depth = 4, .bias = true}, types));
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes bf16{types.activation, DataType::kBF16};
-      cases.push_back(build_case({.tokens = 5, .kept = 2, .experts = 4, .columns = 34, .depth = 66, .exact = true}, bf16));
-      cases.push_back(build_case({.tokens = 4, .kept = 2, .experts = 8, .columns = 34, .depth = 66, .combine = true, .normalize = true}, bf16));
+      cases.push_back(build_case(
+          {.tokens = 5, .kept = 2, .experts = 4, .columns = 34, .depth = 66, .exact = true}, bf16));
+      cases.push_back(build_case({.tokens = 4,
+                                  .kept = 2,
+                                  .experts = 8,
+                                  .columns = 34,
+                                  .depth = 66,
+                                  .combine = true,
+                                  .normalize = true},
+                                 bf16));
     }
     return cases;
   }

@@ -19,10 +19,12 @@ struct Variant {
 
 constexpr uint32_t kCapacity = 7;
 
-/// A search at `position` whose hypotheses came from beams all over their item, some of them from one and the same.
+/// A search at `position` whose hypotheses came from beams all over their item, some of them from
+/// one and the same.
 std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layout) {
   std::vector<uint32_t> words(v.first_word, 0xffffffff);
-  const std::vector<uint32_t> state = initial_beam_state(layout, {.eos = 0, .max_length = kCapacity});
+  const std::vector<uint32_t> state =
+      initial_beam_state(layout, {.eos = 0, .max_length = kCapacity});
   words.insert(words.end(), state.begin(), state.end());
   words[layout.position] = v.position;
   const uint32_t rows = v.batch * v.beams;
@@ -41,14 +43,16 @@ std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layo
 
 OpCase build_case(const Variant& v) {
   OpCase c;
-  c.name = fmt::format("b{}_beams{}_s{}_n{}.at{}", v.batch, v.beams, v.states, v.columns, v.position);
+  c.name =
+      fmt::format("b{}_beams{}_s{}_n{}.at{}", v.batch, v.beams, v.states, v.columns, v.position);
   if (v.some_done) c.name += ".done";
   c.types = {DataType::kF32, DataType::kF32};
   c.exact = true;  // nothing is computed
   c.must_pass = v.beams == 5;
   const BeamStateLayout layout = plan_beam_state(v.first_word, v.batch, v.beams, kCapacity, 1);
-  c.inputs = {words_input(search_words(v, layout)),
-              whole_input({v.states, uint64_t{v.batch} * v.beams, v.columns}, DataType::kF32, 2000)};
+  c.inputs = {
+      words_input(search_words(v, layout)),
+      whole_input({v.states, uint64_t{v.batch} * v.beams, v.columns}, DataType::kF32, 2000)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     follow_beams(builder, inputs[0], layout, inputs[1]);
     return std::vector<Tensor>{inputs[1]};
@@ -61,9 +65,11 @@ OpCase build_case(const Variant& v) {
       for (uint64_t row = 0; row < rows; ++row) {
         const uint64_t item = row / v.beams;
         if (words[layout.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE] == 1) continue;
-        const auto parent = static_cast<uint64_t>(words[layout.history_parents + v.position * rows + row]);
+        const auto parent =
+            static_cast<uint64_t>(words[layout.history_parents + v.position * rows + row]);
         for (uint64_t i = 0; i < v.columns; ++i) {
-          state.values[(s * rows + row) * v.columns + i] = inputs[1].values[(s * rows + parent) * v.columns + i];
+          state.values[(s * rows + row) * v.columns + i] =
+              inputs[1].values[(s * rows + parent) * v.columns + i];
         }
       }
     }
@@ -76,28 +82,34 @@ class FollowBeamsCases : public OpCases {
  public:
   Op op() const override { return Op::kFollowBeams; }
   std::string shape_format() const override { return "batch,beams,columns"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override { return {{1, 5, 256}, {16, 5, 512}}; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 5, 256}, {16, 5, 512}};
+  }
   OpCase make(std::span<const uint64_t> shape, KernelTypes) const override {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[1] > 32 || shape[2] == 0) {
       throw ShapeError("follow_beams", "a shape is three positive numbers, beams up to 32",
                        "give batch,beams,columns such as 16,5,512");
     }
-    return build_case({.batch = static_cast<uint32_t>(shape[0]), .beams = static_cast<uint32_t>(shape[1]),
+    return build_case({.batch = static_cast<uint32_t>(shape[0]),
+                       .beams = static_cast<uint32_t>(shape[1]),
                        .columns = shape[2]});
   }
   std::vector<OpCase> samples(KernelTypes) const override {
     std::vector<OpCase> cases;
     for (uint64_t columns : {1, 3, 63, 64, 65, 130}) {
       cases.push_back(build_case({.batch = 3, .beams = 5, .columns = columns}));
-      cases.push_back(build_case({.batch = 2, .beams = 2, .states = 3, .columns = columns, .first_word = 5}));
-      cases.push_back(build_case({.batch = 5, .beams = 3, .states = 2, .columns = columns, .some_done = true}));
+      cases.push_back(
+          build_case({.batch = 2, .beams = 2, .states = 3, .columns = columns, .first_word = 5}));
+      cases.push_back(
+          build_case({.batch = 5, .beams = 3, .states = 2, .columns = columns, .some_done = true}));
     }
     // Before the first step, at the last one, without any choice, and as wide as beams go.
     cases.push_back(build_case({.batch = 2, .beams = 5, .columns = 20, .position = 0}));
     cases.push_back(build_case({.batch = 2, .beams = 5, .columns = 20, .position = kCapacity - 1}));
     cases.push_back(build_case({.batch = 4, .beams = 1, .columns = 33}));
     cases.push_back(build_case({.batch = 2, .beams = 32, .columns = 33}));
-    cases.push_back(build_case({.batch = 70, .beams = 4, .states = 2, .columns = 48, .some_done = true}));
+    cases.push_back(
+        build_case({.batch = 70, .beams = 4, .states = 2, .columns = 48, .some_done = true}));
     return cases;
   }
 };

@@ -14,14 +14,15 @@ namespace mulciber::conformance {
 
 namespace {
 
-/// Which part of an exact product an operand is. Where the result must be small though the sums on the way
-/// are not, x repeats itself after half of K, and W nearly changes its sign there.
+/// Which part of an exact product an operand is. Where the result must be small though the sums on
+/// the way are not, x repeats itself after half of K, and W nearly changes its sign there.
 enum class Part : uint8_t { kFree, kRepeated, kOpposed };
 
 /// Odd numbers up to 99: sums of products are exact in f32 up to K = 1600, and most are not in f16.
 CaseInput whole_operand(Shape shape, DataType type, Part part) {
   if (is_block_type(type)) return whole_input(shape, type, 0);
-  return {shape, type, [=](std::vector<double>& values, std::mt19937& random) {
+  return {shape, type,
+          [=](std::vector<double>& values, std::mt19937& random) {
             std::uniform_int_distribution<int> magnitude(0, 49), one_in_eight(0, 7);
             const uint64_t k = shape.columns(), half = k / 2;
             for (size_t i = 0; i < values.size(); ++i) {
@@ -30,11 +31,13 @@ CaseInput whole_operand(Shape shape, DataType type, Part part) {
               // Where K is odd the last column stands alone.
               const bool second = part != Part::kFree && column >= half && column < 2 * half;
               values[i] = odd;
-              if (second) values[i] = part == Part::kRepeated ? values[i - half] : -values[i - half];
+              if (second)
+                values[i] = part == Part::kRepeated ? values[i - half] : -values[i - half];
               if (second && part == Part::kOpposed && one_in_eight(random) == 0) values[i] += 1;
               if (part != Part::kFree && column == 2 * half) values[i] = odd % 7;
             }
-          }, nullptr};
+          },
+          nullptr};
 }
 
 struct Variant {
@@ -53,18 +56,20 @@ class MatmulCases : public OpCases {
   std::string shape_format() const override { return "M,N,K"; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    return {{64, 2048, 768}, {8, 2048, 768}, {1, 2048, 768}, {1, 8000, 256},
+    return {{64, 2048, 768}, {8, 2048, 768}, {1, 2048, 768},  {1, 8000, 256},
             {64, 256, 256},  {16, 128, 128}, {64, 1024, 256}, {256, 768, 2048}};
   }
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0) {
-      throw ShapeError("matmul", "a shape is three positive numbers", "give M,N,K such as 64,2048,768");
+      throw ShapeError("matmul", "a shape is three positive numbers",
+                       "give M,N,K such as 64,2048,768");
     }
     const KernelTypes concrete = plain_types(types);
     if (shape[2] % block_elements(concrete.weight) != 0) {
-      throw ShapeError("matmul", fmt::format("{} is not whole blocks of {}", shape[2], name_of(concrete.weight)),
-                       "give a K of whole blocks");
+      throw ShapeError(
+          "matmul", fmt::format("{} is not whole blocks of {}", shape[2], name_of(concrete.weight)),
+          "give a K of whole blocks");
     }
     return variant({shape[0]}, shape[1], shape[2], concrete, {});
   }
@@ -91,7 +96,8 @@ class MatmulCases : public OpCases {
     add({4}, 1000, 256);
     add({2, 5}, 48, 96);
     add({2, 3, 7}, 20, 24);
-    add({20}, 1030, 320);  // above 1 MiB in f32: several nodes where the storage range is that small
+    add({20}, 1030,
+        320);  // above 1 MiB in f32: several nodes where the storage range is that small
     add({300}, 70, 1028);
     add({66}, 260, 40);  // several large tiles, with edges
     add({130}, 271, 64, {.activation = Activation::kGelu, .bias = true});
@@ -100,7 +106,8 @@ class MatmulCases : public OpCases {
                                 Activation::kSilu, Activation::kTanh}) {
       add({5}, 40, 36, {.activation = function, .bias = true});
       // Of large sums that cancel, tanh shows an error that no share of the result bounds.
-      if (function != Activation::kTanh) add({19}, 40, 36, {.activation = function, .deviation = 1e4});
+      if (function != Activation::kTanh)
+        add({19}, 40, 36, {.activation = function, .deviation = 1e4});
     }
     for (uint64_t m : {1, 6, 21, 70}) {
       add({m}, 43, 32, {.bias = true});
@@ -109,19 +116,26 @@ class MatmulCases : public OpCases {
       add({m}, 31, 64, {.columns_before = 5, .columns_after = 3});
       add({m}, 31, 64, {.accumulate = true, .columns_before = 3, .columns_after = 1});
     }
-    // Gated products: every tile with and without edges, both activations that models use, a wider result.
+    // Gated products: every tile with and without edges, both activations that models use, a wider
+    // result.
     for (uint64_t m : {1, 3, 9, 65}) {
       add({m}, 2, 5, {.activation = Activation::kSilu, .gated = true});
       add({m}, 74, 40, {.activation = Activation::kSilu, .gated = true});
       add({m}, 38, 32,
-          {.activation = Activation::kSilu, .bias = true, .columns_before = 3, .columns_after = 2, .gated = true});
+          {.activation = Activation::kSilu,
+           .bias = true,
+           .columns_before = 3,
+           .columns_after = 2,
+           .gated = true});
     }
     add({8}, 64, 64, {.activation = Activation::kGeluTanh, .gated = true});
-    add({33}, 22, 24, {.activation = Activation::kRelu, .bias = true, .accumulate = true, .gated = true});
+    add({33}, 22, 24,
+        {.activation = Activation::kRelu, .bias = true, .accumulate = true, .gated = true});
     add({2, 3, 7}, 258, 48, {.activation = Activation::kGeluTanh, .gated = true});
     add({129}, 514, 36, {.activation = Activation::kSilu, .gated = true});
     add({4}, 1030, 320, {.activation = Activation::kSilu, .gated = true});  // above 1 MiB in f32
-    // Whole numbers, to the last bit: every tile with and without edges, every epilogue that is exact.
+    // Whole numbers, to the last bit: every tile with and without edges, every epilogue that is
+    // exact.
     add({1}, 37, 24, {.bias = true, .exact = true});
     add({1}, 515, 264, {.exact = true});
     add({3}, 31, 64, {.activation = Activation::kRelu, .bias = true, .exact = true});
@@ -132,7 +146,8 @@ class MatmulCases : public OpCases {
     add({16}, 64, 32, {.activation = Activation::kRelu, .exact = true});
     add({17}, 129, 40, {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
     add({33}, 65, 128, {.exact = true});
-    // The large tiles take drivers long to compile, once per epilogue: few of them, the same in many cases.
+    // The large tiles take drivers long to compile, once per epilogue: few of them, the same in
+    // many cases.
     add({64}, 256, 64, {.bias = true, .accumulate = true, .exact = true});
     add({65}, 257, 36, {.exact = true});
     add({127}, 261, 8, {.exact = true});
@@ -147,7 +162,8 @@ class MatmulCases : public OpCases {
       add_other({1}, 515, 770, {});
       add_other({5}, 19, 13, {.exact = true});
       add_other({8}, 130, 72, {.bias = true, .accumulate = true, .exact = true});
-      add_other({17}, 129, 40, {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
+      add_other({17}, 129, 40,
+                {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
       add_other({17}, 129, 67, {});
       add_other({66}, 260, 40, {});
     }
@@ -155,8 +171,9 @@ class MatmulCases : public OpCases {
   }
 
  private:
-  /// Every block type with one row and with several, with an odd and an even number of blocks; the edges of tiles
-  /// and the epilogues take turns through the types, for each is a pipeline of its own.
+  /// Every block type with one row and with several, with an odd and an even number of blocks; the
+  /// edges of tiles and the epilogues take turns through the types, for each is a pipeline of its
+  /// own.
   static std::vector<OpCase> block_samples(KernelTypes row_types) {
     std::vector<OpCase> cases;
     const std::vector<KernelTypes> all = concrete_types(row_types);
@@ -172,7 +189,10 @@ class MatmulCases : public OpCases {
     };
     const std::vector<Sample> samples = {
         {{1}, 1, 256, {}},
-        {{1}, 70, 512, {.activation = Activation::kRelu, .bias = true, .accumulate = true, .exact = true}},
+        {{1},
+         70,
+         512,
+         {.activation = Activation::kRelu, .bias = true, .accumulate = true, .exact = true}},
         {{2}, 515, 1280, {}},
         {{3}, 31, 256, {.exact = true}},
         {{8}, 130, 512, {.bias = true, .accumulate = true}},
@@ -186,7 +206,8 @@ class MatmulCases : public OpCases {
     };
     for (size_t i = 0; i < samples.size(); ++i) {
       for (const KernelTypes& types : {all[i % all.size()], all[(i + 3) % all.size()]}) {
-        cases.push_back(variant(samples[i].rows, samples[i].n, samples[i].k, types, samples[i].options));
+        cases.push_back(
+            variant(samples[i].rows, samples[i].n, samples[i].k, types, samples[i].options));
       }
     }
     return cases;
@@ -207,23 +228,28 @@ class MatmulCases : public OpCases {
     OpCase c;
     c.types = types;
     c.name = fmt::format("m{}_n{}_k{}", fmt::join(rows, "x"), n, k);
-    if (options.activation != Activation::kNone) c.name += fmt::format(".{}", name_of(options.activation));
+    if (options.activation != Activation::kNone)
+      c.name += fmt::format(".{}", name_of(options.activation));
     if (options.bias) c.name += ".bias";
     if (options.accumulate) c.name += ".accumulate";
     if (options.gated) c.name += ".gated";
     if (total != results) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
 
-    if (is_block_type(types.weight) || types.weight == DataType::kBF16) c.name += fmt::format(".{}", name_of(types.weight));
+    if (is_block_type(types.weight) || types.weight == DataType::kBF16)
+      c.name += fmt::format(".{}", name_of(types.weight));
     if (options.exact) c.name += ".exact";
     c.exact = options.exact;
-    c.must_pass = options.activation != Activation::kNone || options.bias || (n == 37 && k == 19) || n > 250 || options.gated;
+    c.must_pass = options.activation != Activation::kNone || options.bias || (n == 37 && k == 19) ||
+                  n > 250 || options.gated;
 
     if (c.exact) {
       // Halves hold whole numbers up to 2048: results of that type must cancel.
       const bool cancelling = types.activation == DataType::kF16 && k > 1;
-      c.inputs.push_back(whole_operand(shape(k), types.activation, cancelling ? Part::kRepeated : Part::kFree));
-      c.inputs.push_back(whole_operand({n, k}, types.weight, cancelling ? Part::kOpposed : Part::kFree));
+      c.inputs.push_back(
+          whole_operand(shape(k), types.activation, cancelling ? Part::kRepeated : Part::kFree));
+      c.inputs.push_back(
+          whole_operand({n, k}, types.weight, cancelling ? Part::kOpposed : Part::kFree));
       if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
       if (existing) c.inputs.push_back(whole_input(result, types.activation, 200));
     } else {
@@ -247,14 +273,15 @@ class MatmulCases : public OpCases {
       return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
     };
     c.reference = [options, existing, results, total, result](std::span<const HostTensor> inputs,
-                                                        const Arithmetic& arithmetic) {
+                                                              const Arithmetic& arithmetic) {
       HostTensor y{result, inputs[0].type, std::vector<double>(result.elements()),
                    std::vector<double>(result.elements())};
       if (existing) y.values = inputs.back().values;
       const Product product(inputs[0], inputs[1], options.bias ? &inputs[2] : nullptr, arithmetic);
       for (uint64_t i = 0; i < result.rows(); ++i) {
         for (uint64_t j = 0; j < results; ++j) {
-          Bounded value = activation_reference(product.at(i, options.gated ? 2 * j : j), options.activation);
+          Bounded value =
+              activation_reference(product.at(i, options.gated ? 2 * j : j), options.activation);
           if (options.gated) value = value * product.at(i, 2 * j + 1);
           const uint64_t at = i * total + options.columns_before + j;
           if (options.accumulate) value = value + Bounded(y.values[at]);

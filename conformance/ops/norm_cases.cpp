@@ -31,8 +31,8 @@ bool edge_of_a_unit(uint64_t columns) {
 
 struct NormVariant {
   bool residual = false;
-  double offset = 0;      // common to all of x
-  double deviation = 1;   // of x
+  double offset = 0;     // common to all of x
+  double deviation = 1;  // of x
   double epsilon = 1e-5;
 };
 
@@ -55,8 +55,8 @@ class LayerNormCases : public OpCases {
     auto add = [&](Shape shape, NormVariant options = {}) {
       cases.push_back(variant(shape, types, options));
     };
-    for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
-                             500, 512, 768, 1021, 1024, 2052}) {
+    for (uint64_t columns : {1,   2,   3,   4,   7,   8,   31,  32,  33,  63,   64,   65,
+                             127, 128, 129, 255, 256, 257, 500, 512, 768, 1021, 1024, 2052}) {
       add({3, columns});
       add({2, columns}, {.residual = true});
     }
@@ -73,7 +73,7 @@ class LayerNormCases : public OpCases {
       add({7, 515}, {.offset = -1e4});
       add({4, 64}, {.deviation = 1e15});
     }
-    add({6, 100}, {.deviation = 0});            // every deviation is 0: the bias alone
+    add({6, 100}, {.deviation = 0});  // every deviation is 0: the bias alone
     add({6, 101}, {.offset = 3, .deviation = 0});
     return cases;
   }
@@ -86,7 +86,8 @@ class LayerNormCases : public OpCases {
     if (shape.rank() > 2) c.name += ".rank3";
     if (options.residual) c.name += ".residual";
     if (options.offset != 0) c.name += fmt::format(".offset_{}", name_part(options.offset));
-    if (options.deviation != 1) c.name += fmt::format(".deviation_{}", name_part(options.deviation));
+    if (options.deviation != 1)
+      c.name += fmt::format(".deviation_{}", name_part(options.deviation));
     if (options.epsilon != 1e-5) c.name += fmt::format(".epsilon_{}", name_part(options.epsilon));
 
     c.inputs = {normal_input(shape, types.activation, options.deviation, options.offset),
@@ -102,7 +103,8 @@ class LayerNormCases : public OpCases {
     c.degenerate = options.deviation == 0;
     c.must_pass = edge_of_a_unit(shape.columns()) || options.offset != 0 || options.deviation != 1;
     c.reference = [options](std::span<const HostTensor> inputs, const Arithmetic&) {
-      return std::vector<HostTensor>{layer_norm_reference(inputs[0], inputs[1], options.residual ? &inputs[2] : nullptr,
+      return std::vector<HostTensor>{layer_norm_reference(inputs[0], inputs[1],
+                                                          options.residual ? &inputs[2] : nullptr,
                                                           static_cast<float>(options.epsilon))};
     };
     return c;
@@ -115,9 +117,9 @@ struct SoftmaxVariant {
   std::vector<uint32_t> counts;  // empty: no control
   uint32_t rows_per_count = 1;
   uint32_t causal_period = 0;
-  double offset = 0;         // common to all of x
-  bool poison_unseen = false;   // NaN and infinities where no row may look
-  bool infinite_row = false;    // the first row is -inf throughout, the second but for one
+  double offset = 0;           // common to all of x
+  bool poison_unseen = false;  // NaN and infinities where no row may look
+  bool infinite_row = false;   // the first row is -inf throughout, the second but for one
 };
 
 class SoftmaxCases : public OpCases {
@@ -139,8 +141,8 @@ class SoftmaxCases : public OpCases {
     auto add = [&](Shape shape, SoftmaxVariant options = {}) {
       cases.push_back(variant(shape, types, options));
     };
-    for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
-                             512, 768, 1021, 2052}) {
+    for (uint64_t columns : {1,  2,   3,   4,   7,   8,   31,  32,  33,  63,   64,
+                             65, 127, 128, 129, 255, 256, 257, 512, 768, 1021, 2052}) {
       add({3, columns});
       add({2, columns}, {.logarithm = true});
     }
@@ -236,8 +238,9 @@ class SoftmaxCases : public OpCases {
     c.reference = [options, columns](std::span<const HostTensor> inputs, const Arithmetic&) {
       HostTensor y{inputs[0].shape, inputs[0].type, {}, {}};
       for (uint64_t row = 0; row < y.shape.rows(); ++row) {
-        softmax_reference({inputs[0].values.data() + row * columns, columns}, visible_columns(options, columns, row),
-                          options.scale, options.logarithm, y);
+        softmax_reference({inputs[0].values.data() + row * columns, columns},
+                          visible_columns(options, columns, row), options.scale, options.logarithm,
+                          y);
       }
       return std::vector<HostTensor>{y};
     };

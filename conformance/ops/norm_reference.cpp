@@ -27,8 +27,8 @@ void rms_norm_reference(std::span<Bounded> row, double epsilon) {
   for (Bounded& value : row) value = value * scale;
 }
 
-HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias, const HostTensor* residual,
-                                double epsilon) {
+HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias,
+                                const HostTensor* residual, double epsilon) {
   const uint64_t columns = x.shape.columns();
   const auto n = static_cast<double>(columns);
   const auto at = [](const HostTensor& tensor, uint64_t index) {
@@ -54,13 +54,15 @@ HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias
     for (Bounded& value : values) value = value - mean;
     const Bounded scale = inverse_root_mean_square(values, epsilon);
     for (uint64_t i = 0; i < columns; ++i) {
-      append(y, values[i] * scale * Bounded(gain_bias.values[i]) + Bounded(gain_bias.values[columns + i]));
+      append(y, values[i] * scale * Bounded(gain_bias.values[i]) +
+                    Bounded(gain_bias.values[columns + i]));
     }
   }
   return y;
 }
 
-void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm, HostTensor& y) {
+void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm,
+                       HostTensor& y) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<Bounded> terms(visible);
   Bounded maximum(-kInfinity);

@@ -9,14 +9,20 @@ namespace {
 
 void round_to_halves(const HostTensor& tensor, std::vector<double>& errors) {
   errors.resize(tensor.values.size());
-  for (size_t i = 0; i < errors.size(); ++i) errors[i] += stored_error(DataType::kF16, tensor.values[i], errors[i]);
+  for (size_t i = 0; i < errors.size(); ++i)
+    errors[i] += stored_error(DataType::kF16, tensor.values[i], errors[i]);
   if (std::all_of(errors.begin(), errors.end(), [](double e) { return e == 0; })) errors.clear();
 }
 
 }  // namespace
 
-Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias, const Arithmetic& arithmetic)
-    : x_(x), w_(w), bias_(bias), depth_(w.shape.columns()), grain_(grain_of(x.values) * grain_of(w.values)) {
+Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias,
+                 const Arithmetic& arithmetic)
+    : x_(x),
+      w_(w),
+      bias_(bias),
+      depth_(w.shape.columns()),
+      grain_(grain_of(x.values) * grain_of(w.values)) {
   if (bias) grain_ = std::min(grain_, grain_of(bias->values));
   x_error_ = x.bounds;
   // Matrix units take halves; no row with weights in f32 uses them.
@@ -24,14 +30,17 @@ Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bia
     if (x.type == DataType::kF32) round_to_halves(x, x_error_);
     if (w.type != DataType::kF16) round_to_halves(w, w_error_);
   }
-  if (std::all_of(x_error_.begin(), x_error_.end(), [](double e) { return e == 0; })) x_error_.clear();
+  if (std::all_of(x_error_.begin(), x_error_.end(), [](double e) { return e == 0; }))
+    x_error_.clear();
 }
 
 Bounded Product::at(uint64_t i, uint64_t j) const {
   const double *x = &x_.values[i * depth_], *w = &w_.values[j * depth_];
   // A weight in blocks is a sum of two numbers, which a kernel may multiply one by one.
   const double* w_sizes = w_.sizes.empty() ? nullptr : &w_.sizes[j * depth_];
-  auto size_of_term = [&](uint64_t p, double product) { return std::fabs(w_sizes ? x[p] * w_sizes[p] : product); };
+  auto size_of_term = [&](uint64_t p, double product) {
+    return std::fabs(w_sizes ? x[p] * w_sizes[p] : product);
+  };
   // Four sums side by side, for the compiler's vectors.
   double sums[4] = {}, sizes[4] = {};
   uint64_t p = 0;
@@ -46,7 +55,8 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
     sums[0] += x[p] * w[p];
     sizes[0] += size_of_term(p, x[p] * w[p]);
   }
-  double value = (sums[0] + sums[1]) + (sums[2] + sums[3]), size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
+  double value = (sums[0] + sums[1]) + (sums[2] + sums[3]),
+         size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
   if (bias_) {
     value += bias_->values[j];
     size += std::fabs(bias_->values[j]);

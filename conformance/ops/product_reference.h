@@ -7,10 +7,12 @@
 
 namespace mulciber::conformance {
 
-/// x W^T + bias, element by element. x: (..., K); w: (N, K); bias: (N) or null. They must outlive this.
+/// x W^T + bias, element by element. x: (..., K); w: (N, K); bias: (N) or null. They must outlive
+/// this.
 class Product {
  public:
-  Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias, const Arithmetic& arithmetic);
+  Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias,
+          const Arithmetic& arithmetic);
   /// Row i of x with row j of W.
   Bounded at(uint64_t i, uint64_t j) const;
 

@@ -27,7 +27,8 @@ uint64_t length_of(const Variant& v, uint64_t row) {
   return v.unequal ? v.length - std::min(v.length, row) : v.length;
 }
 
-/// As devices are asked to compute it: where e^80 bounds the exponential, nothing is left that counts.
+/// As devices are asked to compute it: where e^80 bounds the exponential, nothing is left that
+/// counts.
 Bounded sigmoid(Bounded x) {
   return Bounded(1) / (Bounded(1) + exp(Bounded(std::min(-x.value, 80.0), x.error)));
 }
@@ -44,13 +45,16 @@ OpCase build_case(const Variant& v) {
   const uint64_t gates = gates_of(v.kind), states = states_of(v.kind);
   const uint64_t columns = v.hidden + 2 * kSpare;
   std::vector<uint32_t> control(kLengths, 0xffffffff);
-  for (uint64_t row = 0; row < v.rows; ++row) control.push_back(static_cast<uint32_t>(length_of(v, row)));
+  for (uint64_t row = 0; row < v.rows; ++row)
+    control.push_back(static_cast<uint32_t>(length_of(v, row)));
   const uint64_t before = rows_before_inputs(v.rows);
-  c.inputs = {normal_input({before + v.rows * v.length, gates * v.hidden}, DataType::kF32, v.deviation),
-              normal_input({states, v.rows, v.hidden}, DataType::kF32),
-              normal_input({v.rows, v.length, columns}, DataType::kF32), words_input(control)};
+  c.inputs = {
+      normal_input({before + v.rows * v.length, gates * v.hidden}, DataType::kF32, v.deviation),
+      normal_input({states, v.rows, v.hidden}, DataType::kF32),
+      normal_input({v.rows, v.length, columns}, DataType::kF32), words_input(control)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    RecurrentStep step{.kind = v.kind, .time = v.time, .reverse = v.reverse, .first_column = kSpare};
+    RecurrentStep step{
+        .kind = v.kind, .time = v.time, .reverse = v.reverse, .first_column = kSpare};
     if (v.unequal) {
       step.control = inputs[3];
       step.lengths = kLengths;
@@ -68,7 +72,8 @@ OpCase build_case(const Variant& v) {
       const uint64_t position = padding ? v.time : v.reverse ? count - 1 - v.time : v.time;
       for (uint64_t unit = 0; unit < v.hidden; ++unit) {
         const uint64_t output = (row * v.length + position) * columns + kSpare + unit;
-        const uint64_t hidden_at = row * v.hidden + unit, cell_at = (v.rows + row) * v.hidden + unit;
+        const uint64_t hidden_at = row * v.hidden + unit,
+                       cell_at = (v.rows + row) * v.hidden + unit;
         if (padding) {
           put(outputs, output, Bounded(0));
           continue;
@@ -77,12 +82,15 @@ OpCase build_case(const Variant& v) {
           return Bounded(inputs[0].values[(row * gates + gate) * v.hidden + unit]);
         };
         const auto from_input = [&](uint64_t gate) {
-          return Bounded(inputs[0].values[((before + row * v.length + position) * gates + gate) * v.hidden + unit]);
+          return Bounded(
+              inputs[0]
+                  .values[((before + row * v.length + position) * gates + gate) * v.hidden + unit]);
         };
         const auto both = [&](uint64_t gate) { return from_input(gate) + from_state(gate); };
         Bounded h;
         if (v.kind == CellKind::kLstm) {
-          const Bounded cell = sigmoid(both(1)) * Bounded(inputs[1].values[cell_at]) + sigmoid(both(0)) * tanh(both(2));
+          const Bounded cell = sigmoid(both(1)) * Bounded(inputs[1].values[cell_at]) +
+                               sigmoid(both(0)) * tanh(both(2));
           put(state, cell_at, cell);
           h = sigmoid(both(3)) * tanh(cell);
         } else if (v.kind == CellKind::kGru) {
@@ -105,7 +113,9 @@ class RecurrentCases : public OpCases {
  public:
   Op op() const override { return Op::kRecurrentCell; }
   std::string shape_format() const override { return "rows,length,hidden"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override { return {{1, 32, 512}, {64, 32, 512}}; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 32, 512}, {64, 32, 512}};
+  }
   OpCase make(std::span<const uint64_t> shape, KernelTypes) const override {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0) {
       throw ShapeError("recurrent_cell", "a shape is three positive numbers",
@@ -117,7 +127,8 @@ class RecurrentCases : public OpCases {
     std::vector<OpCase> cases;
     for (CellKind kind : {CellKind::kTanh, CellKind::kGru, CellKind::kLstm}) {
       for (uint64_t hidden : {1, 7, 63, 64, 65, 130}) {
-        cases.push_back(build_case({.kind = kind, .rows = 2, .length = 3, .hidden = hidden, .time = 1}));
+        cases.push_back(
+            build_case({.kind = kind, .rows = 2, .length = 3, .hidden = hidden, .time = 1}));
         cases.push_back(build_case({kind, 5, 4, hidden, 2, true, true}));
       }
       for (uint32_t time : {0, 2, 3}) {
@@ -125,7 +136,8 @@ class RecurrentCases : public OpCases {
         cases.push_back(build_case({kind, 6, 4, 20, time, true, true}));
       }
       for (double deviation : {0.01, 1e4}) {
-        cases.push_back(build_case({.kind = kind, .rows = 3, .length = 2, .hidden = 33, .deviation = deviation}));
+        cases.push_back(build_case(
+            {.kind = kind, .rows = 3, .length = 2, .hidden = 33, .deviation = deviation}));
       }
       cases.push_back(build_case({.kind = kind, .rows = 80, .length = 2, .hidden = 48, .time = 1}));
     }

@@ -31,21 +31,25 @@ OpCase build_case(const Shape& shape, KernelTypes types, Variant options) {
   c.degenerate = options.deviation == 0;
   c.must_pass = options.stream == Stream::kNormalized || options.deviation != 1;
 
-  const bool normalized = options.stream == Stream::kNormalized, streaming = options.stream != Stream::kNone;
+  const bool normalized = options.stream == Stream::kNormalized,
+             streaming = options.stream != Stream::kNone;
   c.inputs = {normal_input(shape, types.activation, options.deviation),
               normal_input(normalized ? Shape{2, columns} : Shape{columns}, DataType::kF32)};
-  if (streaming) c.inputs.push_back(normal_input(shape, types.activation, options.deviation == 0 ? 0 : 1));
+  if (streaming)
+    c.inputs.push_back(normal_input(shape, types.activation, options.deviation == 0 ? 0 : 1));
   const auto epsilon = static_cast<float>(options.epsilon);
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     if (!streaming) return std::vector<Tensor>{rms_norm(builder, inputs[0], inputs[1], epsilon)};
-    return std::vector<Tensor>{add_rms_norm(builder, inputs[2], inputs[0], inputs[1], epsilon), inputs[2]};
+    return std::vector<Tensor>{add_rms_norm(builder, inputs[2], inputs[0], inputs[1], epsilon),
+                               inputs[2]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
     HostTensor y{shape, types.activation, {}, {}}, stream = y;
     const std::vector<double>& gains = inputs[1].values;
     std::vector<Bounded> values(columns);
     for (uint64_t row = 0; row < rows; ++row) {
-      for (uint64_t i = 0; i < columns; ++i) values[i] = Bounded(inputs[0].values[row * columns + i]);
+      for (uint64_t i = 0; i < columns; ++i)
+        values[i] = Bounded(inputs[0].values[row * columns + i]);
       if (normalized) {
         rms_norm_reference(values, epsilon);
         for (uint64_t i = 0; i < columns; ++i) values[i] = values[i] * Bounded(gains[i]);
@@ -77,16 +81,19 @@ class RmsNormCases : public OpCases {
   // The norm of a decoder layer: the stream takes up what the sublayer gave.
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-      throw ShapeError("rms norm", "a shape is two positive numbers", "give rows,columns such as 64,2048");
+      throw ShapeError("rms norm", "a shape is two positive numbers",
+                       "give rows,columns such as 64,2048");
     }
     return build_case({shape[0], shape[1]}, types, {.stream = Stream::kAdded});
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    auto add = [&](Shape shape, Variant options = {}) { cases.push_back(build_case(shape, types, options)); };
-    for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 640, 768, 1021,
-                             1024, 1152, 2052}) {
+    auto add = [&](Shape shape, Variant options = {}) {
+      cases.push_back(build_case(shape, types, options));
+    };
+    for (uint64_t columns : {1,   2,   3,   4,   7,   8,   31,  32,  33,   63,   64,   65,
+                             127, 128, 129, 255, 256, 257, 640, 768, 1021, 1024, 1152, 2052}) {
       add({3, columns});
       add({2, columns}, {.stream = Stream::kAdded});
       add({3, columns}, {.stream = Stream::kNormalized});
@@ -94,7 +101,9 @@ class RmsNormCases : public OpCases {
     for (Stream stream : {Stream::kNone, Stream::kAdded, Stream::kNormalized}) {
       add({97, 96}, {.stream = stream});
       add({3, 5, 40}, {.stream = stream});
-      add({301, 1029}, {.stream = stream});  // above 1 MiB in f32: several nodes where the storage range is that small
+      add({301, 1029},
+          {.stream =
+               stream});  // above 1 MiB in f32: several nodes where the storage range is that small
       add({5, 67}, {.stream = stream, .epsilon = 1e-12});
       add({5, 128}, {.stream = stream, .deviation = 1e-3});
       add({5, 768}, {.stream = stream, .deviation = 100});

@@ -25,15 +25,16 @@ struct Variant {
   std::vector<uint32_t> banned = {}, stops = {};
   uint32_t history_capacity = 32, ring = 1;
   uint32_t steps = 1;
-  double deviation = 3;   // of the logits
-  double levels = 0;      // > 0: logits are multiples of 1 / levels, so that many are equal
+  double deviation = 3;  // of the logits
+  double levels = 0;     // > 0: logits are multiples of 1 / levels, so that many are equal
   bool odd_values = false;
   std::string name = {};
 };
 
 SampleStateLayout layout_of(const Variant& v) {
   return plan_sample_state(kFirstWord, static_cast<uint32_t>(v.rows.size()), v.history_capacity,
-                           static_cast<uint32_t>(v.banned.size()) + 2, static_cast<uint32_t>(v.stops.size()) + 1, v.ring);
+                           static_cast<uint32_t>(v.banned.size()) + 2,
+                           static_cast<uint32_t>(v.stops.size()) + 1, v.ring);
 }
 
 /// A row as the steps before left it.
@@ -42,12 +43,17 @@ struct RowState {
   uint32_t position, fed, token, count, stopped;
 
   explicit RowState(const SampleRow& row)
-      : history(row.history), position(row.position), fed(row.fed), token(row.token),
-        count(static_cast<uint32_t>(row.history.size())), stopped(row.idle ? SAMPLE_IDLE : SAMPLE_RUNNING) {}
+      : history(row.history),
+        position(row.position),
+        fed(row.fed),
+        token(row.token),
+        count(static_cast<uint32_t>(row.history.size())),
+        stopped(row.idle ? SAMPLE_IDLE : SAMPLE_RUNNING) {}
 };
 
 /// One step of a row; returns the margin of its choice.
-double step_reference(const Variant& v, const SampleSettings& settings, std::span<const double> logits, RowState& row) {
+double step_reference(const Variant& v, const SampleSettings& settings,
+                      std::span<const double> logits, RowState& row) {
   const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
   const std::span<const uint32_t> window = std::span(row.history).last(held);
   const Choice choice = choose(penalized(logits, settings, window, v.banned), settings,
@@ -58,7 +64,8 @@ double step_reference(const Variant& v, const SampleSettings& settings, std::spa
   row.fed = 1;
   row.token = choice.id;
   ++row.count;
-  if (row.position >= settings.last_position || row.count >= settings.last_count) row.stopped = SAMPLE_LIMIT;
+  if (row.position >= settings.last_position || row.count >= settings.last_count)
+    row.stopped = SAMPLE_LIMIT;
   if (std::ranges::count(v.stops, choice.id) > 0) row.stopped = SAMPLE_STOP_ID;
   return choice.margin;
 }
@@ -78,16 +85,19 @@ void draw_logits(const Variant& v, std::span<double> logits, std::mt19937& rando
 /// Logits of one step. Rows whose choice would be a matter of rounding are drawn again.
 CaseInput logits_input(const Variant& v, bool any_margin) {
   const uint64_t rows = v.rows.size();
-  return {{rows, v.vocabulary}, DataType::kF32, [=](std::vector<double>& values, std::mt19937& random) {
-            for (uint64_t row = 0; row < rows; ++row) {
-              const std::span<double> logits(values.data() + row * v.vocabulary, v.vocabulary);
-              for (int attempt = 0; attempt < 200; ++attempt) {
-                draw_logits(v, logits, random);
-                RowState state(v.rows[row]);
-                if (any_margin || step_reference(v, v.rows[row].settings, logits, state) >= kLeastMargin) break;
-              }
-            }
-          }};
+  return {
+      {rows, v.vocabulary}, DataType::kF32, [=](std::vector<double>& values, std::mt19937& random) {
+        for (uint64_t row = 0; row < rows; ++row) {
+          const std::span<double> logits(values.data() + row * v.vocabulary, v.vocabulary);
+          for (int attempt = 0; attempt < 200; ++attempt) {
+            draw_logits(v, logits, random);
+            RowState state(v.rows[row]);
+            if (any_margin ||
+                step_reference(v, v.rows[row].settings, logits, state) >= kLeastMargin)
+              break;
+          }
+        }
+      }};
 }
 
 std::vector<uint32_t> control_of(const Variant& v) {
@@ -104,11 +114,13 @@ OpCase choose_case(const Variant& v, KernelTypes types) {
   c.degenerate = true;  // a choice is a single number
   c.must_pass = v.vocabulary < 10000;
   const std::vector<uint32_t> control = control_of(v);
-  c.inputs = {words_input(control), words_input(std::vector<uint32_t>(layout_of(v).progress_words(), 99))};
+  c.inputs = {words_input(control),
+              words_input(std::vector<uint32_t>(layout_of(v).progress_words(), 99))};
   // Later steps choose the largest logit: nothing is left to rounding.
   for (uint32_t step = 0; step < v.steps; ++step) c.inputs.push_back(logits_input(v, v.steps > 1));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    for (uint32_t step = 0; step < v.steps; ++step) sample(builder, inputs[2 + step], inputs[0], layout_of(v), inputs[1]);
+    for (uint32_t step = 0; step < v.steps; ++step)
+      sample(builder, inputs[2 + step], inputs[0], layout_of(v), inputs[1]);
     return std::vector<Tensor>{inputs[0], inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
@@ -120,7 +132,8 @@ OpCase choose_case(const Variant& v, KernelTypes types) {
       for (uint32_t step = 0; step < v.steps; ++step) {
         const uint32_t before = row.count;
         step_reference(v, v.rows[r].settings,
-                       std::span(inputs[2 + step].values).subspan(r * v.vocabulary, v.vocabulary), row);
+                       std::span(inputs[2 + step].values).subspan(r * v.vocabulary, v.vocabulary),
+                       row);
         if (row.count == before) continue;
         words[layout.history + r * v.history_capacity + before % v.history_capacity] = row.token;
         progress[layout.progress_token(r, before)] = row.token;
@@ -146,7 +159,8 @@ std::vector<SampleRow> rows_with(std::vector<SampleSettings> settings, uint64_t 
     s.seed = 0x1234567800000000ull + 77 * r + vocabulary;
     s.stream = r;
     SampleRow row{.settings = s, .position = 3 + r, .fed = r % 3 + 1};
-    for (uint32_t t = 0; t < 5 + 9 * r; ++t) row.history.push_back(static_cast<uint32_t>((t * t + r) % vocabulary));
+    for (uint32_t t = 0; t < 5 + 9 * r; ++t)
+      row.history.push_back(static_cast<uint32_t>((t * t + r) % vocabulary));
     rows.push_back(row);
   }
   return rows;
@@ -156,14 +170,19 @@ class SampleChooseCases : public OpCases {
  public:
   Op op() const override { return Op::kSampleChoose; }
   std::string shape_format() const override { return "rows,vocabulary"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override { return {{1, 32000}, {1, 262144}, {8, 128256}}; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 32000}, {1, 262144}, {8, 128256}};
+  }
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-      throw ShapeError("sample", "a shape is two positive numbers", "give rows,vocabulary such as 1,32000");
+      throw ShapeError("sample", "a shape is two positive numbers",
+                       "give rows,vocabulary such as 1,32000");
     }
     const SampleSettings usual{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
-    return choose_case({.vocabulary = shape[1], .rows = rows_with(std::vector(shape[0], usual), shape[1]), .name = "usual"},
+    return choose_case({.vocabulary = shape[1],
+                        .rows = rows_with(std::vector(shape[0], usual), shape[1]),
+                        .name = "usual"},
                        types);
   }
 
@@ -171,41 +190,92 @@ class SampleChooseCases : public OpCases {
     std::vector<OpCase> cases;
     const auto add = [&](Variant v) { cases.push_back(choose_case(v, types)); };
     for (uint64_t vocabulary : {1, 2, 7, 31, 255, 256, 257, 1000, 5003}) {
-      add({.vocabulary = vocabulary, .rows = rows_with({{.temperature = 0}, {.temperature = 0}}, vocabulary), .name = "greedy"});
-      add({.vocabulary = vocabulary, .rows = rows_with({{}, {.temperature = 0.5f}, {.temperature = 2}}, vocabulary), .name = "all"});
-      add({.vocabulary = vocabulary, .rows = rows_with({{.top_k = 1}, {.top_k = 3}, {.top_k = 40}}, vocabulary), .name = "top_k"});
-      add({.vocabulary = vocabulary, .rows = rows_with({{.top_p = 0.1f}, {.top_p = 0.6f}, {.top_p = 0.95f}}, vocabulary), .name = "top_p"});
-      add({.vocabulary = vocabulary, .rows = rows_with({{.min_p = 0.01f}, {.min_p = 0.2f}, {.min_p = 0.9f}}, vocabulary), .name = "min_p"});
-      add({.vocabulary = vocabulary, .rows = rows_with({{.typical_p = 0.2f}, {.typical_p = 0.9f}}, vocabulary), .name = "typical"});
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{.temperature = 0.7f, .top_k = 20, .top_p = 0.9f, .min_p = 0.02f, .typical_p = 0.95f},
-                              {.temperature = 1.3f, .top_k = 50, .top_p = 0.8f, .repetition_penalty = 1.2f},
-                              {.top_p = 0.9f, .presence_penalty = 1, .frequency_penalty = 0.5f, .penalty_window = 6}},
-                             vocabulary),
-           .banned = {0, 5}, .name = "mixed"});
+           .rows = rows_with({{.temperature = 0}, {.temperature = 0}}, vocabulary),
+           .name = "greedy"});
+      add({.vocabulary = vocabulary,
+           .rows = rows_with({{}, {.temperature = 0.5f}, {.temperature = 2}}, vocabulary),
+           .name = "all"});
+      add({.vocabulary = vocabulary,
+           .rows = rows_with({{.top_k = 1}, {.top_k = 3}, {.top_k = 40}}, vocabulary),
+           .name = "top_k"});
+      add({.vocabulary = vocabulary,
+           .rows = rows_with({{.top_p = 0.1f}, {.top_p = 0.6f}, {.top_p = 0.95f}}, vocabulary),
+           .name = "top_p"});
+      add({.vocabulary = vocabulary,
+           .rows = rows_with({{.min_p = 0.01f}, {.min_p = 0.2f}, {.min_p = 0.9f}}, vocabulary),
+           .name = "min_p"});
+      add({.vocabulary = vocabulary,
+           .rows = rows_with({{.typical_p = 0.2f}, {.typical_p = 0.9f}}, vocabulary),
+           .name = "typical"});
+      add({.vocabulary = vocabulary,
+           .rows = rows_with(
+               {{.temperature = 0.7f,
+                 .top_k = 20,
+                 .top_p = 0.9f,
+                 .min_p = 0.02f,
+                 .typical_p = 0.95f},
+                {.temperature = 1.3f, .top_k = 50, .top_p = 0.8f, .repetition_penalty = 1.2f},
+                {.top_p = 0.9f,
+                 .presence_penalty = 1,
+                 .frequency_penalty = 0.5f,
+                 .penalty_window = 6}},
+               vocabulary),
+           .banned = {0, 5},
+           .name = "mixed"});
     }
-    // Vocabularies of models. Logits spread far, as those of models do: few ids hold most of the probability.
+    // Vocabularies of models. Logits spread far, as those of models do: few ids hold most of the
+    // probability.
     for (uint64_t vocabulary : {32000, 151936, 262144, 262208}) {
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{.temperature = 0}, {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f}, {.top_p = 0.9f}, {}}, vocabulary),
-           .deviation = 30, .name = "spread"});
+           .rows = rows_with({{.temperature = 0},
+                              {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f},
+                              {.top_p = 0.9f},
+                              {}},
+                             vocabulary),
+           .deviation = 30,
+           .name = "spread"});
     }
     // Flat: the first filter goes through most chunks.
-    add({.vocabulary = 262144, .rows = rows_with({{.top_k = 1000, .top_p = 0.5f, .typical_p = 0.5f}}, 262144), .deviation = 0.1, .name = "flat"});
-    add({.vocabulary = 300, .rows = rows_with({{.temperature = 0}, {.top_k = 9}, {.top_p = 0.5f}}, 300), .levels = 1, .name = "ties"});
-    add({.vocabulary = 300, .rows = rows_with({{.temperature = 0}, {.top_k = 9}, {.top_p = 0.5f}}, 300), .odd_values = true, .name = "odd_values"});
+    add({.vocabulary = 262144,
+         .rows = rows_with({{.top_k = 1000, .top_p = 0.5f, .typical_p = 0.5f}}, 262144),
+         .deviation = 0.1,
+         .name = "flat"});
+    add({.vocabulary = 300,
+         .rows = rows_with({{.temperature = 0}, {.top_k = 9}, {.top_p = 0.5f}}, 300),
+         .levels = 1,
+         .name = "ties"});
+    add({.vocabulary = 300,
+         .rows = rows_with({{.temperature = 0}, {.top_k = 9}, {.top_p = 0.5f}}, 300),
+         .odd_values = true,
+         .name = "odd_values"});
     std::vector<uint32_t> all(40);
     for (uint32_t id = 0; id < 40; ++id) all[id] = id;
-    add({.vocabulary = 40, .rows = rows_with({{}, {.temperature = 0}}, 40), .banned = all, .name = "all_banned"});
-    // Several steps: stops, limits, an idle row, rings that wrap around. Greedy, so that every step is exact.
+    add({.vocabulary = 40,
+         .rows = rows_with({{}, {.temperature = 0}}, 40),
+         .banned = all,
+         .name = "all_banned"});
+    // Several steps: stops, limits, an idle row, rings that wrap around. Greedy, so that every step
+    // is exact.
     SampleSettings greedy{.temperature = 0, .repetition_penalty = 2, .penalty_window = 100};
     std::vector<SampleRow> rows = rows_with(std::vector(6, greedy), 12);
     rows[1].settings.last_position = rows[1].position + rows[1].fed + 2;
     rows[2].settings.last_position = rows[2].position + rows[2].fed;
     rows[3].settings.last_count = static_cast<uint32_t>(rows[3].history.size()) + 3;
     rows[4].idle = true;
-    add({.vocabulary = 12, .rows = rows, .stops = {4, 7}, .history_capacity = 9, .ring = 8, .steps = 6, .name = "steps"});
-    add({.vocabulary = 12, .rows = rows, .history_capacity = 3, .ring = 3, .steps = 4, .name = "ring"});
+    add({.vocabulary = 12,
+         .rows = rows,
+         .stops = {4, 7},
+         .history_capacity = 9,
+         .ring = 8,
+         .steps = 6,
+         .name = "steps"});
+    add({.vocabulary = 12,
+         .rows = rows,
+         .history_capacity = 3,
+         .ring = 3,
+         .steps = 4,
+         .name = "ring"});
     return cases;
   }
 };
@@ -221,7 +291,9 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
     return std::vector<Tensor>{sample_scan(builder, inputs[1], inputs[0], layout_of(v)), inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    const uint64_t chunk = v.vocabulary > SAMPLE_MOST_CHUNKS * SAMPLE_LEAST_CHUNK ? SAMPLE_MOST_CHUNK : SAMPLE_LEAST_CHUNK;
+    const uint64_t chunk = v.vocabulary > SAMPLE_MOST_CHUNKS * SAMPLE_LEAST_CHUNK
+                               ? SAMPLE_MOST_CHUNK
+                               : SAMPLE_LEAST_CHUNK;
     HostTensor logits = inputs[1], chunks{{}, DataType::kF32, {}, {}};
     logits.bounds.assign(logits.values.size(), 0);
     for (uint64_t r = 0; r < v.rows.size(); ++r) {
@@ -239,7 +311,8 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
         }
         // A product or quotient, n times a penalty, and two sums.
         own[id] = after[id];
-        if (std::isfinite(after[id])) logits.bounds[r * v.vocabulary + id] = 6 * ulp32(std::fabs(after[id]) + 8);
+        if (std::isfinite(after[id]))
+          logits.bounds[r * v.vocabulary + id] = 6 * ulp32(std::fabs(after[id]) + 8);
       }
       const double degree = row.settings.temperature > 0 ? row.settings.temperature : 1;
       for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk) {
@@ -250,8 +323,9 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
         }
         double sum = 0, error = 0;
         for (uint64_t id = begin; id < end && largest.value > -kInfinity; ++id) {
-          const Bounded term = exp((Bounded(after[id], logits.bounds[r * v.vocabulary + id]) - largest) *
-                                   (Bounded(1) / Bounded(degree)));
+          const Bounded term =
+              exp((Bounded(after[id], logits.bounds[r * v.vocabulary + id]) - largest) *
+                  (Bounded(1) / Bounded(degree)));
           sum += term.value;
           error += term.error;
         }
@@ -269,14 +343,19 @@ class SampleScanCases : public OpCases {
  public:
   Op op() const override { return Op::kSampleScan; }
   std::string shape_format() const override { return "rows,vocabulary"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override { return {{1, 32000}, {1, 262144}, {8, 128256}}; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 32000}, {1, 262144}, {8, 128256}};
+  }
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-      throw ShapeError("sample", "a shape is two positive numbers", "give rows,vocabulary such as 1,32000");
+      throw ShapeError("sample", "a shape is two positive numbers",
+                       "give rows,vocabulary such as 1,32000");
     }
     const SampleSettings usual{.temperature = 0.8f, .repetition_penalty = 1.1f};
-    return scan_case({.vocabulary = shape[1], .rows = rows_with(std::vector(shape[0], usual), shape[1]), .name = "usual"},
+    return scan_case({.vocabulary = shape[1],
+                      .rows = rows_with(std::vector(shape[0], usual), shape[1]),
+                      .name = "usual"},
                      types);
   }
 
@@ -288,10 +367,11 @@ class SampleScanCases : public OpCases {
         SampleSettings s{.temperature = 0.7f};
         v.rows = rows_with({s, {.temperature = 0}, {}}, vocabulary);
         if (rules) {
-          v.rows = rows_with({{.repetition_penalty = 1.3f},
-                              {.temperature = 0.5f, .presence_penalty = 0.75f, .frequency_penalty = 0.25f},
-                              {.repetition_penalty = 0.8f, .frequency_penalty = -0.5f, .penalty_window = 7}},
-                             vocabulary);
+          v.rows = rows_with(
+              {{.repetition_penalty = 1.3f},
+               {.temperature = 0.5f, .presence_penalty = 0.75f, .frequency_penalty = 0.25f},
+               {.repetition_penalty = 0.8f, .frequency_penalty = -0.5f, .penalty_window = 7}},
+              vocabulary);
           v.banned = {1, 4, 200, 255, 256, 4000000};
           v.history_capacity = 20;
         }

@@ -11,11 +11,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Takes away the ids that are not among the first of an order: ids of equal keys stay or go together, and stay
-/// where those before them add up to less than `target`. Returns by how much of the target a sum missed it; or how near the
-/// keys on both sides of the cut are, times `key_weight`, where that is less.
-double keep_first(std::vector<double>& probabilities, const std::vector<double>& keys, double target, bool counted,
-                  double key_weight = kInfinity) {
+/// Takes away the ids that are not among the first of an order: ids of equal keys stay or go
+/// together, and stay where those before them add up to less than `target`. Returns by how much of
+/// the target a sum missed it; or how near the keys on both sides of the cut are, times
+/// `key_weight`, where that is less.
+double keep_first(std::vector<double>& probabilities, const std::vector<double>& keys,
+                  double target, bool counted, double key_weight = kInfinity) {
   std::vector<uint32_t> order;
   for (uint32_t id = 0; id < probabilities.size(); ++id) {
     if (probabilities[id] > 0) order.push_back(id);
@@ -51,8 +52,9 @@ double random_number(uint64_t seed, uint32_t step, uint32_t stream) {
   uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     const uint64_t x = uint64_t{0xD2511F53} * c[0], z = uint64_t{0xCD9E8D57} * c[2];
-    const uint32_t next[4] = {static_cast<uint32_t>(z >> 32) ^ c[1] ^ key[0], static_cast<uint32_t>(z),
-                              static_cast<uint32_t>(x >> 32) ^ c[3] ^ key[1], static_cast<uint32_t>(x)};
+    const uint32_t next[4] = {
+        static_cast<uint32_t>(z >> 32) ^ c[1] ^ key[0], static_cast<uint32_t>(z),
+        static_cast<uint32_t>(x >> 32) ^ c[3] ^ key[1], static_cast<uint32_t>(x)};
     std::copy(next, next + 4, c);
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
@@ -64,7 +66,8 @@ std::vector<double> penalized(std::span<const double> logits, const SampleSettin
                               std::span<const uint32_t> history, std::span<const uint32_t> banned) {
   std::vector<double> result(logits.begin(), logits.end());
   for (double& logit : result) {
-    logit = std::isnan(logit) ? -kInfinity : std::min<double>(logit, std::numeric_limits<float>::max());
+    logit =
+        std::isnan(logit) ? -kInfinity : std::min<double>(logit, std::numeric_limits<float>::max());
   }
   std::map<uint32_t, double> times;
   const size_t window = std::min<size_t>(history.size(), settings.penalty_window);
@@ -94,16 +97,19 @@ Choice choose(std::span<const double> logits, const SampleSettings& settings, do
   const double largest = *best;
   std::vector<double>& p = choice.probabilities;
   const std::vector<double> keys(logits.begin(), logits.end());
-  for (size_t id = 0; id < p.size(); ++id) p[id] = std::exp((logits[id] - largest) / settings.temperature);
+  for (size_t id = 0; id < p.size(); ++id)
+    p[id] = std::exp((logits[id] - largest) / settings.temperature);
   // Counts are exact in any arithmetic; sums are not.
   if (settings.top_k > 0) keep_first(p, keys, settings.top_k, true);
   normalize(p);
-  if (settings.top_p < 1) choice.margin = std::min(choice.margin, keep_first(p, keys, settings.top_p, false));
+  if (settings.top_p < 1)
+    choice.margin = std::min(choice.margin, keep_first(p, keys, settings.top_p, false));
   if (settings.min_p > 0) {
     const double most = *std::ranges::max_element(p);
     for (double& share : p) {
       if (share == 0) continue;
-      choice.margin = std::min(choice.margin, std::fabs(share / most - settings.min_p) / settings.min_p);
+      choice.margin =
+          std::min(choice.margin, std::fabs(share / most - settings.min_p) / settings.min_p);
       if (share < settings.min_p * most) share = 0;
     }
   }

@@ -9,7 +9,8 @@
 
 namespace mulciber::conformance {
 
-/// The first word of Philox 4x32-10 of (step, stream, 0, 0) under the key `seed`, as a number within (0, 1).
+/// The first word of Philox 4x32-10 of (step, stream, 0, 0) under the key `seed`, as a number
+/// within (0, 1).
 double random_number(uint64_t seed, uint32_t step, uint32_t stream);
 
 /// Logits after penalties and bans. history: the whole sequence.
@@ -18,8 +19,8 @@ std::vector<double> penalized(std::span<const double> logits, const SampleSettin
 
 struct Choice {
   uint32_t id = 0;
-  /// The smallest share of a total by which a sum missed a decision that would have been another: of a filter's
-  /// threshold, or of the draw. Infinite where the choice is greedy.
+  /// The smallest share of a total by which a sum missed a decision that would have been another:
+  /// of a filter's threshold, or of the draw. Infinite where the choice is greedy.
   double margin = 0;
   /// Probabilities of all ids, those that filters took away being 0.
   std::vector<double> probabilities;

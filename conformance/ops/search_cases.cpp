@@ -32,11 +32,11 @@ Tensor words_of(const Tensor& tensor, DataType type, uint64_t first, uint64_t co
 
 struct TopKVariant {
   std::vector<uint32_t> banned;
-  uint32_t spare_banned = 0;      // room beyond what is banned
+  uint32_t spare_banned = 0;  // room beyond what is banned
   uint32_t position = 7;
   uint32_t forced_index = kNever, forced_id = 0;
-  double levels = 0;              // > 0: logits are multiples of 1 / levels, so that many are equal
-  bool odd_values = false;        // NaN and infinities; a row of NaN, a row of -inf
+  double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
+  bool odd_values = false;  // NaN and infinities; a row of NaN, a row of -inf
   double offset = 0;
 };
 
@@ -46,7 +46,8 @@ class TopKCases : public OpCases {
   std::string shape_format() const override { return "rows,vocabulary,k"; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    return {{1, 6000, 2}, {5, 6000, 10}, {80, 6000, 10}, {1, 60000, 2}, {4, 60000, 8}, {64, 60000, 16}};
+    return {{1, 6000, 2},  {5, 6000, 10}, {80, 6000, 10},
+            {1, 60000, 2}, {4, 60000, 8}, {64, 60000, 16}};
   }
 
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
@@ -88,7 +89,8 @@ class TopKCases : public OpCases {
     add(6, 260, 8, {.odd_values = true});
     add(6, 67, 64, {.odd_values = true});
     add(6, 5000, 3, {.banned = {7, 0, 4999}, .odd_values = true});
-    // Rules: some ids, the same twice, more room than ids, ids past the vocabulary, all but a few, all.
+    // Rules: some ids, the same twice, more room than ids, ids past the vocabulary, all but a few,
+    // all.
     add(3, 40, 4, {.banned = {0}});
     add(3, 40, 40, {.banned = {39, 39, 12}, .spare_banned = 5});
     add(3, 400, 2, {.banned = range(0, 399)});
@@ -144,8 +146,12 @@ class TopKCases : public OpCases {
       values[4 * vocabulary + vocabulary / 3] = kInfinity;
       values[4 * vocabulary + vocabulary / 2] = kInfinity;
     };
-    std::vector<uint32_t> words = {kNever, options.position, options.forced_index, options.forced_id,
-                                   kNever, static_cast<uint32_t>(options.banned.size())};
+    std::vector<uint32_t> words = {kNever,
+                                   options.position,
+                                   options.forced_index,
+                                   options.forced_id,
+                                   kNever,
+                                   static_cast<uint32_t>(options.banned.size())};
     words.insert(words.end(), options.banned.begin(), options.banned.end());
     words.insert(words.end(), options.spare_banned + 1, 3);
     c.inputs = {logits, words_input(words)};
@@ -162,7 +168,8 @@ class TopKCases : public OpCases {
     };
     c.must_pass = vocabulary <= 300 ? vocabulary % 2 == 1 || k == 5 : vocabulary < 10000;
     // Ties, rules and odd values leave few results that differ: they are what such a case is about.
-    c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() || options.forced_index != kNever;
+    c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() ||
+                   options.forced_index != kNever;
     c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
       HostTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
       ids.type = DataType::kU32;
@@ -170,7 +177,8 @@ class TopKCases : public OpCases {
         const double* logits = inputs[0].values.data() + row * vocabulary;
         std::vector<double> key(logits, logits + vocabulary);
         for (double& value : key) {
-          value = std::isnan(value) ? -kInfinity : std::min<double>(value, std::numeric_limits<float>::max());
+          value = std::isnan(value) ? -kInfinity
+                                    : std::min<double>(value, std::numeric_limits<float>::max());
         }
         const double maximum = *std::ranges::max_element(key);
         double sum = 0, error = 0;
@@ -180,7 +188,8 @@ class TopKCases : public OpCases {
           sum += term.value;
           error += term.error;
         }
-        const Bounded shift = log(Bounded(sum, error + sum_error(static_cast<double>(vocabulary), sum)));
+        const Bounded shift =
+            log(Bounded(sum, error + sum_error(static_cast<double>(vocabulary), sum)));
         for (uint32_t id : options.banned) {
           if (id < vocabulary) key[id] = -kInfinity;
         }
@@ -239,7 +248,8 @@ class BeamStepCases : public OpCases {
     auto add = [&](uint32_t batch, uint32_t beams, Variant options) {
       cases.push_back(variant(batch, beams, types, options));
     };
-    // Other than with 0 and 1, no two scores of different length are equal: rounding decides nothing.
+    // Other than with 0 and 1, no two scores of different length are equal: rounding decides
+    // nothing.
     for (EarlyStopping early :
          {EarlyStopping::kHeuristic, EarlyStopping::kEarly, EarlyStopping::kNever}) {
       for (float penalty : {1.0f, 0.0f, 1.7f, 0.6f, -0.5f}) {
@@ -301,18 +311,19 @@ class BeamStepCases : public OpCases {
  private:
   struct Variant {
     BeamSettings settings = {.start = 3, .eos = 0, .pad = 1, .max_length = 10};
-    uint32_t first_position = 0;   // steps start here, from a state that looks as if they had come so far
+    uint32_t first_position =
+        0;  // steps start here, from a state that looks as if they had come so far
     uint32_t steps = 1;
-    uint32_t candidates = 0;       // 0: 2 * beams
+    uint32_t candidates = 0;  // 0: 2 * beams
     uint32_t spare_capacity = 0;
-    double eos_share = 0.3;        // of rows of candidates that hold eos
-    double impossible_share = 0;   // of candidates that are -inf
+    double eos_share = 0.3;       // of rows of candidates that hold eos
+    double impossible_share = 0;  // of candidates that are -inf
   };
   static constexpr uint32_t kFirstWord = 3, kBannedCapacity = 2;
 
   // Best first, ids different, values multiples of 1/64: then sums in f32 are exact.
   static std::vector<uint32_t> random_candidates(uint32_t rows, uint32_t k, const Variant& options,
-                                      std::mt19937& random) {
+                                                 std::mt19937& random) {
     std::vector<uint32_t> words;
     std::uniform_real_distribution<double> share(0, 1);
     std::uniform_int_distribution<int> drop(0, 90);
@@ -322,13 +333,14 @@ class BeamStepCases : public OpCases {
       std::ranges::shuffle(ids, random);
       ids.resize(k);
       if (share(random) < options.eos_share) {
-        ids[random() % std::max(1u, k / 2)] = options.settings.eos == kNever ? 5 : options.settings.eos;
+        ids[random() % std::max(1u, k / 2)] =
+            options.settings.eos == kNever ? 5 : options.settings.eos;
       }
       int level = 0;
       for (uint32_t i = 0; i < k; ++i) {
         level += drop(random) < 30 ? 0 : drop(random);
-        bool impossible = share(random) < options.impossible_share * (i + 1) / k ||
-                          options.impossible_share == 1;
+        bool impossible =
+            share(random) < options.impossible_share * (i + 1) / k || options.impossible_share == 1;
         words.push_back(bits_of(impossible ? -std::numeric_limits<float>::infinity()
                                            : -static_cast<float>(level) / 64.0f));
         words.push_back(ids[i]);
@@ -377,11 +389,12 @@ class BeamStepCases : public OpCases {
                          early[static_cast<uint32_t>(options.settings.early_stopping)]);
     if (options.settings.eos == kNever) c.name += ".no_eos";
     if (options.eos_share != 0.3) c.name += fmt::format(".eos_{}", name_part(options.eos_share));
-    if (options.impossible_share > 0) c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
+    if (options.impossible_share > 0)
+      c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
 
     BeamStateLayout layout =
-        plan_beam_state(kFirstWord, batch, beams, options.settings.max_length + options.spare_capacity,
-                        kBannedCapacity);
+        plan_beam_state(kFirstWord, batch, beams,
+                        options.settings.max_length + options.spare_capacity, kBannedCapacity);
     std::vector<uint32_t> words(kFirstWord, kNever);
     std::vector<uint32_t> state = state_at(layout, options);
     words.insert(words.end(), state.begin(), state.end());
@@ -390,8 +403,11 @@ class BeamStepCases : public OpCases {
     c.must_pass = options.steps < 10 || beams == 4 || options.settings.length_penalty == 1;
     c.degenerate = true;  // few hypotheses are finished: most scores are those of the beginning
     for (uint32_t step = 0; step < options.steps; ++step) {
-      c.inputs.push_back({{batch * beams, k, 2}, DataType::kU32, [=](std::vector<double>& values, std::mt19937& random) {
-                            std::ranges::copy(random_candidates(batch * beams, k, options, random), values.begin());
+      c.inputs.push_back({{batch * beams, k, 2},
+                          DataType::kU32,
+                          [=](std::vector<double>& values, std::mt19937& random) {
+                            std::ranges::copy(random_candidates(batch * beams, k, options, random),
+                                              values.begin());
                           }});
     }
 
@@ -411,14 +427,17 @@ class BeamStepCases : public OpCases {
       }
       HostTensor words = u32_tensor(state);
       words.bounds.assign(state_words, 0);
-      HostTensor scores{{state_words}, DataType::kF32, std::vector<double>(state_words),
+      HostTensor scores{{state_words},
+                        DataType::kF32,
+                        std::vector<double>(state_words),
                         std::vector<double>(state_words, kInfinity)};
       for (const BeamScore& score : beam_scores(layout, state)) {
         words.bounds[score.word] = kInfinity;
         scores.values[score.word] = std::bit_cast<float>(state[score.word]);
         scores.bounds[score.word] = score.error;
       }
-      return std::vector<HostTensor>{u32_tensor({state[layout.position], state[layout.unfinished]}), words, scores};
+      return std::vector<HostTensor>{u32_tensor({state[layout.position], state[layout.unfinished]}),
+                                     words, scores};
     };
     return c;
   }

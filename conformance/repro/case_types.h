@@ -11,7 +11,8 @@
 #include <vulkan/vulkan.h>
 
 enum type { F32, F16, U32, Q8_0 };
-/* Features, as bits: those that the shaders need, and those that were enabled when the case was seen. */
+/* Features, as bits: those that the shaders need, and those that were enabled when the case was
+ * seen. */
 enum {
   STORAGE_16 = 1,
   STORAGE_8 = 2,
@@ -28,13 +29,14 @@ struct range { /* of the one buffer */
   uint64_t offset, bytes;
 };
 struct node { /* one dispatch */
-  const char *shader;
-  const char *name;
-  const struct constant *constants;
+  const char* shader;
+  const char* name;
+  const struct constant* constants;
   uint32_t constant_count;
-  const struct range *buffers; /* bindings 0, 1, ... of set 0, or addresses ahead of the push constants */
+  const struct range*
+      buffers; /* bindings 0, 1, ... of set 0, or addresses ahead of the push constants */
   uint32_t buffer_count;
-  const uint32_t *push;
+  const uint32_t* push;
   uint32_t push_words;
   bool by_address;
   bool full_subgroups; /* with SUBGROUP_SIZE required */
@@ -42,15 +44,17 @@ struct node { /* one dispatch */
   uint32_t groups[3];
 };
 struct input {
-  const char *file;
+  const char* file;
   struct range where;
 };
 struct output {
-  const char *expected; /* doubles */
-  const char *bounds;   /* doubles: how far each element may be off, infinite: any; null: not at all */
+  const char* expected; /* doubles */
+  const char*
+      bounds; /* doubles: how far each element may be off, infinite: any; null: not at all */
   enum type type;
   uint64_t offset, rows, columns;
-  double usual_row_error; /* root mean square of a row's errors over that of its values; 0: nothing is usual */
+  double usual_row_error; /* root mean square of a row's errors over that of its values; 0: nothing
+                             is usual */
 };
 #include "case.h"
 
@@ -60,27 +64,27 @@ enum { RIGHT = 0, WRONG = 1, NOT_RUN = 2 }; /* exit codes */
 #define MAX_PUSH 256
 #define POISON 0xffdeffdeu /* NaN as f32 and as f16 */
 
-static void give_up(const char *what, const char *detail) {
+static void give_up(const char* what, const char* detail) {
   fprintf(stderr, "repro: %s%s%s\n", what, detail[0] ? ": " : "", detail);
   exit(NOT_RUN);
 }
 
-static void check(VkResult result, const char *call) {
+static void check(VkResult result, const char* call) {
   if (result == VK_SUCCESS) return;
   fprintf(stderr, "repro: %s gave %d\n", call, (int)result);
   /* A lost device is what a case may be about. */
   exit(result == VK_ERROR_DEVICE_LOST ? WRONG : NOT_RUN);
 }
 
-static void *read_file(const char *name, size_t *bytes) {
+static void* read_file(const char* name, size_t* bytes) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", FOLDER, name);
-  FILE *file = fopen(path, "rb");
+  FILE* file = fopen(path, "rb");
   if (!file) give_up("cannot open", path);
   fseek(file, 0, SEEK_END);
   *bytes = (size_t)ftell(file);
   rewind(file);
-  void *data = malloc(*bytes + 1);
+  void* data = malloc(*bytes + 1);
   if (!data || fread(data, 1, *bytes, file) != *bytes) give_up("cannot read", path);
   fclose(file);
   return data;

@@ -12,13 +12,13 @@ static double half(uint16_t bits) {
 }
 
 /* Of Q8_0: a byte for each column, 2 bytes for every 32, padded to 16. */
-static size_t row_bytes(const struct output *output) {
+static size_t row_bytes(const struct output* output) {
   const size_t columns = output->columns;
   if (output->type == Q8_0) return (columns / 4 + (columns / 32 + 1) / 2 + 3) / 4 * 16;
   return columns * (output->type == F16 ? 2 : 4);
 }
 
-static double element(const char *memory, const struct output *output, uint64_t index) {
+static double element(const char* memory, const struct output* output, uint64_t index) {
   if (output->type == F16) {
     uint16_t bits;
     memcpy(&bits, memory + output->offset + 2 * index, 2);
@@ -26,7 +26,7 @@ static double element(const char *memory, const struct output *output, uint64_t 
   }
   if (output->type == Q8_0) {
     const uint64_t column = index % output->columns;
-    const char *row = memory + output->offset + index / output->columns * row_bytes(output);
+    const char* row = memory + output->offset + index / output->columns * row_bytes(output);
     uint16_t scale;
     memcpy(&scale, row + output->columns + column / 32 * 2, 2);
     return half(scale) * ((double)(unsigned char)row[column] - 128);
@@ -39,8 +39,8 @@ static double element(const char *memory, const struct output *output, uint64_t 
   return value;
 }
 
-/* How far a result is off. NaN is right where NaN is expected, an infinity where that infinity is, or where
- * the type may not hold the number. */
+/* How far a result is off. NaN is right where NaN is expected, an infinity where that infinity is,
+ * or where the type may not hold the number. */
 static double error_of(double got, double want, double bound, enum type type) {
   const double largest = type == F16 ? 65504 : type == U32 ? 4294967295.0 : 3.4028234663852886e38;
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
@@ -52,21 +52,23 @@ static double error_of(double got, double want, double bound, enum type type) {
   return fabs(got - want);
 }
 
-static bool compare(const char *memory, size_t index) {
-  const struct output *output = &outputs[index];
+static bool compare(const char* memory, size_t index) {
+  const struct output* output = &outputs[index];
   const uint64_t elements = output->rows * output->columns;
   size_t bytes, bound_bytes = 8 * elements;
-  double *expected = read_file(output->expected, &bytes);
-  double *bounds = output->bounds ? read_file(output->bounds, &bound_bytes) : calloc(elements, 8);
+  double* expected = read_file(output->expected, &bytes);
+  double* bounds = output->bounds ? read_file(output->bounds, &bound_bytes) : calloc(elements, 8);
   if (bytes != 8 * elements || bound_bytes != bytes) give_up("wrong length", output->expected);
   double all = 0, worst = -1, worst_row = 0;
   uint64_t worst_at = 0, wrong = 0;
-  for (uint64_t i = 0; i < elements; ++i) all += isfinite(expected[i]) ? expected[i] * expected[i] : 0;
+  for (uint64_t i = 0; i < elements; ++i)
+    all += isfinite(expected[i]) ? expected[i] * expected[i] : 0;
   for (uint64_t row = 0; row < output->rows; ++row) {
     double squares = 0, errors = 0;
     for (uint64_t i = row * output->columns; i < (row + 1) * output->columns; ++i) {
       if (isinf(bounds[i])) continue; /* not looked at */
-      const double error = error_of(element(memory, output, i), expected[i], bounds[i], output->type);
+      const double error =
+          error_of(element(memory, output, i), expected[i], bounds[i], output->type);
       const double share = error == 0 ? 0 : error / bounds[i];
       wrong += !(error <= bounds[i]);
       if (share > worst) {
@@ -77,8 +79,10 @@ static bool compare(const char *memory, size_t index) {
       squares += isfinite(expected[i]) ? expected[i] * expected[i] : 0;
     }
     /* A row of (nearly) zeros is held to the scale of its tensor, reduced a million times. */
-    const double scale = fmax(sqrt(squares / (double)output->columns), 1e-6 * sqrt(all / (double)elements));
-    if (errors > 0) worst_row = fmax(worst_row, sqrt(errors / (double)output->columns) / fmax(scale, 1e-30));
+    const double scale =
+        fmax(sqrt(squares / (double)output->columns), 1e-6 * sqrt(all / (double)elements));
+    if (errors > 0)
+      worst_row = fmax(worst_row, sqrt(errors / (double)output->columns) / fmax(scale, 1e-30));
   }
   printf("output %zu, worst at row %" PRIu64 " column %" PRIu64 ": %.9g, expected %.9g", index,
          worst_at / output->columns, worst_at % output->columns, element(memory, output, worst_at),
@@ -98,7 +102,7 @@ static bool compare(const char *memory, size_t index) {
 }
 
 /* Whether every byte that belongs to no tensor is still poison. */
-static bool undamaged(const unsigned char *memory) {
+static bool undamaged(const unsigned char* memory) {
   uint64_t at = 0;
   for (size_t i = 0; i <= COUNT(owned); ++i) { /* `owned` is sorted */
     const uint64_t end = i < COUNT(owned) ? owned[i].offset : MEMORY_BYTES;

@@ -11,10 +11,10 @@ static uint32_t family;
 static uint32_t api_version; /* what instance and device share */
 static bool size_control;    /* a subgroup size may be required */
 
-static bool has_extension(const char *name) {
+static bool has_extension(const char* name) {
   uint32_t count = 0;
   vkEnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
-  VkExtensionProperties *list = calloc(count + 1, sizeof *list);
+  VkExtensionProperties* list = calloc(count + 1, sizeof *list);
   vkEnumerateDeviceExtensionProperties(physical, NULL, &count, list);
   bool found = false;
   for (uint32_t i = 0; i < count; ++i) found |= strcmp(list[i].extensionName, name) == 0;
@@ -35,7 +35,7 @@ static void choose_device(int wanted) {
   uint32_t count = 0;
   check(vkEnumeratePhysicalDevices(instance, &count, NULL), "vkEnumeratePhysicalDevices");
   if (count == 0) give_up("there is no Vulkan device", "");
-  VkPhysicalDevice *devices = calloc(count, sizeof *devices);
+  VkPhysicalDevice* devices = calloc(count, sizeof *devices);
   check(vkEnumeratePhysicalDevices(instance, &count, devices), "vkEnumeratePhysicalDevices");
   VkPhysicalDeviceProperties properties;
   int chosen = wanted;
@@ -57,33 +57,33 @@ static void choose_device(int wanted) {
 }
 
 /* The chain of features and the extensions of the device that is made. */
-static const char *extensions[8];
+static const char* extensions[8];
 static uint32_t extension_count;
 static VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
 
-static bool offered(uint32_t core_since, const char *extension) {
+static bool offered(uint32_t core_since, const char* extension) {
   return (core_since != 0 && api_version >= core_since) || has_extension(extension);
 }
 
-static bool enable(bool supported, int bit, const char *name, void *structure, uint32_t core_since,
-                   const char *extension) {
+static bool enable(bool supported, int bit, const char* name, void* structure, uint32_t core_since,
+                   const char* extension) {
   if (!(FEATURES_ENABLED & bit)) return false;
   if (!supported) {
     if (FEATURES_NEEDED & bit) give_up("the device lacks", name);
     printf("without %s, which was enabled where the case was seen\n", name);
     return false;
   }
-  ((VkBaseOutStructure *)structure)->pNext = (VkBaseOutStructure *)features.pNext;
+  ((VkBaseOutStructure*)structure)->pNext = (VkBaseOutStructure*)features.pNext;
   features.pNext = structure;
   if (core_since == 0 || api_version < core_since) extensions[extension_count++] = extension;
   return true;
 }
 
-#define QUERY(OFFERED, STRUCTURE)                                                         \
-  if (OFFERED) {                                                                          \
-    VkPhysicalDeviceFeatures2 query = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};      \
-    query.pNext = &(STRUCTURE);                                                           \
-    vkGetPhysicalDeviceFeatures2(physical, &query);                                       \
+#define QUERY(OFFERED, STRUCTURE)                                                     \
+  if (OFFERED) {                                                                      \
+    VkPhysicalDeviceFeatures2 query = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2}; \
+    query.pNext = &(STRUCTURE);                                                       \
+    vkGetPhysicalDeviceFeatures2(physical, &query);                                   \
   }
 
 static void choose_features(void) {
@@ -92,14 +92,15 @@ static void choose_features(void) {
   QUERY(true, storage16);
   storage16.uniformAndStorageBuffer16BitAccess = storage16.storagePushConstant16 = VK_FALSE;
   storage16.storageInputOutput16 = VK_FALSE;
-  enable(storage16.storageBuffer16BitAccess, STORAGE_16, "16-bit storage", &storage16, VK_API_VERSION_1_1, "");
+  enable(storage16.storageBuffer16BitAccess, STORAGE_16, "16-bit storage", &storage16,
+         VK_API_VERSION_1_1, "");
 
   static VkPhysicalDevice8BitStorageFeatures storage8 = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   QUERY(offered(VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME), storage8);
   storage8.uniformAndStorageBuffer8BitAccess = storage8.storagePushConstant8 = VK_FALSE;
-  enable(storage8.storageBuffer8BitAccess, STORAGE_8, "8-bit storage", &storage8, VK_API_VERSION_1_2,
-         VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+  enable(storage8.storageBuffer8BitAccess, STORAGE_8, "8-bit storage", &storage8,
+         VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
 
   static VkPhysicalDeviceShaderFloat16Int8Features float16 = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
@@ -112,14 +113,14 @@ static void choose_features(void) {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   QUERY(offered(VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME), address);
   address.bufferDeviceAddressCaptureReplay = address.bufferDeviceAddressMultiDevice = VK_FALSE;
-  enable(address.bufferDeviceAddress, BUFFER_ADDRESS, "buffer device addresses", &address, VK_API_VERSION_1_2,
-         VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+  enable(address.bufferDeviceAddress, BUFFER_ADDRESS, "buffer device addresses", &address,
+         VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
 
   static VkPhysicalDeviceSubgroupSizeControlFeatures sizes = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
   QUERY(offered(VK_API_VERSION_1_3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), sizes);
-  size_control = enable(sizes.subgroupSizeControl && sizes.computeFullSubgroups, SUBGROUP_SIZE_CONTROL,
-                        "subgroup size control", &sizes, VK_API_VERSION_1_3,
+  size_control = enable(sizes.subgroupSizeControl && sizes.computeFullSubgroups,
+                        SUBGROUP_SIZE_CONTROL, "subgroup size control", &sizes, VK_API_VERSION_1_3,
                         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
 
 #ifdef VK_KHR_cooperative_matrix
@@ -132,36 +133,42 @@ static void choose_features(void) {
   static VkPhysicalDeviceVulkanMemoryModelFeatures model = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
   QUERY(offered(VK_API_VERSION_1_2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME), model);
-  model.vulkanMemoryModelDeviceScope = model.vulkanMemoryModelAvailabilityVisibilityChains = VK_FALSE;
-  enable(model.vulkanMemoryModel, COOPERATIVE_MATRIX, "the Vulkan memory model", &model, VK_API_VERSION_1_2,
-         VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
+  model.vulkanMemoryModelDeviceScope = model.vulkanMemoryModelAvailabilityVisibilityChains =
+      VK_FALSE;
+  enable(model.vulkanMemoryModel, COOPERATIVE_MATRIX, "the Vulkan memory model", &model,
+         VK_API_VERSION_1_2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
 #else
-  if (FEATURES_NEEDED & COOPERATIVE_MATRIX) give_up("build with newer Vulkan headers", "these know no matrices");
+  if (FEATURES_NEEDED & COOPERATIVE_MATRIX)
+    give_up("build with newer Vulkan headers", "these know no matrices");
 #endif
 }
 
-/* Subgroups of SUBGROUP_SIZE are baked into the constants: another size needs a repro written there. */
+/* Subgroups of SUBGROUP_SIZE are baked into the constants: another size needs a repro written
+ * there. */
 static void check_limits(void) {
   VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
-  VkPhysicalDeviceSubgroupProperties subgroup = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroup = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   properties.pNext = &subgroup;
   if (size_control) subgroup.pNext = &sizes;
   vkGetPhysicalDeviceProperties2(physical, &properties);
-  const VkPhysicalDeviceLimits *limits = &properties.properties.limits;
-  printf("  driver version %#x, Vulkan %u.%u.%u, subgroups of %u\n", properties.properties.driverVersion,
-         VK_VERSION_MAJOR(api_version), VK_VERSION_MINOR(api_version), VK_VERSION_PATCH(api_version),
-         subgroup.subgroupSize);
+  const VkPhysicalDeviceLimits* limits = &properties.properties.limits;
+  printf("  driver version %#x, Vulkan %u.%u.%u, subgroups of %u\n",
+         properties.properties.driverVersion, VK_VERSION_MAJOR(api_version),
+         VK_VERSION_MINOR(api_version), VK_VERSION_PATCH(api_version), subgroup.subgroupSize);
   const bool fits = subgroup.subgroupSize == SUBGROUP_SIZE ||
-                    (size_control && sizes.minSubgroupSize <= SUBGROUP_SIZE && SUBGROUP_SIZE <= sizes.maxSubgroupSize);
+                    (size_control && sizes.minSubgroupSize <= SUBGROUP_SIZE &&
+                     SUBGROUP_SIZE <= sizes.maxSubgroupSize);
   if (SUBGROUPS_NEEDED && !fits) {
     give_up("the device has subgroups of another size", "write the case anew on this device");
   }
   for (size_t n = 0; n < COUNT(nodes); ++n) {
     for (uint32_t b = 0; b < nodes[n].buffer_count && !nodes[n].by_address; ++b) {
       if (nodes[n].buffers[b].offset % limits->minStorageBufferOffsetAlignment) {
-        give_up("the device wants storage buffers aligned otherwise", "write the case anew on this device");
+        give_up("the device wants storage buffers aligned otherwise",
+                "write the case anew on this device");
       }
       if (nodes[n].buffers[b].bytes > limits->maxStorageBufferRange) {
         give_up("a buffer passes the device's maxStorageBufferRange", nodes[n].name);
@@ -173,7 +180,7 @@ static void check_limits(void) {
 static void open_device(void) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, NULL);
-  VkQueueFamilyProperties *families = calloc(count + 1, sizeof *families);
+  VkQueueFamilyProperties* families = calloc(count + 1, sizeof *families);
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
   while (family < count && !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) ++family;
   if (family == count) give_up("the device has no compute queue", "");
@@ -196,11 +203,12 @@ static void open_device(void) {
 struct buffer {
   VkBuffer handle;
   VkDeviceMemory memory;
-  void *mapped;
+  void* mapped;
   uint64_t address;
 };
 
-static struct buffer make_buffer(VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted, bool host, bool address) {
+static struct buffer make_buffer(VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted, bool host,
+                                 bool address) {
   struct buffer made = {0};
   VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = MEMORY_BYTES;
@@ -211,8 +219,9 @@ static struct buffer make_buffer(VkBufferUsageFlags usage, VkMemoryPropertyFlags
   VkPhysicalDeviceMemoryProperties memory;
   vkGetPhysicalDeviceMemoryProperties(physical, &memory);
   uint32_t type = 0;
-  while (type < memory.memoryTypeCount && (!(needs.memoryTypeBits & (1u << type)) ||
-                                           (memory.memoryTypes[type].propertyFlags & wanted) != wanted)) {
+  while (type < memory.memoryTypeCount &&
+         (!(needs.memoryTypeBits & (1u << type)) ||
+          (memory.memoryTypes[type].propertyFlags & wanted) != wanted)) {
     ++type;
   }
   if (type == memory.memoryTypeCount) give_up("no memory of the kind needed", "");
@@ -224,11 +233,14 @@ static struct buffer make_buffer(VkBufferUsageFlags usage, VkMemoryPropertyFlags
   allocate.memoryTypeIndex = type;
   check(vkAllocateMemory(device, &allocate, NULL, &made.memory), "vkAllocateMemory");
   check(vkBindBufferMemory(device, made.handle, made.memory, 0), "vkBindBufferMemory");
-  if (host) check(vkMapMemory(device, made.memory, 0, VK_WHOLE_SIZE, 0, &made.mapped), "vkMapMemory");
+  if (host)
+    check(vkMapMemory(device, made.memory, 0, VK_WHOLE_SIZE, 0, &made.mapped), "vkMapMemory");
   if (address) {
     PFN_vkGetBufferDeviceAddress get =
         (PFN_vkGetBufferDeviceAddress)vkGetDeviceProcAddr(device, "vkGetBufferDeviceAddress");
-    if (!get) get = (PFN_vkGetBufferDeviceAddress)vkGetDeviceProcAddr(device, "vkGetBufferDeviceAddressKHR");
+    if (!get)
+      get =
+          (PFN_vkGetBufferDeviceAddress)vkGetDeviceProcAddr(device, "vkGetBufferDeviceAddressKHR");
     VkBufferDeviceAddressInfo query = {VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
     query.buffer = made.handle;
     made.address = get(device, &query);
@@ -236,19 +248,19 @@ static struct buffer make_buffer(VkBufferUsageFlags usage, VkMemoryPropertyFlags
   return made;
 }
 
-static void destroy_buffer(struct buffer *buffer) {
+static void destroy_buffer(struct buffer* buffer) {
   vkDestroyBuffer(device, buffer->handle, NULL);
   vkFreeMemory(device, buffer->memory, NULL);
 }
 
 /* Poison everywhere, and the inputs: what a kernel forgets to write, or writes elsewhere, shows. */
-static void fill(void *memory) {
-  for (uint64_t i = 0; i < MEMORY_BYTES / 4; ++i) ((uint32_t *)memory)[i] = POISON;
+static void fill(void* memory) {
+  for (uint64_t i = 0; i < MEMORY_BYTES / 4; ++i) ((uint32_t*)memory)[i] = POISON;
   for (size_t i = 0; i < COUNT(inputs); ++i) {
     size_t bytes;
-    void *data = read_file(inputs[i].file, &bytes);
+    void* data = read_file(inputs[i].file, &bytes);
     if (bytes > inputs[i].where.bytes) give_up("too long", inputs[i].file);
-    memcpy((char *)memory + inputs[i].where.offset, data, bytes);
+    memcpy((char*)memory + inputs[i].where.offset, data, bytes);
     free(data);
   }
 }

@@ -10,9 +10,9 @@ struct pipeline {
   VkDescriptorSet set;
 };
 
-static void make_layouts(const struct node *node, struct pipeline *made) {
+static void make_layouts(const struct node* node, struct pipeline* made) {
   if (!node->by_address) {
-    VkDescriptorSetLayoutBinding *bindings = calloc(node->buffer_count, sizeof *bindings);
+    VkDescriptorSetLayoutBinding* bindings = calloc(node->buffer_count, sizeof *bindings);
     for (uint32_t b = 0; b < node->buffer_count; ++b) {
       bindings[b].binding = b;
       bindings[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
@@ -22,11 +22,13 @@ static void make_layouts(const struct node *node, struct pipeline *made) {
     VkDescriptorSetLayoutCreateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
     info.bindingCount = node->buffer_count;
     info.pBindings = bindings;
-    check(vkCreateDescriptorSetLayout(device, &info, NULL, &made->set_layout), "vkCreateDescriptorSetLayout");
+    check(vkCreateDescriptorSetLayout(device, &info, NULL, &made->set_layout),
+          "vkCreateDescriptorSetLayout");
     free(bindings);
   }
-  VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                               4 * node->push_words + (node->by_address ? 8 * node->buffer_count : 0)};
+  VkPushConstantRange range = {
+      VK_SHADER_STAGE_COMPUTE_BIT, 0,
+      4 * node->push_words + (node->by_address ? 8 * node->buffer_count : 0)};
   VkPipelineLayoutCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   info.setLayoutCount = node->by_address ? 0 : 1;
   info.pSetLayouts = &made->set_layout;
@@ -35,22 +37,23 @@ static void make_layouts(const struct node *node, struct pipeline *made) {
   check(vkCreatePipelineLayout(device, &info, NULL, &made->layout), "vkCreatePipelineLayout");
 }
 
-static void make_pipeline(const struct node *node, struct pipeline *made) {
+static void make_pipeline(const struct node* node, struct pipeline* made) {
   make_layouts(node, made);
   VkShaderModuleCreateInfo code = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  void *words = read_file(node->shader, &code.codeSize);
+  void* words = read_file(node->shader, &code.codeSize);
   code.pCode = words;
   VkShaderModule module;
   check(vkCreateShaderModule(device, &code, NULL, &module), "vkCreateShaderModule");
   free(words);
-  VkSpecializationMapEntry *entries = calloc(node->constant_count, sizeof *entries);
+  VkSpecializationMapEntry* entries = calloc(node->constant_count, sizeof *entries);
   for (uint32_t i = 0; i < node->constant_count; ++i) {
     entries[i].constantID = node->constants[i].id;
     entries[i].offset = (uint32_t)(i * sizeof(struct constant) + 4);
     entries[i].size = 4;
   }
   VkSpecializationInfo specialization = {node->constant_count, entries,
-                                         node->constant_count * sizeof(struct constant), node->constants};
+                                         node->constant_count * sizeof(struct constant),
+                                         node->constants};
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required = {
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
   required.requiredSubgroupSize = SUBGROUP_SIZE;
@@ -65,14 +68,16 @@ static void make_pipeline(const struct node *node, struct pipeline *made) {
     info.stage.pNext = &required;
     info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   }
-  check(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &made->pipeline), node->name);
+  check(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &made->pipeline),
+        node->name);
   vkDestroyShaderModule(device, module, NULL);
   free(entries);
 }
 
-static VkDescriptorPool make_sets(struct pipeline *pipelines, VkBuffer buffer) {
+static VkDescriptorPool make_sets(struct pipeline* pipelines, VkBuffer buffer) {
   uint32_t count = 0;
-  for (size_t n = 0; n < COUNT(nodes); ++n) count += nodes[n].by_address ? 0 : nodes[n].buffer_count;
+  for (size_t n = 0; n < COUNT(nodes); ++n)
+    count += nodes[n].by_address ? 0 : nodes[n].buffer_count;
   if (count == 0) return VK_NULL_HANDLE;
   VkDescriptorPool pool;
   VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count};
@@ -87,9 +92,11 @@ static VkDescriptorPool make_sets(struct pipeline *pipelines, VkBuffer buffer) {
     allocate.descriptorPool = pool;
     allocate.descriptorSetCount = 1;
     allocate.pSetLayouts = &pipelines[n].set_layout;
-    check(vkAllocateDescriptorSets(device, &allocate, &pipelines[n].set), "vkAllocateDescriptorSets");
+    check(vkAllocateDescriptorSets(device, &allocate, &pipelines[n].set),
+          "vkAllocateDescriptorSets");
     for (uint32_t b = 0; b < nodes[n].buffer_count; ++b) {
-      VkDescriptorBufferInfo where = {buffer, nodes[n].buffers[b].offset, nodes[n].buffers[b].bytes};
+      VkDescriptorBufferInfo where = {buffer, nodes[n].buffers[b].offset,
+                                      nodes[n].buffers[b].bytes};
       VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
       write.dstSet = pipelines[n].set;
       write.dstBinding = b;

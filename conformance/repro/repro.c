@@ -1,7 +1,7 @@
 /* Runs one compute case on a Vulkan device and compares the results with those expected.
  *
- * case.h holds the case (dispatches, constants, where each buffer stands), *.spv the shaders, *.bin the
- * tensors; README.md says what they are. Needs the Vulkan loader and nothing else.
+ * case.h holds the case (dispatches, constants, where each buffer stands), *.spv the shaders, *.bin
+ * the tensors; README.md says what they are. Needs the Vulkan loader and nothing else.
  *
  *   repro [--device NUMBER] [--repeat COUNT]
  *
@@ -18,9 +18,10 @@ static void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAcces
   vkCmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-static void record(VkCommandBuffer commands, const struct pipeline *pipelines, const struct buffer *memory,
-                   VkBuffer upload, VkBuffer download) {
-  const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, copy = VK_PIPELINE_STAGE_TRANSFER_BIT;
+static void record(VkCommandBuffer commands, const struct pipeline* pipelines,
+                   const struct buffer* memory, VkBuffer upload, VkBuffer download) {
+  const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                             copy = VK_PIPELINE_STAGE_TRANSFER_BIT;
   const VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
@@ -31,7 +32,7 @@ static void record(VkCommandBuffer commands, const struct pipeline *pipelines, c
   vkCmdCopyBuffer(commands, upload, memory->handle, 1, &all);
   barrier(commands, copy, VK_ACCESS_TRANSFER_WRITE_BIT, compute, shader);
   for (size_t n = 0; n < COUNT(nodes); ++n) {
-    const struct node *node = &nodes[n];
+    const struct node* node = &nodes[n];
     if (node->barrier) barrier(commands, compute, VK_ACCESS_SHADER_WRITE_BIT, compute, shader);
     vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines[n].pipeline);
     char push[MAX_PUSH];
@@ -47,12 +48,15 @@ static void record(VkCommandBuffer commands, const struct pipeline *pipelines, c
     }
     if (node->push_words) memcpy(push + bytes, node->push, 4 * node->push_words);
     bytes += 4 * node->push_words;
-    if (bytes) vkCmdPushConstants(commands, pipelines[n].layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, push);
+    if (bytes)
+      vkCmdPushConstants(commands, pipelines[n].layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes,
+                         push);
     vkCmdDispatch(commands, node->groups[0], node->groups[1], node->groups[2]);
   }
   barrier(commands, compute, VK_ACCESS_SHADER_WRITE_BIT, copy, VK_ACCESS_TRANSFER_READ_BIT);
   vkCmdCopyBuffer(commands, memory->handle, download, 1, &all);
-  barrier(commands, copy, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  barrier(commands, copy, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+          VK_ACCESS_HOST_READ_BIT);
   check(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
 }
 
@@ -61,7 +65,8 @@ static void submit(VkCommandBuffer commands, VkFence fence) {
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
   check(vkQueueSubmit(queue, 1, &info, fence), "vkQueueSubmit");
-  const VkResult waited = vkWaitForFences(device, 1, &fence, VK_TRUE, WAIT_SECONDS * UINT64_C(1000000000));
+  const VkResult waited =
+      vkWaitForFences(device, 1, &fence, VK_TRUE, WAIT_SECONDS * UINT64_C(1000000000));
   if (waited == VK_TIMEOUT) {
     printf("WRONG: the device did not end within %d seconds\n", WAIT_SECONDS);
     exit(WRONG);
@@ -70,13 +75,13 @@ static void submit(VkCommandBuffer commands, VkFence fence) {
   check(vkResetFences(device, 1, &fence), "vkResetFences");
 }
 
-static bool run_all(VkCommandBuffer commands, VkFence fence, const char *memory, long repeats) {
+static bool run_all(VkCommandBuffer commands, VkFence fence, const char* memory, long repeats) {
   bool right = true;
   size_t total = 0;
   for (size_t i = 0; i < COUNT(outputs); ++i) {
     total += outputs[i].rows * row_bytes(&outputs[i]);
   }
-  char *first = malloc(total + 1);
+  char* first = malloc(total + 1);
   for (long run = 0; run < repeats; ++run) {
     submit(commands, fence);
     size_t at = 0;
@@ -92,13 +97,13 @@ static bool run_all(VkCommandBuffer commands, VkFence fence, const char *memory,
       }
       at += bytes;
     }
-    right &= undamaged((const unsigned char *)memory);
+    right &= undamaged((const unsigned char*)memory);
   }
   free(first);
   return right;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int wanted = -1;
   long repeats = 20;
   for (int i = 1; i < argc; i += 2) {
@@ -116,14 +121,16 @@ int main(int argc, char **argv) {
   check_limits();
   open_device();
 
-  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  struct buffer memory = make_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                     VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, false, FEATURES_NEEDED & BUFFER_ADDRESS);
+  const VkMemoryPropertyFlags host =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  struct buffer memory =
+      make_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                      VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                  VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, false, FEATURES_NEEDED & BUFFER_ADDRESS);
   struct buffer upload = make_buffer(VK_BUFFER_USAGE_TRANSFER_SRC_BIT, host, true, false);
   struct buffer download = make_buffer(VK_BUFFER_USAGE_TRANSFER_DST_BIT, host, true, false);
   fill(upload.mapped);
-  struct pipeline *pipelines = calloc(COUNT(nodes), sizeof *pipelines);
+  struct pipeline* pipelines = calloc(COUNT(nodes), sizeof *pipelines);
   for (size_t n = 0; n < COUNT(nodes); ++n) make_pipeline(&nodes[n], &pipelines[n]);
   VkDescriptorPool sets = make_sets(pipelines, memory.handle);
 

@@ -36,8 +36,8 @@ struct DeviceDescription {
 /// DeviceOptions::device takes.
 /// Throws DeviceError when there is no Vulkan loader or no driver.
 std::vector<DeviceDescription> list_devices(const DeviceOptions& options = {});
-/// Throws DeviceError when no device matches, naming those that are there, and SettingError for a limit
-/// that does not exist.
+/// Throws DeviceError when no device matches, naming those that are there, and SettingError for a
+/// limit that does not exist.
 std::shared_ptr<Device> open_device(const DeviceOptions& options = {});
 DeviceDescription describe(const Device& device);
 
@@ -47,12 +47,12 @@ struct SelfTest {
   std::vector<std::string> failures;  // "kernel: what went wrong"
 };
 
-/// Has the device compute small cases with known results, one for every kernel that it may use and that was not
-/// yet tested on this driver version. What is learnt is kept in the cache folder (MULCIBER_CACHE, or
-/// XDG_CACHE_HOME/mulciber, or ~/.cache/mulciber), and devices opened from then on, by any process, use no
-/// kernel that failed: call it before open_device(). It takes about `seconds` when a driver is new, and next to
-/// nothing later. Does nothing while another process tests, or where there is no folder to write to.
-/// Throws DeviceError when no device matches.
+/// Has the device compute small cases with known results, one for every kernel that it may use and
+/// that was not yet tested on this driver version. What is learnt is kept in the cache folder
+/// (MULCIBER_CACHE, or XDG_CACHE_HOME/mulciber, or ~/.cache/mulciber), and devices opened from then
+/// on, by any process, use no kernel that failed: call it before open_device(). It takes about
+/// `seconds` when a driver is new, and next to nothing later. Does nothing while another process
+/// tests, or where there is no folder to write to. Throws DeviceError when no device matches.
 SelfTest self_test(const DeviceOptions& options = {}, double seconds = 2);
 
 struct LoadOptions {
@@ -96,7 +96,8 @@ struct AttentionMaps {
   uint32_t source_length = 0;  // source tokens, end of sentence included
   uint32_t target_length =
       0;  // tokens of the best hypothesis; row t is the step that chose token t
-  // Empty where the model has no attention of that kind: recurrent ones have the cross-attention alone.
+  // Empty where the model has no attention of that kind: recurrent ones have the cross-attention
+  // alone.
   std::vector<float> encoder;  // (encoder layers, heads, source, source)
   std::vector<float>
       decoder;               // (decoder layers, heads, target, target); column 0 is the start token
@@ -170,9 +171,11 @@ class Translator {
                                      const TranslateOptions& options = {});
   Translation translate(const std::string& text, const TranslateOptions& options = {});
 
-  /// Scores translations that somebody else made: targets[i] of sources[i]. A pair without source tokens scores 0.
-  /// Throws ModelError when the numbers of texts differ, or a text has more tokens than the model has positions.
-  std::vector<TranslationScore> score(std::span<const std::string> sources, std::span<const std::string> targets,
+  /// Scores translations that somebody else made: targets[i] of sources[i]. A pair without source
+  /// tokens scores 0. Throws ModelError when the numbers of texts differ, or a text has more tokens
+  /// than the model has positions.
+  std::vector<TranslationScore> score(std::span<const std::string> sources,
+                                      std::span<const std::string> targets,
                                       const HeadMasks& head_masks = {});
 
   const TranslateStatistics& statistics() const;

@@ -1,5 +1,5 @@
-// Text generation with decoder-only language models on any Vulkan device. It needs no Vulkan headers. Errors are
-// the types of mulciber/error.h; nothing is printed.
+// Text generation with decoder-only language models on any Vulkan device. It needs no Vulkan
+// headers. Errors are the types of mulciber/error.h; nothing is printed.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace mulciber {
 enum class KeyValueStorage {
   kF16,  // half the memory of f32, and no slower on any driver measured
   kF32,  // not with LoadOptions::half_activations
-  /// Blocks of 32 that share an f16 scale, as ggml's: 17/32 of the memory of f16. Not with half_activations, nor for
-  /// models whose heads are not whole blocks.
+  /// Blocks of 32 that share an f16 scale, as ggml's: 17/32 of the memory of f16. Not with
+  /// half_activations, nor for models whose heads are not whole blocks.
   kQ8_0,
 };
 
@@ -39,14 +39,15 @@ struct ChatMessage {
   std::string role, content;
 };
 
-/// How the next token is chosen, in this order (that of Hugging Face transformers): penalties, then temperature, top k,
-/// top p, min p, typical; of what they leave, a token is drawn by its probability.
+/// How the next token is chosen, in this order (that of Hugging Face transformers): penalties, then
+/// temperature, top k, top p, min p, typical; of what they leave, a token is drawn by its
+/// probability.
 struct Sampling {
-  float temperature = 0;         // 0: always the likeliest token, exactly, and nothing of the next four
-  uint32_t top_k = 0;            // so many of the likeliest tokens stay; 0: all
-  float top_p = 1;               // the likeliest tokens that have this probability together; 1: all
-  float min_p = 0;               // tokens of this share of the likeliest's probability; 0: all
-  float typical_p = 1;           // the most typical tokens (Meister et al. 2022) of this probability; 1: all
+  float temperature = 0;  // 0: always the likeliest token, exactly, and nothing of the next four
+  uint32_t top_k = 0;     // so many of the likeliest tokens stay; 0: all
+  float top_p = 1;        // the likeliest tokens that have this probability together; 1: all
+  float min_p = 0;        // tokens of this share of the likeliest's probability; 0: all
+  float typical_p = 1;  // the most typical tokens (Meister et al. 2022) of this probability; 1: all
   float repetition_penalty = 1;  // above 1: what stands in the window becomes less likely
   float presence_penalty = 0, frequency_penalty = 0;  // off the logits, once and for every time
   uint32_t penalty_window = 64;  // tokens, the latest, prompt included, that penalties look at
@@ -55,24 +56,27 @@ struct Sampling {
 };
 
 struct GenerateOptions {
-  /// Not given: TextGenerator::default_sampling(). Throws SettingError when a number is out of its range.
+  /// Not given: TextGenerator::default_sampling(). Throws SettingError when a number is out of its
+  /// range.
   std::optional<Sampling> sampling;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
   std::vector<std::string> stop;  // texts that end an answer and are no part of it
-  bool add_special = true;        // begin with what the model expects in front of a text: <s>, <bos> ...
-  bool parse_special = true;      // special tokens spelled out in the prompt count as such
-  bool ignore_end = false;        // go on behind the model's own end of text
-  /// Keep what the tokens of prompt and answer read of one another: one more pass over them once the answer is there.
-  /// Throws ModelError, before anything is computed, where the maps would hold more than kMostAttentionWeights; without
-  /// max_new_tokens the answer ends there.
+  bool add_special = true;  // begin with what the model expects in front of a text: <s>, <bos> ...
+  bool parse_special = true;  // special tokens spelled out in the prompt count as such
+  bool ignore_end = false;    // go on behind the model's own end of text
+  /// Keep what the tokens of prompt and answer read of one another: one more pass over them once
+  /// the answer is there. Throws ModelError, before anything is computed, where the maps would hold
+  /// more than kMostAttentionWeights; without max_new_tokens the answer ends there.
   bool attention = false;
-  /// When prompt and answer fill the context: go on without the oldest tokens. The first `keep` stay (at least what
-  /// add_special put in front), half of the others is left out, and keys and values of the rest are computed again, so
-  /// that the model sees a text of just these tokens. A prompt that is too long loses its oldest tokens likewise.
-  /// Only with generate() and without attention. keep: at most the context less 4, otherwise SettingError.
+  /// When prompt and answer fill the context: go on without the oldest tokens. The first `keep`
+  /// stay (at least what add_special put in front), half of the others is left out, and keys and
+  /// values of the rest are computed again, so that the model sees a text of just these tokens. A
+  /// prompt that is too long loses its oldest tokens likewise. Only with generate() and without
+  /// attention. keep: at most the context less 4, otherwise SettingError.
   bool shift = false;
   uint32_t keep = 0;
-  /// Steps of decoding in one submission, 1 to 32; 0: what suits the device. The answer does not depend on it.
+  /// Steps of decoding in one submission, 1 to 32; 0: what suits the device. The answer does not
+  /// depend on it.
   uint32_t steps_per_submission = 0;
   /// Looked at between submissions; once true, generate() returns with what there is.
   const std::atomic<bool>* cancel = nullptr;
@@ -95,11 +99,14 @@ const char* name_of(GenerateEnd end);
 /// Most weights of a TokenAttention: layers * heads * tokens^2.
 constexpr uint64_t kMostAttentionWeights = 1 << 26;
 
-/// Attention weights of every layer and head, with the model's own scores: probabilities after the softmax.
+/// Attention weights of every layer and head, with the model's own scores: probabilities after the
+/// softmax.
 struct TokenAttention {
   uint32_t layers = 0, heads = 0, length = 0;
-  std::vector<float> weights;       // (layers, heads, length, length) row-major; row i: what token i reads
-  std::vector<uint32_t> windows;    // per layer: a token reads so many latest tokens, itself included; 0: all
+  std::vector<float>
+      weights;  // (layers, heads, length, length) row-major; row i: what token i reads
+  std::vector<uint32_t>
+      windows;  // per layer: a token reads so many latest tokens, itself included; 0: all
   std::vector<std::string> tokens;  // as a person sees them; U+2581 for a space that begins a word
 };
 
@@ -109,25 +116,28 @@ struct Generation {
   std::vector<uint32_t> prompt_ids;
   GenerateEnd end = GenerateEnd::kCancelled;
   std::optional<TokenAttention> attention;  // the prompt's tokens, then the answer's
-  uint64_t left_out = 0;  // tokens of prompt and answer that GenerateOptions::shift left out of the context
+  uint64_t left_out =
+      0;  // tokens of prompt and answer that GenerateOptions::shift left out of the context
 };
 
 /// Of the last generate(), except where it says "load".
 struct GenerateStatistics {
   double load_seconds = 0;  // load: files to device
-  uint64_t prompt_tokens = 0;  // that the model read: without what GenerateOptions::shift left out at once
+  uint64_t prompt_tokens =
+      0;  // that the model read: without what GenerateOptions::shift left out at once
   uint64_t reused_tokens = 0;  // of these, computed for an earlier prompt that began alike
   uint64_t new_tokens = 0;
   uint32_t decode_steps = 0;
   double build_seconds = 0;  // making and recording programs
   double prefill_seconds = 0;
-  double decode_seconds = 0;  // what GenerateOptions::shift computed again included
-  double attention_seconds = 0;  // the pass for GenerateOptions::attention
-  double first_token_seconds = 0;        // from the call
-  uint64_t weight_bytes = 0;             // load: on the device
-  uint64_t predicted_device_bytes = 0;   // load: weights, keys and values, activations, before allocating
-  uint64_t peak_device_bytes = 0;        // handed out at most
-  uint64_t step_bytes = 0;               // that a step of decoding must read and write, with a full context
+  double decode_seconds = 0;       // what GenerateOptions::shift computed again included
+  double attention_seconds = 0;    // the pass for GenerateOptions::attention
+  double first_token_seconds = 0;  // from the call
+  uint64_t weight_bytes = 0;       // load: on the device
+  uint64_t predicted_device_bytes =
+      0;                           // load: weights, keys and values, activations, before allocating
+  uint64_t peak_device_bytes = 0;  // handed out at most
+  uint64_t step_bytes = 0;  // that a step of decoding must read and write, with a full context
 };
 
 /// Device memory a model takes, by its files alone.
@@ -140,43 +150,50 @@ struct MemoryPrediction {
 /// A language model: a Hugging Face folder or a GGUF file, on a device.
 class TextGenerator {
  public:
-  /// Throws ModelError when the files do not hold a language model or disagree, DeviceError when weights and context
-  /// do not fit the device's memory (before anything is loaded).
-  TextGenerator(std::shared_ptr<Device> device, const std::string& path, const GeneratorOptions& options = {});
+  /// Throws ModelError when the files do not hold a language model or disagree, DeviceError when
+  /// weights and context do not fit the device's memory (before anything is loaded).
+  TextGenerator(std::shared_ptr<Device> device, const std::string& path,
+                const GeneratorOptions& options = {});
   ~TextGenerator();
   TextGenerator(TextGenerator&&) noexcept;
   TextGenerator& operator=(TextGenerator&&) noexcept;
 
   /// What a constructor with the same arguments will take. Throws as that does, but for memory.
-  static MemoryPrediction predict(Device& device, const std::string& path, const GeneratorOptions& options = {});
+  static MemoryPrediction predict(Device& device, const std::string& path,
+                                  const GeneratorOptions& options = {});
 
-  /// Continues a text (UTF-8). What an earlier prompt and answer had in common with this prompt's beginning is not
-  /// computed again, so a conversation may be given from its start every time. Throws ModelError when the prompt has
-  /// no tokens, or does not leave room for one more in the context (naming both numbers; nothing is cut).
+  /// Continues a text (UTF-8). What an earlier prompt and answer had in common with this prompt's
+  /// beginning is not computed again, so a conversation may be given from its start every time.
+  /// Throws ModelError when the prompt has no tokens, or does not leave room for one more in the
+  /// context (naming both numbers; nothing is cut).
   Generation generate(const std::string& prompt, const GenerateOptions& options = {});
-  /// Continues several texts, GeneratorOptions::sequences at a time, each with a length of its own; result i is that of
-  /// prompts[i]. Options hold for all of them; where chance is asked for, text i draws a stream of its own, whatever
-  /// its company. on_text and on_prompt are not called. A text whose stop text came is computed on until its group is
-  /// done; that is not part of the result. statistics() then counts all together.
-  std::vector<Generation> generate_all(std::span<const std::string> prompts, const GenerateOptions& options = {});
+  /// Continues several texts, GeneratorOptions::sequences at a time, each with a length of its own;
+  /// result i is that of prompts[i]. Options hold for all of them; where chance is asked for, text
+  /// i draws a stream of its own, whatever its company. on_text and on_prompt are not called. A
+  /// text whose stop text came is computed on until its group is done; that is not part of the
+  /// result. statistics() then counts all together.
+  std::vector<Generation> generate_all(std::span<const std::string> prompts,
+                                       const GenerateOptions& options = {});
 
   /// How many tokens a prompt is with these options (add_special, parse_special).
   size_t count_tokens(const std::string& prompt, const GenerateOptions& options = {}) const;
 
-  /// Writes the tokens that are held, with their keys and values, to a file; load_cache() of the same model and
-  /// settings takes them back, so that a prompt that begins with them need not be computed again, also in another
-  /// process. load_cache() returns the number of tokens. Throws ModelError when the file cannot be written; when it is
-  /// not such a file, is damaged, of another model or other settings, or holds more than the context.
+  /// Writes the tokens that are held, with their keys and values, to a file; load_cache() of the
+  /// same model and settings takes them back, so that a prompt that begins with them need not be
+  /// computed again, also in another process. load_cache() returns the number of tokens. Throws
+  /// ModelError when the file cannot be written; when it is not such a file, is damaged, of another
+  /// model or other settings, or holds more than the context.
   void save_cache(const std::string& file) const;
   size_t load_cache(const std::string& file);
 
-  /// The text that continues a conversation with the model's next answer, by the chat template of its files. It holds
-  /// all special tokens: generate() it without add_special. No value where the files bring no template: a base model.
-  /// Throws ModelError when the template refuses the messages, such as roles that do not alternate.
+  /// The text that continues a conversation with the model's next answer, by the chat template of
+  /// its files. It holds all special tokens: generate() it without add_special. No value where the
+  /// files bring no template: a base model. Throws ModelError when the template refuses the
+  /// messages, such as roles that do not alternate.
   std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
 
-  /// What generation_config.json asks for (do_sample and its numbers; penalties then look at the whole text); otherwise
-  /// the likeliest token, always.
+  /// What generation_config.json asks for (do_sample and its numbers; penalties then look at the
+  /// whole text); otherwise the likeliest token, always.
   Sampling default_sampling() const;
   const GenerateStatistics& statistics() const;
   /// Tokens of prompt and answer together, at most.

@@ -9,8 +9,10 @@ namespace {
 constexpr const char* kPrefixes[] = {"model.", "language_model.model.", "model.language_model."};
 constexpr const char* kOutputPrefixes[] = {"", "language_model."};
 
-// What transformers leaves out of text_config, because it is the same as its Gemma3TextConfig would be without.
-constexpr const char* kTextDefaults = R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
+// What transformers leaves out of text_config, because it is the same as its Gemma3TextConfig would
+// be without.
+constexpr const char* kTextDefaults =
+    R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
     "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
     "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
     "query_pre_attn_scalar": 256, "sliding_window": 4096, "tie_word_embeddings": true})";
@@ -32,7 +34,8 @@ DecoderNames names() {
 RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& defaults) {
   if (config.has("rope_parameters") || !sliding)
     return read_rope_of(config, sliding ? "sliding_attention" : "full_attention", defaults);
-  const Json local = {{"rope_theta", config.number_or("rope_local_base_freq", defaults.base, 1e-6, 1e30)}};
+  const Json local = {
+      {"rope_theta", config.number_or("rope_local_base_freq", defaults.base, 1e-6, 1e30)}};
   return read_rope(ConfigReader(local, config.where(), config.remedy()), defaults);
 }
 
@@ -44,7 +47,8 @@ DecoderConfig read_gemma3(const ConfigReader& config) {
   decoder.qkv_bias = decoder.out_bias = config.boolean_or("attention_bias", false);
   decoder.tied_output = config.boolean_or("tie_word_embeddings", true);
   decoder.gains_less_one = decoder.norm_after = decoder.qk_norm = true;
-  // transformers rounds the factor to the type of the embeddings, which for bfloat16 files changes it.
+  // transformers rounds the factor to the type of the embeddings, which for bfloat16 files changes
+  // it.
   decoder.embedding_scale = std::sqrt(static_cast<float>(decoder.width));
   decoder.attention_scale =
       static_cast<float>(1 / std::sqrt(config.number_or("query_pre_attn_scalar", 256, 1e-6, 1e9)));
@@ -52,7 +56,8 @@ DecoderConfig read_gemma3(const ConfigReader& config) {
                    rope(config, true, {decoder.head_size, 1e4, decoder.max_positions})};
   // Without layer_types every sixth layer (or as the pattern says) sees everything.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
-    const char* key = c.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+    const char* key =
+        c.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
     return (layer + 1) % c.integer_or(key, 6, 1, kMostLayers) != 0;
   });
   for (DecoderLayerConfig& layer : decoder.layers) layer.rope = layer.window > 0 ? 1 : 0;

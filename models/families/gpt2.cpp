@@ -39,18 +39,21 @@ DecoderConfig read_gpt2(const ConfigReader& config) {
   DecoderConfig decoder;
   decoder.names = kNames;
   decoder.width = positive("n_embd", kWidest);
-  decoder.hidden = static_cast<uint32_t>(config.integer_or("n_inner", 4 * int64_t{decoder.width}, 1, 4 * kWidest));
+  decoder.hidden = static_cast<uint32_t>(
+      config.integer_or("n_inner", 4 * int64_t{decoder.width}, 1, 4 * kWidest));
   decoder.vocabulary = positive("vocab_size", kLargestVocab);
   decoder.max_positions = positive("n_positions", kMostPositions);
   decoder.layers.resize(positive("n_layer", kMostLayers));
   decoder.heads = decoder.kv_heads = positive("n_head", kMostHeads);
   if (decoder.width % decoder.heads != 0)
-    config.fail("n_head", fmt::format("is {}, which does not divide n_embd, {}", decoder.heads, decoder.width));
+    config.fail("n_head", fmt::format("is {}, which does not divide n_embd, {}", decoder.heads,
+                                      decoder.width));
   decoder.head_size = decoder.width / decoder.heads;
   decoder.norm_epsilon = static_cast<float>(config.number_or("layer_norm_epsilon", 1e-5, 0, 1));
   decoder.activation = config.activation("activation_function");
-  decoder.attention_scale =
-      config.boolean_or("scale_attn_weights", true) ? 1 / std::sqrt(static_cast<float>(decoder.head_size)) : 1.0f;
+  decoder.attention_scale = config.boolean_or("scale_attn_weights", true)
+                                ? 1 / std::sqrt(static_cast<float>(decoder.head_size))
+                                : 1.0f;
   require_absent(config, "scale_attn_by_inverse_layer_idx");
   require_absent(config, "add_cross_attention");
   decoder.rms_norm = decoder.gated = false;

@@ -30,7 +30,10 @@ Value power(const Value& a, const Value& b) {
     return Value::real(std::pow(a.real(), b.real()));
   }
   std::int64_t result = 1, base = a.integer();
-  if (base >= -1 && base <= 1) return Value::integer(base == 0 ? b.integer() == 0 : base == 1 || b.integer() % 2 == 0 ? 1 : -1);
+  if (base >= -1 && base <= 1)
+    return Value::integer(base == 0                           ? b.integer() == 0
+                          : base == 1 || b.integer() % 2 == 0 ? 1
+                                                              : -1);
   for (std::int64_t i = 0; i < b.integer(); ++i)
     if (__builtin_mul_overflow(result, base, &result)) too_large();
   return Value::integer(result);
@@ -39,11 +42,16 @@ Value power(const Value& a, const Value& b) {
 Value of_integers(const std::string& sign, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
-  if (sign == "+") overflow = __builtin_add_overflow(a, b, &result);
-  else if (sign == "-") overflow = __builtin_sub_overflow(a, b, &result);
-  else if (sign == "*") overflow = __builtin_mul_overflow(a, b, &result);
-  else if (sign == "//") result = floor_div(a, b);
-  else result = b == -1 ? 0 : a - floor_div(a, b) * b;
+  if (sign == "+")
+    overflow = __builtin_add_overflow(a, b, &result);
+  else if (sign == "-")
+    overflow = __builtin_sub_overflow(a, b, &result);
+  else if (sign == "*")
+    overflow = __builtin_mul_overflow(a, b, &result);
+  else if (sign == "//")
+    result = floor_div(a, b);
+  else
+    result = b == -1 ? 0 : a - floor_div(a, b) * b;
   if (overflow) too_large();
   return Value::integer(result);
 }
@@ -85,20 +93,25 @@ Value Interpreter::binary(const std::string& sign, const Value& a, const Value& 
     const std::int64_t asked = (a.is_integral() ? a : b).integer();
     const std::size_t times = asked > 0 ? static_cast<std::size_t>(asked) : 0;
     if (subject.is_string() || subject.is_sequence()) {
-      const std::size_t size = subject.is_string() ? subject.text().size() : subject.items().size() * sizeof(Value);
+      const std::size_t size =
+          subject.is_string() ? subject.text().size() : subject.items().size() * sizeof(Value);
       if (size > 0 && times > limits_.bytes / size) bytes(limits_.bytes);
       bytes(size * times);  // before it is made
       step(size > 0 ? times : 0);
       std::string repeated;
       std::vector<Value> items;
       for (std::size_t i = 0; size > 0 && i < times; ++i) {
-        if (subject.is_string()) repeated += subject.text();
-        else items.insert(items.end(), subject.items().begin(), subject.items().end());
+        if (subject.is_string())
+          repeated += subject.text();
+        else
+          items.insert(items.end(), subject.items().begin(), subject.items().end());
       }
-      return subject.is_string() ? text(std::move(repeated)) : list(std::move(items), subject.kind());
+      return subject.is_string() ? text(std::move(repeated))
+                                 : list(std::move(items), subject.kind());
     }
   }
-  throw Fault("unsupported operand type(s) for " + sign + ": '" + type_name(a) + "' and '" + type_name(b) + "'");
+  throw Fault("unsupported operand type(s) for " + sign + ": '" + type_name(a) + "' and '" +
+              type_name(b) + "'");
 }
 
 namespace {
@@ -120,7 +133,8 @@ Conversion read_conversion(const std::string& format, std::size_t& at) {
     }
     return value;
   };
-  while (at < format.size() && std::string_view("-+ 0#").find(format[at]) != std::string_view::npos) c.flags += format[at++];
+  while (at < format.size() && std::string_view("-+ 0#").find(format[at]) != std::string_view::npos)
+    c.flags += format[at++];
   c.width = number();
   if (at < format.size() && format[at] == '.') {
     ++at;
@@ -139,13 +153,18 @@ std::string printed(const Conversion& c, const Value& value) {
   if (c.precision >= 0) pattern += "." + std::to_string(c.precision);
   const std::string_view floats = "eEfFgG", integers = "diuxXo";
   if (integers.find(c.letter) != integers.npos) {
-    if (!value.is_number()) throw Fault(std::string("%d format: a number is required, not ") + type_name(value));
-    if (!value.is_integral() && !(std::abs(value.real()) < 9e18)) throw Fault("a number is too large for its format");
-    const std::int64_t number = value.is_integral() ? value.integer() : static_cast<std::int64_t>(value.real());
+    if (!value.is_number())
+      throw Fault(std::string("%d format: a number is required, not ") + type_name(value));
+    if (!value.is_integral() && !(std::abs(value.real()) < 9e18))
+      throw Fault("a number is too large for its format");
+    const std::int64_t number =
+        value.is_integral() ? value.integer() : static_cast<std::int64_t>(value.real());
     const bool decimal = c.letter == 'd' || c.letter == 'i' || c.letter == 'u';
-    std::snprintf(buffer, sizeof buffer, (pattern + "l" + (decimal ? 'd' : c.letter)).c_str(), static_cast<long>(number));
+    std::snprintf(buffer, sizeof buffer, (pattern + "l" + (decimal ? 'd' : c.letter)).c_str(),
+                  static_cast<long>(number));
   } else if (floats.find(c.letter) != floats.npos) {
-    if (!value.is_number()) throw Fault(std::string("must be real number, not ") + type_name(value));
+    if (!value.is_number())
+      throw Fault(std::string("must be real number, not ") + type_name(value));
     std::snprintf(buffer, sizeof buffer, (pattern + c.letter).c_str(), value.real());
   } else {
     throw Fault(std::string("unsupported format character '") + c.letter + "'");
@@ -160,7 +179,8 @@ Value format_percent(Interpreter& interpreter, const std::string& format, const 
   std::size_t used = 0;
   const bool many = values.is(Kind::kTuple);
   const auto next = [&]() -> Value {
-    if (used >= (many ? values.items().size() : 1)) throw Fault("not enough arguments for format string");
+    if (used >= (many ? values.items().size() : 1))
+      throw Fault("not enough arguments for format string");
     return many ? values.items()[used++] : (++used, values);
   };
   for (std::size_t at = 0; at < format.size();) {
@@ -192,8 +212,10 @@ Value format_percent(Interpreter& interpreter, const std::string& format, const 
     }
     if (conversion.letter == 's' || conversion.letter == 'r') {
       std::string shown = conversion.letter == 's' ? interpreter.to_text(value) : to_repr(value);
-      if (conversion.precision >= 0) shown.resize(offset_of(shown, static_cast<std::size_t>(conversion.precision)));
-      const std::size_t length = length_of(shown), width = static_cast<std::size_t>(conversion.width);
+      if (conversion.precision >= 0)
+        shown.resize(offset_of(shown, static_cast<std::size_t>(conversion.precision)));
+      const std::size_t length = length_of(shown),
+                        width = static_cast<std::size_t>(conversion.width);
       const std::string fill(width > length ? width - length : 0, ' ');
       out += conversion.flags.find('-') == std::string::npos ? fill + shown : shown + fill;
     } else {

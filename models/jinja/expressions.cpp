@@ -89,7 +89,8 @@ Value Interpreter::evaluate_now(const Expression& e, Scope& scope) {
     case ExpressionType::kNot: return Value::boolean(!truth(part(0)));
     case ExpressionType::kNegate: {
       const Value value = part(0);
-      return value.is(Kind::kFloat) ? Value::real(-value.real()) : binary("-", Value::integer(0), value);
+      return value.is(Kind::kFloat) ? Value::real(-value.real())
+                                    : binary("-", Value::integer(0), value);
     }
     case ExpressionType::kPlus: return binary("+", Value::integer(0), part(0));
     case ExpressionType::kBinary: {
@@ -113,7 +114,10 @@ Value Interpreter::evaluate_now(const Expression& e, Scope& scope) {
     }
     case ExpressionType::kConditional:
       if (truth(part(0))) return part(1);
-      return e.parts[2] ? part(2) : Value::undefined("the inline if-expression evaluated to false and no else section was defined");
+      return e.parts[2] ? part(2)
+                        : Value::undefined(
+                              "the inline if-expression evaluated to false and no else section was "
+                              "defined");
   }
   return {};
 }
@@ -124,7 +128,8 @@ Value Interpreter::name(const Expression& e, Scope& scope) {
     for (const auto& [known, value] : at->variables)
       if (known == e.name) return value;
   }
-  if (const Method global = find_global(e.name)) return Value::function({.name = e.name, .method = global, .self = {}});
+  if (const Method global = find_global(e.name))
+    return Value::function({.name = e.name, .method = global, .self = {}});
   return Value::undefined("'" + e.name + "' is undefined");
 }
 
@@ -154,15 +159,21 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
     if (name == "length") return number(size);
     if (name == "depth") return number(1);
     if (name == "depth0") return number(0);
-    if (name == "previtem") return loop.index > 0 ? (*loop.items)[loop.index - 1] : Value::undefined("there is no previous item");
-    if (name == "nextitem") return loop.index + 1 < size ? (*loop.items)[loop.index + 1] : Value::undefined("there is no next item");
+    if (name == "previtem")
+      return loop.index > 0 ? (*loop.items)[loop.index - 1]
+                            : Value::undefined("there is no previous item");
+    if (name == "nextitem")
+      return loop.index + 1 < size ? (*loop.items)[loop.index + 1]
+                                   : Value::undefined("there is no next item");
   }
-  if (const Method method = find_method(value.kind(), name)) return Value::function({.name = name, .method = method, .self = value});
+  if (const Method method = find_method(value.kind(), name))
+    return Value::function({.name = name, .method = method, .self = value});
   if (value.is(Kind::kDict) || value.is(Kind::kNamespace)) {
     step(1 + value.dict().items.size() / 8);
     if (const Value* found = value.dict().find(name)) return *found;
   }
-  return Value::undefined(std::string("'") + type_name(value) + " object' has no attribute '" + name + "'");
+  return Value::undefined(std::string("'") + type_name(value) + " object' has no attribute '" +
+                          name + "'");
 }
 
 Value Interpreter::item(const Value& value, const Value& key) {
@@ -171,7 +182,8 @@ Value Interpreter::item(const Value& value, const Value& key) {
     step(1 + value.dict().items.size() / 8);
     if (const Value* found = value.dict().find(key)) return *found;
   } else if ((value.is_sequence() || value.is_string()) && key.is_integral()) {
-    const auto size = static_cast<std::int64_t>(value.is_string() ? length_of(value.text()) : value.items().size());
+    const auto size = static_cast<std::int64_t>(value.is_string() ? length_of(value.text())
+                                                                  : value.items().size());
     const std::int64_t index = key.integer() < 0 ? key.integer() + size : key.integer();
     if (index >= 0 && index < size) {
       if (!value.is_string()) return value.items()[static_cast<std::size_t>(index)];
@@ -184,7 +196,8 @@ Value Interpreter::item(const Value& value, const Value& key) {
     return Value::undefined(std::string(type_name(value)) + " index out of range");
   }
   if (key.is_string()) {
-    // A key that is no element may be an attribute, as `message["items"]` is where the message has no such key.
+    // A key that is no element may be an attribute, as `message["items"]` is where the message has
+    // no such key.
     if (value.is(Kind::kDict)) {
       const Method method = find_method(value.kind(), key.text());
       if (method) return Value::function({.name = key.text(), .method = method, .self = value});
@@ -192,22 +205,28 @@ Value Interpreter::item(const Value& value, const Value& key) {
       return attribute(value, key.text());
     }
   }
-  return Value::undefined(std::string("'") + type_name(value) + " object' has no element " + (key.is_transient() ? "" : to_repr(key)));
+  return Value::undefined(std::string("'") + type_name(value) + " object' has no element " +
+                          (key.is_transient() ? "" : to_repr(key)));
 }
 
-std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, const Value* stop, const Value* step) {
+std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, const Value* stop,
+                                       const Value* step) {
   const auto size = static_cast<std::int64_t>(length);
   const std::int64_t by = step ? integer_of(*step, "slice step") : 1;
   if (by == 0) throw Fault("slice step cannot be zero");
   const auto place = [&](const Value* value, std::int64_t fallback) {
     if (!value) return fallback;
     std::int64_t at = integer_of(*value, "slice index");
-    if (at < 0) at = at < -size ? -1 : at + size;
-    else if (at > size) at = size;
+    if (at < 0)
+      at = at < -size ? -1 : at + size;
+    else if (at > size)
+      at = size;
     // Backwards, the place before the first is -1 and the last is size - 1.
-    return by > 0 ? std::clamp<std::int64_t>(at, 0, size) : std::clamp<std::int64_t>(at, -1, size - 1);
+    return by > 0 ? std::clamp<std::int64_t>(at, 0, size)
+                  : std::clamp<std::int64_t>(at, -1, size - 1);
   };
-  const std::int64_t from = place(start, by > 0 ? 0 : size - 1), to = place(stop, by > 0 ? size : -1);
+  const std::int64_t from = place(start, by > 0 ? 0 : size - 1),
+                     to = place(stop, by > 0 ? size : -1);
   std::vector<std::size_t> indices;
   for (std::int64_t at = from; by > 0 ? at < to : at > to;) {
     indices.push_back(static_cast<std::size_t>(at));
@@ -227,8 +246,10 @@ Value Interpreter::slice(const Expression& e, Scope& scope) {
     if (!bounds[i].is_none()) given[i] = &bounds[i];
   }
   if (subject.is_undefined()) throw Fault(subject.reason());
-  if (!subject.is_string() && !subject.is_sequence()) throw Fault(std::string("'") + type_name(subject) + "' object is not subscriptable");
-  const std::size_t length = subject.is_string() ? length_of(subject.text()) : subject.items().size();
+  if (!subject.is_string() && !subject.is_sequence())
+    throw Fault(std::string("'") + type_name(subject) + "' object is not subscriptable");
+  const std::size_t length =
+      subject.is_string() ? length_of(subject.text()) : subject.items().size();
   step(length / 4);
   const std::vector<std::size_t> indices = slice_indices(length, given[0], given[1], given[2]);
   if (subject.is_sequence()) {
@@ -237,18 +258,22 @@ Value Interpreter::slice(const Expression& e, Scope& scope) {
     return list(std::move(items), subject.kind());
   }
   std::vector<std::size_t> offsets;  // of every code point
-  for (std::size_t at = 0; at < subject.text().size(); next_code(subject.text(), at)) offsets.push_back(at);
+  for (std::size_t at = 0; at < subject.text().size(); next_code(subject.text(), at))
+    offsets.push_back(at);
   offsets.push_back(subject.text().size());
   std::string part;
-  for (const std::size_t index : indices) part += subject.text().substr(offsets[index], offsets[index + 1] - offsets[index]);
+  for (const std::size_t index : indices)
+    part += subject.text().substr(offsets[index], offsets[index + 1] - offsets[index]);
   return text(std::move(part));
 }
 
 Arguments Interpreter::arguments(const Expression& e, Scope& scope) {
   Arguments all;
-  for (const ExpressionPtr& argument : e.arguments) all.positional.push_back(evaluate(*argument, scope));
+  for (const ExpressionPtr& argument : e.arguments)
+    all.positional.push_back(evaluate(*argument, scope));
   if (e.list_argument)
-    for (Value& value : elements(evaluate(*e.list_argument, scope))) all.positional.push_back(std::move(value));
+    for (Value& value : elements(evaluate(*e.list_argument, scope)))
+      all.positional.push_back(std::move(value));
   for (const auto& [name, value] : e.named) all.named.emplace_back(name, evaluate(*value, scope));
   if (e.dict_argument) {
     const Value more = evaluate(*e.dict_argument, scope);
@@ -271,7 +296,9 @@ Value Interpreter::call_expression(const Expression& e, Scope& scope, const Valu
 
 bool Interpreter::contains(const Value& container, const Value& value) {
   if (container.is_string()) {
-    if (!value.is_string()) throw Fault(std::string("'in <string>' requires string as left operand, not ") + type_name(value));
+    if (!value.is_string())
+      throw Fault(std::string("'in <string>' requires string as left operand, not ") +
+                  type_name(value));
     step(container.text().size() / 16);
     return container.text().find(value.text()) != std::string::npos;
   }
@@ -281,7 +308,8 @@ bool Interpreter::contains(const Value& container, const Value& value) {
   }
   step(container.weight());
   const std::vector<Value> items = elements(container);
-  return std::any_of(items.begin(), items.end(), [&](const Value& each) { return equal(each, value); });
+  return std::any_of(items.begin(), items.end(),
+                     [&](const Value& each) { return equal(each, value); });
 }
 
 Value Interpreter::compare(const Expression& e, Scope& scope) {
@@ -291,13 +319,20 @@ Value Interpreter::compare(const Expression& e, Scope& scope) {
     const std::string& sign = e.operators[i];
     bool holds = false;
     step(left.weight());
-    if (sign == "==") holds = equal(left, right);
-    else if (sign == "!=") holds = !equal(left, right);
-    else if (sign == "<") holds = less(left, right);
-    else if (sign == ">") holds = less(right, left);
-    else if (sign == "<=") holds = less(left, right) || equal(left, right);
-    else if (sign == ">=") holds = less(right, left) || equal(left, right);
-    else holds = contains(right, left) == (sign == "in");
+    if (sign == "==")
+      holds = equal(left, right);
+    else if (sign == "!=")
+      holds = !equal(left, right);
+    else if (sign == "<")
+      holds = less(left, right);
+    else if (sign == ">")
+      holds = less(right, left);
+    else if (sign == "<=")
+      holds = less(left, right) || equal(left, right);
+    else if (sign == ">=")
+      holds = less(right, left) || equal(left, right);
+    else
+      holds = contains(right, left) == (sign == "in");
     if (!holds) return Value::boolean(false);
     left = std::move(right);
   }

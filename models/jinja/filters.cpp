@@ -10,10 +10,14 @@
 
 namespace mulciber::jinja {
 
-std::vector<const Value*> Arguments::bind(std::string_view what, std::size_t required, std::initializer_list<std::string_view> names) const {
-  const auto refuse = [&](const std::string& problem) { throw Fault(std::string(what) + " " + problem); };
+std::vector<const Value*> Arguments::bind(std::string_view what, std::size_t required,
+                                          std::initializer_list<std::string_view> names) const {
+  const auto refuse = [&](const std::string& problem) {
+    throw Fault(std::string(what) + " " + problem);
+  };
   std::vector<const Value*> bound(names.size(), nullptr);
-  if (positional.size() > names.size()) refuse("takes at most " + std::to_string(names.size()) + " arguments");
+  if (positional.size() > names.size())
+    refuse("takes at most " + std::to_string(names.size()) + " arguments");
   for (std::size_t i = 0; i < positional.size(); ++i) bound[i] = &positional[i];
   for (const auto& [name, value] : named) {
     const auto found = std::find(names.begin(), names.end(), name);
@@ -28,7 +32,8 @@ std::vector<const Value*> Arguments::bind(std::string_view what, std::size_t req
 }
 
 std::int64_t integer_of(const Value& value, std::string_view what) {
-  if (!value.is_integral()) throw Fault(std::string(what) + " must be a whole number, not " + type_name(value));
+  if (!value.is_integral())
+    throw Fault(std::string(what) + " must be a whole number, not " + type_name(value));
   return value.integer();
 }
 
@@ -38,8 +43,12 @@ using Args = const Arguments&;
 
 Value upper(Interpreter& i, const Value& self, Args) { return i.text(to_upper(i.to_text(self))); }
 Value lower(Interpreter& i, const Value& self, Args) { return i.text(to_lower(i.to_text(self))); }
-Value capitalize(Interpreter& i, const Value& self, Args) { return i.text(to_capital(i.to_text(self))); }
-Value string(Interpreter& i, const Value& self, Args) { return self.is_string() ? self : i.text(i.to_text(self)); }
+Value capitalize(Interpreter& i, const Value& self, Args) {
+  return i.text(to_capital(i.to_text(self)));
+}
+Value string(Interpreter& i, const Value& self, Args) {
+  return self.is_string() ? self : i.text(i.to_text(self));
+}
 Value safe(Interpreter& i, const Value& self, Args) { return string(i, self, {}); }
 
 /// Words begin after a blank, a dash or an opening bracket, not as str.title() has it.
@@ -53,9 +62,13 @@ Value title(Interpreter& i, const Value& self, Args) {
   for (std::size_t at = 0; at < source.size();) {
     const std::size_t begin = at;
     const std::uint32_t code = next_code(source, at);
-    const bool separates = is_space(code) || (code < 0x80 && std::string_view("-({[<").find(static_cast<char>(code)) != std::string_view::npos);
-    if (separates) flush(), out += source.substr(begin, at - begin);
-    else word += source.substr(begin, at - begin);
+    const bool separates =
+        is_space(code) || (code < 0x80 && std::string_view("-({[<").find(static_cast<char>(code)) !=
+                                              std::string_view::npos);
+    if (separates)
+      flush(), out += source.substr(begin, at - begin);
+    else
+      word += source.substr(begin, at - begin);
   }
   flush();
   return i.text(std::move(out));
@@ -79,7 +92,8 @@ Value fallback(Interpreter&, const Value& self, Args args) {
 
 Value replace(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'replace'", 2, {"old", "new", "count"});
-  return replaced(i, i.to_text(self), i.to_text(*a[0]), i.to_text(*a[1]), a[2] && !a[2]->is_none() ? integer_of(*a[2], "count") : -1);
+  return replaced(i, i.to_text(self), i.to_text(*a[0]), i.to_text(*a[1]),
+                  a[2] && !a[2]->is_none() ? integer_of(*a[2], "count") : -1);
 }
 
 Value to_int(Interpreter& i, const Value& self, Args args) {
@@ -101,8 +115,10 @@ Value to_int(Interpreter& i, const Value& self, Args args) {
   if (rest.starts_with('+') && !rest.substr(1).starts_with('-')) rest.remove_prefix(1);
   if (base == 16 && (rest.starts_with("0x") || rest.starts_with("0X"))) rest.remove_prefix(2);
   std::int64_t whole = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), whole, static_cast<int>(base));
-  if (error == std::errc() && end == rest.data() + rest.size() && !rest.empty()) return Value::integer(whole);
+  const auto [end, error] =
+      std::from_chars(rest.data(), rest.data() + rest.size(), whole, static_cast<int>(base));
+  if (error == std::errc() && end == rest.data() + rest.size() && !rest.empty())
+    return Value::integer(whole);
   const std::optional<double> real = parse_float(self.text());
   return real ? truncated(*real) : otherwise;
 }
@@ -118,9 +134,11 @@ Value to_float(Interpreter& i, const Value& self, Args args) {
 }
 
 Value absolute(Interpreter& i, const Value& self, Args) {
-  if (!self.is_number()) throw Fault(std::string("bad operand type for abs(): '") + type_name(self) + "'");
+  if (!self.is_number())
+    throw Fault(std::string("bad operand type for abs(): '") + type_name(self) + "'");
   if (self.is(Kind::kFloat)) return Value::real(std::abs(self.real()));
-  return self.integer() < 0 ? i.binary("-", Value::integer(0), self) : Value::integer(self.integer());
+  return self.integer() < 0 ? i.binary("-", Value::integer(0), self)
+                            : Value::integer(self.integer());
 }
 
 Value rounded(Interpreter&, const Value& self, Args args) {
@@ -136,7 +154,8 @@ Value rounded(Interpreter&, const Value& self, Args args) {
   if (self.is_integral() && precision >= 0) return Value::integer(self.integer());
   if (precision < 0) {
     const double to_tens = std::nearbyint(self.real() * scale) / scale;
-    return self.is_integral() ? Value::integer(static_cast<std::int64_t>(to_tens)) : Value::real(to_tens);
+    return self.is_integral() ? Value::integer(static_cast<std::int64_t>(to_tens))
+                              : Value::real(to_tens);
   }
   // By way of decimal digits, as Python rounds: 2.675 is a little less than it looks.
   char buffer[768];
@@ -147,12 +166,18 @@ Value rounded(Interpreter&, const Value& self, Args args) {
 Value escape(Interpreter& i, const Value& self, Args) {
   std::string out;
   for (const char c : i.to_text(self)) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '\'') out += "&#39;";
-    else if (c == '"') out += "&#34;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '\'')
+      out += "&#39;";
+    else if (c == '"')
+      out += "&#34;";
+    else
+      out += c;
   }
   return i.text(std::move(out));
 }
@@ -163,8 +188,10 @@ Value indent(Interpreter& i, const Value& self, Args args) {
   const bool first = a[1] && truth(*a[1]), blank = a[2] && truth(*a[2]);
   std::string margin = "    ";
   const std::vector<std::string_view> lines = split_lines(source, false);
-  if (a[0] && a[0]->is_string()) margin = a[0]->text();
-  else if (a[0]) margin = padding(i, integer_of(*a[0], "width"));
+  if (a[0] && a[0]->is_string())
+    margin = a[0]->text();
+  else if (a[0])
+    margin = padding(i, integer_of(*a[0], "width"));
   i.bytes(source.size());
   for (std::size_t line = 0; line < lines.size(); ++line) i.bytes(margin.size());
   std::string out;
@@ -185,11 +212,16 @@ Value center(Interpreter& i, const Value& self, Args args) {
 Value truncate(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'truncate'", 0, {"length", "killwords", "end", "leeway"});
   const std::string source = i.to_text(self), end = a[2] ? i.to_text(*a[2]) : "...";
-  const std::int64_t length = a[0] ? integer_of(*a[0], "length") : 255, leeway = a[3] && !a[3]->is_none() ? integer_of(*a[3], "leeway") : 5;
+  const std::int64_t length = a[0] ? integer_of(*a[0], "length") : 255,
+                     leeway = a[3] && !a[3]->is_none() ? integer_of(*a[3], "leeway") : 5;
   const auto end_length = static_cast<std::int64_t>(length_of(end));
-  if (length < end_length || leeway < 0) throw Fault("filter 'truncate' needs a length that its end fits in");
-  if (static_cast<std::int64_t>(length_of(source)) <= length || static_cast<std::int64_t>(length_of(source)) - leeway <= length) return i.text(source);
-  std::string kept = source.substr(0, offset_of(source, static_cast<std::size_t>(length - end_length)));
+  if (length < end_length || leeway < 0)
+    throw Fault("filter 'truncate' needs a length that its end fits in");
+  if (static_cast<std::int64_t>(length_of(source)) <= length ||
+      static_cast<std::int64_t>(length_of(source)) - leeway <= length)
+    return i.text(source);
+  std::string kept =
+      source.substr(0, offset_of(source, static_cast<std::size_t>(length - end_length)));
   if (!(a[1] && truth(*a[1])))
     if (const std::size_t blank = kept.rfind(' '); blank != kept.npos) kept.resize(blank);
   return i.text(kept + end);
@@ -209,15 +241,18 @@ Value wordcount(Interpreter& i, const Value& self, Args) {
 }
 
 Value format(Interpreter& i, const Value& self, Args args) {
-  if (args.named.empty()) return format_percent(i, i.to_text(self), i.list(args.positional, Kind::kTuple));
-  if (!args.positional.empty()) throw Fault("filter 'format' takes arguments with names or without, not both");
+  if (args.named.empty())
+    return format_percent(i, i.to_text(self), i.list(args.positional, Kind::kTuple));
+  if (!args.positional.empty())
+    throw Fault("filter 'format' takes arguments with names or without, not both");
   Dict values;
   for (const auto& [name, value] : args.named) values.set(Value::string(name), value);
   return format_percent(i, i.to_text(self), Value::dict(std::move(values)));
 }
 
 Value tojson(Interpreter& i, const Value& self, Args args) {
-  const auto a = args.bind("filter 'tojson'", 0, {"ensure_ascii", "indent", "separators", "sort_keys"});
+  const auto a =
+      args.bind("filter 'tojson'", 0, {"ensure_ascii", "indent", "separators", "sort_keys"});
   JsonStyle style;
   style.ensure_ascii = a[0] && truth(*a[0]);
   if (a[1] && a[1]->is_integral()) {
@@ -227,7 +262,8 @@ Value tojson(Interpreter& i, const Value& self, Args args) {
   }
   if (a[2] && !a[2]->is_none()) {
     const std::vector<Value> both = i.elements(*a[2]);
-    if (both.size() != 2 || !both[0].is_string() || !both[1].is_string()) throw Fault("separators must be two strings");
+    if (both.size() != 2 || !both[0].is_string() || !both[1].is_string())
+      throw Fault("separators must be two strings");
     style.item_separator = both[0].text();
     style.key_separator = both[1].text();
   }
@@ -239,7 +275,8 @@ Value tojson(Interpreter& i, const Value& self, Args args) {
 
 }  // namespace
 
-Value replaced(Interpreter& i, const std::string& text, const std::string& from, const std::string& to, std::int64_t most) {
+Value replaced(Interpreter& i, const std::string& text, const std::string& from,
+               const std::string& to, std::int64_t most) {
   std::vector<std::size_t> places;  // where `from` begins
   const auto wanted = [&] { return most < 0 || places.size() < static_cast<std::size_t>(most); };
   i.step(text.size() / 16);
@@ -250,7 +287,9 @@ Value replaced(Interpreter& i, const std::string& text, const std::string& from,
       next_code(text, at);
     }
   } else {
-    for (std::size_t at = text.find(from); wanted() && at != text.npos; at = text.find(from, at + from.size())) places.push_back(at);
+    for (std::size_t at = text.find(from); wanted() && at != text.npos;
+         at = text.find(from, at + from.size()))
+      places.push_back(at);
   }
   for (std::size_t n = 0; n < places.size(); ++n) i.bytes(to.size());
   i.step(places.size());
@@ -272,7 +311,8 @@ std::string padding(Interpreter& i, std::int64_t width, std::string_view fill) {
   return out;
 }
 
-Value centered(Interpreter& i, const std::string& text, std::int64_t width, const std::string& fill) {
+Value centered(Interpreter& i, const std::string& text, std::int64_t width,
+               const std::string& fill) {
   const auto length = static_cast<std::int64_t>(length_of(text));
   const std::int64_t missing = std::max<std::int64_t>(width - length, 0);
   const std::int64_t left = missing / 2 + (missing & width & 1);  // as str.center() does
@@ -284,7 +324,8 @@ std::optional<double> parse_float(std::string_view text) {
   digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
   std::string_view rest = digits;
   if (rest.starts_with('+')) rest.remove_prefix(1);
-  if (rest.empty() || rest.starts_with("+") || rest.find_first_of("xX(") != rest.npos) return std::nullopt;
+  if (rest.empty() || rest.starts_with("+") || rest.find_first_of("xX(") != rest.npos)
+    return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
   if (end != rest.data() + rest.size() || error == std::errc::invalid_argument) return std::nullopt;
@@ -293,11 +334,14 @@ std::optional<double> parse_float(std::string_view text) {
 
 const std::vector<NamedMethod>& text_filters() {
   static const std::vector<NamedMethod> kFilters = {
-      {"upper", upper},       {"lower", lower},     {"capitalize", capitalize}, {"title", title},     {"trim", trim},
-      {"string", string},     {"safe", safe},       {"default", fallback},      {"d", fallback},      {"replace", replace},
-      {"int", to_int},        {"float", to_float},  {"abs", absolute},          {"round", rounded},   {"escape", escape},
-      {"e", escape},          {"indent", indent},   {"center", center},         {"truncate", truncate},
-      {"wordcount", wordcount}, {"format", format}, {"tojson", tojson},
+      {"upper", upper},       {"lower", lower},         {"capitalize", capitalize},
+      {"title", title},       {"trim", trim},           {"string", string},
+      {"safe", safe},         {"default", fallback},    {"d", fallback},
+      {"replace", replace},   {"int", to_int},          {"float", to_float},
+      {"abs", absolute},      {"round", rounded},       {"escape", escape},
+      {"e", escape},          {"indent", indent},       {"center", center},
+      {"truncate", truncate}, {"wordcount", wordcount}, {"format", format},
+      {"tojson", tojson},
   };
   return kFilters;
 }

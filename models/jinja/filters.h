@@ -21,10 +21,12 @@ const std::vector<NamedMethod>& list_filters();
 Method find_in(const std::vector<NamedMethod>& table, std::string_view name);
 
 /// str.replace(); most: replacements, or below 0 for all.
-Value replaced(Interpreter& interpreter, const std::string& text, const std::string& from, const std::string& to, std::int64_t most);
+Value replaced(Interpreter& interpreter, const std::string& text, const std::string& from,
+               const std::string& to, std::int64_t most);
 /// `fill` as often as that; nothing for a width below 1.
 std::string padding(Interpreter& interpreter, std::int64_t width, std::string_view fill = " ");
-Value centered(Interpreter& interpreter, const std::string& text, std::int64_t width, const std::string& fill);
+Value centered(Interpreter& interpreter, const std::string& text, std::int64_t width,
+               const std::string& fill);
 /// As Python's float() reads; no value for what it refuses.
 std::optional<double> parse_float(std::string_view text);
 

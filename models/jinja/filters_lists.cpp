@@ -18,7 +18,9 @@ Value follow(Interpreter& i, Value value, const Value& path) {
   while (true) {
     const std::size_t dot = rest.find('.');
     const std::string part(rest.substr(0, dot));
-    const bool number = !part.empty() && part.size() < 10 && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        !part.empty() && part.size() < 10 &&
+        std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
     value = i.item(value, number ? Value::integer(std::stoll(part)) : Value::string(part));
     if (dot == rest.npos) return value;
     rest.remove_prefix(dot + 1);
@@ -32,7 +34,8 @@ Value without_case(const Value& value) {
 
 /// What sort compares: one attribute, or several with commas between.
 Value follow_all(Interpreter& i, const Value& value, const Value& paths) {
-  if (!paths.is_string() || paths.text().find(',') == std::string::npos) return follow(i, value, paths);
+  if (!paths.is_string() || paths.text().find(',') == std::string::npos)
+    return follow(i, value, paths);
   std::vector<Value> parts;
   std::string_view rest = paths.text();
   while (true) {
@@ -73,7 +76,9 @@ void sort_by_key(Interpreter& i, Keyed& pairs, bool reverse) {
 Value length(Interpreter& i, const Value& self, Args) {
   switch (self.kind()) {
     case Kind::kUndefined: return Value::integer(0);
-    case Kind::kString: i.step(self.weight()); return Value::integer(static_cast<std::int64_t>(length_of(self.text())));
+    case Kind::kString:
+      i.step(self.weight());
+      return Value::integer(static_cast<std::int64_t>(length_of(self.text())));
     case Kind::kList:
     case Kind::kTuple: return Value::integer(static_cast<std::int64_t>(self.items().size()));
     case Kind::kDict: return Value::integer(static_cast<std::int64_t>(self.dict().items.size()));
@@ -87,14 +92,16 @@ Value items(Interpreter& i, const Value& self, Args) {
   if (self.is_undefined()) return i.list({}, Kind::kIterator);
   if (!self.is(Kind::kDict)) throw Fault("Can only get item pairs from a mapping.");
   std::vector<Value> pairs;
-  for (const auto& [key, value] : self.dict().items) pairs.push_back(i.list({key, value}, Kind::kTuple));
+  for (const auto& [key, value] : self.dict().items)
+    pairs.push_back(i.list({key, value}, Kind::kTuple));
   return i.list(std::move(pairs), Kind::kIterator);
 }
 
 Value first(Interpreter& i, const Value& self, Args) {
   if (self.is(Kind::kIterator)) {
     List& rest = self.iterator();
-    return rest.next < rest.items.size() ? rest.items[rest.next++] : Value::undefined("No first item, sequence was empty.");
+    return rest.next < rest.items.size() ? rest.items[rest.next++]
+                                         : Value::undefined("No first item, sequence was empty.");
   }
   const std::vector<Value> all = i.elements(self);
   return all.empty() ? Value::undefined("No first item, sequence was empty.") : all.front();
@@ -122,7 +129,8 @@ Value join(Interpreter& i, const Value& self, Args args) {
 Value reverse(Interpreter& i, const Value& self, Args) {
   std::vector<Value> all = i.elements(self);
   std::reverse(all.begin(), all.end());
-  if (!self.is_string()) return i.list(std::move(all), self.is(Kind::kIterator) ? Kind::kList : Kind::kIterator);
+  if (!self.is_string())
+    return i.list(std::move(all), self.is(Kind::kIterator) ? Kind::kList : Kind::kIterator);
   std::string out;
   for (const Value& item : all) out += item.text();
   return i.text(std::move(out));
@@ -141,7 +149,8 @@ Value map(Interpreter& i, const Value& self, Args args) {
     if (!args.positional[0].is_string()) throw Fault("filter 'map' needs the name of a filter");
     Arguments rest = args;
     rest.positional.erase(rest.positional.begin());
-    for (const Value& item : i.elements(self)) out.push_back(i.filter(args.positional[0].text(), item, rest));
+    for (const Value& item : i.elements(self))
+      out.push_back(i.filter(args.positional[0].text(), item, rest));
   }
   return i.list(std::move(out), Kind::kIterator);
 }
@@ -174,10 +183,18 @@ Value chosen(Interpreter& i, const Value& self, Args args, bool by_attribute, bo
   return i.list(std::move(out), Kind::kIterator);
 }
 
-Value select(Interpreter& i, const Value& self, Args args) { return chosen(i, self, args, false, true); }
-Value reject(Interpreter& i, const Value& self, Args args) { return chosen(i, self, args, false, false); }
-Value selectattr(Interpreter& i, const Value& self, Args args) { return chosen(i, self, args, true, true); }
-Value rejectattr(Interpreter& i, const Value& self, Args args) { return chosen(i, self, args, true, false); }
+Value select(Interpreter& i, const Value& self, Args args) {
+  return chosen(i, self, args, false, true);
+}
+Value reject(Interpreter& i, const Value& self, Args args) {
+  return chosen(i, self, args, false, false);
+}
+Value selectattr(Interpreter& i, const Value& self, Args args) {
+  return chosen(i, self, args, true, true);
+}
+Value rejectattr(Interpreter& i, const Value& self, Args args) {
+  return chosen(i, self, args, true, false);
+}
 
 Value sort(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'sort'", 0, {"reverse", "case_sensitive", "attribute"});
@@ -206,7 +223,9 @@ Value unique(Interpreter& i, const Value& self, Args args) {
   std::vector<Value> seen, out;
   for (auto& [key, item] : keyed(i, i.elements(self), {a[1], a[0] && truth(*a[0])})) {
     i.step(seen.size());
-    if (std::any_of(seen.begin(), seen.end(), [&key = key](const Value& old) { return equal(old, key); })) continue;
+    if (std::any_of(seen.begin(), seen.end(),
+                    [&key = key](const Value& old) { return equal(old, key); }))
+      continue;
     seen.push_back(key);
     out.push_back(item);
   }
@@ -228,7 +247,8 @@ Value max(Interpreter& i, const Value& self, Args args) { return extreme(i, self
 Value sum(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'sum'", 0, {"attribute", "start"});
   Value total = a[1] ? *a[1] : Value::integer(0);
-  for (const Value& item : i.elements(self)) total = i.binary("+", total, a[0] && !a[0]->is_none() ? follow(i, item, *a[0]) : item);
+  for (const Value& item : i.elements(self))
+    total = i.binary("+", total, a[0] && !a[0]->is_none() ? follow(i, item, *a[0]) : item);
   return total;
 }
 
@@ -237,7 +257,8 @@ Value batch(Interpreter& i, const Value& self, Args args) {
   const std::int64_t size = integer_of(*a[0], "linecount");
   std::vector<Value> out, row;
   for (const Value& item : i.elements(self)) {
-    if (static_cast<std::int64_t>(row.size()) == size) out.push_back(i.list(std::exchange(row, {})));
+    if (static_cast<std::int64_t>(row.size()) == size)
+      out.push_back(i.list(std::exchange(row, {})));
     row.push_back(item);
   }
   if (!row.empty()) {
@@ -255,7 +276,8 @@ Value slice(Interpreter& i, const Value& self, Args args) {
   const std::int64_t slices = integer_of(*a[0], "slices");
   if (slices <= 0 || slices > 100'000) throw Fault("filter 'slice' takes 1 to 100000 slices");
   const std::vector<Value> all = i.elements(self);
-  const std::size_t count = static_cast<std::size_t>(slices), each = all.size() / count, more = all.size() % count;
+  const std::size_t count = static_cast<std::size_t>(slices), each = all.size() / count,
+                    more = all.size() % count;
   std::vector<Value> out;
   auto at = all.begin();
   for (std::size_t n = 0; n < count; ++n) {
@@ -279,7 +301,8 @@ Value groupby(Interpreter& i, const Value& self, Args args) {
   for (std::size_t begin = 0; begin < pairs.size();) {
     std::vector<Value> group;
     std::size_t end = begin;
-    while (end < pairs.size() && equal(pairs[end].first, pairs[begin].first)) group.push_back(pairs[end++].second);
+    while (end < pairs.size() && equal(pairs[end].first, pairs[begin].first))
+      group.push_back(pairs[end++].second);
     Value grouper = follow(i, group[0], *a[0]);
     if (grouper.is_undefined() && a[1]) grouper = *a[1];
     out.push_back(i.list({std::move(grouper), i.list(std::move(group))}, Kind::kTuple));
@@ -292,7 +315,8 @@ Value attribute(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'attr'", 1, {"name"});
   // Attributes alone, no elements: of a plain dict there is none but its methods.
   const std::string name = i.to_text(*a[0]);
-  if (self.is(Kind::kDict) && !find_method(Kind::kDict, name)) return Value::undefined("'dict object' has no attribute '" + name + "'");
+  if (self.is(Kind::kDict) && !find_method(Kind::kDict, name))
+    return Value::undefined("'dict object' has no attribute '" + name + "'");
   return i.attribute(self, name);
 }
 
@@ -300,11 +324,14 @@ Value attribute(Interpreter& i, const Value& self, Args args) {
 
 const std::vector<NamedMethod>& list_filters() {
   static const std::vector<NamedMethod> kFilters = {
-      {"length", length},         {"count", length},          {"list", list},       {"items", items},     {"first", first},
-      {"last", last},             {"join", join},             {"reverse", reverse}, {"map", map},         {"select", select},
-      {"reject", reject},         {"selectattr", selectattr}, {"sort", sort},       {"dictsort", dictsort},
-      {"rejectattr", rejectattr}, {"unique", unique},         {"min", min},         {"max", max},         {"sum", sum},
-      {"batch", batch},           {"slice", slice},           {"groupby", groupby}, {"attr", attribute},
+      {"length", length},   {"count", length},      {"list", list},
+      {"items", items},     {"first", first},       {"last", last},
+      {"join", join},       {"reverse", reverse},   {"map", map},
+      {"select", select},   {"reject", reject},     {"selectattr", selectattr},
+      {"sort", sort},       {"dictsort", dictsort}, {"rejectattr", rejectattr},
+      {"unique", unique},   {"min", min},           {"max", max},
+      {"sum", sum},         {"batch", batch},       {"slice", slice},
+      {"groupby", groupby}, {"attr", attribute},
   };
   return kFilters;
 }

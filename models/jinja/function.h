@@ -19,9 +19,10 @@ struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
 
-  /// One pointer for each name, null for what was not given. Throws Fault for too many, too few (the first
-  /// `required` must be there) or unknown ones. what: for the message.
-  std::vector<const Value*> bind(std::string_view what, std::size_t required, std::initializer_list<std::string_view> names) const;
+  /// One pointer for each name, null for what was not given. Throws Fault for too many, too few
+  /// (the first `required` must be there) or unknown ones. what: for the message.
+  std::vector<const Value*> bind(std::string_view what, std::size_t required,
+                                 std::initializer_list<std::string_view> names) const;
 };
 
 /// A filter or method: `self` is what stands before the bar or the dot.

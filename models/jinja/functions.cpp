@@ -23,12 +23,14 @@ using Args = const Arguments&;
 Value range(Interpreter& i, const Value&, Args args) {
   const auto a = args.bind("range()", 1, {"start", "stop", "step"});
   std::int64_t start = a[1] ? integer_of(*a[0], "start") : 0;
-  const std::int64_t stop = integer_of(a[1] ? *a[1] : *a[0], "stop"), by = a[2] ? integer_of(*a[2], "step") : 1;
+  const std::int64_t stop = integer_of(a[1] ? *a[1] : *a[0], "stop"),
+                     by = a[2] ? integer_of(*a[2], "step") : 1;
   if (by == 0) throw Fault("range() arg 3 must not be zero");
   constexpr std::size_t kMost = 100'000;  // Jinja's sandbox draws the line there
   std::vector<Value> numbers;
   while (by > 0 ? start < stop : start > stop) {
-    if (numbers.size() == kMost) throw Fault("Range too big. The sandbox blocks ranges larger than 100000.");
+    if (numbers.size() == kMost)
+      throw Fault("Range too big. The sandbox blocks ranges larger than 100000.");
     numbers.push_back(Value::integer(start));
     if (__builtin_add_overflow(start, by, &start)) break;
   }
@@ -37,7 +39,8 @@ Value range(Interpreter& i, const Value&, Args args) {
 
 Dict named_values(Interpreter& i, Args args, std::string_view what) {
   Dict values;
-  if (args.positional.size() > 1) throw Fault(std::string(what) + " takes at most one argument without a name");
+  if (args.positional.size() > 1)
+    throw Fault(std::string(what) + " takes at most one argument without a name");
   if (!args.positional.empty()) {
     const Value& first = args.positional[0];
     if (first.is(Kind::kDict)) {
@@ -56,12 +59,15 @@ Dict named_values(Interpreter& i, Args args, std::string_view what) {
   return values;
 }
 
-Value dict(Interpreter& i, const Value&, Args args) { return Value::dict(named_values(i, args, "dict()")); }
+Value dict(Interpreter& i, const Value&, Args args) {
+  return Value::dict(named_values(i, args, "dict()"));
+}
 
 Value name_space(Interpreter& i, const Value&, Args args) {
   Dict values = named_values(i, args, "namespace()");
   for (const auto& [name, value] : values.items)
-    if (value.is_transient()) throw Fault("a namespace cannot hold a function, a loop or a namespace");
+    if (value.is_transient())
+      throw Fault("a namespace cannot hold a function, a loop or a namespace");
   return Value::name_space(std::move(values));
 }
 
@@ -86,7 +92,11 @@ Value strftime_now(Interpreter& i, const Value&, Args args) {
 
 Method find_global(std::string_view name) {
   static const std::vector<NamedMethod> kFunctions = {
-      {"range", range}, {"dict", dict}, {"namespace", name_space}, {"raise_exception", raise_exception}, {"strftime_now", strftime_now},
+      {"range", range},
+      {"dict", dict},
+      {"namespace", name_space},
+      {"raise_exception", raise_exception},
+      {"strftime_now", strftime_now},
   };
   return find_in(kFunctions, name);
 }

@@ -23,12 +23,16 @@ Interpreter::Depth::Depth(Interpreter& owner) : interpreter(owner) {
 
 void Interpreter::step(std::size_t count) {
   steps_ += count;
-  if (steps_ > limits_.steps) throw Fault("the template does not end: it took more than " + std::to_string(limits_.steps) + " steps");
+  if (steps_ > limits_.steps)
+    throw Fault("the template does not end: it took more than " + std::to_string(limits_.steps) +
+                " steps");
 }
 
 void Interpreter::bytes(std::size_t count) {
   bytes_ += count;
-  if (bytes_ > limits_.bytes) throw Fault("the template makes more than " + std::to_string(limits_.bytes) + " bytes of text and lists");
+  if (bytes_ > limits_.bytes)
+    throw Fault("the template makes more than " + std::to_string(limits_.bytes) +
+                " bytes of text and lists");
 }
 
 void Interpreter::print(const std::string& text) {
@@ -70,7 +74,8 @@ Interpreter::Flow Interpreter::run(const Statement& s, Scope& scope) {
     case StatementType::kFor: return run_for(s, scope);
     case StatementType::kIf:
       for (const Branch& branch : s.branches)
-        if (!branch.condition || truth(evaluate(*branch.condition, scope))) return run(branch.body, scope);
+        if (!branch.condition || truth(evaluate(*branch.condition, scope)))
+          return run(branch.body, scope);
       break;
     case StatementType::kSet: assign(s.target, evaluate(*s.expression, scope), scope); break;
     case StatementType::kSetBlock: {
@@ -79,12 +84,18 @@ Interpreter::Flow Interpreter::run(const Statement& s, Scope& scope) {
       assign(s.target, value, scope);
       break;
     }
-    case StatementType::kMacro: scope.set(s.text, Value::function({.name = s.text, .self = {}, .macro = &s, .scope = &scope})); break;
+    case StatementType::kMacro:
+      scope.set(s.text,
+                Value::function({.name = s.text, .self = {}, .macro = &s, .scope = &scope}));
+      break;
     case StatementType::kCall: run_call(s, scope); break;
-    case StatementType::kFilterBlock: print(to_text(filter_block(*s.expression, text(captured(s.body, scope)), scope))); break;
+    case StatementType::kFilterBlock:
+      print(to_text(filter_block(*s.expression, text(captured(s.body, scope)), scope)));
+      break;
     case StatementType::kWith: {
       Scope inner{&scope, {}};
-      for (const Parameter& parameter : s.parameters) inner.set(parameter.name, evaluate(*parameter.value, scope));
+      for (const Parameter& parameter : s.parameters)
+        inner.set(parameter.name, evaluate(*parameter.value, scope));
       return run(s.body, inner);
     }
     case StatementType::kScope: print(captured(s.body, scope)); break;
@@ -122,7 +133,8 @@ Interpreter::Flow Interpreter::run_for(const Statement& s, Scope& scope) {
 }
 
 void Interpreter::run_call(const Statement& s, Scope& scope) {
-  const Value caller = Value::function({.name = "caller", .self = {}, .macro = &s, .scope = &scope});
+  const Value caller =
+      Value::function({.name = "caller", .self = {}, .macro = &s, .scope = &scope});
   print(to_text(call_expression(*s.expression, scope, &caller)));
 }
 
@@ -131,13 +143,16 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
   if (!target.parts.empty()) {
     const std::vector<Value> items = elements(value);
     if (items.size() != target.parts.size())
-      throw Fault("cannot unpack " + std::to_string(items.size()) + " values into " + std::to_string(target.parts.size()) + " names");
+      throw Fault("cannot unpack " + std::to_string(items.size()) + " values into " +
+                  std::to_string(target.parts.size()) + " names");
     for (std::size_t i = 0; i < items.size(); ++i) assign(target.parts[i], items[i], scope);
   } else if (target.attribute.empty()) {
     scope.set(target.name, value);
   } else {
-    // Functions and loops live no longer than their scope, and a namespace that holds itself would never end.
-    if (value.is_transient()) throw Fault("a namespace cannot hold a function, a loop or a namespace");
+    // Functions and loops live no longer than their scope, and a namespace that holds itself would
+    // never end.
+    if (value.is_transient())
+      throw Fault("a namespace cannot hold a function, a loop or a namespace");
     Expression named;
     named.name = target.name;
     const Value space = name(named, scope);
@@ -148,7 +163,8 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
 
 Value Interpreter::call(const Value& function, const Arguments& arguments, const Value* caller) {
   if (function.is_undefined()) throw Fault(function.reason());
-  if (!function.is(Kind::kFunction)) throw Fault(std::string("'") + type_name(function) + "' object is not callable");
+  if (!function.is(Kind::kFunction))
+    throw Fault(std::string("'") + type_name(function) + "' object is not callable");
   const Depth depth(*this);
   step();
   const Function& target = function.function();
@@ -156,25 +172,38 @@ Value Interpreter::call(const Value& function, const Arguments& arguments, const
   return target.method(*this, target.self, arguments);
 }
 
-Value Interpreter::call_macro(const Function& macro, const Arguments& arguments, const Value* caller) {
+Value Interpreter::call_macro(const Function& macro, const Arguments& arguments,
+                              const Value* caller) {
   const Statement& s = *macro.macro;
-  const auto refuse = [&](const std::string& problem) { throw Fault("macro '" + macro.name + "' " + problem); };
+  const auto refuse = [&](const std::string& problem) {
+    throw Fault("macro '" + macro.name + "' " + problem);
+  };
   Scope scope{macro.scope, {}};
   std::vector<Value> more;
   Dict named;
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) {
-    if (i < s.parameters.size()) scope.set(s.parameters[i].name, arguments.positional[i]);
-    else more.push_back(arguments.positional[i]);
+    if (i < s.parameters.size())
+      scope.set(s.parameters[i].name, arguments.positional[i]);
+    else
+      more.push_back(arguments.positional[i]);
   }
   for (const auto& [name, value] : arguments.named) {
-    const auto parameter = std::find_if(s.parameters.begin(), s.parameters.end(), [&name = name](const Parameter& p) { return p.name == name; });
-    if (parameter == s.parameters.end()) named.set(Value::string(name), value);
-    else if (parameter < s.parameters.begin() + static_cast<std::ptrdiff_t>(std::min(arguments.positional.size(), s.parameters.size())))
+    const auto parameter =
+        std::find_if(s.parameters.begin(), s.parameters.end(),
+                     [&name = name](const Parameter& p) { return p.name == name; });
+    if (parameter == s.parameters.end())
+      named.set(Value::string(name), value);
+    else if (parameter <
+             s.parameters.begin() + static_cast<std::ptrdiff_t>(
+                                        std::min(arguments.positional.size(), s.parameters.size())))
       refuse("got two values for '" + name + "'");
-    else scope.set(name, value);
+    else
+      scope.set(name, value);
   }
-  if (!more.empty() && !s.takes_more) refuse("takes not more than " + std::to_string(s.parameters.size()) + " arguments");
-  if (!named.items.empty() && !s.takes_named) refuse("takes no keyword argument '" + named.items[0].first.text() + "'");
+  if (!more.empty() && !s.takes_more)
+    refuse("takes not more than " + std::to_string(s.parameters.size()) + " arguments");
+  if (!named.items.empty() && !s.takes_named)
+    refuse("takes no keyword argument '" + named.items[0].first.text() + "'");
   if (caller) scope.set("caller", *caller);
   if (s.takes_more) scope.set("varargs", list(std::move(more), Kind::kTuple));
   if (s.takes_named) scope.set("kwargs", Value::dict(std::move(named)));
@@ -182,7 +211,8 @@ Value Interpreter::call_macro(const Function& macro, const Arguments& arguments,
     const auto given = [&](const auto& variable) { return variable.first == parameter.name; };
     if (std::any_of(scope.variables.begin(), scope.variables.end(), given)) continue;
     scope.set(parameter.name, parameter.value ? evaluate(*parameter.value, scope)
-                                              : Value::undefined("parameter '" + parameter.name + "' was not provided"));
+                                              : Value::undefined("parameter '" + parameter.name +
+                                                                 "' was not provided"));
   }
   const int line = line_;
   Value result = text(captured(s.body, scope));

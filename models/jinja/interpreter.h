@@ -30,7 +30,8 @@ struct Loop {
 class Interpreter {
  public:
   /// now: of strftime_now; the current local time where it is not given.
-  Interpreter(const Limits& limits, const std::optional<std::tm>& now) : limits_(limits), now_(now) {}
+  Interpreter(const Limits& limits, const std::optional<std::tm>& now)
+      : limits_(limits), now_(now) {}
 
   /// Throws Fault; line() tells where.
   std::string render(const Body& body, Scope& globals);
@@ -42,7 +43,8 @@ class Interpreter {
   Value list(std::vector<Value> items, Kind kind = Kind::kList);
   /// Before something is made that may be large.
   void bytes(std::size_t count);
-  /// The elements that a for loop would see; takes what an iterator has left. Throws Fault for what has none.
+  /// The elements that a for loop would see; takes what an iterator has left. Throws Fault for what
+  /// has none.
   std::vector<Value> elements(const Value& value);
   std::string to_text(const Value& value);
   /// value[key] and value.name; undefined where there is none.
@@ -96,6 +98,7 @@ class Interpreter {
 };
 
 /// Python's a[start:stop:step] of `length` elements: the indices taken. Null pointers are left out.
-std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, const Value* stop, const Value* step);
+std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, const Value* stop,
+                                       const Value* step);
 
 }  // namespace mulciber::jinja

@@ -56,7 +56,8 @@ std::string key_text(const Value& key) {
     case Kind::kBool: return key.boolean() ? "true" : "false";
     case Kind::kInt: return std::to_string(key.integer());
     case Kind::kFloat: return number(key.real());
-    default: throw Fault(std::string("keys must be str, int, float, bool or None, not ") + type_name(key));
+    default:
+      throw Fault(std::string("keys must be str, int, float, bool or None, not ") + type_name(key));
   }
 }
 
@@ -75,20 +76,24 @@ class Writer {
       case Kind::kList:
       case Kind::kTuple: {
         const auto& items = value.items();
-        write_all('[', ']', items.size(), level, [&](std::size_t i) { write(items[i], level + 1); });
+        write_all('[', ']', items.size(), level,
+                  [&](std::size_t i) { write(items[i], level + 1); });
         break;
       }
       case Kind::kDict: {
         auto entries = value.dict().items;
         if (style_.sort_keys)
-          std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return less(a.first, b.first); });
+          std::stable_sort(entries.begin(), entries.end(),
+                           [](const auto& a, const auto& b) { return less(a.first, b.first); });
         write_all('{', '}', entries.size(), level, [&](std::size_t i) {
           text += quoted(key_text(entries[i].first), style_.ensure_ascii) + style_.key_separator;
           write(entries[i].second, level + 1);
         });
         break;
       }
-      default: throw Fault(std::string("Object of type ") + type_name(value) + " is not JSON serializable");
+      default:
+        throw Fault(std::string("Object of type ") + type_name(value) +
+                    " is not JSON serializable");
     }
   }
 
@@ -107,7 +112,8 @@ class Writer {
     text += close;
   }
   void new_line(int level) {
-    if (style_.indent >= 0) text += "\n" + std::string(static_cast<std::size_t>(style_.indent * level), ' ');
+    if (style_.indent >= 0)
+      text += "\n" + std::string(static_cast<std::size_t>(style_.indent * level), ' ');
   }
 
   const JsonStyle& style_;
@@ -122,10 +128,13 @@ class Reader : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return put(Value::boolean(value)); }
   bool number_integer(number_integer_t value) override { return put(Value::integer(value)); }
   bool number_unsigned(number_unsigned_t value) override {
-    if (value > static_cast<number_unsigned_t>(INT64_MAX)) return put(Value::real(static_cast<double>(value)));
+    if (value > static_cast<number_unsigned_t>(INT64_MAX))
+      return put(Value::real(static_cast<double>(value)));
     return put(Value::integer(static_cast<std::int64_t>(value)));
   }
-  bool number_float(number_float_t value, const string_t&) override { return put(Value::real(value)); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return put(Value::real(value));
+  }
   bool string(string_t& value) override { return put(Value::string(std::move(value))); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(true); }
@@ -144,7 +153,8 @@ class Reader : public nlohmann::json_sax<Json> {
     open_.pop_back();
     return put(Value::list(std::move(items)));
   }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
     throw ModelError(where_, "is not valid JSON at byte " + std::to_string(position), {});
   }
 
@@ -157,14 +167,19 @@ class Reader : public nlohmann::json_sax<Json> {
   };
 
   bool open(bool object) {
-    if (open_.size() >= JsonLimits().depth) throw ModelError(where_, "nests deeper than " + std::to_string(JsonLimits().depth) + " levels", {});
+    if (open_.size() >= JsonLimits().depth)
+      throw ModelError(where_,
+                       "nests deeper than " + std::to_string(JsonLimits().depth) + " levels", {});
     open_.push_back({object, {}, {}, {}});
     return true;
   }
   bool put(Value value) {
-    if (open_.empty()) root_ = std::move(value);
-    else if (open_.back().object) open_.back().dict.set(Value::string(open_.back().key), std::move(value));
-    else open_.back().items.push_back(std::move(value));
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (open_.back().object)
+      open_.back().dict.set(Value::string(open_.back().key), std::move(value));
+    else
+      open_.back().items.push_back(std::move(value));
     return true;
   }
 

@@ -39,11 +39,14 @@ class Lexer {
   }
 
  private:
-  [[noreturn]] void fail(std::string problem) const { throw SyntaxFault{line_, std::move(problem)}; }
+  [[noreturn]] void fail(std::string problem) const {
+    throw SyntaxFault{line_, std::move(problem)};
+  }
   void add(TokenType type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
 
   void skip(std::size_t count) {
-    line_ += static_cast<int>(std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(count), '\n'));
+    line_ += static_cast<int>(
+        std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(count), '\n'));
     rest_.remove_prefix(count);
   }
   void skip_spaces() { skip(rest_.size() - trim_left(rest_).size()); }
@@ -53,14 +56,15 @@ class Lexer {
     return true;
   }
 
-  /// The part of `text` that stays before a tag: with a minus sign no white space at its end, and otherwise
-  /// (not before output, not with a plus) none that stands alone on the tag's line.
+  /// The part of `text` that stays before a tag: with a minus sign no white space at its end, and
+  /// otherwise (not before output, not with a plus) none that stands alone on the tag's line.
   std::string_view before_tag(std::string_view text, char sign, bool is_output) const {
     if (sign == '-') return trim_right(text);
     if (sign == '+' || is_output) return text;
     const std::size_t newline = text.rfind('\n');
     const std::size_t start = newline == text.npos ? 0 : newline + 1;
-    const bool at_line_start = start > 0 || text.data() == source_.data() || text.data()[-1] == '\n';
+    const bool at_line_start =
+        start > 0 || text.data() == source_.data() || text.data()[-1] == '\n';
     return at_line_start && trim_left(text.substr(start)).empty() ? text.substr(0, start) : text;
   }
 
@@ -87,9 +91,12 @@ class Lexer {
     add_data(before_tag(rest_.substr(0, at), sign, kind == '{'), at);
     if (kind == '%' && raw_block()) return;
     skip(sign ? 3 : 2);
-    if (kind == '#') comment();
-    else if (kind == '{') tag(TokenType::kOutputBegin, TokenType::kOutputEnd);
-    else tag(TokenType::kBlockBegin, TokenType::kBlockEnd);
+    if (kind == '#')
+      comment();
+    else if (kind == '{')
+      tag(TokenType::kOutputBegin, TokenType::kOutputEnd);
+    else
+      tag(TokenType::kBlockBegin, TokenType::kBlockEnd);
   }
 
   void comment() {
@@ -102,12 +109,15 @@ class Lexer {
 
   /// White space after the end of a block or comment.
   void after_block(char sign) {
-    if (sign == '-') skip_spaces();
-    else if (sign != '+') take("\n");
+    if (sign == '-')
+      skip_spaces();
+    else if (sign != '+')
+      take("\n");
   }
 
   /// The length of `{% word %}` where `text` begins with it, and its signs; 0 if it does not.
-  static std::size_t match_tag(std::string_view text, std::string_view word, char& first_sign, char& last_sign) {
+  static std::size_t match_tag(std::string_view text, std::string_view word, char& first_sign,
+                               char& last_sign) {
     if (!text.starts_with("{%")) return 0;
     std::string_view rest = text.substr(2);
     first_sign = sign_at(rest, 0);
@@ -150,8 +160,10 @@ class Lexer {
         if (rest_.substr(is_sign ? 1 : 0).starts_with(close)) {
           skip(close.size() + (is_sign ? 1 : 0));
           add(end, {});
-          if (end == TokenType::kBlockEnd) after_block(is_sign ? sign : '\0');
-          else if (is_sign) skip_spaces();
+          if (end == TokenType::kBlockEnd)
+            after_block(is_sign ? sign : '\0');
+          else if (is_sign)
+            skip_spaces();
           return;
         }
       }
@@ -169,13 +181,16 @@ class Lexer {
       return skip(length);
     }
     if (c == '\'' || c == '"') return string(c);
-    constexpr std::array<std::string_view, 26> kOperators = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
-                                                             "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+    constexpr std::array<std::string_view, 26> kOperators = {
+        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+        "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
     for (const std::string_view name : kOperators) {
       if (!rest_.starts_with(name)) continue;
-      if (name == "(" || name == "[" || name == "{") open_brackets += name == "(" ? ')' : name == "[" ? ']' : '}';
+      if (name == "(" || name == "[" || name == "{")
+        open_brackets += name == "(" ? ')' : name == "[" ? ']' : '}';
       if (name == ")" || name == "]" || name == "}") {
-        if (open_brackets.empty() || open_brackets.back() != name[0]) fail("unexpected '" + std::string(name) + "'");
+        if (open_brackets.empty() || open_brackets.back() != name[0])
+          fail("unexpected '" + std::string(name) + "'");
         open_brackets.pop_back();
       }
       add(TokenType::kOperator, std::string(name));
@@ -187,7 +202,10 @@ class Lexer {
   }
 
   std::size_t digits(std::size_t at) const {
-    while (at < rest_.size() && (is_digit_char(rest_[at]) || (rest_[at] == '_' && at + 1 < rest_.size() && is_digit_char(rest_[at + 1])))) ++at;
+    while (at < rest_.size() &&
+           (is_digit_char(rest_[at]) ||
+            (rest_[at] == '_' && at + 1 < rest_.size() && is_digit_char(rest_[at + 1]))))
+      ++at;
     return at;
   }
 
@@ -196,7 +214,9 @@ class Lexer {
     std::size_t end = digits(0);
     bool is_float = false;
     if (!after_dot) {
-      const auto digit_at = [&](std::size_t at) { return at < rest_.size() && is_digit_char(rest_[at]); };
+      const auto digit_at = [&](std::size_t at) {
+        return at < rest_.size() && is_digit_char(rest_[at]);
+      };
       if (end < rest_.size() && rest_[end] == '.' && digit_at(end + 1)) {
         end = digits(end + 1);
         is_float = true;
@@ -211,7 +231,8 @@ class Lexer {
     }
     std::string text(rest_.substr(0, end));
     text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
-    if (!is_float && text.size() > 1 && text[0] == '0' && text.find_first_not_of('0') != text.npos) fail("a number begins with 0");
+    if (!is_float && text.size() > 1 && text[0] == '0' && text.find_first_not_of('0') != text.npos)
+      fail("a number begins with 0");
     add(is_float ? TokenType::kFloat : TokenType::kInteger, text);
     skip(end);
   }
@@ -223,9 +244,12 @@ class Lexer {
       if (at >= rest_.size()) fail("a string has no end");
       const char c = rest_[at++];
       if (c == quote) break;
-      if (c != '\\') text += c;
-      else if (at >= rest_.size()) fail("a string has no end");
-      else escape(text, at);
+      if (c != '\\')
+        text += c;
+      else if (at >= rest_.size())
+        fail("a string has no end");
+      else
+        escape(text, at);
     }
     add(TokenType::kString, std::move(text));
     skip(at);
@@ -242,7 +266,9 @@ class Lexer {
     } else if (c >= '0' && c <= '7') {
       --at;
       std::size_t count = 1;
-      while (count < 3 && at + count < rest_.size() && rest_[at + count] >= '0' && rest_[at + count] <= '7') ++count;
+      while (count < 3 && at + count < rest_.size() && rest_[at + count] >= '0' &&
+             rest_[at + count] <= '7')
+        ++count;
       append_code(text, at, count, 8);
     } else if (c == 'N') {
       fail("characters by name are not supported");
@@ -256,11 +282,15 @@ class Lexer {
     std::uint32_t code = 0;
     for (std::size_t i = 0; i < count; ++i, ++at) {
       const char c = at < rest_.size() ? rest_[at] : '\0';
-      const int value = is_digit_char(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+      const int value = is_digit_char(c)       ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : 16;
       if (value >= base) fail("an escape in a string has too few digits");
       code = code * static_cast<std::uint32_t>(base) + static_cast<std::uint32_t>(value);
     }
-    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) fail("an escape in a string names no character");
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+      fail("an escape in a string names no character");
     append_utf8(text, code);
   }
 

@@ -7,7 +7,19 @@
 
 namespace mulciber::jinja {
 
-enum class TokenType { kData, kOutputBegin, kOutputEnd, kBlockBegin, kBlockEnd, kName, kString, kInteger, kFloat, kOperator, kEnd };
+enum class TokenType {
+  kData,
+  kOutputBegin,
+  kOutputEnd,
+  kBlockBegin,
+  kBlockEnd,
+  kName,
+  kString,
+  kInteger,
+  kFloat,
+  kOperator,
+  kEnd
+};
 
 struct Token {
   TokenType type = TokenType::kEnd;
@@ -15,9 +27,9 @@ struct Token {
   int line = 1;
 };
 
-/// The last token is of type kEnd. White space is treated as Jinja does with trim_blocks and lstrip_blocks,
-/// without the template's last newline: the environment of Hugging Face transformers.
-/// Throws SyntaxFault for text that is no template.
+/// The last token is of type kEnd. White space is treated as Jinja does with trim_blocks and
+/// lstrip_blocks, without the template's last newline: the environment of Hugging Face
+/// transformers. Throws SyntaxFault for text that is no template.
 std::vector<Token> tokenize(std::string_view source);
 
 /// A Fault at a known line.

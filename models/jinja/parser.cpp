@@ -18,8 +18,8 @@ class StatementParser : public ExpressionParser {
  private:
   using Words = std::vector<std::string_view>;
 
-  /// Up to a block that begins with one of `ends`, which is left to be read (its `{%` is taken), or to the
-  /// end of the template where there are none.
+  /// Up to a block that begins with one of `ends`, which is left to be read (its `{%` is taken), or
+  /// to the end of the template where there are none.
   Body statements(const Words& ends) {
     const Level level(*this);
     Body body;
@@ -28,7 +28,8 @@ class StatementParser : public ExpressionParser {
       Statement statement;
       statement.line = line;
       if (now().type == TokenType::kEnd) {
-        if (!ends.empty()) fail("the template ends where '" + std::string(ends.back()) + "' was expected");
+        if (!ends.empty())
+          fail("the template ends where '" + std::string(ends.back()) + "' was expected");
         return body;
       }
       if (now().type == TokenType::kData) {
@@ -42,7 +43,9 @@ class StatementParser : public ExpressionParser {
         expect(TokenType::kOutputEnd, "'}}'");
       } else {
         expect(TokenType::kBlockBegin, "a statement");
-        if (std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return at_word(end); })) return body;
+        if (std::any_of(ends.begin(), ends.end(),
+                        [&](std::string_view end) { return at_word(end); }))
+          return body;
         block(statement);
         expect(TokenType::kBlockEnd, "'%}'");
       }
@@ -124,8 +127,10 @@ class StatementParser : public ExpressionParser {
     ++loops_;
     s.body = statements({"else", "endfor"});
     --loops_;
-    if (take_word("else")) s.otherwise = body_until("endfor");
-    else advance();
+    if (take_word("else"))
+      s.otherwise = body_until("endfor");
+    else
+      advance();
   }
 
   void if_block(Statement& s) {
@@ -140,8 +145,10 @@ class StatementParser : public ExpressionParser {
       s.branches.push_back(std::move(branch));
       if (!take_word("elif")) break;
     }
-    if (take_word("else")) s.branches.push_back({nullptr, body_until("endif")});
-    else advance();
+    if (take_word("else"))
+      s.branches.push_back({nullptr, body_until("endif")});
+    else
+      advance();
   }
 
   void set(Statement& s) {
@@ -161,8 +168,10 @@ class StatementParser : public ExpressionParser {
     expect_operator("(");
     while (!at_operator(")")) {
       Parameter parameter{expect_name(), nullptr};
-      if (take_operator("=")) parameter.value = expression();
-      else if (!s.parameters.empty() && s.parameters.back().value) fail("a parameter without a default follows one with a default");
+      if (take_operator("="))
+        parameter.value = expression();
+      else if (!s.parameters.empty() && s.parameters.back().value)
+        fail("a parameter without a default follows one with a default");
       s.parameters.push_back(std::move(parameter));
       if (!take_operator(",")) break;
     }
@@ -172,7 +181,8 @@ class StatementParser : public ExpressionParser {
   /// The body of a macro or call block, in which the outer loops cannot be left.
   void macro_body(Statement& s, std::string_view end) {
     const int outer = std::exchange(loops_, 0);
-    const bool outer_varargs = std::exchange(saw_varargs_, false), outer_kwargs = std::exchange(saw_kwargs_, false);
+    const bool outer_varargs = std::exchange(saw_varargs_, false),
+               outer_kwargs = std::exchange(saw_kwargs_, false);
     s.body = body_until(end);
     s.takes_more = std::exchange(saw_varargs_, outer_varargs);
     s.takes_named = std::exchange(saw_kwargs_, outer_kwargs);

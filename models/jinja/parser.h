@@ -16,8 +16,12 @@ class ExpressionParser {
  protected:
   const Token& now() const { return tokens_[at_]; }
   const Token& ahead() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
-  bool at_operator(std::string_view text) const { return now().type == TokenType::kOperator && now().text == text; }
-  bool at_word(std::string_view text) const { return now().type == TokenType::kName && now().text == text; }
+  bool at_operator(std::string_view text) const {
+    return now().type == TokenType::kOperator && now().text == text;
+  }
+  bool at_word(std::string_view text) const {
+    return now().type == TokenType::kName && now().text == text;
+  }
   void advance() { at_ += at_ + 1 < tokens_.size() ? 1 : 0; }
   bool take_operator(std::string_view text);
   bool take_word(std::string_view text);
@@ -42,7 +46,8 @@ class ExpressionParser {
     ExpressionParser& parser;
   };
 
-  bool saw_varargs_ = false, saw_kwargs_ = false;  // names that give a macro more than its parameters
+  bool saw_varargs_ = false,
+       saw_kwargs_ = false;  // names that give a macro more than its parameters
 
  private:
   ExpressionPtr make(ExpressionType type, int line, std::vector<ExpressionPtr> parts = {}) const;

@@ -7,14 +7,17 @@
 namespace mulciber::jinja {
 namespace {
 
-// Deeper than any template that people write; evaluation and destruction recurse as deep as the tree.
+// Deeper than any template that people write; evaluation and destruction recurse as deep as the
+// tree.
 constexpr int kMostDepth = 100;
 // Of the grammar's own recursion: an expression in parentheses counts four times.
 constexpr int kMostLevels = 200;
 
 }  // namespace
 
-void ExpressionParser::fail(const std::string& problem) const { throw SyntaxFault{now().line, problem}; }
+void ExpressionParser::fail(const std::string& problem) const {
+  throw SyntaxFault{now().line, problem};
+}
 
 void ExpressionParser::fail_here(const std::string& wanted) const {
   const Token& token = now();
@@ -65,7 +68,8 @@ ExpressionParser::Level::Level(ExpressionParser& owner) : parser(owner) {
   }
 }
 
-ExpressionPtr ExpressionParser::make(ExpressionType type, int line, std::vector<ExpressionPtr> parts) const {
+ExpressionPtr ExpressionParser::make(ExpressionType type, int line,
+                                     std::vector<ExpressionPtr> parts) const {
   auto node = std::make_unique<Expression>();
   node->type = type;
   node->line = line;
@@ -75,14 +79,17 @@ ExpressionPtr ExpressionParser::make(ExpressionType type, int line, std::vector<
 
 ExpressionPtr ExpressionParser::measured(ExpressionPtr node) const {
   int deepest = 0;
-  const auto look = [&](const ExpressionPtr& part) { deepest = std::max(deepest, part ? part->depth : 0); };
+  const auto look = [&](const ExpressionPtr& part) {
+    deepest = std::max(deepest, part ? part->depth : 0);
+  };
   for (const ExpressionPtr& part : node->parts) look(part);
   for (const ExpressionPtr& argument : node->arguments) look(argument);
   for (const auto& [name, argument] : node->named) look(argument);
   look(node->list_argument);
   look(node->dict_argument);
   node->depth = deepest + 1;
-  if (node->depth > kMostDepth) fail("an expression nests deeper than " + std::to_string(kMostDepth) + " levels");
+  if (node->depth > kMostDepth)
+    fail("an expression nests deeper than " + std::to_string(kMostDepth) + " levels");
   return node;
 }
 
@@ -105,7 +112,8 @@ ExpressionPtr ExpressionParser::expression() {
     advance();
     ExpressionPtr condition = or_expression();
     ExpressionPtr otherwise = take_word("else") ? expression() : nullptr;
-    node = make(ExpressionType::kConditional, line, list_of(std::move(condition), std::move(node), std::move(otherwise)));
+    node = make(ExpressionType::kConditional, line,
+                list_of(std::move(condition), std::move(node), std::move(otherwise)));
   }
   return node;
 }
@@ -140,7 +148,8 @@ ExpressionPtr ExpressionParser::comparison() {
   std::vector<ExpressionPtr> parts = list_of(sum());
   std::vector<std::string> operators;
   while (true) {
-    if (now().type == TokenType::kOperator && std::find(kSigns.begin(), kSigns.end(), now().text) != kSigns.end()) {
+    if (now().type == TokenType::kOperator &&
+        std::find(kSigns.begin(), kSigns.end(), now().text) != kSigns.end()) {
       operators.push_back(now().text);
       advance();
     } else if (at_word("not") && ahead().type == TokenType::kName && ahead().text == "in") {
@@ -205,15 +214,22 @@ ExpressionPtr ExpressionParser::unary(bool with_filters) {
   const Level level(*this);
   const int line = now().line;
   ExpressionPtr node;
-  if (take_operator("-")) node = make(ExpressionType::kNegate, line, list_of(unary(false)));
-  else if (take_operator("+")) node = make(ExpressionType::kPlus, line, list_of(unary(false)));
-  else node = primary();
+  if (take_operator("-"))
+    node = make(ExpressionType::kNegate, line, list_of(unary(false)));
+  else if (take_operator("+"))
+    node = make(ExpressionType::kPlus, line, list_of(unary(false)));
+  else
+    node = primary();
   node = postfix(std::move(node));
   while (with_filters) {
-    if (at_operator("|")) node = filters(std::move(node), false);
-    else if (at_word("is")) node = test(std::move(node));
-    else if (at_operator("(")) node = postfix(std::move(node));
-    else break;
+    if (at_operator("|"))
+      node = filters(std::move(node), false);
+    else if (at_word("is"))
+      node = test(std::move(node));
+    else if (at_operator("("))
+      node = postfix(std::move(node));
+    else
+      break;
   }
   return node;
 }
@@ -223,10 +239,14 @@ ExpressionPtr ExpressionParser::primary() {
   if (token.type == TokenType::kName) {
     advance();
     ExpressionPtr node = make(ExpressionType::kConstant, token.line);
-    if (token.text == "true" || token.text == "True") node->value = Value::boolean(true);
-    else if (token.text == "false" || token.text == "False") node->value = Value::boolean(false);
-    else if (token.text == "none" || token.text == "None") node->value = Value::none();
-    else node->type = ExpressionType::kName, node->name = token.text;
+    if (token.text == "true" || token.text == "True")
+      node->value = Value::boolean(true);
+    else if (token.text == "false" || token.text == "False")
+      node->value = Value::boolean(false);
+    else if (token.text == "none" || token.text == "None")
+      node->value = Value::none();
+    else
+      node->type = ExpressionType::kName, node->name = token.text;
     saw_varargs_ |= token.text == "varargs";
     saw_kwargs_ |= token.text == "kwargs";
     return node;
@@ -251,11 +271,13 @@ ExpressionPtr ExpressionParser::number() {
   const char *begin = token.text.data(), *end = begin + token.text.size();
   if (token.type == TokenType::kInteger) {
     std::int64_t value = 0;
-    if (std::from_chars(begin, end, value).ec != std::errc()) fail("the number " + token.text + " is too large");
+    if (std::from_chars(begin, end, value).ec != std::errc())
+      fail("the number " + token.text + " is too large");
     node->value = Value::integer(value);
   } else {
     double value = 0;
-    if (std::from_chars(begin, end, value).ec != std::errc()) fail("the number " + token.text + " is out of range");
+    if (std::from_chars(begin, end, value).ec != std::errc())
+      fail("the number " + token.text + " is out of range");
     node->value = Value::real(value);
   }
   advance();
@@ -263,7 +285,8 @@ ExpressionPtr ExpressionParser::number() {
 }
 
 bool ExpressionParser::at_tuple_end() const {
-  return now().type == TokenType::kOutputEnd || now().type == TokenType::kBlockEnd || at_operator(")");
+  return now().type == TokenType::kOutputEnd || now().type == TokenType::kBlockEnd ||
+         at_operator(")");
 }
 
 ExpressionPtr ExpressionParser::tuple(bool conditional) {
@@ -343,13 +366,15 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr node) {
   const int line = now().line;
   expect_operator("[");
   ExpressionPtr first = at_operator(":") ? nullptr : expression();
-  if (take_operator("]")) return make(ExpressionType::kItem, line, list_of(std::move(node), std::move(first)));
+  if (take_operator("]"))
+    return make(ExpressionType::kItem, line, list_of(std::move(node), std::move(first)));
   expect_operator(":");
   ExpressionPtr stop, step;
   if (!at_operator(":") && !at_operator("]")) stop = expression();
   if (take_operator(":") && !at_operator("]")) step = expression();
   expect_operator("]");
-  return make(ExpressionType::kSlice, line, list_of(std::move(node), std::move(first), std::move(stop), std::move(step)));
+  return make(ExpressionType::kSlice, line,
+              list_of(std::move(node), std::move(first), std::move(stop), std::move(step)));
 }
 
 void ExpressionParser::arguments(Expression& call) {
@@ -361,12 +386,14 @@ void ExpressionParser::arguments(Expression& call) {
     } else if (take_operator("*")) {
       if (call.list_argument || call.dict_argument) fail("two * in one call");
       call.list_argument = expression();
-    } else if (now().type == TokenType::kName && ahead().type == TokenType::kOperator && ahead().text == "=") {
+    } else if (now().type == TokenType::kName && ahead().type == TokenType::kOperator &&
+               ahead().text == "=") {
       std::string name = expect_name();
       advance();
       call.named.emplace_back(std::move(name), expression());
     } else {
-      if (!call.named.empty() || call.list_argument || call.dict_argument) fail("an argument without a name follows one with a name");
+      if (!call.named.empty() || call.list_argument || call.dict_argument)
+        fail("an argument without a name follows one with a name");
       call.arguments.push_back(expression());
     }
     if (!take_operator(",")) break;
@@ -392,8 +419,9 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr subject) {
   ExpressionPtr node = make(ExpressionType::kTest, line, list_of(std::move(subject)));
   node->name = expect_name();
   const Token& next = now();
-  const bool literal = next.type == TokenType::kName || next.type == TokenType::kString || next.type == TokenType::kInteger ||
-                       next.type == TokenType::kFloat || at_operator("[") || at_operator("{");
+  const bool literal = next.type == TokenType::kName || next.type == TokenType::kString ||
+                       next.type == TokenType::kInteger || next.type == TokenType::kFloat ||
+                       at_operator("[") || at_operator("{");
   if (at_operator("(")) {
     arguments(*node);
   } else if (literal && !at_word("else") && !at_word("or") && !at_word("and")) {

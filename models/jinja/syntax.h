@@ -16,21 +16,21 @@ using ExpressionPtr = std::unique_ptr<Expression>;
 enum class ExpressionType {
   kConstant,
   kName,
-  kList,         // parts: elements
-  kTuple,        // parts: elements
-  kDict,         // parts: key, value, key, value ...
-  kAttribute,    // parts[0].name
-  kItem,         // parts[0][parts[1]]
-  kSlice,        // parts[0][parts[1]:parts[2]:parts[3]], null for what is left out
-  kCall,         // parts[0](...)
-  kFilter,       // parts[0] | name(...); parts[0] is null for the text of a block
-  kTest,         // parts[0] is name(...)
+  kList,       // parts: elements
+  kTuple,      // parts: elements
+  kDict,       // parts: key, value, key, value ...
+  kAttribute,  // parts[0].name
+  kItem,       // parts[0][parts[1]]
+  kSlice,      // parts[0][parts[1]:parts[2]:parts[3]], null for what is left out
+  kCall,       // parts[0](...)
+  kFilter,     // parts[0] | name(...); parts[0] is null for the text of a block
+  kTest,       // parts[0] is name(...)
   kNot,
   kNegate,
   kPlus,
-  kBinary,       // name: the operator
-  kConcat,       // parts, as text, one after another
-  kCompare,      // parts[0] operators[0] parts[1] operators[1] parts[2] ...
+  kBinary,   // name: the operator
+  kConcat,   // parts, as text, one after another
+  kCompare,  // parts[0] operators[0] parts[1] operators[1] parts[2] ...
   kAnd,
   kOr,
   kConditional,  // parts: condition, then, else (or null)

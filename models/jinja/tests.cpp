@@ -13,7 +13,10 @@ const Value& other(Args args) { return *args.bind("a test", 1, {"other"})[0]; }
 
 std::int64_t rest(Interpreter& i, const Value& self, std::int64_t divisor) {
   const Value value = i.binary("%", self, Value::integer(divisor));
-  return value.is(Kind::kFloat) ? (value.real() == 0 ? 0 : value.real() == 1 ? 1 : 2) : value.integer();
+  return value.is(Kind::kFloat) ? (value.real() == 0   ? 0
+                                   : value.real() == 1 ? 1
+                                                       : 2)
+                                : value.integer();
 }
 
 /// str.isupper() and str.islower(): at least one letter with a case, and none of the other.
@@ -30,7 +33,8 @@ bool all_cased(Interpreter& i, const Value& self, bool upper) {
 }
 
 bool iterable(const Value& v) {
-  return v.is_string() || v.is_sequence() || v.is(Kind::kDict) || v.is(Kind::kIterator) || v.is_undefined() || v.is(Kind::kLoop);
+  return v.is_string() || v.is_sequence() || v.is(Kind::kDict) || v.is(Kind::kIterator) ||
+         v.is_undefined() || v.is(Kind::kLoop);
 }
 
 struct NamedTest {
@@ -38,7 +42,11 @@ struct NamedTest {
   Test test;
 };
 
-#define MULCIBER_TEST(expression) [](Interpreter& i, const Value& v, Args args) -> bool { (void)i, (void)v, (void)args; return expression; }
+#define MULCIBER_TEST(expression)                         \
+  [](Interpreter& i, const Value& v, Args args) -> bool { \
+    (void)i, (void)v, (void)args;                         \
+    return expression;                                    \
+  }
 
 const NamedTest kTests[] = {
     {"defined", MULCIBER_TEST(!v.is_undefined())},
@@ -47,7 +55,8 @@ const NamedTest kTests[] = {
     {"string", MULCIBER_TEST(v.is_string())},
     {"mapping", MULCIBER_TEST(v.is(Kind::kDict))},
     {"iterable", MULCIBER_TEST(iterable(v))},
-    {"sequence", MULCIBER_TEST(v.is_string() || v.is_sequence() || v.is(Kind::kDict) || v.is_undefined())},
+    {"sequence",
+     MULCIBER_TEST(v.is_string() || v.is_sequence() || v.is(Kind::kDict) || v.is_undefined())},
     {"boolean", MULCIBER_TEST(v.is(Kind::kBool))},
     {"true", MULCIBER_TEST(v.is(Kind::kBool) && v.boolean())},
     {"false", MULCIBER_TEST(v.is(Kind::kBool) && !v.boolean())},
@@ -87,7 +96,8 @@ const NamedTest kTests[] = {
 }  // namespace
 
 Test find_test(std::string_view name) {
-  const auto found = std::find_if(std::begin(kTests), std::end(kTests), [&](const NamedTest& test) { return test.name == name; });
+  const auto found = std::find_if(std::begin(kTests), std::end(kTests),
+                                  [&](const NamedTest& test) { return test.name == name; });
   return found == std::end(kTests) ? nullptr : found->test;
 }
 

@@ -28,8 +28,10 @@ std::string valid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     utf8proc_int32_t code = -1;
     const auto size = iterate(text, at, code);
-    if (size > 0) valid.append(text.substr(at, static_cast<std::size_t>(size)));
-    else valid += "\xef\xbf\xbd";
+    if (size > 0)
+      valid.append(text.substr(at, static_cast<std::size_t>(size)));
+    else
+      valid += "\xef\xbf\xbd";
     at += size > 0 ? static_cast<std::size_t>(size) : 1;
   }
   return valid;
@@ -65,8 +67,9 @@ std::size_t offset_of(std::string_view text, std::size_t index) {
 }
 
 bool is_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 || code == 0xa0 || code == 0x1680 ||
-         (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
+         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
+         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
 std::string_view strip(std::string_view text, const std::string* chars, bool left, bool right) {
@@ -99,17 +102,20 @@ bool is_upper(std::uint32_t code) {
   return category == UTF8PROC_CATEGORY_LU;
 }
 bool is_lower(std::uint32_t code) {
-  return utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_LL || code == 0xaa || code == 0xba;
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_LL ||
+         code == 0xaa || code == 0xba;
 }
 bool is_cased(std::uint32_t code) {
-  return is_upper(code) || is_lower(code) || utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_LT;
+  return is_upper(code) || is_lower(code) ||
+         utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_LT;
 }
 bool is_letter(std::uint32_t code) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 bool is_digit(std::uint32_t code) {
-  return utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_ND || code == 0xb2 || code == 0xb3 || code == 0xb9;
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_ND ||
+         code == 0xb2 || code == 0xb3 || code == 0xb9;
 }
 
 namespace {
@@ -122,7 +128,9 @@ void append_cased(std::string& text, std::uint32_t code, Case wanted) {
   if (code == kSharpS && wanted != Case::kLower) {
     text += wanted == Case::kUpper ? "SS" : "Ss";
   } else {
-    const auto mapped = wanted == Case::kUpper ? utf8proc_toupper(c) : wanted == Case::kLower ? utf8proc_tolower(c) : utf8proc_totitle(c);
+    const auto mapped = wanted == Case::kUpper   ? utf8proc_toupper(c)
+                        : wanted == Case::kLower ? utf8proc_tolower(c)
+                                                 : utf8proc_totitle(c);
     append_utf8(text, static_cast<std::uint32_t>(mapped));
   }
 }
@@ -156,7 +164,9 @@ std::string to_title(std::string_view text) {
 }
 std::string to_capital(std::string_view text) {
   bool first = true;
-  return map_case(text, [&](std::uint32_t) { return std::exchange(first, false) ? Case::kTitle : Case::kLower; });
+  return map_case(text, [&](std::uint32_t) {
+    return std::exchange(first, false) ? Case::kTitle : Case::kLower;
+  });
 }
 
 std::string string_repr(std::string_view text) {
@@ -166,15 +176,25 @@ std::string string_repr(std::string_view text) {
     const std::size_t begin = at;
     const std::uint32_t code = next_code(text, at);
     const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
-    const bool printable = code == ' ' || (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_SO);
+    const bool printable =
+        code == ' ' || (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_SO);
     char escape[16];
-    if (code == static_cast<unsigned char>(quote) || code == '\\') repr += '\\', repr += static_cast<char>(code);
-    else if (code == '\n') repr += "\\n";
-    else if (code == '\r') repr += "\\r";
-    else if (code == '\t') repr += "\\t";
-    else if (printable) repr += text.substr(begin, at - begin);
+    if (code == static_cast<unsigned char>(quote) || code == '\\')
+      repr += '\\', repr += static_cast<char>(code);
+    else if (code == '\n')
+      repr += "\\n";
+    else if (code == '\r')
+      repr += "\\r";
+    else if (code == '\t')
+      repr += "\\t";
+    else if (printable)
+      repr += text.substr(begin, at - begin);
     else {
-      std::snprintf(escape, sizeof escape, code < 0x100 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+      std::snprintf(escape, sizeof escape,
+                    code < 0x100     ? "\\x%02x"
+                    : code < 0x10000 ? "\\u%04x"
+                                     : "\\U%08x",
+                    code);
       repr += escape;
     }
   }
@@ -187,7 +207,8 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = at;
     const std::uint32_t code = next_code(text, at);
-    const bool is_end = (code >= '\n' && code <= '\r') || (code >= 0x1c && code <= 0x1e) || code == 0x85 || code == 0x2028 || code == 0x2029;
+    const bool is_end = (code >= '\n' && code <= '\r') || (code >= 0x1c && code <= 0x1e) ||
+                        code == 0x85 || code == 0x2028 || code == 0x2029;
     if (!is_end) continue;
     if (code == '\r' && at < text.size() && text[at] == '\n') ++at;
     lines.push_back(text.substr(begin, (keep_ends ? at : end) - begin));

@@ -25,7 +25,8 @@ std::string_view trim_right(std::string_view text);
 /// Python's strip and its sides; chars: code points to take off, white space where it is null.
 std::string_view strip(std::string_view text, const std::string* chars, bool left, bool right);
 
-/// Simple case mappings of Unicode, and SS for sharp s; Python's other mappings to several letters are left out.
+/// Simple case mappings of Unicode, and SS for sharp s; Python's other mappings to several letters
+/// are left out.
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
 /// str.title(): every word of letters.

@@ -45,7 +45,8 @@ void Value::count(const Value& element) {
   constexpr int kMostNesting = 100;
   // A list that holds another twice, which holds a third twice ... is short and yet without end.
   constexpr std::size_t kMostWeight = 4'000'000;
-  if (element.nesting_ >= kMostNesting) throw Fault("lists nest deeper than " + std::to_string(kMostNesting) + " levels");
+  if (element.nesting_ >= kMostNesting)
+    throw Fault("lists nest deeper than " + std::to_string(kMostNesting) + " levels");
   nesting_ = std::max(nesting_, static_cast<std::uint16_t>(element.nesting_ + 1));
   const std::size_t weight = weight_ + element.weight();
   if (weight > kMostWeight) throw Fault("a list holds too many values");
@@ -87,7 +88,8 @@ Value Value::function(Function function) {
 Value Value::loop(Loop* loop) {
   Value result(Kind::kLoop);
   result.transient_ = true;
-  result.object_ = std::shared_ptr<void>(loop, [](void*) {});  // stands on the stack of the loop's evaluation
+  result.object_ =
+      std::shared_ptr<void>(loop, [](void*) {});  // stands on the stack of the loop's evaluation
   return result;
 }
 
@@ -114,7 +116,8 @@ const Value* Dict::find(std::string_view key) const {
 }
 
 void Dict::set(Value key, Value value) {
-  if (key.is(Kind::kList) || key.is(Kind::kDict)) throw Fault(std::string("unhashable type: '") + type_name(key) + "'");
+  if (key.is(Kind::kList) || key.is(Kind::kDict))
+    throw Fault(std::string("unhashable type: '") + type_name(key) + "'");
   for (auto& [name, old] : items) {
     if (equal(name, key)) {
       old = std::move(value);
@@ -169,10 +172,13 @@ bool equal(const Value& a, const Value& b) {
     case Kind::kNone: return true;
     case Kind::kString: return a.text() == b.text();
     case Kind::kList:
-    case Kind::kTuple: return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
+    case Kind::kTuple:
+      return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
+                        equal);
     case Kind::kDict: {
       const auto& entries = a.dict().items;
-      return entries.size() == b.dict().items.size() && std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
+      return entries.size() == b.dict().items.size() &&
+             std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
                const Value* other = b.dict().find(entry.first);
                return other && equal(entry.second, *other);
              });
@@ -188,21 +194,25 @@ bool less(const Value& a, const Value& b) {
     if (a.is_integral() && b.is_integral()) return a.integer() < b.integer();
     return a.real() < b.real();
   }
-  if (a.is_string() && b.is_string()) return a.text() < b.text();  // UTF-8 sorts as its code points do
+  if (a.is_string() && b.is_string())
+    return a.text() < b.text();  // UTF-8 sorts as its code points do
   if (a.is_sequence() && a.kind() == b.kind()) {
     const auto &x = a.items(), &y = b.items();
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i)
       if (!equal(x[i], y[i])) return less(x[i], y[i]);
     return x.size() < y.size();
   }
-  throw Fault(std::string("'<' not supported between instances of '") + type_name(a) + "' and '" + type_name(b) + "'");
+  throw Fault(std::string("'<' not supported between instances of '") + type_name(a) + "' and '" +
+              type_name(b) + "'");
 }
 
 std::string float_repr(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, std::abs(value), std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, std::abs(value), std::chars_format::scientific)
+          .ptr;
   std::string digits(buffer, end);
   const std::size_t e = digits.find('e');
   const int exponent = std::stoi(digits.substr(e + 1));
@@ -215,7 +225,8 @@ std::string float_repr(double value) {
     const int size = std::abs(exponent);
     return text + (exponent < 0 ? "e-" : "e+") + (size < 10 ? "0" : "") + std::to_string(size);
   }
-  if (exponent < 0) return text + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+  if (exponent < 0)
+    return text + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
   const std::size_t whole = static_cast<std::size_t>(exponent) + 1;
   if (digits.size() <= whole) return text + digits + std::string(whole - digits.size(), '0') + ".0";
   return text + digits.substr(0, whole) + "." + digits.substr(whole);
@@ -241,9 +252,15 @@ std::string to_repr(const Value& value) {
     case Kind::kFloat: return float_repr(value.real());
     case Kind::kString: return string_repr(value.text());
     case Kind::kList: return "[" + join(value.items(), to_repr) + "]";
-    case Kind::kTuple: return "(" + join(value.items(), to_repr) + (value.items().size() == 1 ? ",)" : ")");
+    case Kind::kTuple:
+      return "(" + join(value.items(), to_repr) + (value.items().size() == 1 ? ",)" : ")");
     case Kind::kDict:
-      return "{" + join(value.dict().items, [](const auto& entry) { return to_repr(entry.first) + ": " + to_repr(entry.second); }) + "}";
+      return "{" +
+             join(value.dict().items,
+                  [](const auto& entry) {
+                    return to_repr(entry.first) + ": " + to_repr(entry.second);
+                  }) +
+             "}";
     default: throw Fault(std::string("a ") + type_name(value) + " cannot be printed");
   }
 }

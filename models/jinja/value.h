@@ -11,16 +11,18 @@
 
 namespace mulciber::jinja {
 
-/// What went wrong while a template was read or rendered; whoever knows the line makes a ModelError of it.
+/// What went wrong while a template was read or rendered; whoever knows the line makes a ModelError
+/// of it.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// Bounds of one rendering: templates come out of files that nobody vouches for.
 struct Limits {
-  std::size_t steps = 20'000'000;             // expressions and statements, comparisons, elements
-  std::size_t bytes = std::size_t{256} << 20;  // of all strings and lists made on the way, the text included
-  int depth = 300;                            // of nested evaluation, macros included
+  std::size_t steps = 20'000'000;  // expressions and statements, comparisons, elements
+  std::size_t bytes = std::size_t{256}
+                      << 20;  // of all strings and lists made on the way, the text included
+  int depth = 300;            // of nested evaluation, macros included
 };
 
 enum class Kind {
@@ -50,7 +52,8 @@ struct List {
   std::size_t next = 0;  // of an iterator: the first that was not given out
 };
 
-/// Cheap to copy; strings, lists and dicts never change once they are made. Only iterators and namespaces do.
+/// Cheap to copy; strings, lists and dicts never change once they are made. Only iterators and
+/// namespaces do.
 class Value {
  public:
   Value() = default;  // undefined
@@ -60,8 +63,8 @@ class Value {
   static Value integer(std::int64_t value);
   static Value real(double value);
   static Value string(std::string text);
-  /// kind: kList, kTuple or kIterator. Throws Fault where lists nest deeper than a hundred levels, or hold more
-  /// than a few million values: what stands in a list several times counts as often.
+  /// kind: kList, kTuple or kIterator. Throws Fault where lists nest deeper than a hundred levels,
+  /// or hold more than a few million values: what stands in a list several times counts as often.
   static Value list(std::vector<Value> items, Kind kind = Kind::kList);
   static Value dict(Dict items);
   static Value name_space(Dict items);
@@ -76,7 +79,8 @@ class Value {
   bool is_sequence() const { return kind_ == Kind::kList || kind_ == Kind::kTuple; }
   bool is_integral() const { return kind_ == Kind::kInt || kind_ == Kind::kBool; }
   bool is_number() const { return is_integral() || kind_ == Kind::kFloat; }
-  /// Lives no longer than the scope that made it, or may change: a function, a loop, a namespace, or what holds one.
+  /// Lives no longer than the scope that made it, or may change: a function, a loop, a namespace,
+  /// or what holds one.
   bool is_transient() const { return transient_; }
 
   /// What printing or comparing the value costs: its elements, and theirs, and text by 16 bytes.

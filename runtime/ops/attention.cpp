@@ -16,12 +16,10 @@ namespace mulciber {
 namespace {
 
 constexpr uint32_t kMaxHeadSize = 256;
-constexpr uint32_t kLeastShare = 256;         // of keys, as shaders/attention_shares.glsl has it
+constexpr uint32_t kLeastShare = 256;      // of keys, as shaders/attention_shares.glsl has it
 constexpr uint32_t kMaxWindow = 1u << 29;  // positions and windows add up below 2^31
 
-uint64_t divide_up(uint64_t a, uint64_t b) {
-  return (a + b - 1) / b;
-}
+uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 static_assert(static_cast<uint32_t>(AttentionBias::kRelative) == BIAS_RELATIVE &&
               static_cast<uint32_t>(AttentionBias::kMask) == BIAS_MASK &&
@@ -78,7 +76,8 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   check_range("the bias", control.bias, bias_words(options, sizes));
   check_range("the pattern", control.pattern, options.pattern.query_blocks + uint64_t{1});
   check_range("global tokens", control.globals, divide_up(sizes.kv_len, 32));
-  check_range("the score vector", control.score_vector, uint64_t{options.heads} * options.head_size);
+  check_range("the score vector", control.score_vector,
+              uint64_t{options.heads} * options.head_size);
   check_range("the centers", control.centers, sizes.rows * sizes.q_len * options.heads);
   check_range("arrivals", control.arrivals, sizes.kv_rows * options.heads);
   if (control.ancestry >= 0 && options.rows_per_kv != 1) {
@@ -115,22 +114,27 @@ Sizes check_problem(const ProgramBuilder& builder, const HeadColumns& q, const H
   }
   if (options.query_offset.value_or(0) > static_cast<int32_t>(kMaxWindow) ||
       options.query_offset.value_or(0) < -static_cast<int32_t>(kMaxWindow)) {
-    refuse(builder, fmt::format("queries stand at {}", *options.query_offset), "give a position below 2^29");
+    refuse(builder, fmt::format("queries stand at {}", *options.query_offset),
+           "give a position below 2^29");
   }
   if (!(options.soft_cap >= 0)) {
-    refuse(builder, fmt::format("scores are capped at {}", options.soft_cap), "give a positive cap, or 0 for none");
+    refuse(builder, fmt::format("scores are capped at {}", options.soft_cap),
+           "give a positive cap, or 0 for none");
   }
   const auto need = [&](bool asked, const char* what, int32_t AttentionControl::*offset) {
     if (!asked || (options.control && (*options.control).*offset >= 0)) return;
-    refuse(builder, fmt::format("{} is asked for and control holds none", what), "give its offset in control");
+    refuse(builder, fmt::format("{} is asked for and control holds none", what),
+           "give its offset in control");
   };
   need(options.bias != AttentionBias::kNone, "a bias", &AttentionControl::bias);
   need(options.pattern.block_queries != 0, "a pattern", &AttentionControl::pattern);
   need(options.global_tokens, "a set of global tokens", &AttentionControl::globals);
-  need(options.center == AttentionCenter::kPredicted, "a predicted center", &AttentionControl::centers);
-  need(options.score == AttentionScore::kAdditive || options.score == AttentionScore::kLeaky, "an additive score",
-       &AttentionControl::score_vector);
-  if (options.pattern.block_queries != 0 && (options.pattern.block_keys == 0 || options.pattern.query_blocks == 0)) {
+  need(options.center == AttentionCenter::kPredicted, "a predicted center",
+       &AttentionControl::centers);
+  need(options.score == AttentionScore::kAdditive || options.score == AttentionScore::kLeaky,
+       "an additive score", &AttentionControl::score_vector);
+  if (options.pattern.block_queries != 0 &&
+      (options.pattern.block_keys == 0 || options.pattern.query_blocks == 0)) {
     refuse(builder, "a pattern has blocks of no keys or no blocks", "give all of KeyPattern");
   }
   if (options.hard && options.center != AttentionCenter::kNone) {
@@ -175,11 +179,11 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
   if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kPlainKeys;
-  const bool plain = (facts & kPlainKeys) && options.score == AttentionScore::kDot && !options.hard &&
-                     options.center == AttentionCenter::kNone;
+  const bool plain = (facts & kPlainKeys) && options.score == AttentionScore::kDot &&
+                     !options.hard && options.center == AttentionCenter::kNone;
   const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
-  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * kLeastShare && options.control &&
-      options.control->arrivals >= 0) {
+  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * kLeastShare &&
+      options.control && options.control->arrivals >= 0) {
     facts |= kSharesKeys;
   }
   if (key_heads <= 4) facts |= kFewKeyHeads;
@@ -188,7 +192,8 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
 }
 
 shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
-                                  const AttentionOptions& options, const Sizes& sizes, uint32_t pack) {
+                                  const AttentionOptions& options, const Sizes& sizes,
+                                  uint32_t pack) {
   shader::AttentionParams params{};
   params.queries = static_cast<uint32_t>(sizes.q_len * options.rows_per_kv * pack);
   params.q_len = static_cast<uint32_t>(sizes.q_len);
@@ -216,7 +221,8 @@ shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, co
   return params;
 }
 
-/// Queries of a workgroup of the row that serves every kind: those of a tile look at the same list of keys.
+/// Queries of a workgroup of the row that serves every kind: those of a tile look at the same list
+/// of keys.
 uint32_t baseline_queries(const AttentionOptions& options) {
   return whole_tiles(options, 4) ? 4 : 1;
 }
@@ -261,14 +267,16 @@ uint32_t queries_per_group(const Kernel& kernel, const AttentionOptions& options
   return kernel.constant_count > 1 ? kernel.constant(1) : baseline_queries(options);
 }
 
-/// What masks that are known when a program is built leave of a row's keys: keys that some query sees, and
-/// pairs of query and key. What control counts at run time is not known, so all keys count.
+/// What masks that are known when a program is built leave of a row's keys: keys that some query
+/// sees, and pairs of query and key. What control counts at run time is not known, so all keys
+/// count.
 struct Kept {
   uint64_t keys = 0, pairs = 0;
 };
 
 Kept kept_keys(const AttentionOptions& options, const Sizes& sizes) {
-  const int64_t kv_len = static_cast<int64_t>(sizes.kv_len), q_len = static_cast<int64_t>(sizes.q_len);
+  const int64_t kv_len = static_cast<int64_t>(sizes.kv_len),
+                q_len = static_cast<int64_t>(sizes.q_len);
   const int64_t offset = options.query_offset.value_or(static_cast<int32_t>(kv_len - q_len));
   Kept kept;
   int64_t reached = 0;  // keys before it are counted
@@ -280,7 +288,8 @@ Kept kept_keys(const AttentionOptions& options, const Sizes& sizes) {
     }
     if (options.causal) end = std::min<int64_t>(end, offset + i + 1);
     if (end <= first) continue;
-    const auto reach = static_cast<int64_t>(2 * options.center_reach + 1);  // no more keys around a predicted center
+    const auto reach = static_cast<int64_t>(2 * options.center_reach +
+                                            1);  // no more keys around a predicted center
     kept.pairs += options.center_reach != 0 ? std::min(end - first, reach) : end - first;
     kept.keys += std::max<int64_t>(end - std::max(first, reached), 0);
     reached = std::max(reached, end);
@@ -288,13 +297,15 @@ Kept kept_keys(const AttentionOptions& options, const Sizes& sizes) {
   return kept;
 }
 
-/// Operations on a column of a query and a key. A tanh counts as those of shaders/include/tanh.glsl, its division as one.
+/// Operations on a column of a query and a key. A tanh counts as those of
+/// shaders/include/tanh.glsl, its division as one.
 uint64_t score_operations(AttentionScore score) {
   constexpr uint64_t kTanh = 19;
   switch (score) {
     case AttentionScore::kDot: return 2;
     case AttentionScore::kAdditive: return 3 + kTanh;
-    case AttentionScore::kLeaky: return 5;  // a sum, its multiple, the choice of one, the product with v, its sum
+    case AttentionScore::kLeaky:
+      return 5;  // a sum, its multiple, the choice of one, the product with v, its sum
     case AttentionScore::kDistance: return 3;
   }
   return 0;
@@ -305,26 +316,29 @@ struct NodeTensors {
   std::optional<Tensor> partials = {};  // of rows that deal out keys
 };
 
-/// Workgroups that take the keys of one tile of queries together: enough for the device, each with keys enough.
+/// Workgroups that take the keys of one tile of queries together: enough for the device, each with
+/// keys enough.
 uint32_t shares_of(const Capabilities& device, uint64_t tiles, uint64_t keys) {
-  // Software drivers run a workgroup per core; on GPUs several stand ready for each of some dozens of cores.
+  // Software drivers run a workgroup per core; on GPUs several stand ready for each of some dozens
+  // of cores.
   const uint64_t wanted = device.has(kCpu) ? 8 : 512;
   const uint64_t most = std::min<uint64_t>(keys / kLeastShare, 64);
-  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, most));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, most));
 }
 
 /// One node, or several over rows of keys where a tensor does not fit a descriptor.
-/// tiles: workgroups over the list of queries of a row of keys, `pack` heads each. row_work: of one row of keys.
+/// tiles: workgroups over the list of queries of a row of keys, `pack` heads each. row_work: of one
+/// row of keys.
 void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors& tensors,
                shader::AttentionParams params, const AttentionOptions& options, const Sizes& sizes,
                uint64_t tiles, uint32_t pack, const Work& row_work) {
   const uint64_t all = sizes.kv_rows;
   const bool ancestry = params.ancestry >= 0;
   // With ancestry a row may read any row of the cache, which therefore stays whole.
-  const uint64_t count =
-      rows_per_node(builder, kernel, all,
-                    {tensors.q.bytes() / all, tensors.result.bytes() / all,
-                     ancestry ? 0 : tensors.kv.bytes() / all});
+  const uint64_t count = rows_per_node(builder, kernel, all,
+                                       {tensors.q.bytes() / all, tensors.result.bytes() / all,
+                                        ancestry ? 0 : tensors.kv.bytes() / all});
   for (uint64_t first = 0; first < all; first += count) {
     const uint64_t rows = std::min(count, all - first);
     const auto part = [&](const Tensor& tensor) {
@@ -347,9 +361,11 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
       node.buffers[3].access = Access::kReadWrite;  // arrivals
       node.buffers.push_back({*tensors.partials, Access::kReadWrite});
       node.constants.push_back({CONSTANT_SHARES, shares});
-      node.constants.push_back({CONSTANT_ARRIVALS, static_cast<uint32_t>(options.control->arrivals)});
+      node.constants.push_back(
+          {CONSTANT_ARRIVALS, static_cast<uint32_t>(options.control->arrivals)});
     }
-    node.groups = {static_cast<uint32_t>(tiles) * shares, options.heads / pack, static_cast<uint32_t>(rows)};
+    node.groups = {static_cast<uint32_t>(tiles) * shares, options.heads / pack,
+                   static_cast<uint32_t>(rows)};
     node.work.bytes = rows * row_work.bytes;
     node.work.flops = rows * row_work.flops;
     builder.add(std::move(node));
@@ -395,25 +411,31 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   const uint64_t operations = score_operations(options.score) * options.head_size +
                               (options.hard ? 0 : uint64_t{2} * options.value_size);
   Work work;
-  work.bytes = positions * options.heads * (options.head_size + options.value_size) * size_of(q.tensor.type) +
+  work.bytes = positions * options.heads * (options.head_size + options.value_size) *
+                   size_of(q.tensor.type) +
                row_bytes(k.tensor.type, k.tensor.shape.columns()) *
-                   (values * options.head_size + values_read * options.value_size) / k.tensor.shape.columns();
+                   (values * options.head_size + values_read * options.value_size) /
+                   k.tensor.shape.columns();
   work.flops = kept.pairs * options.rows_per_kv * options.heads * operations;
   NodeTensors tensors{q.tensor, k.tensor, result};
   const uint64_t tiles = divide_up(params.queries, queries_per_group(kernel, options));
   if (kernel.shape & kSharesKeys) {
-    const uint32_t shares = shares_of(builder.capabilities(), sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
+    const uint32_t shares =
+        shares_of(builder.capabilities(), sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
     // Sums, and behind them a maximum and a total: whole fours.
     const uint64_t floats = options.value_size + 4;
-    tensors.partials = builder.activation({sizes.rows, options.heads, shares, floats}, DataType::kF32);
+    tensors.partials =
+        builder.activation({sizes.rows, options.heads, shares, floats}, DataType::kF32);
   }
   add_nodes(builder, kernel, tensors, params, options, sizes, tiles, pack, work);
   return result;
 }
 
 // Vulkan binds no empty buffer, and kernels read a first key before they leave it out.
-Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q, const AttentionOptions& options) {
-  return fill(builder, {q.shape[0], q.shape[1], uint64_t{options.heads} * options.value_size}, 0, q.type);
+Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q,
+                            const AttentionOptions& options) {
+  return fill(builder, {q.shape[0], q.shape[1], uint64_t{options.heads} * options.value_size}, 0,
+              q.type);
 }
 
 Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
@@ -434,8 +456,10 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
   work.bytes = queries * options.heads * options.head_size * size_of(q.tensor.type) +
                sizes.kv_len * options.kv_heads * options.head_size * size_of(k.tensor.type) +
                queries * options.heads * sizes.kv_len * sizeof(float);
-  work.flops = queries * options.heads * sizes.kv_len * options.head_size * score_operations(options.score);
-  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, 1, work);
+  work.flops =
+      queries * options.heads * sizes.kv_len * options.head_size * score_operations(options.score);
+  add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, 1,
+            work);
   return result;
 }
 
@@ -462,18 +486,19 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
                     name_of(options.control.type), options.control.shape.elements()),
         "give a u32 tensor that holds it");
   }
-  const bool in_fours = cache.shape.columns() % 4 == 0 && x.shape.columns() % 4 == 0 &&
-                        options.first_column % 4 == 0;
+  const bool in_fours =
+      cache.shape.columns() % 4 == 0 && x.shape.columns() % 4 == 0 && options.first_column % 4 == 0;
   const Kernel& kernel = builder.select(
       {Op::kAppendCache, {x.type, cache.type}, in_fours ? kColumnsMultipleOf4 : kAnyShape});
 
   const uint64_t rows = x.shape[0], q_len = x.shape[1], columns = cache.shape.columns();
   const uint64_t capacity = cache.shape[1];
   const uint64_t x_bytes = q_len * x.shape.columns() * size_of(x.type);
-  const uint64_t cache_row_bytes = row_bytes(cache.type, columns), cache_bytes = capacity * cache_row_bytes;
+  const uint64_t cache_row_bytes = row_bytes(cache.type, columns),
+                 cache_bytes = capacity * cache_row_bytes;
   const uint64_t count = rows_per_node(builder, kernel, rows, {x_bytes, cache_bytes});
-  // What one invocation writes: four columns, a block, or a word; a row of an odd number of halves may begin
-  // and end inside a word.
+  // What one invocation writes: four columns, a block, or a word; a row of an odd number of halves
+  // may begin and end inside a word.
   uint64_t words = cache.type == DataType::kF16 ? columns / 2 + 1 : columns;
   if (kernel.shape & kColumnsMultipleOf4) words = columns / 4;
   if (is_block_type(cache.type)) words = columns / block_elements(cache.type);

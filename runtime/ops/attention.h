@@ -1,5 +1,5 @@
-// Attention over many heads with an online softmax, and its map for reading: every score, mask and pattern
-// that docs/attention.md lists, under one set of options.
+// Attention over many heads with an online softmax, and its map for reading: every score, mask and
+// pattern that docs/attention.md lists, under one set of options.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,22 @@ struct HeadColumns {
   uint32_t first = 0;
 };
 
-/// Numbers that change from run to run, in a u32 tensor that kernels read ("control"). Offsets count words
-/// from its start; -1: absent.
+/// Numbers that change from run to run, in a u32 tensor that kernels read ("control"). Offsets
+/// count words from its start; -1: absent.
 struct AttentionControl {
-  Tensor tensor;                // u32
-  int32_t key_counts = -1;      // keys a row may see: control[key_counts + kv_row * stride] + extra
+  Tensor tensor;            // u32
+  int32_t key_counts = -1;  // keys a row may see: control[key_counts + kv_row * stride] + extra
   uint32_t key_count_stride = 1;  // 1: one count per row of keys; 0: one for all
   uint32_t key_count_extra = 0;
-  int32_t ancestry = -1;        // (q rows, key capacity): row of the cache that holds key t of a q row
-  int32_t head_mask = -1;       // (heads) floats, multiplied onto each head's output
-  int32_t bias = -1;            // floats, as AttentionOptions::bias says
-  int32_t pattern = -1;         // as KeyPattern says
-  int32_t globals = -1;         // a bit per position, 32 a word: tokens that see all and are seen by all
-  int32_t score_vector = -1;    // (heads, head_size) floats: v of the additive scores
-  int32_t centers = -1;         // (rows, q_len, heads) floats, as AttentionCenter::kPredicted says
-  int32_t arrivals = -1;        // (rows of keys, heads) zeros, and zero again after: lets workgroups share long keys
+  int32_t ancestry = -1;   // (q rows, key capacity): row of the cache that holds key t of a q row
+  int32_t head_mask = -1;  // (heads) floats, multiplied onto each head's output
+  int32_t bias = -1;       // floats, as AttentionOptions::bias says
+  int32_t pattern = -1;    // as KeyPattern says
+  int32_t globals = -1;    // a bit per position, 32 a word: tokens that see all and are seen by all
+  int32_t score_vector = -1;  // (heads, head_size) floats: v of the additive scores
+  int32_t centers = -1;       // (rows, q_len, heads) floats, as AttentionCenter::kPredicted says
+  int32_t arrivals =
+      -1;  // (rows of keys, heads) zeros, and zero again after: lets workgroups share long keys
 };
 
 /// What becomes of a query and a key before `scale`.
@@ -39,19 +40,20 @@ enum class AttentionScore : uint32_t {
   kDistance = 3,  // -|q - k|^2; with the scale 1 / (2 sigma^2) Nadaraya-Watson regression
 };
 
-/// Local attention: weights fall off from a center, times exp(-distance^2 / (2 sigma^2)), and are not made to
-/// add up to 1 again. Source: Luong et al. 2015, arXiv:1508.04025, section 3.2.
+/// Local attention: weights fall off from a center, times exp(-distance^2 / (2 sigma^2)), and are
+/// not made to add up to 1 again. Source: Luong et al. 2015, arXiv:1508.04025, section 3.2.
 enum class AttentionCenter : uint32_t {
   kNone = 0,
   kPosition = 1,   // local-m: the position of the query
   kPredicted = 2,  // local-p: number of keys * sigmoid(centers[row, query, head])
 };
 
-/// The keys that queries look at, block by block; what is not listed costs nothing. In control stand
-/// query_blocks + 1 words, then lists: the keys of positions [b * block_queries, (b + 1) * block_queries) are
-/// those of the blocks whose numbers stand in words [w[b], w[b + 1]) of the pattern, in ascending order, each of
-/// block_keys keys. With blocks of 1 by 1 it is an adjacency list. Positions past the last block see nothing.
-/// Makers of common patterns: layers/key_pattern.h.
+/// The keys that queries look at, block by block; what is not listed costs nothing. In control
+/// stand query_blocks + 1 words, then lists: the keys of positions [b * block_queries, (b + 1) *
+/// block_queries) are those of the blocks whose numbers stand in words [w[b], w[b + 1]) of the
+/// pattern, in ascending order, each of block_keys keys. With blocks of 1 by 1 it is an adjacency
+/// list. Positions past the last block see nothing. Makers of common patterns:
+/// layers/key_pattern.h.
 struct KeyPattern {
   uint32_t block_queries = 0;  // 0: no pattern
   uint32_t block_keys = 0;
@@ -61,7 +63,8 @@ struct KeyPattern {
 /// What is added to the scaled and capped scores; its floats stand in control.
 enum class AttentionBias : uint32_t {
   kNone = 0,
-  /// (heads, 2 * bias_span + 1): by position of the key less position of the query, which is clamped to
+  /// (heads, 2 * bias_span + 1): by position of the key less position of the query, which is
+  /// clamped to
   /// +-bias_span. T5's buckets, written out, and ALiBi.
   kRelative = 1,
   /// (1 or rows, 1 or heads, q_len, kv_len); -infinity, or anything below -1e30, hides a key.
@@ -73,18 +76,21 @@ enum class AttentionBias : uint32_t {
 
 struct AttentionOptions {
   uint32_t heads = 1;
-  uint32_t kv_heads = 1;        // divides heads; queries of heads/kv_heads heads share keys
-  uint32_t head_size = 0;       // of queries and keys, up to 256
-  uint32_t value_size = 0;      // of values, up to 256
-  float scale = 1;              // onto q k^T; usually head_size^-0.5
-  /// Position among the keys of the first query of a row, of any sign. None: the last query stands at the last
-  /// key that is counted, position = key count - q_len. The count may pass kv_len (a chunk padded on the right).
+  uint32_t kv_heads = 1;    // divides heads; queries of heads/kv_heads heads share keys
+  uint32_t head_size = 0;   // of queries and keys, up to 256
+  uint32_t value_size = 0;  // of values, up to 256
+  float scale = 1;          // onto q k^T; usually head_size^-0.5
+  /// Position among the keys of the first query of a row, of any sign. None: the last query stands
+  /// at the last key that is counted, position = key count - q_len. The count may pass kv_len (a
+  /// chunk padded on the right).
   std::optional<int32_t> query_offset;
   /// A query sees keys up to its position only.
   bool causal = false;
-  /// A query sees keys less than `window` away from its position; keys outside cost nothing. 0: all.
+  /// A query sees keys less than `window` away from its position; keys outside cost nothing. 0:
+  /// all.
   uint32_t window = 0;
-  /// Scores become soft_cap * tanh(score / soft_cap). 0: they stay. Source: Gemma 2, arXiv:2408.00118.
+  /// Scores become soft_cap * tanh(score / soft_cap). 0: they stay. Source: Gemma 2,
+  /// arXiv:2408.00118.
   float soft_cap = 0;
   AttentionBias bias = AttentionBias::kNone;
   uint32_t bias_span = 0;  // of kRelative
@@ -96,7 +102,8 @@ struct AttentionOptions {
   float center_sigma = 0;  // 0: weights do not fall off
   float center_reach = 0;  // of kPredicted: keys farther from the center are hidden; 0: none
   KeyPattern pattern;
-  /// With a window: global tokens, in control, see all and are seen by all. Source: Longformer, arXiv:2004.05150.
+  /// With a window: global tokens, in control, see all and are seen by all. Source: Longformer,
+  /// arXiv:2004.05150.
   bool global_tokens = false;
   /// q rows per row of keys (beams that share one encoded sentence).
   uint32_t rows_per_kv = 1;
@@ -108,24 +115,27 @@ bool same_storage(const Tensor& a, const Tensor& b);
 
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; online softmax: Milakov and Gimelshein 2018,
 /// arXiv:1805.02867.
-/// q: (rows, q_len, ...), k and v: columns of one and the same (rows / rows_per_kv, kv_len, ...) tensor
-/// (with ancestry: (rows, capacity, ...)), of q's type, or f16 or q8_0 where q is f32;
+/// q: (rows, q_len, ...), k and v: columns of one and the same (rows / rows_per_kv, kv_len, ...)
+/// tensor (with ancestry: (rows, capacity, ...)), of q's type, or f16 or q8_0 where q is f32;
 /// result: (rows, q_len, heads * value_size), of q's type.
-/// A query that may see no key gives zeros, as all do where kv_len is 0. Throws ShapeError naming the layer.
+/// A query that may see no key gives zeros, as all do where kv_len is 0. Throws ShapeError naming
+/// the layer.
 Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                  const HeadColumns& v, const AttentionOptions& options);
 
 /// The result where kv_len is 0: zeros, without a tensor of keys.
-Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q, const AttentionOptions& options);
+Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q,
+                            const AttentionOptions& options);
 
-/// The probabilities attention() uses, before head_mask: (rows, heads, q_len, kv_len) f32, zeros where masked. Throws
-/// ShapeError where kv_len is 0.
+/// The probabilities attention() uses, before head_mask: (rows, heads, q_len, kv_len) f32, zeros
+/// where masked. Throws ShapeError where kv_len is 0.
 Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                      const AttentionOptions& options);
 
 /// Writes columns of x: (rows, q_len, ...) into cache: (rows, capacity, columns) at position
-/// control[position_offset + row * position_stride] + i for query i. Nothing is written past the capacity.
-/// cache: of x's type, or of less: f16; q8_0, where x is f32 and columns are whole blocks of 32.
+/// control[position_offset + row * position_stride] + i for query i. Nothing is written past the
+/// capacity. cache: of x's type, or of less: f16; q8_0, where x is f32 and columns are whole blocks
+/// of 32.
 struct AppendCacheOptions {
   uint32_t first_column = 0;  // of x
   Tensor control;             // u32

@@ -13,12 +13,14 @@ struct CopyOptions {
   uint32_t into_column = 0;
 };
 
-/// Copies columns of every row of x into columns of `into`, bit by bit. x: (rows or 1, ...) rows in all, `into`:
-/// (rows, ...), of the same size of element; a single row goes to every row. Halves go in pairs: columns and
-/// offsets of f16 tensors are even. Throws ShapeError naming the layer.
-void copy_columns(ProgramBuilder& builder, const Tensor& x, const Tensor& into, const CopyOptions& options = {});
+/// Copies columns of every row of x into columns of `into`, bit by bit. x: (rows or 1, ...) rows in
+/// all, `into`: (rows, ...), of the same size of element; a single row goes to every row. Halves go
+/// in pairs: columns and offsets of f16 tensors are even. Throws ShapeError naming the layer.
+void copy_columns(ProgramBuilder& builder, const Tensor& x, const Tensor& into,
+                  const CopyOptions& options = {});
 
-/// The 32-bit words of all parts, one after another, as one u32 tensor: what attention reads as control.
+/// The 32-bit words of all parts, one after another, as one u32 tensor: what attention reads as
+/// control.
 Tensor join_words(ProgramBuilder& builder, std::span<const Tensor> parts);
 
 }  // namespace mulciber

@@ -21,10 +21,11 @@ struct Pointwise {
   float value = 0;
 };
 
-Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelTypes types, const Pointwise& what) {
+Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelTypes types,
+                 const Pointwise& what) {
   if (types.activation == DataType::kU32 || types.weight == DataType::kU32) {
-    throw ShapeError(fmt::format("{}: {}", builder.path(), name), "integers have no pointwise operations",
-                     "pass f32 or f16 tensors");
+    throw ShapeError(fmt::format("{}: {}", builder.path(), name),
+                     "integers have no pointwise operations", "pass f32 or f16 tensors");
   }
   const Kernel& kernel = builder.select({Op::kElementwise, types, kAnyShape});
   const DataType from = types.activation, to = types.weight;
@@ -51,8 +52,8 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
     uint64_t groups = (count / kElementsPerInvocation + invocations - 1) / invocations;
     groups = std::clamp<uint64_t>(groups, 1, device.max_groups[0]);
     node.groups = {static_cast<uint32_t>(groups), 1, 1};
-    node.set_params(shader::ElementwiseParams{static_cast<uint32_t>(count),
-                                              static_cast<uint32_t>(groups * invocations), what.value});
+    node.set_params(shader::ElementwiseParams{
+        static_cast<uint32_t>(count), static_cast<uint32_t>(groups * invocations), what.value});
     node.constants = {{ELEMENTWISE_ADD, what.b ? 1u : 0u},
                       {ELEMENTWISE_ACTIVATION, static_cast<uint32_t>(what.activation)},
                       {ELEMENTWISE_FILL, what.a ? 0u : 1u}};
@@ -76,7 +77,8 @@ Tensor add(ProgramBuilder& builder, const Tensor& a, const Tensor& b) {
 }
 
 Tensor activate(ProgramBuilder& builder, const Tensor& x, Activation activation) {
-  return pointwise(builder, "activate", x.shape, {x.type, x.type}, {.a = &x, .activation = activation});
+  return pointwise(builder, "activate", x.shape, {x.type, x.type},
+                   {.a = &x, .activation = activation});
 }
 
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type) {

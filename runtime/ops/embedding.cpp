@@ -29,9 +29,10 @@ void check(const ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
       int64_t{options.rows - (options.rows > 0)} * options.first_position_stride;
   if (options.control.type != DataType::kU32 || options.tokens_offset + tokens > words ||
       (options.first_position_offset >= 0 && uint64_t(last_position) >= words)) {
-    refuse(fmt::format("{} ids from word {} do not fit control {} {}", tokens, options.tokens_offset,
-                       name_of(options.control.type), options.control.shape.to_string()),
-           "control must be u32 and hold every id");
+    refuse(
+        fmt::format("{} ids from word {} do not fit control {} {}", tokens, options.tokens_offset,
+                    name_of(options.control.type), options.control.shape.to_string()),
+        "control must be u32 and hold every id");
   }
   if (options.positions) {
     const Tensor& positions = *options.positions;
@@ -70,12 +71,12 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
         uint64_t count = std::min(position_step, position_count - position);
         Node node;
         node.kernel = &kernel;
-        node.buffers = {{rows, Access::kRead},
-                        {options.control, Access::kRead},
-                        {options.positions ? positions.row_slice(position, count) : rows,
-                         Access::kRead},
-                        // Later slices leave alone what earlier ones wrote.
-                        {part, id == 0 && position == 0 ? Access::kWrite : Access::kReadWrite}};
+        node.buffers = {
+            {rows, Access::kRead},
+            {options.control, Access::kRead},
+            {options.positions ? positions.row_slice(position, count) : rows, Access::kRead},
+            // Later slices leave alone what earlier ones wrote.
+            {part, id == 0 && position == 0 ? Access::kWrite : Access::kReadWrite}};
         shader::EmbeddingParams params{};
         params.tokens = static_cast<uint32_t>(part.shape.rows());
         params.columns = static_cast<uint32_t>(columns);

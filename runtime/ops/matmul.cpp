@@ -37,8 +37,8 @@ Shape with_columns(const Shape& shape, uint64_t columns) {
   return Shape(std::span<const uint64_t>(extents, shape.rank()));
 }
 
-// Tile height for a kernel that leaves it open. A tile costs about as much as its rows and four more (the
-// weights it loads); few heights, because each is a pipeline.
+// Tile height for a kernel that leaves it open. A tile costs about as much as its rows and four
+// more (the weights it loads); few heights, because each is a pipeline.
 uint64_t choose_tile_rows(uint64_t rows, uint64_t most) {
   if (rows <= std::min<uint64_t>(8, most)) return rows;
   uint64_t best = most, best_cost = UINT64_MAX;
@@ -66,7 +66,8 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   const auto bias_fits = [&](uint64_t biases) {
     return options.first_bias ? *options.first_bias + columns <= biases : columns == biases;
   };
-  if (options.bias && (options.bias->type != DataType::kF32 || !bias_fits(options.bias->shape.elements()))) {
+  if (options.bias &&
+      (options.bias->type != DataType::kF32 || !bias_fits(options.bias->shape.elements()))) {
     refuse(fmt::format("the bias is {} {}, the weight has {} rows", name_of(options.bias->type),
                        options.bias->shape.to_string(), columns),
            "the bias must be f32 with one value per row of the weight");
@@ -80,7 +81,8 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   }
 }
 
-shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& weight, const Tensor& target) {
+shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& weight,
+                               const Tensor& target) {
   shader::MatmulParams params{};
   params.rows = static_cast<uint32_t>(rows);
   params.columns = static_cast<uint32_t>(columns);
@@ -89,13 +91,15 @@ shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& we
   return params;
 }
 
-std::vector<SpecializationConstant> constants_of(const MatmulOptions& options, const Tensor& weight) {
+std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
+                                                 const Tensor& weight) {
   std::vector<SpecializationConstant> constants = {
       {MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
       {MATMUL_BIAS, options.bias ? 1u : 0u},
       {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u},
       {MATMUL_GATED, options.gated ? 1u : 0u}};
-  if (const uint32_t format = block_format(weight.type); format != 0) constants.push_back({WEIGHT_FORMAT, format});
+  if (const uint32_t format = block_format(weight.type); format != 0)
+    constants.push_back({WEIGHT_FORMAT, format});
   return constants;
 }
 
@@ -106,20 +110,24 @@ struct Tile {
       : open_height((kernel.constant(3) & 1) != 0),
         several_types((kernel.constant(3) & 4) != 0),
         rows(open_height ? choose_tile_rows(all_rows, kernel.constant(1)) : kernel.constant(1)),
-        columns(kernel.constant(2) * ((kernel.constant(3) & 2) != 0 ? local_size(kernel, device) : 1)) {}
+        columns(kernel.constant(2) *
+                ((kernel.constant(3) & 2) != 0 ? local_size(kernel, device) : 1)) {}
   bool open_height, several_types;
   uint64_t rows, columns;
 };
 
-/// The weight and what stands below it as one run of words of one buffer; none where they do not stand so, or in more
-/// than three types, or where a device cannot bind all of it.
-std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weight, std::span<const Tensor> below) {
+/// The weight and what stands below it as one run of words of one buffer; none where they do not
+/// stand so, or in more than three types, or where a device cannot bind all of it.
+std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weight,
+                              std::span<const Tensor> below) {
   if (below.size() > 2) return std::nullopt;
   Tensor run = weight;
   for (const Tensor& part : below) {
-    if (!is_block_type(weight.type) || !is_block_type(part.type) || run.shape[0] % 2 != 0 || part.shape[0] % 2 != 0 ||
-        weight.arena_id >= 0 || part.arena_id >= 0 || weight.byte_offset != 0 || part.byte_offset != 0 ||
-        part.view.buffer != weight.view.buffer || part.view.offset < run.view.offset + run.bytes() ||
+    if (!is_block_type(weight.type) || !is_block_type(part.type) || run.shape[0] % 2 != 0 ||
+        part.shape[0] % 2 != 0 || weight.arena_id >= 0 || part.arena_id >= 0 ||
+        weight.byte_offset != 0 || part.byte_offset != 0 ||
+        part.view.buffer != weight.view.buffer ||
+        part.view.offset < run.view.offset + run.bytes() ||
         (part.view.offset - weight.view.offset) % 16 != 0) {
       return std::nullopt;
     }
@@ -132,9 +140,10 @@ std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weigh
   return run;
 }
 
-/// A product of one row with a weight of several block types in one node. False: there is no row for it, and no node.
-bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& weight, const MatmulOptions& options,
-                       const Tensor& target) {
+/// A product of one row with a weight of several block types in one node. False: there is no row
+/// for it, and no node.
+bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                       const MatmulOptions& options, const Tensor& target) {
   const std::optional<Tensor> run = one_run(builder, weight, options.below);
   if (!run || x.shape.rows() != 1 || options.gated) return false;
   uint64_t columns = weight.shape[0];
@@ -143,7 +152,8 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
                        options.first_bias.value_or(0) + columns > options.bias->shape.elements())) {
     return false;
   }
-  const Kernel& kernel = builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
+  const Kernel& kernel =
+      builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
   const Tile tile(kernel, builder.capabilities(), 1);
   if (!tile.several_types) return false;
 
@@ -162,14 +172,18 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
   for (size_t i = 0; i < options.below.size(); ++i) {
     const Tensor& part = options.below[i];
     (i == 0 ? params.second_column : params.third_column) = static_cast<uint32_t>(begin);
-    (i == 0 ? params.second_at : params.third_at) = static_cast<uint32_t>((part.view.offset - weight.view.offset) / 4);
-    node.constants.push_back({static_cast<uint32_t>(i == 0 ? MATMUL_SECOND_FORMAT : MATMUL_THIRD_FORMAT), block_format(part.type)});
+    (i == 0 ? params.second_at : params.third_at) =
+        static_cast<uint32_t>((part.view.offset - weight.view.offset) / 4);
+    node.constants.push_back(
+        {static_cast<uint32_t>(i == 0 ? MATMUL_SECOND_FORMAT : MATMUL_THIRD_FORMAT),
+         block_format(part.type)});
     begin += part.shape[0];
     groups += (part.shape[0] + tile.columns - 1) / tile.columns;
   }
   node.set_params(params);
   node.groups = {static_cast<uint32_t>(groups), 1, 1};
-  node.work.bytes = x.bytes() + run->bytes() + columns * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+  node.work.bytes = x.bytes() + run->bytes() +
+                    columns * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
                     (options.bias ? columns * 4 : 0);
   node.work.flops = 2 * columns * x.shape.columns();
   builder.add(std::move(node));
@@ -177,23 +191,28 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
 }
 
 /// A product with a weight of several types: in one node, or one per type.
-Tensor matmul_of_parts(ProgramBuilder& builder, const Tensor& x, const Tensor& weight, MatmulOptions options) {
+Tensor matmul_of_parts(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                       MatmulOptions options) {
   if (options.gated)
-    throw ShapeError(builder.path() + ": matmul", "gates and what they gate must be stored in one type", "");
+    throw ShapeError(builder.path() + ": matmul",
+                     "gates and what they gate must be stored in one type", "");
   uint64_t columns = weight.shape[0];
   for (const Tensor& part : options.below) {
     columns += part.shape[0];
     if (part.shape.rank() != 2 || part.shape.columns() != weight.shape.columns())
-      throw ShapeError(builder.path() + ": matmul",
-                       fmt::format("rows {} stand below {}", part.shape.to_string(), weight.shape.to_string()),
-                       "all must be of one length");
+      throw ShapeError(
+          builder.path() + ": matmul",
+          fmt::format("rows {} stand below {}", part.shape.to_string(), weight.shape.to_string()),
+          "all must be of one length");
   }
-  if (!options.accumulate_into && !options.into) options.into = builder.activation(with_columns(x.shape, columns), x.type);
+  if (!options.accumulate_into && !options.into)
+    options.into = builder.activation(with_columns(x.shape, columns), x.type);
   const Tensor target = options.accumulate_into ? *options.accumulate_into : *options.into;
   const std::vector<Tensor> below = std::move(options.below);
   options.below = below;
-  if (target.shape.rows() == x.shape.rows() && options.first_column + columns <= target.shape.columns() &&
-      target.type == x.type && add_several_types(builder, x, weight, options, target)) {
+  if (target.shape.rows() == x.shape.rows() &&
+      options.first_column + columns <= target.shape.columns() && target.type == x.type &&
+      add_several_types(builder, x, weight, options, target)) {
     return target;
   }
   options.below.clear();
@@ -221,16 +240,18 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                      "the last extents must agree, and the weight must be (outputs, inputs)");
   }
   if ((x.type != DataType::kF32 && x.type != DataType::kF16) || weight.type == DataType::kU32) {
-    throw ShapeError(builder.path() + ": matmul",
-                     fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
-                     "x must be f32 or f16, the weight any type of numbers but u32");
+    throw ShapeError(
+        builder.path() + ": matmul",
+        fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
+        "x must be f32 or f16, the weight any type of numbers but u32");
   }
   if (!options.below.empty()) return matmul_of_parts(builder, x, weight, options);
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
   const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
   Tensor target = options.accumulate_into ? *options.accumulate_into
-                  : options.into ? *options.into
-                                 : builder.activation(with_columns(x.shape, columns / per_result), x.type);
+                  : options.into
+                      ? *options.into
+                      : builder.activation(with_columns(x.shape, columns / per_result), x.type);
   check(builder, x, weight, options, target);
 
   const Kernel& kernel =
@@ -239,9 +260,11 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   const Tile tile(kernel, device, rows);
   uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
   uint64_t column_step = rows_per_node(builder, weight);
-  // No slice may part a gate from what it gates. A step that is odd counts rows aligned by themselves.
+  // No slice may part a gate from what it gates. A step that is odd counts rows aligned by
+  // themselves.
   if (options.gated && column_step < columns && column_step % 2 != 0) {
-    column_step = column_step > 1 ? column_step - 1 : builder.rows_per_binding(2 * row_bytes(weight.type, depth)) * 2;
+    column_step = column_step > 1 ? column_step - 1
+                                  : builder.rows_per_binding(2 * row_bytes(weight.type, depth)) * 2;
   }
 
   for (uint64_t row = 0; row < rows; row += row_step) {
@@ -263,13 +286,15 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       params.first_bias = static_cast<uint32_t>(options.first_bias.value_or(0) + column);
       node.set_params(params);
       node.constants = constants_of(options, weight);
-      if (tile.open_height) node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile.rows)});
+      if (tile.open_height)
+        node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile.rows)});
       node.groups = {static_cast<uint32_t>((node_columns + tile.columns - 1) / tile.columns),
                      static_cast<uint32_t>((node_rows + tile.rows - 1) / tile.rows), 1};
       uint64_t sums = node_rows * node_columns;
-      node.work.bytes = node_x.bytes() + node_weight.bytes() +
-                        sums / per_result * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
-                        (options.bias ? node_columns * 4 : 0);
+      node.work.bytes =
+          node_x.bytes() + node_weight.bytes() +
+          sums / per_result * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+          (options.bias ? node_columns * 4 : 0);
       node.work.flops = 2 * sums * depth;
       builder.add(std::move(node));
     }

@@ -32,23 +32,24 @@ void check_rows(const ProgramBuilder& builder, const char* op, const Tensor& x) 
   }
 }
 
-Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* stream, const Tensor& gains,
-                        float epsilon) {
+Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* stream,
+                        const Tensor& gains, float epsilon) {
   const char* op = stream ? "add and rms norm" : "rms norm";
   check_rows(builder, op, x);
   const uint64_t columns = x.shape.columns(), rows = x.shape.rows();
   const bool normalized = stream && gains.shape == Shape{2, columns};
   if ((gains.shape != Shape{columns} && !normalized) || gains.type != DataType::kF32) {
-    refuse(builder, op,
-           fmt::format("the gain is {} {}, x is {}", name_of(gains.type), gains.shape.to_string(),
-                       x.shape.to_string()),
-           fmt::format("it must be f32 ({}){}", columns,
-                       stream ? fmt::format(", or (2, {}) with the gain for x first", columns) : ""));
+    refuse(
+        builder, op,
+        fmt::format("the gain is {} {}, x is {}", name_of(gains.type), gains.shape.to_string(),
+                    x.shape.to_string()),
+        fmt::format("it must be f32 ({}){}", columns,
+                    stream ? fmt::format(", or (2, {}) with the gain for x first", columns) : ""));
   }
   if (stream && (stream->shape != x.shape || stream->type != x.type)) {
     refuse(builder, op,
-           fmt::format("the stream is {} {}, x is {} {}", name_of(stream->type), stream->shape.to_string(),
-                       name_of(x.type), x.shape.to_string()),
+           fmt::format("the stream is {} {}, x is {} {}", name_of(stream->type),
+                       stream->shape.to_string(), name_of(x.type), x.shape.to_string()),
            "they must agree");
   }
   Tensor y = builder.activation(x.shape, x.type);
@@ -59,8 +60,9 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
     const Tensor part = x.row_slice(row, count);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; without a stream nothing reads or writes the second. The shader declares it
-    // writable, so it takes what the node writes anyway: validation looks at declarations.
+    // Every binding needs a buffer; without a stream nothing reads or writes the second. The shader
+    // declares it writable, so it takes what the node writes anyway: validation looks at
+    // declarations.
     node.buffers = {{part, Access::kRead},
                     stream ? BufferUse{stream->row_slice(row, count), Access::kReadWrite}
                            : BufferUse{y.row_slice(row, count), Access::kWrite},
@@ -72,7 +74,9 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
     params.gain = normalized ? 1 : 0;
     params.epsilon = epsilon;
     node.set_params(params);
-    node.constants = {{RMS_STREAM, !stream ? uint32_t{RMS_PLAIN} : normalized ? uint32_t{RMS_ADD_NORM} : uint32_t{RMS_ADD}}};
+    node.constants = {{RMS_STREAM, !stream      ? uint32_t{RMS_PLAIN}
+                                   : normalized ? uint32_t{RMS_ADD_NORM}
+                                                : uint32_t{RMS_ADD}}};
     node.groups = {static_cast<uint32_t>(count), 1, 1};
     node.work.bytes = part.bytes() * (stream ? 4 : 2) + gains.bytes();
     node.work.flops = count * columns * (normalized ? 8 : stream ? 5 : 4);
@@ -87,8 +91,8 @@ Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, fl
   return root_mean_square(builder, x, nullptr, gain, epsilon);
 }
 
-Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x, const Tensor& gains,
-                    float epsilon) {
+Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
+                    const Tensor& gains, float epsilon) {
   return root_mean_square(builder, x, &stream, gains, epsilon);
 }
 

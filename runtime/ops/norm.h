@@ -14,23 +14,24 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
                   const std::optional<Tensor>& residual = std::nullopt);
 
 /// y = x / sqrt(mean(x^2) + epsilon) * gain, per row.
-/// x: (..., columns) f32 or f16; gain: (columns) f32 (a gain of 1 + w is made when weights are loaded); result
-/// like x. Source: Zhang and Sennrich 2019, arXiv:1910.07467. Throws ShapeError naming the layer.
+/// x: (..., columns) f32 or f16; gain: (columns) f32 (a gain of 1 + w is made when weights are
+/// loaded); result like x. Source: Zhang and Sennrich 2019, arXiv:1910.07467. Throws ShapeError
+/// naming the layer.
 Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon);
 
 /// Adds x to a residual stream, in place, and returns rms_norm(stream, gain), in one dispatch.
 /// stream, x: (..., columns), both f32 or both f16; result like x.
-/// gains: (columns) f32: stream += x. Or (2, columns) f32: stream += rms_norm(x, row 0), as models do that
-/// normalize what a sublayer gives (Gemma 3), and the result takes row 1. Both norms share epsilon.
-/// The result is made from the sums before they are rounded to the stream's type.
-Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x, const Tensor& gains,
-                    float epsilon);
+/// gains: (columns) f32: stream += x. Or (2, columns) f32: stream += rms_norm(x, row 0), as models
+/// do that normalize what a sublayer gives (Gemma 3), and the result takes row 1. Both norms share
+/// epsilon. The result is made from the sums before they are rounded to the stream's type.
+Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
+                    const Tensor& gains, float epsilon);
 
 struct SoftmaxOptions {
   bool logarithm = false;  // log-softmax
   float scale = 1;         // onto x first
-  /// Row r sees columns below control[counts_offset + r / rows_per_count]; the others give 0 (-inf for
-  /// the logarithm). A row that sees none gives zeros.
+  /// Row r sees columns below control[counts_offset + r / rows_per_count]; the others give 0 (-inf
+  /// for the logarithm). A row that sees none gives zeros.
   std::optional<Tensor> control;  // u32
   uint32_t counts_offset = 0;
   uint32_t rows_per_count = 1;
@@ -38,7 +39,8 @@ struct SoftmaxOptions {
   uint32_t causal_period = 0;
 };
 
-/// Softmax over the last dimension, sums in f32, maximum subtracted. x: (..., columns); result like x.
+/// Softmax over the last dimension, sums in f32, maximum subtracted. x: (..., columns); result like
+/// x.
 Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& options = {});
 
 }  // namespace mulciber

@@ -27,18 +27,23 @@ const char* name_of(CellKind kind) {
   return "?";
 }
 
-uint32_t gates_of(CellKind kind) { return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1; }
+uint32_t gates_of(CellKind kind) {
+  return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1;
+}
 
 uint32_t states_of(CellKind kind) { return kind == CellKind::kLstm ? 2 : 1; }
 
-GateShares gate_shares(ProgramBuilder& builder, CellKind kind, uint64_t rows, uint64_t length, uint64_t hidden) {
+GateShares gate_shares(ProgramBuilder& builder, CellKind kind, uint64_t rows, uint64_t length,
+                       uint64_t hidden) {
   if (rows == 0 || length == 0 || hidden == 0)
-    refuse(builder, fmt::format("{} rows of {} positions, {} units", rows, length, hidden), "none may be 0");
-  const Tensor all = builder.activation({rows_before_inputs(rows) + rows * length, gates_of(kind) * hidden});
+    refuse(builder, fmt::format("{} rows of {} positions, {} units", rows, length, hidden),
+           "none may be 0");
+  const Tensor all =
+      builder.activation({rows_before_inputs(rows) + rows * length, gates_of(kind) * hidden});
   if (all.bytes() > builder.capabilities().max_storage_range) {
     refuse(builder,
-           fmt::format("gates of {} rows of {} positions take {} bytes, the device binds {}", rows, length, all.bytes(),
-                       builder.capabilities().max_storage_range),
+           fmt::format("gates of {} rows of {} positions take {} bytes, the device binds {}", rows,
+                       length, all.bytes(), builder.capabilities().max_storage_range),
            "use fewer rows or shorter ones");
   }
   return gate_shares_in(all, rows);
@@ -48,36 +53,41 @@ uint64_t rows_before_inputs(uint64_t rows) { return (rows + kRowStep - 1) / kRow
 
 GateShares gate_shares_in(const Tensor& tensor, uint64_t rows) {
   const uint64_t before = rows_before_inputs(rows);
-  return {tensor, tensor.row_slice(0, rows), tensor.row_slice(before, tensor.shape.rows() - before)};
+  return {tensor, tensor.row_slice(0, rows),
+          tensor.row_slice(before, tensor.shape.rows() - before)};
 }
 
-void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tensor& state, const Tensor& outputs,
-                    const RecurrentStep& step) {
+void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tensor& state,
+                    const Tensor& outputs, const RecurrentStep& step) {
   const uint64_t rows = gates.recurrent.shape.rows();
   const uint64_t hidden = gates.recurrent.shape.columns() / gates_of(step.kind);
   if (state.type != DataType::kF32 || outputs.type != DataType::kF32)
     refuse(builder, "state and outputs must be f32", "");
   if (state.shape != Shape{states_of(step.kind), rows, hidden}) {
     refuse(builder, fmt::format("the state is {}", state.shape.to_string()),
-           fmt::format("a {} of {} rows and {} units needs ({}, {}, {})", name_of(step.kind), rows, hidden,
-                       states_of(step.kind), rows, hidden));
+           fmt::format("a {} of {} rows and {} units needs ({}, {}, {})", name_of(step.kind), rows,
+                       hidden, states_of(step.kind), rows, hidden));
   }
   if (outputs.shape.rank() != 3 || outputs.shape[0] != rows ||
-      outputs.shape[1] * rows != gates.inputs.shape.rows() || step.first_column + hidden > outputs.shape[2]) {
+      outputs.shape[1] * rows != gates.inputs.shape.rows() ||
+      step.first_column + hidden > outputs.shape[2]) {
     refuse(builder,
-           fmt::format("outputs are {}, the inputs' share of the gates has {} rows", outputs.shape.to_string(),
-                       gates.inputs.shape.rows()),
-           fmt::format("they must be ({}, length, columns), with {} columns from {}", rows, hidden, step.first_column));
+           fmt::format("outputs are {}, the inputs' share of the gates has {} rows",
+                       outputs.shape.to_string(), gates.inputs.shape.rows()),
+           fmt::format("they must be ({}, length, columns), with {} columns from {}", rows, hidden,
+                       step.first_column));
   }
   if (step.time >= outputs.shape[1])
-    refuse(builder, fmt::format("step {} of {} positions", step.time, outputs.shape[1]), "count from 0");
+    refuse(builder, fmt::format("step {} of {} positions", step.time, outputs.shape[1]),
+           "count from 0");
   if (step.control && step.lengths + rows > step.control->shape.elements()) {
     refuse(builder,
            fmt::format("{} lengths at word {} pass the {} words of control", rows, step.lengths,
                        step.control->shape.elements()),
            "make the control tensor longer");
   }
-  const Kernel& kernel = builder.select({Op::kRecurrentCell, {DataType::kF32, DataType::kF32}, kAnyShape});
+  const Kernel& kernel =
+      builder.select({Op::kRecurrentCell, {DataType::kF32, DataType::kF32}, kAnyShape});
   const uint32_t local = local_size(kernel, builder.capabilities());
 
   Node node;
@@ -97,9 +107,12 @@ void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tens
       .columns = static_cast<uint32_t>(outputs.shape[2]),
       .first_column = step.first_column,
       .lengths = step.control ? static_cast<int32_t>(step.lengths) : -1});
-  node.constants = {{RECURRENT_CELL, static_cast<uint32_t>(step.kind)}, {RECURRENT_REVERSE, step.reverse ? 1u : 0u}};
-  node.groups = {static_cast<uint32_t>((hidden + local - 1) / local), static_cast<uint32_t>(rows), 1};
-  node.work.bytes = rows * hidden * (2 * gates_of(step.kind) + 2 * states_of(step.kind) + 1) * sizeof(float);
+  node.constants = {{RECURRENT_CELL, static_cast<uint32_t>(step.kind)},
+                    {RECURRENT_REVERSE, step.reverse ? 1u : 0u}};
+  node.groups = {static_cast<uint32_t>((hidden + local - 1) / local), static_cast<uint32_t>(rows),
+                 1};
+  node.work.bytes =
+      rows * hidden * (2 * gates_of(step.kind) + 2 * states_of(step.kind) + 1) * sizeof(float);
   node.work.flops = rows * hidden * 10 * gates_of(step.kind);
   builder.add(std::move(node));
 }

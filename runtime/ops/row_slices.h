@@ -19,9 +19,9 @@ inline uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tenso
   return builder.rows_per_binding(row_bytes(tensor.type, tensor.shape.columns()));
 }
 
-/// Most rows, of `all`, that one node may take, such that the slices of every tensor fit a descriptor and begin aligned.
-/// `row_bytes`: bytes per row of each tensor that is sliced.
-/// Throws ShapeError where not even the fewest rows that begin aligned fit.
+/// Most rows, of `all`, that one node may take, such that the slices of every tensor fit a
+/// descriptor and begin aligned. `row_bytes`: bytes per row of each tensor that is sliced. Throws
+/// ShapeError where not even the fewest rows that begin aligned fit.
 inline uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kernel, uint64_t all,
                               std::initializer_list<uint64_t> row_bytes) {
   uint64_t rows = all;
@@ -35,9 +35,10 @@ inline uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kerne
   if (rows == all) return rows;
   for (uint64_t bytes : row_bytes) step = std::max(step, alignment / std::gcd(alignment, bytes));
   if (rows < step) {
-    throw ShapeError(builder.path(),
-                     fmt::format("{} rows of keys are the least that can be bound, {} fit", step, rows),
-                     "use fewer or shorter rows, or a device with a larger storage range");
+    throw ShapeError(
+        builder.path(),
+        fmt::format("{} rows of keys are the least that can be bound, {} fit", step, rows),
+        "use fewer or shorter rows, or a device with a larger storage range");
   }
   return rows / step * step;
 }

@@ -44,16 +44,20 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   return params;
 }
 
-void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& control, const SampleStateLayout& layout) {
+void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
+           const SampleStateLayout& layout) {
   const std::string where = builder.path() + ": sample";
   if (logits.type != DataType::kF32 || logits.shape.rank() != 2 || logits.shape[0] != layout.rows ||
       logits.shape[1] == 0 || logits.shape[1] > kMostVocabulary) {
     refuse(where, fmt::format("logits are {} {}", name_of(logits.type), logits.shape.to_string()),
-           fmt::format("they must be f32 ({}, vocabulary), with a vocabulary up to {}", layout.rows, kMostVocabulary));
+           fmt::format("they must be f32 ({}, vocabulary), with a vocabulary up to {}", layout.rows,
+                       kMostVocabulary));
   }
-  if (control.type != DataType::kU32 || uint64_t{layout.first_word} + layout.words > control.shape.elements()) {
-    refuse(where, fmt::format("a state of {} words from word {} does not fit control {} {}", layout.words,
-                              layout.first_word, name_of(control.type), control.shape.to_string()),
+  if (control.type != DataType::kU32 ||
+      uint64_t{layout.first_word} + layout.words > control.shape.elements()) {
+    refuse(where,
+           fmt::format("a state of {} words from word {} does not fit control {} {}", layout.words,
+                       layout.first_word, name_of(control.type), control.shape.to_string()),
            "control must be u32 and hold the state");
   }
 }
@@ -63,7 +67,8 @@ void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& co
 uint32_t SampleStateLayout::progress_words() const { return (2 + ring) * rows; }
 
 SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t history_capacity,
-                                    uint32_t banned_capacity, uint32_t stop_capacity, uint32_t ring) {
+                                    uint32_t banned_capacity, uint32_t stop_capacity,
+                                    uint32_t ring) {
   SampleStateLayout layout;
   layout.first_word = first_word;
   layout.rows = rows;
@@ -86,7 +91,8 @@ SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t
   layout.history = take(uint64_t{rows} * history_capacity);
   layout.banned = take(1 + uint64_t{banned_capacity});
   layout.stops = take(1 + uint64_t{stop_capacity});
-  if (rows == 0 || history_capacity == 0 || ring == 0 || next > std::numeric_limits<uint32_t>::max() / 4) {
+  if (rows == 0 || history_capacity == 0 || ring == 0 ||
+      next > std::numeric_limits<uint32_t>::max() / 4) {
     refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
            "use 1 row and 1 token or more, and less than 4 GiB in all");
   }
@@ -95,16 +101,24 @@ SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t
 }
 
 std::vector<uint32_t> sample_setting_words(const SampleSettings& settings) {
-  const float floats[] = {settings.temperature, settings.top_p, settings.min_p, settings.typical_p,
-                          settings.repetition_penalty, settings.presence_penalty, settings.frequency_penalty};
+  const float floats[] = {settings.temperature,
+                          settings.top_p,
+                          settings.min_p,
+                          settings.typical_p,
+                          settings.repetition_penalty,
+                          settings.presence_penalty,
+                          settings.frequency_penalty};
   const bool finite = std::ranges::all_of(floats, [](float value) { return std::isfinite(value); });
-  if (!finite || settings.temperature < 0 || !(settings.top_p > 0) || settings.min_p < 0 || settings.min_p > 1 ||
-      !(settings.typical_p > 0) || !(settings.repetition_penalty > 0)) {
-    throw SettingError("sampling",
-           fmt::format("temperature {}, top p {}, min p {}, typical p {}, penalties {}, {} and {}", settings.temperature,
-                       settings.top_p, settings.min_p, settings.typical_p, settings.repetition_penalty,
-                       settings.presence_penalty, settings.frequency_penalty),
-           "the temperature must be 0 or more, min p within 0 and 1, top p, typical p and the repetition penalty above 0");
+  if (!finite || settings.temperature < 0 || !(settings.top_p > 0) || settings.min_p < 0 ||
+      settings.min_p > 1 || !(settings.typical_p > 0) || !(settings.repetition_penalty > 0)) {
+    throw SettingError(
+        "sampling",
+        fmt::format("temperature {}, top p {}, min p {}, typical p {}, penalties {}, {} and {}",
+                    settings.temperature, settings.top_p, settings.min_p, settings.typical_p,
+                    settings.repetition_penalty, settings.presence_penalty,
+                    settings.frequency_penalty),
+        "the temperature must be 0 or more, min p within 0 and 1, top p, typical p and the "
+        "repetition penalty above 0");
   }
   const auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
   std::vector<uint32_t> words(SAMPLE_SETTING_WORDS, 0);
@@ -125,13 +139,18 @@ std::vector<uint32_t> sample_setting_words(const SampleSettings& settings) {
   return words;
 }
 
-std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout, std::span<const SampleRow> rows,
-                                           std::span<const uint32_t> banned, std::span<const uint32_t> stops) {
-  if (rows.size() != layout.rows || banned.size() > layout.banned_capacity || stops.size() > layout.stop_capacity) {
-    refuse("sampling",
-           fmt::format("{} rows, {} banned ids and {} stop ids do not fit a state for {}, {} and {}", rows.size(),
-                       banned.size(), stops.size(), layout.rows, layout.banned_capacity, layout.stop_capacity),
-           "plan a larger state");
+std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout,
+                                           std::span<const SampleRow> rows,
+                                           std::span<const uint32_t> banned,
+                                           std::span<const uint32_t> stops) {
+  if (rows.size() != layout.rows || banned.size() > layout.banned_capacity ||
+      stops.size() > layout.stop_capacity) {
+    refuse(
+        "sampling",
+        fmt::format("{} rows, {} banned ids and {} stop ids do not fit a state for {}, {} and {}",
+                    rows.size(), banned.size(), stops.size(), layout.rows, layout.banned_capacity,
+                    layout.stop_capacity),
+        "plan a larger state");
   }
   std::vector<uint32_t> words(layout.words, 0);
   const auto at = [&](uint32_t word) { return words.begin() + (word - layout.first_word); };
@@ -142,11 +161,13 @@ std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout, std:
     *at(layout.fed + row) = given.fed;
     *at(layout.counts + row) = static_cast<uint32_t>(given.history.size());
     *at(layout.stopped + row) = given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING;
-    std::ranges::copy(sample_setting_words(given.settings), at(layout.settings + row * SAMPLE_SETTING_WORDS));
-    const size_t lost = given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);
+    std::ranges::copy(sample_setting_words(given.settings),
+                      at(layout.settings + row * SAMPLE_SETTING_WORDS));
+    const size_t lost =
+        given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);
     for (size_t i = lost; i < given.history.size(); ++i) {
-      *at(layout.history + row * layout.history_capacity + static_cast<uint32_t>(i % layout.history_capacity)) =
-          given.history[i];
+      *at(layout.history + row * layout.history_capacity +
+          static_cast<uint32_t>(i % layout.history_capacity)) = given.history[i];
     }
   }
   *at(layout.banned) = static_cast<uint32_t>(banned.size());
@@ -162,25 +183,29 @@ Tensor sample_scan(ProgramBuilder& builder, const Tensor& logits, const Tensor& 
   shader::SampleParams params = params_of(logits.shape[1], layout);
   const Tensor chunks = builder.activation({layout.rows, params.chunks, 2}, DataType::kF32);
   const auto& most = builder.capabilities().max_groups;
-  // An invocation goes through few chunks: some drivers stop it after 65,535 iterations of all its loops.
-  const uint32_t per_node = static_cast<uint32_t>(std::min<uint64_t>(params.chunks, 16ull * most[0]));
+  // An invocation goes through few chunks: some drivers stop it after 65,535 iterations of all its
+  // loops.
+  const uint32_t per_node =
+      static_cast<uint32_t>(std::min<uint64_t>(params.chunks, 16ull * most[0]));
   for (uint32_t first = 0; first < params.chunks; first += per_node) {
     params.first_chunk = first;
     params.end_chunk = std::min(first + per_node, params.chunks);
     Node node;
     node.kernel = &builder.select({Op::kSampleScan, {DataType::kF32, DataType::kF32}, kAnyShape});
-    node.buffers = {{logits, Access::kReadWrite}, {control, Access::kRead}, {chunks, Access::kWrite}};
+    node.buffers = {
+        {logits, Access::kReadWrite}, {control, Access::kRead}, {chunks, Access::kWrite}};
     node.set_params(params);
     node.groups = {std::min(params.end_chunk - first, most[0]), std::min(layout.rows, most[1]), 1};
-    node.work.bytes = (logits.bytes() + chunks.bytes()) * (params.end_chunk - first) / params.chunks;
+    node.work.bytes =
+        (logits.bytes() + chunks.bytes()) * (params.end_chunk - first) / params.chunks;
     node.work.flops = logits.shape.elements() * 3 * (params.end_chunk - first) / params.chunks;
     builder.add(std::move(node));
   }
   return chunks;
 }
 
-void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control, const SampleStateLayout& layout,
-            const Tensor& progress) {
+void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
+            const SampleStateLayout& layout, const Tensor& progress) {
   const Tensor chunks = sample_scan(builder, logits, control, layout);
   if (progress.type != DataType::kU32 || progress.shape.elements() < layout.progress_words()) {
     refuse(builder.path() + ": sample",

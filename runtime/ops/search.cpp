@@ -38,11 +38,13 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     refuse(where, fmt::format("{} of {} asked for", k, vocabulary),
            fmt::format("ask for 1 to {}", std::min<uint64_t>(kMostCandidates, vocabulary)));
   }
-  uint64_t last_word = std::max({uint64_t{rules.banned_offset} + rules.banned_capacity,
-                                 uint64_t{rules.position_offset}, uint64_t{rules.forced_offset} + 1});
+  uint64_t last_word =
+      std::max({uint64_t{rules.banned_offset} + rules.banned_capacity,
+                uint64_t{rules.position_offset}, uint64_t{rules.forced_offset} + 1});
   if (control.type != DataType::kU32 || last_word >= control.shape.elements()) {
-    refuse(where, fmt::format("the rules end at word {}, control is {} {}", last_word,
-                              name_of(control.type), control.shape.to_string()),
+    refuse(where,
+           fmt::format("the rules end at word {}, control is {} {}", last_word,
+                       name_of(control.type), control.shape.to_string()),
            "control must be u32 and hold the rules");
   }
   Tensor result = builder.activation({rows, k, 2}, DataType::kU32);
@@ -50,9 +52,9 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
   if (vocabulary >= 256) facts |= kColumnsAtLeast256;
   if (rules.banned_capacity <= 64) facts |= kFewBanned;
   facts |= rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
-  const Kernel& kernel =
-      builder.select({Op::kTopK, {DataType::kF32, DataType::kF32}, facts});
-  // Rows need not begin where descriptors may: a slice is bound from the aligned byte before its first row.
+  const Kernel& kernel = builder.select({Op::kTopK, {DataType::kF32, DataType::kF32}, facts});
+  // Rows need not begin where descriptors may: a slice is bound from the aligned byte before its
+  // first row.
   uint64_t row_bytes = vocabulary * 4, alignment = builder.capabilities().storage_alignment;
   uint64_t range = builder.capabilities().max_storage_range, step = rows;
   if (logits.bytes() > range) {
@@ -119,8 +121,9 @@ BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t be
   layout.history_tokens = take(rows * capacity);
   layout.history_parents = take(rows * capacity);
   if (next > std::numeric_limits<uint32_t>::max() / 4) {
-    refuse("beam search", fmt::format("{} rows of {} tokens take {} words of state", rows, capacity,
-                                      next - first_word),
+    refuse("beam search",
+           fmt::format("{} rows of {} tokens take {} words of state", rows, capacity,
+                       next - first_word),
            "use a smaller batch or a shorter maximum length");
   }
   layout.words = static_cast<uint32_t>(next - first_word);
@@ -164,7 +167,8 @@ std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout,
 std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
                                             std::span<const uint32_t> state, uint32_t item) {
   auto corrupt = [] {
-    refuse("beam search", "the words are not a state of this layout", "pass the state as read back");
+    refuse("beam search", "the words are not a state of this layout",
+           "pass the state as read back");
   };
   if (state.size() < layout.words || item >= layout.batch) corrupt();
   auto at = [&](uint32_t word) { return state[word - layout.first_word]; };
@@ -193,15 +197,19 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
 namespace {
 
 void check_control(const std::string& where, const Tensor& control, const BeamStateLayout& layout) {
-  if (control.type == DataType::kU32 && uint64_t{layout.first_word} + layout.words <= control.shape.elements()) return;
-  refuse(where, fmt::format("a state of {} words from word {} does not fit control {} {}", layout.words,
-                            layout.first_word, name_of(control.type), control.shape.to_string()),
+  if (control.type == DataType::kU32 &&
+      uint64_t{layout.first_word} + layout.words <= control.shape.elements())
+    return;
+  refuse(where,
+         fmt::format("a state of {} words from word {} does not fit control {} {}", layout.words,
+                     layout.first_word, name_of(control.type), control.shape.to_string()),
          "control must hold the state, as u32");
 }
 
 }  // namespace
 
-void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStateLayout& layout, const Tensor& state) {
+void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStateLayout& layout,
+                  const Tensor& state) {
   const std::string where = builder.path() + ": follow beams";
   check_control(where, control, layout);
   const uint64_t rows = uint64_t{layout.batch} * layout.beams;
@@ -212,14 +220,15 @@ void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStat
   const uint64_t items = state.shape.rows() / layout.beams;
   const Capabilities& device = builder.capabilities();
   if (state.bytes() > device.max_storage_range) {
-    refuse(where, fmt::format("{} bytes pass what one dispatch covers", state.bytes()), "use a smaller batch");
+    refuse(where, fmt::format("{} bytes pass what one dispatch covers", state.bytes()),
+           "use a smaller batch");
   }
   Node node;
   node.kernel = &builder.select({Op::kFollowBeams, {DataType::kF32, DataType::kF32}, kAnyShape});
   node.buffers = {{control, Access::kRead}, {state, Access::kReadWrite}};
   const auto columns = static_cast<uint32_t>(state.shape.columns());
-  node.set_params(shader::FollowBeamsParams{layout.batch, columns, layout.position, layout.history_parents,
-                                            layout.item_state});
+  node.set_params(shader::FollowBeamsParams{layout.batch, columns, layout.position,
+                                            layout.history_parents, layout.item_state});
   node.constants = {{BEAM_BEAMS, layout.beams}};
   const uint32_t invocations = local_size(*node.kernel, device);
   node.groups = {(columns + invocations - 1) / invocations, static_cast<uint32_t>(items), 1};
@@ -233,20 +242,21 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   uint64_t rows = uint64_t{layout.batch} * layout.beams;
   if (candidates.type != DataType::kU32 || candidates.shape.rank() != 3 ||
       candidates.shape[0] != rows || candidates.shape[1] == 0 || candidates.shape[2] != 2) {
-    refuse(where, fmt::format("candidates are {} {}", name_of(candidates.type),
-                              candidates.shape.to_string()),
-           fmt::format("they must be u32 ({}, {}, 2)", rows, 2 * layout.beams));
+    refuse(
+        where,
+        fmt::format("candidates are {} {}", name_of(candidates.type), candidates.shape.to_string()),
+        fmt::format("they must be u32 ({}, {}, 2)", rows, 2 * layout.beams));
   }
   check_control(where, control, layout);
   if (progress.type != DataType::kU32 || progress.shape.elements() < 2) {
-    refuse(where, fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
+    refuse(where,
+           fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
            "it must hold two words, as u32");
   }
   Node node;
   node.kernel = &builder.select({Op::kBeamStep, {DataType::kF32, DataType::kF32}, kAnyShape});
-  node.buffers = {{candidates, Access::kRead},
-                  {control, Access::kReadWrite},
-                  {progress, Access::kWrite}};
+  node.buffers = {
+      {candidates, Access::kRead}, {control, Access::kReadWrite}, {progress, Access::kWrite}};
   shader::BeamStepParams params{};
   params.batch = layout.batch;
   params.candidates = static_cast<uint32_t>(candidates.shape[1]);
@@ -263,7 +273,8 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   params.item_state = layout.item_state;
   node.set_params(params);
   node.constants = {{BEAM_BEAMS, layout.beams}};
-  // Candidates once, and per row the scores, the token, its history, and half the ancestry on average.
+  // Candidates once, and per row the scores, the token, its history, and half the ancestry on
+  // average.
   node.work.bytes = candidates.bytes() + rows * 5 * 4 + rows * layout.capacity * 4;
   node.work.flops = rows * candidates.shape[1] * 2;
   builder.add(std::move(node));

@@ -10,85 +10,93 @@ namespace mulciber {
 
 /// Rules on the next token, standing in the control tensor so that they need no new recording.
 struct TokenRules {
-  uint32_t banned_offset = 0;    // control: [count, id, id, ...], ids whose log probability becomes -inf
+  uint32_t banned_offset =
+      0;  // control: [count, id, id, ...], ids whose log probability becomes -inf
   uint32_t banned_capacity = 0;  // ids there is room for
-  uint32_t position_offset = 0;  // control: index of the token just fed; the one being chosen is the next
-  uint32_t forced_offset = 0;    // control: [index, id]: as that token only `id`, with log probability 0;
-                                 // index 0xffffffff: never
+  uint32_t position_offset =
+      0;  // control: index of the token just fed; the one being chosen is the next
+  uint32_t forced_offset = 0;  // control: [index, id]: as that token only `id`, with log
+                               // probability 0; index 0xffffffff: never
 };
 
-/// log-softmax over each row, then the rules, then the k best. Order: larger value first, then smaller id.
-/// logits: (rows, vocabulary) f32; result: (rows, k, 2) u32: bits of the f32 log probability, id.
-/// k up to 64 and up to the vocabulary; k = 1 is arg max. Where fewer than k ids are left after the rules
-/// the rest have value -inf, smallest ids first. NaN counts as -inf, infinity as the largest finite number.
+/// log-softmax over each row, then the rules, then the k best. Order: larger value first, then
+/// smaller id. logits: (rows, vocabulary) f32; result: (rows, k, 2) u32: bits of the f32 log
+/// probability, id. k up to 64 and up to the vocabulary; k = 1 is arg max. Where fewer than k ids
+/// are left after the rules the rest have value -inf, smallest ids first. NaN counts as -inf,
+/// infinity as the largest finite number.
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
              const TokenRules& rules);
 
-/// Where beam search keeps its state in the control tensor, in words; see shaders/beam.h, which defines each
-/// field. Made by plan_beam_state().
+/// Where beam search keeps its state in the control tensor, in words; see shaders/beam.h, which
+/// defines each field. Made by plan_beam_state().
 struct BeamStateLayout {
-  uint32_t first_word = 0;     // where the state begins
-  uint32_t batch = 1, beams = 1, capacity = 1;  // capacity: most tokens of a hypothesis, start token included
-  uint32_t position = 0;       // index of the token to be fed next
-  uint32_t unfinished = 0;     // items still searching
-  uint32_t settings = 0;       // eos, pad, last position, length penalty, early stopping (BEAM_*)
-  uint32_t tokens = 0;         // (batch * beams): token to feed next
-  uint32_t scores = 0;         // (batch * beams): running sums of log probabilities, f32
-  uint32_t ancestry = 0;       // (batch * beams, capacity): row of the cache that holds position t
-  uint32_t history_tokens = 0; // (capacity, batch * beams)
+  uint32_t first_word = 0;  // where the state begins
+  uint32_t batch = 1, beams = 1,
+           capacity = 1;        // capacity: most tokens of a hypothesis, start token included
+  uint32_t position = 0;        // index of the token to be fed next
+  uint32_t unfinished = 0;      // items still searching
+  uint32_t settings = 0;        // eos, pad, last position, length penalty, early stopping (BEAM_*)
+  uint32_t tokens = 0;          // (batch * beams): token to feed next
+  uint32_t scores = 0;          // (batch * beams): running sums of log probabilities, f32
+  uint32_t ancestry = 0;        // (batch * beams, capacity): row of the cache that holds position t
+  uint32_t history_tokens = 0;  // (capacity, batch * beams)
   uint32_t history_parents = 0;
-  uint32_t finished = 0;       // (batch, beams, 4): score f32, length, last row, step
-  uint32_t item_state = 0;     // (batch, 4): done flag, number finished, worst finished score f32, spare
+  uint32_t finished = 0;  // (batch, beams, 4): score f32, length, last row, step
+  uint32_t item_state =
+      0;  // (batch, 4): done flag, number finished, worst finished score f32, spare
   uint32_t banned = 0, banned_capacity = 0;
-  uint32_t forced = 0;         // position, id
-  uint32_t words = 0;          // total, from first_word
+  uint32_t forced = 0;  // position, id
+  uint32_t words = 0;   // total, from first_word
 
   /// What top_k needs to know.
   TokenRules rules() const { return {banned, banned_capacity, position, forced}; }
 };
-BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t beams, uint32_t capacity,
-                                uint32_t banned_capacity);
+BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t beams,
+                                uint32_t capacity, uint32_t banned_capacity);
 
 enum class EarlyStopping : uint32_t { kHeuristic = 0, kEarly = 1, kNever = 2 };  // BEAM_STOP_*
 
 struct BeamSettings {
-  uint32_t start = 0;                   // token at position 0
-  uint32_t eos = 0xffffffff;            // 0xffffffff: none
+  uint32_t start = 0;         // token at position 0
+  uint32_t eos = 0xffffffff;  // 0xffffffff: none
   uint32_t pad = 0;
-  uint32_t max_length = 1;              // tokens of the longest hypothesis, start token included
+  uint32_t max_length = 1;  // tokens of the longest hypothesis, start token included
   float length_penalty = 1;
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
   std::vector<uint32_t> banned;
-  uint32_t forced_index = 0xffffffff;   // 0xffffffff: never
+  uint32_t forced_index = 0xffffffff;  // 0xffffffff: never
   uint32_t forced_id = 0;
 };
 
-/// The words of the state before the first step: word i goes to control[first_word + i]. Throws ShapeError when the settings do not fit the layout.
-std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout, const BeamSettings& settings);
+/// The words of the state before the first step: word i goes to control[first_word + i]. Throws
+/// ShapeError when the settings do not fit the layout.
+std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout,
+                                         const BeamSettings& settings);
 
 struct Hypothesis {
   std::vector<uint32_t> ids;  // after the start token; eos included where there is one
   float score = 0;            // sum of log probabilities / length ^ penalty
 };
-/// The finished hypotheses of an item, best first. state: the same words as initial_beam_state() makes,
-/// read back. Throws ShapeError when they are not a state of that layout.
+/// The finished hypotheses of an item, best first. state: the same words as initial_beam_state()
+/// makes, read back. Throws ShapeError when they are not a state of that layout.
 std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
                                             std::span<const uint32_t> state, uint32_t item);
 
 /// One step for every item of the batch, as transformers' generate does it: of the 2 * beams best
-/// continuations over all beams, those that end in eos and rank among the first `beams` become finished
-/// results, the best `beams` others go on; early stopping and length penalty from the settings; at the last
-/// position the running ones become results too. With beams = 1 this is greedy search.
-/// Updates tokens, scores, ancestry, history, position and unfinished in `control`, and writes
-/// {position, unfinished} to `progress`: (2) u32, which may be host memory.
-/// candidates: (batch * beams, min(2 * beams, vocabulary), 2) u32 from top_k.
+/// continuations over all beams, those that end in eos and rank among the first `beams` become
+/// finished results, the best `beams` others go on; early stopping and length penalty from the
+/// settings; at the last position the running ones become results too. With beams = 1 this is
+/// greedy search. Updates tokens, scores, ancestry, history, position and unfinished in `control`,
+/// and writes {position, unfinished} to `progress`: (2) u32, which may be host memory. candidates:
+/// (batch * beams, min(2 * beams, vocabulary), 2) u32 from top_k.
 void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& control,
                const BeamStateLayout& layout, const Tensor& progress);
 
-/// Before a step: the state that a decoder carries from step to step goes, beam by beam, where the last beam_step
-/// put the hypotheses. Before the first step, and for items that are done, it stays.
-/// control, layout: as beam_step has them. state: (..., batch * beams, columns), several states of all rows one after
-/// the other; f32 or u32. Throws ShapeError naming the layer.
-void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStateLayout& layout, const Tensor& state);
+/// Before a step: the state that a decoder carries from step to step goes, beam by beam, where the
+/// last beam_step put the hypotheses. Before the first step, and for items that are done, it stays.
+/// control, layout: as beam_step has them. state: (..., batch * beams, columns), several states of
+/// all rows one after the other; f32 or u32. Throws ShapeError naming the layer.
+void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStateLayout& layout,
+                  const Tensor& state);
 
 }  // namespace mulciber

@@ -11,8 +11,9 @@ const uint ACTIVATION_GELU_TANH = 3;
 const uint ACTIVATION_SILU = 4;
 const uint ACTIVATION_TANH = 5;
 
-// The error function: erf(t)/t as a polynomial in t^2 below 1, log(1 - erf(t)) as a polynomial in t above.
-// Both are Chebyshev fits; with f32 arithmetic the largest error over all arguments is 1.4e-7.
+// The error function: erf(t)/t as a polynomial in t^2 below 1, log(1 - erf(t)) as a polynomial in t
+// above. Both are Chebyshev fits; with f32 arithmetic the largest error over all arguments
+// is 1.4e-7.
 float error_function(float x) {
   float t = min(abs(x), 4.0);  // erf(4) rounds to 1 in f32
   float result;

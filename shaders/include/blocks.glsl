@@ -1,9 +1,10 @@
-// Rows of block types, dequantized on the fly (layout: blocks.h). One module serves every type: its format is a
-// specialization constant, so that what a type does not need is gone when the driver compiles.
+// Rows of block types, dequantized on the fly (layout: blocks.h). One module serves every type: its
+// format is a specialization constant, so that what a type does not need is gone when the driver
+// compiles.
 //
-// Before including it: BLOCKS_BUFFER is the index of the buffer, BLOCKS_COLUMNS the elements of a row. Thirty-two
-// elements are a group; its quad t (0 to 7) is elements 4 t to 4 t + 3. `format` is a specialization constant wherever
-// a function is called.
+// Before including it: BLOCKS_BUFFER is the index of the buffer, BLOCKS_COLUMNS the elements of a
+// row. Thirty-two elements are a group; its quad t (0 to 7) is elements 4 t to 4 t + 3. `format` is
+// a specialization constant wherever a function is called.
 #ifndef MULCIBER_BLOCKS_GLSL
 #define MULCIBER_BLOCKS_GLSL
 #include "blocks.h"
@@ -83,20 +84,24 @@ QuadPair unpack_pair(uint format, uint word, uint upper, uint s, uvec2 high) {
 
 QuadPair quad_pair(uint format, uint row_at, uint group, uint s, uvec2 high) {
   uint at = row_at + group * BLOCKS_VALUE_BITS(format) + s;
-  return unpack_pair(format, AT(blocks, at), BLOCKS_VALUE_BITS(format) == 8 ? AT(blocks, at + 4) : 0u, s, high);
+  return unpack_pair(format, AT(blocks, at),
+                     BLOCKS_VALUE_BITS(format) == 8 ? AT(blocks, at + 4) : 0u, s, high);
 }
 // The same for all four words at once.
 void quad_pairs(uint format, uint row_at, uint group, uvec2 high, out QuadPair pairs[4]) {
   uint at = (row_at + group * BLOCKS_VALUE_BITS(format)) / 4;
   uvec4 words = AT(wide_blocks, at);
   uvec4 upper = BLOCKS_VALUE_BITS(format) == 8 ? AT(wide_blocks, at + 1) : uvec4(0);
-  [[unroll]] for (uint s = 0; s < 4; ++s) pairs[s] = unpack_pair(format, words[s], upper[s], s, high);
+  [[unroll]] for (uint s = 0; s < 4; ++s) {
+    pairs[s] = unpack_pair(format, words[s], upper[s], s, high);
+  }
 }
 
-// The four bytes, the second and third one too large by 2^8 and 2^16: their scales are smaller by as much, which
-// saves a shift for each. All of this is exact.
+// The four bytes, the second and third one too large by 2^8 and 2^16: their scales are smaller by
+// as much, which saves a shift for each. All of this is exact.
 vec4 quad_numbers(uint bytes) {
-  return vec4(float(int(bytes & 0xffu)), float(int(bytes & 0xff00u)), float(int(bytes & 0xff0000u)), float(int(bytes >> 24)));
+  return vec4(float(int(bytes & 0xffu)), float(int(bytes & 0xff00u)), float(int(bytes & 0xff0000u)),
+              float(int(bytes >> 24)));
 }
 vec4 quad_scale(float scale) { return scale * vec4(1.0, 0.00390625, 0.0000152587890625, 1.0); }
 
@@ -107,7 +112,8 @@ vec4 block_quad(uint row, uint k) {
   GroupScales scales = group_scales(FORMAT, row_at, group);
   QuadPair pair = quad_pair(FORMAT, row_at, group, t % 4, group_high(FORMAT, row_at, group));
   bool second = t >= 4;
-  return quad_numbers(second ? pair.second : pair.first) * quad_scale(second ? scales.scale.y : scales.scale.x) +
+  return quad_numbers(second ? pair.second : pair.first) *
+             quad_scale(second ? scales.scale.y : scales.scale.x) +
          (second ? scales.least.y : scales.least.x);
 }
 

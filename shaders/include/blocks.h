@@ -1,10 +1,11 @@
-// How rows of block types lie in memory, for GLSL and C++ (docs/quantization.md). A row is four runs of 32-bit
-// words, and padding to 16 bytes:
+// How rows of block types lie in memory, for GLSL and C++ (docs/quantization.md). A row is four
+// runs of 32-bit words, and padding to 16 bytes:
 //   values    for every 32 elements 4 words of nibbles, or 8 of bytes
 //   high      for every 32 elements one word per high bit
-//   entries   for every 32 elements 16 bits (an f16 scale, or two bytes), or 32 (an f16 scale and minimum)
-//   supers    for every 256 elements a word, where entries are bytes
-// A value is scale * (unsigned number) + least; least is -OFFSET * scale where no minimum is stored.
+//   entries   for every 32 elements 16 bits (an f16 scale, or two bytes), or 32 (an f16 scale and
+//   minimum) supers    for every 256 elements a word, where entries are bytes
+// A value is scale * (unsigned number) + least; least is -OFFSET * scale where no minimum is
+// stored.
 #ifndef MULCIBER_BLOCKS_H
 #define MULCIBER_BLOCKS_H
 
@@ -12,22 +13,24 @@
 #include "shaders/include/interface.h"
 #endif
 
-// The format of a type, as one number (runtime/blocks.h gives it): specialization constant of kernels that
-// serve several types. Rows for f16 and bf16 read 1 as bf16.
+// The format of a type, as one number (runtime/blocks.h gives it): specialization constant of
+// kernels that serve several types. Rows for f16 and bf16 read 1 as bf16.
 #define WEIGHT_FORMAT (CONSTANT_OP + 15)
 
 #define BLOCKS_FORMAT(VALUE_BITS, HIGH_BITS, SCALES, OFFSET) \
   ((VALUE_BITS) | (HIGH_BITS) << 4 | (SCALES) << 8 | (OFFSET) << 16)
-#define BLOCKS_VALUE_BITS(FORMAT) ((FORMAT) & 15u)
+#define BLOCKS_VALUE_BITS(FORMAT) ((FORMAT)&15u)
 #define BLOCKS_HIGH_BITS(FORMAT) (((FORMAT) >> 4) & 15u)
 #define BLOCKS_SCALES(FORMAT) (((FORMAT) >> 8) & 255u)
 #define BLOCKS_OFFSET(FORMAT) ((FORMAT) >> 16)
 
 // SCALES: what entries hold.
-#define BLOCKS_SCALE 0u      // f16 scale
-#define BLOCKS_PAIR 1u       // f16 scale, f16 minimum (added)
-#define BLOCKS_SUB_PAIR 2u   // bytes of a scale and a minimum, times the super's f16 pair; the minimum is taken away
-#define BLOCKS_SUB_SCALES 3u // signed bytes: scales of either half of the 32, times the super's f32
+#define BLOCKS_SCALE 0u  // f16 scale
+#define BLOCKS_PAIR 1u   // f16 scale, f16 minimum (added)
+// bytes of a scale and a minimum, times the super's f16 pair; the minimum is taken away
+#define BLOCKS_SUB_PAIR 2u
+// signed bytes: scales of either half of the 32, times the super's f32
+#define BLOCKS_SUB_SCALES 3u
 
 // The format that kernels name: keys and values are kept in it (attention_common.glsl).
 #define BLOCKS_Q8_0 BLOCKS_FORMAT(8u, 0u, BLOCKS_SCALE, 128u)
@@ -37,8 +40,11 @@
 #define BLOCKS_ENTRIES_AT(FORMAT, DEPTH) \
   ((DEPTH) / 32 * (BLOCKS_VALUE_BITS(FORMAT) + BLOCKS_HIGH_BITS(FORMAT)))
 #define BLOCKS_SUPERS_AT(FORMAT, DEPTH) \
-  (BLOCKS_ENTRIES_AT(FORMAT, DEPTH) + (BLOCKS_SCALES(FORMAT) == BLOCKS_PAIR ? (DEPTH) / 32 : ((DEPTH) / 32 + 1) / 2))
-#define BLOCKS_ROW_WORDS(FORMAT, DEPTH) \
-  ((BLOCKS_SUPERS_AT(FORMAT, DEPTH) + (BLOCKS_SCALES(FORMAT) >= BLOCKS_SUB_PAIR ? (DEPTH) / 256 : 0) + 3) / 4 * 4)
+  (BLOCKS_ENTRIES_AT(FORMAT, DEPTH) +   \
+   (BLOCKS_SCALES(FORMAT) == BLOCKS_PAIR ? (DEPTH) / 32 : ((DEPTH) / 32 + 1) / 2))
+#define BLOCKS_ROW_WORDS(FORMAT, DEPTH)                                   \
+  ((BLOCKS_SUPERS_AT(FORMAT, DEPTH) +                                     \
+    (BLOCKS_SCALES(FORMAT) >= BLOCKS_SUB_PAIR ? (DEPTH) / 256 : 0) + 3) / \
+   4 * 4)
 
 #endif

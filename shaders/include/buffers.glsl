@@ -7,9 +7,9 @@
 //   PARAMS(MatmulParams)            the struct from the family's .h; read as `params.x`
 //   BUFFER(0, readonly, x, vec4)    buffer 0, seen as an array of vec4; read as AT(x, i)
 //
-// With BUFFER_ADDRESS defined (by a row of kernels.def) the addresses travel ahead of the parameters
-// in the push constants; without it each buffer is a storage-buffer descriptor of set 0. One index may
-// be declared under several names and types. Addresses are 16-byte aligned.
+// With BUFFER_ADDRESS defined (by a row of kernels.def) the addresses travel ahead of the
+// parameters in the push constants; without it each buffer is a storage-buffer descriptor of set 0.
+// One index may be declared under several names and types. Addresses are 16-byte aligned.
 #ifndef MULCIBER_BUFFERS_GLSL
 #define MULCIBER_BUFFERS_GLSL
 
@@ -18,26 +18,25 @@
 #ifdef BUFFER_ADDRESS
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
-#define PARAMS(STRUCT)                            \
-  layout(push_constant, std430) uniform Push {    \
-    uvec2 address[BUFFER_COUNT];                  \
-    STRUCT params_;                               \
-  } push_;
-#define BUFFER(INDEX, ACCESS, NAME, TYPE)                                                     \
-  layout(buffer_reference, std430, buffer_reference_align = 16) ACCESS buffer NAME##_block {  \
-    TYPE data[];                                                                              \
-  };                                                                                          \
+#define PARAMS(STRUCT)                         \
+  layout(push_constant, std430) uniform Push { \
+    uvec2 address[BUFFER_COUNT];               \
+    STRUCT params_;                            \
+  }                                            \
+  push_;
+#define BUFFER(INDEX, ACCESS, NAME, TYPE)                                                    \
+  layout(buffer_reference, std430, buffer_reference_align = 16) ACCESS buffer NAME##_block { \
+    TYPE data[];                                                                             \
+  };                                                                                         \
   const uint NAME##_index = INDEX;
 #define AT(NAME, I) NAME##_block(push_.address[NAME##_index]).data[I]
 #else
-#define PARAMS(STRUCT)                            \
-  layout(push_constant, std430) uniform Push {    \
-    STRUCT params_;                               \
-  } push_;
-#define BUFFER(INDEX, ACCESS, NAME, TYPE)                                    \
-  layout(set = 0, binding = INDEX, std430) ACCESS buffer NAME##_block {      \
-    TYPE data[];                                                             \
-  } NAME##_buffer;
+#define PARAMS(STRUCT)                                           \
+  layout(push_constant, std430) uniform Push { STRUCT params_; } \
+  push_;
+#define BUFFER(INDEX, ACCESS, NAME, TYPE)                                              \
+  layout(set = 0, binding = INDEX, std430) ACCESS buffer NAME##_block { TYPE data[]; } \
+  NAME##_buffer;
 #define AT(NAME, I) NAME##_buffer.data[I]
 #endif
 #define params push_.params_

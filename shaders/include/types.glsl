@@ -1,5 +1,5 @@
-// Storage types of a kernel: the row of kernels.def says ACTIVATION and WEIGHT (F32, F16, HALF or BLOCKS), the code
-// says activation and weight. Arithmetic is always 32-bit float.
+// Storage types of a kernel: the row of kernels.def says ACTIVATION and WEIGHT (F32, F16, HALF or
+// BLOCKS), the code says activation and weight. Arithmetic is always 32-bit float.
 #ifndef MULCIBER_TYPES_GLSL
 #define MULCIBER_TYPES_GLSL
 
@@ -15,7 +15,8 @@
 #define activation4 vec4
 #endif
 
-// f16 operands are read as 32-bit words (two halves each), which needs no 16-bit feature of the device.
+// f16 operands are read as 32-bit words (two halves each), which needs no 16-bit feature of the
+// device.
 vec4 unpack_half4(uvec2 word) { return vec4(unpackHalf2x16(word.x), unpackHalf2x16(word.y)); }
 
 #ifdef WEIGHT_HALF

@@ -16,8 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const jinja::Limits limits{.steps = 100'000, .bytes = std::size_t{8} << 20};
     for (const bool with_tools : {false, true})
       fuzz::accepts([&] {
-        chat.render({{"messages", messages}, {"tools", with_tools ? messages : Value::none()}, {"bos_token", Value::string("<s>")},
-                     {"add_generation_prompt", Value::boolean(true)}}, now, limits);
+        chat.render({{"messages", messages},
+                     {"tools", with_tools ? messages : Value::none()},
+                     {"bos_token", Value::string("<s>")},
+                     {"add_generation_prompt", Value::boolean(true)}},
+                    now, limits);
       });
   });
   return 0;

@@ -18,7 +18,8 @@ namespace mulciber::fuzz {
 /// Bytes as a file that lives in memory, for the readers that map files.
 class MemoryFile {
  public:
-  MemoryFile(const std::uint8_t* bytes, std::size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
+  MemoryFile(const std::uint8_t* bytes, std::size_t size)
+      : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
     if (file_ < 0 || write(file_, bytes, size) != static_cast<ssize_t>(size)) std::abort();
   }
   ~MemoryFile() { close(file_); }
@@ -30,7 +31,8 @@ class MemoryFile {
   int file_;
 };
 
-/// A ModelError is how a bad file should end; whatever else is thrown ends the process, and is a finding.
+/// A ModelError is how a bad file should end; whatever else is thrown ends the process, and is a
+/// finding.
 template <typename Action>
 bool accepts(Action&& action) {
   try {
@@ -42,6 +44,8 @@ bool accepts(Action&& action) {
   }
 }
 
-inline std::string_view text(const std::uint8_t* bytes, std::size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
+inline std::string_view text(const std::uint8_t* bytes, std::size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
 
 }  // namespace mulciber::fuzz

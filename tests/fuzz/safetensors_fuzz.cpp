@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const SafetensorsFile file(memory.path());
     for (const CheckpointTensor& tensor : file.tensors()) {
       if (file.find(tensor.name) != &tensor) std::abort();
-      for (const std::byte byte : tensor.bytes) static_cast<void>(*static_cast<const volatile std::byte*>(&byte));
+      for (const std::byte byte : tensor.bytes)
+        static_cast<void>(*static_cast<const volatile std::byte*>(&byte));
     }
   });
   return 0;

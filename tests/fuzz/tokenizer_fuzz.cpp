@@ -9,7 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const Json json = parse_json(fuzz::text(bytes, size), "tokenizer.json");
     const JsonTokenizer tokenizer(json, "tokenizer.json");
     fuzz::accepts([&] {
-      const auto ids = tokenizer.encode("Hello, \xf0\x9f\x91\x8b w\xc3\xb6rld <s>\n\n 123 \xff it's");
+      const auto ids =
+          tokenizer.encode("Hello, \xf0\x9f\x91\x8b w\xc3\xb6rld <s>\n\n 123 \xff it's");
       tokenizer.decode(ids, true);
       tokenizer.decode(ids, false);
     });
