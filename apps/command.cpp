@@ -9,7 +9,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "apps/peaks.h"
+#include "apps/bench/peaks.h"
 #include "apps/progress.h"
 #include "conformance/self_test.h"
 #include "runtime/profiler.h"

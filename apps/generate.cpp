@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "apps/attention_measures.h"
-#include "apps/attention_options.h"
-#include "apps/conversation.h"
+#include "apps/attention/measures.h"
+#include "apps/attention/options.h"
+#include "apps/bench/peaks.h"
+#include "apps/chat/conversation.h"
 #include "apps/interrupt_watch.h"
 #include "apps/language_model.h"
-#include "apps/peaks.h"
 #include "apps/progress.h"
 #include "apps/sampling_options.h"
 #include "mulciber/text_generator.h"

@@ -10,7 +10,7 @@
 #include "models/decoder_model.h"
 #include "models/perplexity.h"
 #include "models/registry.h"
-#include "models/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace mulciber::apps {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "apps/command.h"
-#include "models/checkpoint.h"
-#include "models/tokenizer.h"
+#include "checkpoints/checkpoint.h"
 #include "mulciber/error.h"
+#include "text/tokenizer.h"
 
 namespace mulciber::apps {
 namespace {

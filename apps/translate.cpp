@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "apps/attention_measures.h"
-#include "apps/attention_options.h"
+#include "apps/attention/measures.h"
+#include "apps/attention/options.h"
 #include "apps/command.h"
 #include "apps/progress.h"
 #include "mulciber/mulciber.h"

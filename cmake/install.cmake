@@ -3,9 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 add_library(libmulciber SHARED)
-# Object libraries hand on their usage requirements, not their objects: each is named here.
-target_link_libraries(libmulciber PRIVATE mulciber_runtime mulciber_layers mulciber_models
-                      mulciber_conformance)
+target_link_libraries(libmulciber PRIVATE ${MULCIBER_ROOM_TARGETS})
 target_include_directories(libmulciber INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(libmulciber INTERFACE cxx_std_20)

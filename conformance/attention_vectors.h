@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "checkpoints/json.h"
+#include "checkpoints/safetensors.h"
 #include "conformance/op_case.h"
-#include "models/json.h"
-#include "models/safetensors.h"
 
 namespace mulciber::conformance {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <glm/gtc/packing.hpp>
 
+#include "base/blocks.h"
 #include "conformance/bounds.h"
-#include "runtime/blocks.h"
 
 namespace mulciber::conformance {
 namespace {

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "conformance/op_case.h"
-#include "runtime/ops/matmul.h"
+#include "ops/matmul.h"
 
 namespace mulciber::conformance {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "conformance/op_case.h"
-#include "conformance/status.h"
+#include "conformance/records/status.h"
 
 namespace mulciber::conformance {
 

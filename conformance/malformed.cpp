@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "models/checkpoint.h"
-#include "models/json.h"
+#include "checkpoints/checkpoint.h"
+#include "checkpoints/json.h"
 #include "models/registry.h"
 #include "mulciber/error.h"
 

@@ -12,7 +12,7 @@
 #include "conformance/compare.h"
 #include "conformance/model_reference.h"
 #include "conformance/ops/beam_reference.h"
-#include "models/marian.h"
+#include "models/families/marian.h"
 #include "mulciber/error.h"
 #include "shaders/beam.h"
 

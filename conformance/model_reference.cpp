@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "checkpoints/tensor_values.h"
 #include "conformance/bounds.h"
 #include "layers/embedding.h"
-#include "models/tensor_values.h"
 #include "mulciber/error.h"
 
 namespace mulciber::conformance {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "checkpoints/checkpoint.h"
 #include "conformance/blocks/block_parts.h"
-#include "models/checkpoint.h"
-#include "models/config.h"
+#include "models/families/marian_config.h"
 
 namespace mulciber::conformance {
 

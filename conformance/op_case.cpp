@@ -7,9 +7,9 @@
 #include <cmath>
 #include <glm/gtc/packing.hpp>
 
+#include "base/hash.h"
 #include "conformance/block_input.h"
 #include "conformance/bounds.h"
-#include "runtime/hash.h"
 
 namespace mulciber::conformance {
 

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "conformance/op_case.h"
-#include "conformance/status.h"
+#include "conformance/records/status.h"
 
 namespace mulciber::conformance {
 

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "conformance/status.h"
+#include "conformance/records/status.h"
 
 namespace mulciber::conformance {
 

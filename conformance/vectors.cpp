@@ -5,9 +5,9 @@
 #include <cctype>
 #include <memory>
 
+#include "checkpoints/json.h"
+#include "checkpoints/safetensors.h"
 #include "conformance/attention_vectors.h"
-#include "models/json.h"
-#include "models/safetensors.h"
 #include "mulciber/error.h"
 
 namespace mulciber::conformance {

@@ -6,7 +6,7 @@
 
 #include "layers/linear.h"
 #include "layers/trace.h"
-#include "runtime/ops/attention.h"
+#include "ops/attention.h"
 
 namespace mulciber {
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
-#include "runtime/ops/copy.h"
-#include "runtime/ops/elementwise.h"
+#include "ops/copy.h"
+#include "ops/elementwise.h"
 
 namespace mulciber {
 namespace {

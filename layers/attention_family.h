@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "runtime/ops/attention.h"
+#include "ops/attention.h"
 
 namespace mulciber {
 

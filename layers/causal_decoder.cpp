@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/ops/elementwise.h"
+#include "ops/elementwise.h"
 
 namespace mulciber {
 namespace {

@@ -10,7 +10,7 @@
 #include "layers/linear.h"
 #include "layers/norm.h"
 #include "layers/trace.h"
-#include "runtime/ops/rope.h"
+#include "ops/rope.h"
 
 namespace mulciber {
 

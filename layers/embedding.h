@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "layers/norm.h"
-#include "runtime/ops/embedding.h"
+#include "ops/embedding.h"
 
 namespace mulciber {
 

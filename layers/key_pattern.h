@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/ops/attention.h"
+#include "ops/attention.h"
 
 namespace mulciber {
 

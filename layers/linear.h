@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/ops/matmul.h"
+#include "ops/matmul.h"
 
 namespace mulciber {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/search.h"
+#include "ops/elementwise.h"
+#include "ops/search.h"
 
 namespace mulciber {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "runtime/ops/experts.h"
+#include "ops/experts.h"
 
 namespace mulciber {
 

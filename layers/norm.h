@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "runtime/ops/norm.h"
+#include "ops/norm.h"
 
 namespace mulciber {
 

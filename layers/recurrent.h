@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "runtime/ops/recurrent.h"
+#include "ops/recurrent.h"
 
 namespace mulciber {
 

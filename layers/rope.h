@@ -1,4 +1,4 @@
-// Angles of rotary position embeddings, for RopeOptions::angles (runtime/ops/rope.h), with the
+// Angles of rotary position embeddings, for RopeOptions::angles (ops/rope.h), with the
 // scalings by which models reach past the context they were trained on. As Hugging Face
 // transformers computes them.
 #pragma once

@@ -1,7 +1,7 @@
 #include "layers/trace.h"
 
 #include "mulciber/error.h"
-#include "runtime/ops/elementwise.h"
+#include "ops/elementwise.h"
 
 namespace mulciber {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "models/decoding.h"
-#include "models/gguf_config.h"
-#include "models/padded_ids.h"
+#include "models/decoding/decoding.h"
+#include "models/decoding/padded_ids.h"
+#include "models/families/gguf_config.h"
 #include "mulciber/error.h"
 
 namespace mulciber {

@@ -3,10 +3,11 @@
 
 #include <memory>
 
-#include "models/decoder_network.h"
+#include "models/decoding/sequence_batch.h"
+#include "models/device_weights.h"
 #include "models/model.h"
 #include "models/model_options.h"
-#include "models/sequence_batch.h"
+#include "models/networks/decoder_network.h"
 
 namespace mulciber {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "models/encoder_decoder.h"
-#include "models/weights.h"
+#include "models/decoding/encoder_decoder.h"
+#include "models/device_weights.h"
 
 namespace mulciber {
 

@@ -4,11 +4,11 @@
 #include <map>
 #include <utility>
 
-#include "models/checkpoint.h"
-#include "models/config.h"
-#include "models/recurrent_translation.h"
-#include "models/tokenizer.h"
+#include "checkpoints/checkpoint.h"
+#include "models/families/marian_config.h"
+#include "models/families/recurrent_translation.h"
 #include "mulciber/error.h"
+#include "text/tokenizer.h"
 
 namespace mulciber {
 namespace {

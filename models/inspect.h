@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "models/json.h"
+#include "checkpoints/json.h"
 
 namespace mulciber {
 

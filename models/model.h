@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/decoding.h"
+#include "models/decoding/decoding.h"
 
 namespace mulciber {
 

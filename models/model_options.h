@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "models/weights.h"
+#include "checkpoints/weights.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "models/decoder_programs.h"
-#include "models/target_scores.h"
+#include "models/decoding/decoder_programs.h"
+#include "models/decoding/target_scores.h"
 
 namespace mulciber {
 

@@ -4,9 +4,9 @@
 
 #include "models/decoder_model.h"
 #include "models/families/families.h"
-#include "models/gguf_config.h"
-#include "models/marian.h"
-#include "models/recurrent_translation.h"
+#include "models/families/gguf_config.h"
+#include "models/families/marian.h"
+#include "models/families/recurrent_translation.h"
 #include "mulciber/error.h"
 
 namespace mulciber {

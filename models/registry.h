@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "models/decoder_config.h"
+#include "models/families/decoder_config.h"
 #include "models/model.h"
 #include "models/model_options.h"
 

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "models/chat_template.h"
-#include "models/context_shift.h"
 #include "models/decoder_model.h"
+#include "models/decoding/context_shift.h"
+#include "models/decoding/saved_sequence.h"
 #include "models/registry.h"
-#include "models/saved_sequence.h"
-#include "models/token_stream.h"
-#include "models/tokenizer.h"
+#include "text/chat_template.h"
+#include "text/token_stream.h"
+#include "text/tokenizer.h"
 
 namespace mulciber {
 namespace {

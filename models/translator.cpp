@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "models/batching.h"
+#include "models/decoding/batching.h"
 #include "models/registry.h"
-#include "models/tokenizer.h"
 #include "runtime/public_devices.h"
+#include "text/tokenizer.h"
 
 namespace mulciber {
 namespace {

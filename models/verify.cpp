@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/json.h"
-#include "models/safetensors.h"
-#include "models/tensor_values.h"
-#include "models/weights.h"
+#include "checkpoints/json.h"
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
+#include "models/device_weights.h"
 #include "mulciber/error.h"
 
 namespace mulciber {

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "runtime/hash.h"
+#include "base/hash.h"
+#include "base/replace_file.h"
 #include "runtime/pipeline.h"
-#include "runtime/replace_file.h"
 
 namespace mulciber {
 namespace {

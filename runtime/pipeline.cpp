@@ -8,9 +8,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/hash.h"
+#include "base/replace_file.h"
 #include "runtime/device.h"
-#include "runtime/hash.h"
-#include "runtime/replace_file.h"
 #include "runtime/spirv_grid.h"
 #include "shaders/include/interface.h"
 

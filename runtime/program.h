@@ -60,7 +60,7 @@ struct Node {
 
 class Program;
 
-/// Collects nodes. Ops (runtime/ops) and layers add to it; it knows shapes and lifetimes, no Vulkan
+/// Collects nodes. Ops (ops) and layers add to it; it knows shapes and lifetimes, no Vulkan
 /// calls.
 class ProgramBuilder {
  public:

@@ -47,7 +47,7 @@
 #define CENTER_POSITION 1
 #define CENTER_PREDICTED 2
 
-// What is added to a scaled and capped score; see AttentionBias in runtime/ops/attention.h.
+// What is added to a scaled and capped score; see AttentionBias in ops/attention.h.
 #define BIAS_NONE 0
 #define BIAS_RELATIVE 1
 #define BIAS_MASK 4  // plus 1 where rows differ, plus 2 where heads differ

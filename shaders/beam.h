@@ -1,6 +1,6 @@
 // Beam search: its parameters, and the state that host and device share.
 //
-// The state stands in the control tensor, in words; BeamStateLayout (runtime/ops/search.h) says
+// The state stands in the control tensor, in words; BeamStateLayout (ops/search.h) says
 // where each field begins. Row = item * beams + beam. Position 0 of a hypothesis is the start
 // token.
 //

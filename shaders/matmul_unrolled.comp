@@ -63,7 +63,7 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
     sum##I += vec4(dot(others, second0), dot(others, second1), dot(others, second2),    \
                    dot(others, second3));                                               \
   }
-        ROWS(MULTIPLY)
+    ROWS(MULTIPLY)
   }
 #else
   uint w_at0 = min(column0, last_column) * params.depth / STEP + lane;

@@ -1,6 +1,6 @@
 // Sampling: the parameters of its two kernels, and the state that host and device share.
 //
-// The state stands in the control tensor, in words; SampleStateLayout (runtime/ops/sampling.h) says
+// The state stands in the control tensor, in words; SampleStateLayout (ops/sampling.h) says
 // where each field begins. `rows` sequences in all.
 //
 //   positions  per row: tokens before the one to be fed next: their keys and values are in the

@@ -1,5 +1,5 @@
-#include "apps/attention_page.h"
-#include "apps/attention_measures.h"
+#include "apps/attention/measures.h"
+#include "apps/attention/page.h"
 
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/attention_text.h"
+#include "apps/attention/text.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
 #include "tests/support.h"

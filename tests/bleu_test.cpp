@@ -1,5 +1,5 @@
 // BLEU against values of sacreBLEU 2 (corpus_bleu, lowercase=True, tokenize="13a").
-#include "apps/bleu.h"
+#include "apps/heads/bleu.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
 

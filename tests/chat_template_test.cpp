@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "models/chat_template.h"
-#include "models/known_templates.h"
-#include "models/tokenizer_json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
+#include "text/chat_template.h"
+#include "text/known_templates.h"
+#include "text/tokenizers/json.h"
 
 using namespace mulciber;
 using jinja::Value;

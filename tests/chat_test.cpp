@@ -1,7 +1,7 @@
 // The conversation loop over a terminal and a model that are played.
 #include <deque>
 
-#include "apps/chat.h"
+#include "apps/chat/chat.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
 // Hyperparameters out of configuration files, good ones and wrong ones.
-#include "models/config.h"
+#include "models/families/marian_config.h"
 
 #include "tests/catch.h"
 #include "tests/model_error.h"
@@ -84,7 +84,7 @@ TEST_CASE("generation_config.json wins key by key") {
 TEST_CASE("every activation name of the family is known") {
   const auto read = [](const char* name) {
     const Json json = {{"a", name}};
-    return ConfigReader(json, "x").activation("a");
+    return read_activation(ConfigReader(json, "x"), "a");
   };
   CHECK(read("relu") == Activation::kRelu);
   CHECK(read("gelu") == Activation::kGelu);

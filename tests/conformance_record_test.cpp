@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "conformance/record.h"
+#include "conformance/records/record.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 

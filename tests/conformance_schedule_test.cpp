@@ -6,11 +6,11 @@
 #include <set>
 #include <sstream>
 
-#include "conformance/baseline.h"
+#include "conformance/records/baseline.h"
+#include "conformance/records/waivers.h"
 #include "conformance/schedule.h"
 #include "conformance/select.h"
 #include "conformance/suite.h"
-#include "conformance/waivers.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 

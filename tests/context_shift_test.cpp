@@ -1,5 +1,5 @@
 // Texts that outgrow the context: what is left out, and that the rest is seen as a text of its own.
-#include "models/context_shift.h"
+#include "models/decoding/context_shift.h"
 #include "models/decoder_model.h"
 #include "models/registry.h"
 #include "mulciber/text_generator.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "models/decoder_model.h"
+#include "models/device_weights.h"
 #include "models/registry.h"
-#include "models/weights.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

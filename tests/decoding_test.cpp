@@ -1,11 +1,11 @@
 // Settings of a search, its state, and which texts go together; no model needed.
-#include "models/decoding.h"
+#include "models/decoding/decoding.h"
 
 #include <numeric>
 
-#include "models/batching.h"
-#include "models/tensor_values.h"
-#include "models/weights.h"
+#include "checkpoints/tensor_values.h"
+#include "models/decoding/batching.h"
+#include "models/device_weights.h"
 #include "shaders/beam.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"

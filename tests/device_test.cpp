@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "conformance/background_load.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/matmul.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
 #include "runtime/pipeline.h"
 #include "runtime/queues.h"
 #include "tests/catch.h"

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/gguf.h"
-#include "models/safetensors.h"
-#include "models/tensor_values.h"
+#include "checkpoints/gguf.h"
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
 #include "tests/support.h"

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "mulciber/error.h"
-#include "runtime/ops/elementwise.h"
+#include "ops/elementwise.h"
 #include "tests/catch.h"
 #include "tests/device_tensors.h"
 

@@ -1,6 +1,6 @@
 // Translation end to end on the small Marian model, and every Marian reference model that is at
 // hand.
-#include "models/marian.h"
+#include "models/families/marian.h"
 
 #include <cmath>
 #include <fstream>

@@ -1,5 +1,5 @@
 // The table of several runs, docs/conformance.md.
-#include "conformance/matrix.h"
+#include "conformance/report/matrix.h"
 #include "tests/catch.h"
 
 using namespace mulciber;

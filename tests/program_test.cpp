@@ -1,12 +1,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "ops/attention.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/norm.h"
 #include "runtime/memory_guard.h"
 #include "runtime/op.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/norm.h"
 #include "runtime/profiler.h"
 #include "runtime/recorder.h"
 #include "runtime/spirv_grid.h"

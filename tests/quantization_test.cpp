@@ -5,15 +5,15 @@
 #include <cstring>
 #include <random>
 
+#include "base/blocks.h"
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
 #include "conformance/block_input.h"
 #include "layers/linear.h"
-#include "models/safetensors.h"
-#include "models/tensor_values.h"
-#include "runtime/blocks.h"
+#include "ops/elementwise.h"
+#include "ops/embedding.h"
+#include "ops/matmul.h"
 #include "runtime/device.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/embedding.h"
-#include "runtime/ops/matmul.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/support.h"

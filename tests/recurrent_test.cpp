@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "models/safetensors.h"
-#include "models/tensor_values.h"
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
 #include "tests/device_tensors.h"

@@ -1,5 +1,5 @@
 // Bahdanau's and Luong's models: reference values, searches, maps, and what they refuse.
-#include "models/recurrent_translation.h"
+#include "models/families/recurrent_translation.h"
 
 #include "models/registry.h"
 #include "models/verify.h"

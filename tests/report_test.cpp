@@ -1,9 +1,9 @@
 // The reports of a run: its verdict in words, JUnit, the page.
 #include <regex>
 
-#include "conformance/report_html.h"
-#include "conformance/report_junit.h"
-#include "conformance/verdict.h"
+#include "conformance/records/verdict.h"
+#include "conformance/report/html.h"
+#include "conformance/report/junit.h"
 #include "tests/catch.h"
 
 using namespace mulciber;

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <numbers>
 
-#include "models/safetensors.h"
-#include "models/tensor_values.h"
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
 #include "mulciber/error.h"
-#include "runtime/ops/rope.h"
+#include "ops/rope.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/support.h"

@@ -1,11 +1,11 @@
 // Reading safetensors files and Hugging Face folders, good ones and hostile ones.
-#include "models/safetensors.h"
+#include "checkpoints/safetensors.h"
 
 #include <cstring>
 #include <set>
 
-#include "models/checkpoint.h"
-#include "models/json.h"
+#include "checkpoints/checkpoint.h"
+#include "checkpoints/json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 

@@ -1,6 +1,6 @@
 // Sampling on the device over many draws, and the stream of tokens whatever the number of steps per
 // submission.
-#include "runtime/ops/sampling.h"
+#include "ops/sampling.h"
 
 #include <cmath>
 #include <cstring>

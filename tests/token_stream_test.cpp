@@ -1,5 +1,5 @@
 // Text as tokens come: never half a character, and nothing of a text that ends it.
-#include "models/token_stream.h"
+#include "text/token_stream.h"
 
 #include "mulciber/error.h"
 #include "tests/catch.h"

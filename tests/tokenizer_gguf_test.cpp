@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/tokenizer_gguf.h"
 #include "tests/catch.h"
 #include "tests/support.h"
+#include "text/tokenizers/gguf.h"
 
 using namespace mulciber;
 using nlohmann::json;

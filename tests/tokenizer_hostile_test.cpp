@@ -3,14 +3,14 @@
 #include <cstring>
 #include <functional>
 
-#include "models/json.h"
-#include "models/tokenizer_charsmap.h"
-#include "models/tokenizer_json.h"
-#include "models/tokenizer_marian.h"
-#include "models/tokenizer_sentencepiece.h"
-#include "models/tokenizer_text.h"
+#include "checkpoints/json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
+#include "text/tokenizers/charsmap.h"
+#include "text/tokenizers/json.h"
+#include "text/tokenizers/marian.h"
+#include "text/tokenizers/sentencepiece.h"
+#include "text/tokenizers/text.h"
 
 namespace {
 

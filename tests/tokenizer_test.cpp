@@ -1,12 +1,12 @@
 // Tokenizers against recorded ids.
-#include "models/tokenizer.h"
+#include "text/tokenizer.h"
 
-#include "models/json.h"
-#include "models/tokenizer_marian.h"
-#include "models/tokenizer_sentencepiece.h"
-#include "models/tokenizer_text.h"
+#include "checkpoints/json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
+#include "text/tokenizers/marian.h"
+#include "text/tokenizers/sentencepiece.h"
+#include "text/tokenizers/text.h"
 
 namespace {
 

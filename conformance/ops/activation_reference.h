@@ -1,7 +1,7 @@
 // Names of activation functions. (Their definition: conformance/bounds.h.)
 #pragma once
 
-#include "runtime/ops/matmul.h"
+#include "ops/matmul.h"
 
 namespace mulciber::conformance {
 

@@ -4,8 +4,8 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "ops/attention.h"
 #include "runtime/op.h"
-#include "runtime/ops/attention.h"
 
 namespace mulciber::conformance {
 namespace {

@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/blocks.h"
 #include "conformance/block_input.h"
 #include "conformance/ops/attention_reference.h"
 #include "conformance/ops/attention_variants.h"
 #include "mulciber/error.h"
-#include "runtime/blocks.h"
+#include "ops/attention.h"
 #include "runtime/op.h"
-#include "runtime/ops/attention.h"
 
 namespace mulciber::conformance {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conformance/op_case.h"
-#include "runtime/ops/attention.h"
+#include "ops/attention.h"
 
 namespace mulciber::conformance {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "layers/key_pattern.h"
-#include "runtime/ops/attention.h"
+#include "ops/attention.h"
 
 namespace mulciber::conformance {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/ops/search.h"
+#include "ops/search.h"
 
 namespace mulciber::conformance {
 

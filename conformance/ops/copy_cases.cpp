@@ -4,8 +4,8 @@
 
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "ops/copy.h"
 #include "runtime/op.h"
-#include "runtime/ops/copy.h"
 
 namespace mulciber::conformance {
 namespace {

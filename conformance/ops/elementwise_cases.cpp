@@ -1,5 +1,5 @@
+#include "ops/elementwise.h"
 #include "runtime/op.h"
-#include "runtime/ops/elementwise.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "ops/embedding.h"
 #include "runtime/op.h"
-#include "runtime/ops/embedding.h"
 
 namespace mulciber::conformance {
 

@@ -7,8 +7,8 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "ops/experts.h"
 #include "runtime/op.h"
-#include "runtime/ops/experts.h"
 
 namespace mulciber::conformance {
 namespace {

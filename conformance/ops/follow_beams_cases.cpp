@@ -2,8 +2,8 @@
 
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "ops/search.h"
 #include "runtime/op.h"
-#include "runtime/ops/search.h"
 #include "shaders/beam.h"
 
 namespace mulciber::conformance {

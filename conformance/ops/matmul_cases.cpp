@@ -7,8 +7,8 @@
 #include "conformance/ops/activation_reference.h"
 #include "conformance/ops/product_reference.h"
 #include "mulciber/error.h"
+#include "ops/matmul.h"
 #include "runtime/op.h"
-#include "runtime/ops/matmul.h"
 
 namespace mulciber::conformance {
 

@@ -8,8 +8,8 @@
 #include "conformance/op_case.h"
 #include "conformance/ops/norm_reference.h"
 #include "mulciber/error.h"
+#include "ops/norm.h"
 #include "runtime/op.h"
-#include "runtime/ops/norm.h"
 
 namespace mulciber::conformance {
 

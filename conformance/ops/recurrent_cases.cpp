@@ -5,8 +5,8 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
+#include "ops/recurrent.h"
 #include "runtime/op.h"
-#include "runtime/ops/recurrent.h"
 
 namespace mulciber::conformance {
 namespace {

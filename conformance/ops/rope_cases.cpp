@@ -9,8 +9,8 @@
 #include "conformance/op_case.h"
 #include "conformance/ops/norm_reference.h"
 #include "mulciber/error.h"
+#include "ops/rope.h"
 #include "runtime/op.h"
-#include "runtime/ops/rope.h"
 
 namespace mulciber::conformance {
 namespace {

@@ -8,8 +8,8 @@
 #include "conformance/op_case.h"
 #include "conformance/ops/sample_reference.h"
 #include "mulciber/error.h"
+#include "ops/sampling.h"
 #include "runtime/op.h"
-#include "runtime/ops/sampling.h"
 #include "shaders/sample.h"
 
 namespace mulciber::conformance {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/ops/sampling.h"
+#include "ops/sampling.h"
 
 namespace mulciber::conformance {
 

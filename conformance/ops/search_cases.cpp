@@ -10,8 +10,8 @@
 #include "conformance/op_case.h"
 #include "conformance/ops/beam_reference.h"
 #include "mulciber/error.h"
+#include "ops/search.h"
 #include "runtime/op.h"
-#include "runtime/ops/search.h"
 #include "shaders/beam.h"
 
 namespace mulciber::conformance {

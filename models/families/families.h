@@ -2,7 +2,7 @@
 // models/decoder_model.h turns into a network.
 #pragma once
 
-#include "models/decoder_config.h"
+#include "models/families/decoder_config.h"
 
 namespace mulciber {
 

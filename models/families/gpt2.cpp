@@ -50,7 +50,7 @@ DecoderConfig read_gpt2(const ConfigReader& config) {
                                       decoder.width));
   decoder.head_size = decoder.width / decoder.heads;
   decoder.norm_epsilon = static_cast<float>(config.number_or("layer_norm_epsilon", 1e-5, 0, 1));
-  decoder.activation = config.activation("activation_function");
+  decoder.activation = read_activation(config, "activation_function");
   decoder.attention_scale = config.boolean_or("scale_attn_weights", true)
                                 ? 1 / std::sqrt(static_cast<float>(decoder.head_size))
                                 : 1.0f;

@@ -1,4 +1,4 @@
-// Activation functions, by the values of mulciber::Activation (runtime/ops/matmul.h).
+// Activation functions, by the values of mulciber::Activation (ops/matmul.h).
 #ifndef MULCIBER_ACTIVATION_GLSL
 #define MULCIBER_ACTIVATION_GLSL
 

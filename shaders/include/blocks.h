@@ -13,7 +13,7 @@
 #include "shaders/include/interface.h"
 #endif
 
-// The format of a type, as one number (runtime/blocks.h gives it): specialization constant of
+// The format of a type, as one number (base/blocks.h gives it): specialization constant of
 // kernels that serve several types. Rows for f16 and bf16 read 1 as bf16.
 #define WEIGHT_FORMAT (CONSTANT_OP + 15)
 

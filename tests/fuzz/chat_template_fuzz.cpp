@@ -1,6 +1,6 @@
 // Chat templates: reading and rendering, with limits that keep a case short.
-#include "models/jinja/template.h"
 #include "tests/fuzz/fuzz.h"
+#include "text/jinja/template.h"
 
 using namespace mulciber;
 using jinja::Value;

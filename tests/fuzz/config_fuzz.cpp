@@ -1,6 +1,6 @@
 // config.json and generation_config.json: JSON, and the hyperparameters in it.
-#include "models/config.h"
-#include "models/json.h"
+#include "checkpoints/json.h"
+#include "models/families/marian_config.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace mulciber;

@@ -1,8 +1,8 @@
 // GGUF: the container, what it says of itself, its tokenizer and its chat template.
-#include "models/chat_template.h"
-#include "models/gguf.h"
-#include "models/tokenizer_gguf.h"
+#include "checkpoints/gguf.h"
 #include "tests/fuzz/fuzz.h"
+#include "text/chat_template.h"
+#include "text/tokenizers/gguf.h"
 
 using namespace mulciber;
 

@@ -1,5 +1,5 @@
 // safetensors: the header against the file.
-#include "models/safetensors.h"
+#include "checkpoints/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace mulciber;

@@ -1,6 +1,6 @@
 // tokenizer.json: its components, and text through them.
-#include "models/tokenizer_json.h"
 #include "tests/fuzz/fuzz.h"
+#include "text/tokenizers/json.h"
 
 using namespace mulciber;
 

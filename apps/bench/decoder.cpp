@@ -1,0 +1,114 @@
+#include "apps/bench/decoder.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/peaks.h"
+#include "apps/language_model.h"
+#include "models/decoder_model.h"
+#include "models/registry.h"
+#include "runtime/profiler.h"
+
+namespace mulciber::apps {
+namespace {
+
+struct Measured {
+  std::vector<double> prefill, decode;  // tokens per second
+  double load_seconds = 0;
+  uint64_t weight_bytes = 0, step_bytes = 0, peak_bytes = 0;
+  size_t dispatches = 0;  // of a step
+};
+
+/// A model with room for one run, and the run.
+class Bench {
+ public:
+  Bench(Device& device, const ModelBench& options)
+      : options_(options),
+        checkpoint_(options.model),
+        model_(device, checkpoint_,
+               {.activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                .cache = storage_type(options.key_values),
+                .context = options.prompt + options.tokens + 1},
+               decoder_family(checkpoint_)),
+        batch_(device, model_.network(), {1, model_.network().max_positions}) {
+    // Any ids will do: nothing of the time depends on them.
+    for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i)
+      prompt_.push_back((i * 7919 + 13) % model_.vocabulary());
+  }
+
+  SequenceResult run() {
+    batch_.truncate(0, 0);
+    return batch_.generate({.prompts = {prompt_}, .max_new_tokens = options_.tokens + 1});
+  }
+  const DecoderModel& model() const { return model_; }
+  SequenceBatch& batch() { return batch_; }
+
+ private:
+  const ModelBench& options_;
+  Checkpoint checkpoint_;
+  DecoderModel model_;
+  SequenceBatch batch_;
+  std::vector<uint32_t> prompt_;
+};
+
+}  // namespace
+
+int bench_decoder(const ModelBench& options) {
+  Measured measured;
+  std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
+  const Peaks peaks = measure_peaks(*device);
+  {
+    Bench bench(*device, options);
+    bench.run();  // pipelines, programs and the driver's compiler
+    for (uint32_t i = 0; i < options.repeats; ++i) {
+      const SequenceResult result = bench.run();
+      measured.prefill.push_back(per_second(result.prompt_tokens, result.prefill_seconds));
+      measured.decode.push_back(per_second(result.steps, result.decode_seconds));
+      if (interrupted()) return kInterrupted;
+    }
+    measured.weight_bytes = bench.model().weight_bytes();
+    measured.step_bytes = bench.batch().step().work().bytes;
+    measured.dispatches = bench.batch().step().nodes().size();
+    measured.peak_bytes = device->memory().peak();
+  }
+  const double prefill = median(measured.prefill), decode = median(measured.decode);
+  const double share = decode * static_cast<double>(measured.step_bytes) / peaks.bytes_per_second;
+
+  DeviceSettings profiled = options.common.settings;
+  profiled.profile = true;
+  std::shared_ptr<Device> timed = Device::open(profiled);
+  Bench bench(*timed, options);
+  bench.run();
+  timed->profiler()->clear();
+  bench.run();
+
+  if (options.common.json) {
+    fmt::print("{}\n", nlohmann::json{{"device", device->capabilities().name},
+                                      {"driver", device->capabilities().driver_info},
+                                      {"family", bench.model().family()},
+                                      {"prompt", options.prompt},
+                                      {"new", options.tokens},
+                                      {"prefill_tps", prefill},
+                                      {"decode_tps", decode},
+                                      {"decode_floor_share", share},
+                                      {"step_bytes", measured.step_bytes},
+                                      {"step_dispatches", measured.dispatches},
+                                      {"weight_bytes", measured.weight_bytes},
+                                      {"peak_device_bytes", measured.peak_bytes},
+                                      {"kernels", kernel_rows(*timed->profiler(), peaks)}}
+                           .dump(2));
+    return kSuccess;
+  }
+  fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
+  fmt::print("device            {} {}\n", device->capabilities().name,
+             device->capabilities().driver_info);
+  fmt::print("prefill           {:.1f} tokens/s ({} tokens)\n", prefill, options.prompt);
+  fmt::print(
+      "decode            {:.1f} tokens/s ({} tokens, {} dispatches a step), {:.0f} % of the "
+      "bandwidth floor\n",
+      decode, options.tokens, measured.dispatches, 100 * share);
+  return finish(*device, options.common, kSuccess);
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,51 @@
+// What `generate` and `chat` have in common: messages become a prompt, and a context that is full
+// may shift.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mulciber/text_generator.h"
+#include "text/chat_template.h"
+
+namespace mulciber::apps {
+
+struct ConversationOptions {
+  std::string system;
+  std::string chat_template;  // a name or a file; empty: that of the model's files
+  std::vector<std::string> stop;
+  bool shift = false;
+  std::optional<uint32_t> keep;
+};
+/// --system, --template, --stop, --shift, --keep.
+void add_conversation_options(CLI::App& command, ConversationOptions& options);
+
+/// The template that was asked for, or that of the model's files, or `dialogue` where they have
+/// none, which is said in a line on standard error. Throws ModelError.
+ChatTemplate chosen_template(const ConversationOptions& options, const std::string& model);
+
+/// Messages that begin with the system prompt, where there is one.
+std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages);
+
+/// What the options say of a prompt. chat_template: that made it; nullptr: it is a text to be
+/// continued. system: of the conversation; without --keep, what stands before its first question
+/// stays when the context shifts.
+void apply(const ConversationOptions& options, const ChatTemplate* chat_template,
+           const std::string& system, const TextGenerator& generator, GenerateOptions& settings);
+
+/// Hands text on without the blanks that it begins with: a transcript's answer begins behind
+/// "Assistant:".
+class WithoutFirstBlanks {
+ public:
+  std::string_view operator()(std::string_view piece);
+
+ private:
+  bool begun_ = false;
+};
+
+}  // namespace mulciber::apps

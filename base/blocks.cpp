@@ -1,0 +1,194 @@
+#include "base/blocks.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "base/half.h"
+
+namespace mulciber {
+namespace {
+
+using Word = uint32_t;
+
+/// Where the runs of one row of the layout stand.
+struct Row {
+  Word *values, *high, *supers;
+  uint16_t* entries;
+  Word* pairs;  // entries of 32 bits
+};
+
+unsigned byte_at(const std::byte* at) { return std::to_integer<unsigned>(*at); }
+
+template <typename T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+// Sixteen bytes whose low nibbles are the first 16 elements and whose high nibbles are the others:
+// as in the file.
+void pack_nibbles(const std::byte* from, Word* to) { std::memcpy(to, from, 16); }
+
+// The bit of element 4 t + j goes to bit 8 j + t: four neighbours lie in four bytes.
+Word spread_bits(Word bits) {
+  Word word = 0;
+  for (unsigned i = 0; i < 32; ++i) word |= (bits >> i & 1) << (8 * (i % 4) + i / 4);
+  return word;
+}
+
+// For 32 elements given one by one: nibbles, and high bits in words of 16 elements at 8 (i % 4) + 2
+// (i / 4).
+void pack_six_bits(const unsigned* six, Word* values, Word* high) {
+  for (unsigned i = 0; i < 4; ++i) values[i] = 0;
+  high[0] = high[1] = 0;
+  for (unsigned i = 0; i < 16; ++i) {
+    values[i / 4] |= ((six[i] & 15) | (six[i + 16] & 15) << 4) << (8 * (i % 4));
+    const unsigned shift = 8 * (i % 4) + 2 * (i / 4);
+    high[0] |= six[i] >> 4 << shift;
+    high[1] |= six[i + 16] >> 4 << shift;
+  }
+}
+
+// Blocks of 32; `g` counts them along the row.
+
+void pack_q8_0(const std::byte* block, uint64_t g, const Row& row) {
+  row.entries[g] = load<uint16_t>(block);
+  for (unsigned i = 0; i < 8; ++i)
+    row.values[8 * g + i] = load<Word>(block + 2 + 4 * i) ^ 0x80808080u;
+}
+
+void pack_q4_0(const std::byte* block, uint64_t g, const Row& row) {
+  row.entries[g] = load<uint16_t>(block);
+  pack_nibbles(block + 2, row.values + 4 * g);
+}
+
+void pack_q4_1(const std::byte* block, uint64_t g, const Row& row) {
+  row.pairs[g] = load<Word>(block);
+  pack_nibbles(block + 4, row.values + 4 * g);
+}
+
+void pack_q5_0(const std::byte* block, uint64_t g, const Row& row) {
+  row.entries[g] = load<uint16_t>(block);
+  row.high[g] = spread_bits(load<Word>(block + 2));
+  pack_nibbles(block + 6, row.values + 4 * g);
+}
+
+void pack_q5_1(const std::byte* block, uint64_t g, const Row& row) {
+  row.pairs[g] = load<Word>(block);
+  row.high[g] = spread_bits(load<Word>(block + 4));
+  pack_nibbles(block + 8, row.values + 4 * g);
+}
+
+// Blocks of 256; `b` counts them along the row.
+
+// Eight scales and eight minima of six bits in twelve bytes.
+void pack_sub_pairs(const std::byte* packed, uint16_t* entries) {
+  for (unsigned g = 0; g < 8; ++g) {
+    unsigned scale = byte_at(packed + g) & 63, least = byte_at(packed + g + 4) & 63;
+    if (g >= 4) {
+      scale = (byte_at(packed + g + 4) & 15) | byte_at(packed + g - 4) >> 6 << 4;
+      least = byte_at(packed + g + 4) >> 4 | byte_at(packed + g) >> 6 << 4;
+    }
+    entries[g] = static_cast<uint16_t>(scale | least << 8);
+  }
+}
+
+// Thirty-two bytes hold two groups of 32, in their low and in their high nibbles.
+void pack_group_nibbles(const std::byte* from, Word* values) {
+  for (unsigned g = 0; g < 8; ++g) {
+    const unsigned shift = g % 2 * 4;
+    for (unsigned i = 0; i < 4; ++i) {
+      const Word first = load<Word>(from + g / 2 * 32 + 4 * i),
+                 second = load<Word>(from + g / 2 * 32 + 16 + 4 * i);
+      values[4 * g + i] = (first >> shift & 0x0f0f0f0fu) | (second >> shift & 0x0f0f0f0fu) << 4;
+    }
+  }
+}
+
+void pack_q4_k(const std::byte* block, uint64_t b, const Row& row) {
+  row.supers[b] = load<Word>(block);
+  pack_sub_pairs(block + 4, row.entries + 8 * b);
+  pack_group_nibbles(block + 16, row.values + 32 * b);
+}
+
+void pack_q5_k(const std::byte* block, uint64_t b, const Row& row) {
+  row.supers[b] = load<Word>(block);
+  pack_sub_pairs(block + 4, row.entries + 8 * b);
+  pack_group_nibbles(block + 48, row.values + 32 * b);
+  for (unsigned g = 0; g < 8; ++g) {
+    Word bits = 0;
+    for (unsigned i = 0; i < 32; ++i) bits |= (byte_at(block + 16 + i) >> g & 1) << i;
+    row.high[8 * b + g] = spread_bits(bits);
+  }
+}
+
+void pack_q6_k(const std::byte* block, uint64_t b, const Row& row) {
+  const float scale = half_to_float(load<uint16_t>(block + 208));
+  std::memcpy(&row.supers[b], &scale, 4);
+  for (unsigned g = 0; g < 8; ++g) {
+    // In each half of 128 values: four runs of 32, whose low bits share 64 bytes and high bits 32.
+    const unsigned half = g / 4, run = g % 4;
+    unsigned six[32];
+    for (unsigned i = 0; i < 32; ++i) {
+      const unsigned low = byte_at(block + half * 64 + run % 2 * 32 + i) >> (run / 2 * 4) & 15;
+      six[i] = low | (byte_at(block + 128 + half * 32 + i) >> (run * 2) & 3) << 4;
+    }
+    pack_six_bits(six, row.values + 32 * b + 4 * g, row.high + 16 * b + 2 * g);
+    row.entries[8 * b + g] = load<uint16_t>(block + 192 + 2 * g);
+  }
+}
+
+struct Packing {
+  uint32_t format;
+  uint32_t gguf_bytes;
+  void (*pack)(const std::byte*, uint64_t, const Row&);
+};
+
+// From kQ8_0 on, in the order of the enumeration.
+const Packing kPackings[] = {
+    {BLOCKS_Q8_0, 34, pack_q8_0},
+    {BLOCKS_FORMAT(4u, 0u, BLOCKS_SCALE, 8u), 18, pack_q4_0},
+    {BLOCKS_FORMAT(4u, 0u, BLOCKS_PAIR, 0u), 20, pack_q4_1},
+    {BLOCKS_FORMAT(4u, 1u, BLOCKS_SCALE, 16u), 22, pack_q5_0},
+    {BLOCKS_FORMAT(4u, 1u, BLOCKS_PAIR, 0u), 24, pack_q5_1},
+    {BLOCKS_FORMAT(4u, 0u, BLOCKS_SUB_PAIR, 0u), 144, pack_q4_k},
+    {BLOCKS_FORMAT(4u, 1u, BLOCKS_SUB_PAIR, 0u), 176, pack_q5_k},
+    {BLOCKS_FORMAT(4u, 2u, BLOCKS_SUB_SCALES, 32u), 210, pack_q6_k},
+};
+
+const Packing& packing_of(DataType type) {
+  assert(is_block_type(type));
+  return kPackings[static_cast<size_t>(type) - static_cast<size_t>(DataType::kQ8_0)];
+}
+
+}  // namespace
+
+uint32_t block_format(DataType type) {
+  if (type == DataType::kBF16) return 1;
+  return is_block_type(type) ? packing_of(type).format : 0;
+}
+
+uint32_t gguf_block_bytes(DataType type) { return packing_of(type).gguf_bytes; }
+
+void pack_blocks(DataType type, uint64_t columns, std::span<const std::byte> from,
+                 std::span<std::byte> to) {
+  const Packing& packing = packing_of(type);
+  const uint64_t blocks = columns / block_elements(type), stride = row_bytes(type, columns);
+  const uint64_t rows = from.size() / (blocks * packing.gguf_bytes);
+  assert(to.size() >= rows * stride);
+  std::memset(to.data(), 0, rows * stride);
+  for (uint64_t r = 0; r < rows; ++r) {
+    Word* words = reinterpret_cast<Word*>(to.data() + r * stride);
+    Row row;
+    row.values = words;
+    row.high = words + BLOCKS_HIGH_AT(packing.format, columns);
+    row.pairs = words + BLOCKS_ENTRIES_AT(packing.format, columns);
+    row.entries = reinterpret_cast<uint16_t*>(row.pairs);
+    row.supers = words + BLOCKS_SUPERS_AT(packing.format, columns);
+    const std::byte* block = from.data() + r * blocks * packing.gguf_bytes;
+    for (uint64_t b = 0; b < blocks; ++b) packing.pack(block + b * packing.gguf_bytes, b, row);
+  }
+}
+
+}  // namespace mulciber

@@ -1,0 +1,52 @@
+#include "base/data_type.h"
+
+#include <fmt/format.h>
+
+#include "base/blocks.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+
+uint32_t size_of(DataType type) {
+  if (is_block_type(type)) return 0;
+  return type == DataType::kF16 || type == DataType::kBF16 ? 2 : 4;
+}
+
+uint32_t block_elements(DataType type) {
+  if (!is_block_type(type)) return 1;
+  return type >= DataType::kQ4_K ? 256 : 32;
+}
+
+uint64_t row_bytes(DataType type, uint64_t columns) {
+  if (!is_block_type(type)) return columns * size_of(type);
+  const uint64_t block = block_elements(type);
+  if (columns % block != 0) {
+    throw ShapeError("row",
+                     fmt::format("{} elements are not whole blocks of {}, which have {}", columns,
+                                 name_of(type), block),
+                     "store such a matrix as f32 or f16");
+  }
+  return uint64_t{4} * BLOCKS_ROW_WORDS(block_format(type), columns);
+}
+
+const char* name_of(DataType type) {
+  switch (type) {
+    case DataType::kF32: return "f32";
+    case DataType::kF16: return "f16";
+    case DataType::kU32: return "u32";
+    case DataType::kBF16: return "bf16";
+    case DataType::kQ8_0: return "q8_0";
+    case DataType::kQ4_0: return "q4_0";
+    case DataType::kQ4_1: return "q4_1";
+    case DataType::kQ5_0: return "q5_0";
+    case DataType::kQ5_1: return "q5_1";
+    case DataType::kQ4_K: return "q4_k";
+    case DataType::kQ5_K: return "q5_k";
+    case DataType::kQ6_K: return "q6_k";
+    case DataType::kHalf: return "half";
+    case DataType::kBlocks: return "blocks";
+  }
+  return "?";
+}
+
+}  // namespace mulciber

@@ -1,0 +1,41 @@
+// Storage types of tensors.
+#pragma once
+
+#include <cstdint>
+
+namespace mulciber {
+
+/// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32).
+/// Those from kQ8_0 on are blocks of elements that share scales (base/blocks.h): of matrices,
+/// kQ8_0 of caches of keys too.
+enum class DataType : uint8_t {
+  kF32,
+  kF16,
+  kU32,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  // What a row of kernels.def may say instead of a type: no tensor has these.
+  kHalf,    // f16 or bf16
+  kBlocks,  // any of the block types
+};
+
+inline bool is_block_type(DataType type) {
+  return type >= DataType::kQ8_0 && type <= DataType::kQ6_K;
+}
+/// Bytes of one element; 0 for block types, whose elements have none of their own.
+uint32_t size_of(DataType type);
+/// Elements of a block, of which a row must hold whole ones; 1 for types without blocks.
+uint32_t block_elements(DataType type);
+/// Bytes of a row of `columns` elements; rows of block types are padded to 16.
+/// Throws ShapeError when `columns` is not whole blocks.
+uint64_t row_bytes(DataType type, uint64_t columns);
+const char* name_of(DataType type);
+
+}  // namespace mulciber

@@ -1,0 +1,194 @@
+#include "checkpoints/checkpoint.h"
+
+#include <algorithm>
+#include <map>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+Json read_object(const fs::path& path) {
+  // A configuration is a few kilobytes; 16 MiB leaves room for label tables.
+  Json json = read_json(path, {.bytes = std::size_t{16} << 20});
+  if (!json.is_object())
+    throw ModelError(path.string(), "is not a JSON object", "download it again");
+  return json;
+}
+
+/// A shard is a plain file name. Anything with a folder in it could reach outside the checkpoint.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+}
+
+std::string first_bytes(const fs::path& path) {
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()),
+          std::min<std::size_t>(file.bytes().size(), 4)};
+}
+
+/// The name of part `number` (from 0) of a GGUF file split into `count`: base-00001-of-00003.gguf.
+std::string part_name(const std::string& name, std::size_t number, std::size_t count) {
+  const auto digits = [](std::size_t n) {
+    std::string text = std::to_string(n);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  const std::string ending = "-of-" + digits(count) + ".gguf";
+  if (!name.ends_with(ending) || name.size() < ending.size() + 6) return {};
+  return name.substr(0, name.size() - ending.size() - 5) + digits(number + 1) + ending;
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(const fs::path& path) : path_(path), folder_(path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    folder_ = path.parent_path();
+    const std::string start = first_bytes(path);
+    // A file too short to say what it is goes by its name.
+    if (start == "GGUF" || (start.size() < 4 && path.extension() == ".gguf")) {
+      open_gguf(path);
+      return;
+    }
+    // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
+    if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
+      throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
+                       "look for a revision with model.safetensors");
+    files_.push_back(std::make_unique<SafetensorsFile>(path));
+  } else {
+    if (is_there(path / "config.json")) config_ = read_object(path / "config.json");
+    if (is_there(path / "generation_config.json"))
+      generation_config_ = read_object(path / "generation_config.json");
+    if (is_there(path / "model.safetensors")) {
+      files_.push_back(std::make_unique<SafetensorsFile>(path / "model.safetensors"));
+    } else if (is_there(path / "model.safetensors.index.json")) {
+      open_shards(path / "model.safetensors.index.json");
+      return;
+    } else if (is_there(path / "pytorch_model.bin") ||
+               is_there(path / "pytorch_model.bin.index.json")) {
+      throw ModelError(path.string(), "holds weights only as pytorch_model.bin",
+                       "look for a revision with model.safetensors, or save it again with "
+                       "save_pretrained(safe_serialization=True)");
+    } else {
+      throw ModelError(path.string(),
+                       "has neither model.safetensors nor model.safetensors.index.json",
+                       "point to a Hugging Face model folder or a .safetensors file");
+    }
+  }
+  for (const CheckpointTensor& tensor : files_[0]->tensors()) tensors_.push_back(&tensor);
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
+}
+
+void Checkpoint::open_shards(const fs::path& index) {
+  const Json json = read_json(index);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (!json.is_object() || map == json.end() || !map->is_object())
+    throw ModelError(index.string(), "has no 'weight_map' object", "download it again");
+  std::map<std::string, const SafetensorsFile*> shards;
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>()))
+      throw ModelError(index.string(),
+                       "puts tensor '" + printable(name) + "' in " +
+                           printable(file.is_string() ? file.get<std::string>() : file.dump()) +
+                           ", which is not a file name in this folder",
+                       "the index is malformed: download it again");
+    const auto& shard_name = file.get_ref<const std::string&>();
+    const SafetensorsFile*& shard = shards[shard_name];
+    if (shard == nullptr) {
+      files_.push_back(std::make_unique<SafetensorsFile>(folder_ / shard_name));
+      shard = files_.back().get();
+    }
+    const CheckpointTensor* tensor = shard->find(name);
+    if (tensor == nullptr)
+      throw ModelError(index.string(),
+                       "puts tensor '" + printable(name) + "' in " + printable(shard_name) +
+                           ", which does not hold it",
+                       "index and shards are from different revisions: download both again");
+    tensors_.push_back(tensor);  // JSON objects iterate in the order of their names
+  }
+}
+
+void Checkpoint::open_gguf(const fs::path& file) {
+  auto opened = std::make_unique<GgufFile>(file);
+  std::size_t parts = 1;
+  if (const GgufValue* count = opened->find_value("split.count"))
+    if (count->is_integer() && count->integer() > 1)
+      parts = static_cast<std::size_t>(count->integer());
+  if (parts == 1) {
+    gguf_files_.push_back(std::move(opened));
+  } else {
+    opened.reset();
+    for (std::size_t i = 0; i < parts; ++i) {
+      const std::string name = part_name(file.filename().string(), i, parts);
+      if (name.empty())
+        throw ModelError(file.string(),
+                         "is part of a file split into " + std::to_string(parts) +
+                             ", but its name does not end in -NNNNN-of-NNNNN.gguf",
+                         "give the parts the names they had where they came from");
+      gguf_files_.push_back(std::make_unique<GgufFile>(folder_ / name));
+      const GgufValue* number = gguf_files_.back()->find_value("split.no");
+      if (number == nullptr || !number->is_integer() ||
+          number->integer() != static_cast<std::int64_t>(i))
+        throw ModelError((folder_ / name).string(),
+                         "is not part " + std::to_string(i + 1) + " of its file, as its name says",
+                         "download all parts from one revision");
+    }
+  }
+  for (const auto& part : gguf_files_)
+    for (const CheckpointTensor& tensor : part->tensors()) tensors_.push_back(&tensor);
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
+  for (std::size_t i = 1; i < tensors_.size(); ++i)
+    if (tensors_[i]->name == tensors_[i - 1]->name)
+      throw ModelError(file.string(),
+                       "holds tensor '" + printable(tensors_[i]->name) + "' in two parts",
+                       "download all parts from one revision");
+}
+
+const Json& Checkpoint::config() const {
+  if (!config_)
+    throw ModelError(path_.string(), "has no config.json",
+                     "point to a whole Hugging Face model folder");
+  return *config_;
+}
+
+std::string Checkpoint::model_type() const {
+  if (!config_) return {};
+  const auto it = config_->find("model_type");
+  return it != config_->end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+const CheckpointTensor* Checkpoint::find(std::string_view name) const {
+  const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                                   [](const auto* t, std::string_view n) { return t->name < n; });
+  return it != tensors_.end() && (*it)->name == name ? *it : nullptr;
+}
+
+const CheckpointTensor& Checkpoint::at(std::string_view name) const {
+  if (const CheckpointTensor* tensor = find(name)) return *tensor;
+  throw ModelError(
+      path_.string(), "has no tensor '" + std::string(name) + "'",
+      "the weights do not fit the architecture in config.json: download both from one revision");
+}
+
+std::vector<std::string> Checkpoint::names() const {
+  std::vector<std::string> names;
+  for (const CheckpointTensor* tensor : tensors_) names.push_back(tensor->name);
+  return names;
+}
+
+std::uint64_t Checkpoint::total_bytes() const {
+  std::uint64_t total = 0;
+  for (const CheckpointTensor* tensor : tensors_) total += tensor->bytes.size();
+  return total;
+}
+
+}  // namespace mulciber

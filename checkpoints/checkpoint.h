@@ -1,0 +1,66 @@
+// The weights and configuration of a model, as people download them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoints/gguf.h"
+#include "checkpoints/json.h"
+#include "checkpoints/safetensors.h"
+
+namespace mulciber {
+
+/// A Hugging Face folder (config.json with model.safetensors, or model.safetensors.index.json and
+/// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay
+/// in the mapped files; the object owns the mappings. Names are those of the files: each model's
+/// weight table knows its own aliases.
+class Checkpoint {
+ public:
+  /// Throws ModelError when files are missing, malformed, or contradict each other; an index may
+  /// only name files inside its own folder. A folder without config.json opens: config() is what
+  /// refuses.
+  explicit Checkpoint(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The folder that holds the checkpoint's files.
+  const std::filesystem::path& folder() const { return folder_; }
+
+  /// The first part of a GGUF checkpoint, which holds its metadata; nullptr for other formats.
+  const GgufFile* gguf() const { return gguf_files_.empty() ? nullptr : gguf_files_[0].get(); }
+
+  bool has_config() const { return config_.has_value(); }
+  /// config.json. Throws ModelError when there is none.
+  const Json& config() const;
+  /// generation_config.json; nullptr when there is none.
+  const Json* generation_config() const {
+    return generation_config_ ? &*generation_config_ : nullptr;
+  }
+  /// `model_type` of config.json, or "" when there is none.
+  std::string model_type() const;
+
+  /// Sorted by name.
+  const std::vector<const CheckpointTensor*>& tensors() const { return tensors_; }
+  /// nullptr when there is no tensor of that name.
+  const CheckpointTensor* find(std::string_view name) const;
+  /// Throws ModelError naming the tensor when it is missing.
+  const CheckpointTensor& at(std::string_view name) const;
+  std::vector<std::string> names() const;
+  /// Bytes of all tensors together.
+  std::uint64_t total_bytes() const;
+  std::size_t file_count() const { return files_.size() + gguf_files_.size(); }
+
+ private:
+  void open_shards(const std::filesystem::path& index);
+  void open_gguf(const std::filesystem::path& file);
+
+  std::filesystem::path path_, folder_;
+  std::optional<Json> config_, generation_config_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::vector<std::unique_ptr<GgufFile>> gguf_files_;
+  std::vector<const CheckpointTensor*> tensors_;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,76 @@
+// A tensor as a checkpoint file holds it, and the types it may have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/data_type.h"
+
+namespace mulciber {
+
+/// Storage types a checkpoint may hold, whatever the device can compute with. Those from kQ4_0 on
+/// are GGUF's block types: a block of elements shares its scales.
+enum class CheckpointType {
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kF8E4M3,
+  kF8E5M2,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU64,
+  kU32,
+  kU16,
+  kU8,
+  kBool,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+};
+
+/// The type's name, as safetensors headers ("BF16") and GGUF tools ("Q4_K") write it.
+const char* name_of(CheckpointType type);
+/// Elements of one block; 1 for types without blocks.
+std::size_t block_elements(CheckpointType type);
+/// Bytes of one block: of one element for types without blocks.
+std::size_t block_bytes(CheckpointType type);
+/// Whether elements share scales in blocks.
+inline bool is_quantized(CheckpointType type) { return block_elements(type) > 1; }
+
+/// How the device holds values of a type as they are; nothing where it must convert them.
+std::optional<DataType> device_type(CheckpointType type);
+
+/// One tensor of a checkpoint: row-major, little-endian bytes inside a mapped file. Blocks lie
+/// along the innermost dimension and never cross a row.
+struct CheckpointTensor {
+  std::string name;
+  CheckpointType type;
+  std::vector<std::uint64_t> shape;  // outermost first; empty for a scalar
+  /// Exactly what shape and type need, with no promise about alignment: copy before reading wider
+  /// than bytes.
+  std::span<const std::byte> bytes;
+
+  std::uint64_t elements() const;
+  std::string shape_text() const;  // "[512, 48]"
+};
+
+/// Bytes that a tensor of that type and shape takes, or nothing when they pass 64 bits. The
+/// innermost dimension must be whole blocks.
+std::optional<std::uint64_t> byte_count(CheckpointType type, std::span<const std::uint64_t> shape);
+
+}  // namespace mulciber

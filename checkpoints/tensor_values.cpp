@@ -1,0 +1,193 @@
+#include "checkpoints/tensor_values.h"
+
+#include <bit>
+#include <cstring>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+template <typename T>
+T load(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+float half_at(const std::byte* at) { return half_to_float(load<uint16_t>(at)); }
+int byte_at(const std::byte* at) { return std::to_integer<int>(*at); }
+int low(const std::byte* at) { return byte_at(at) & 15; }
+int high(const std::byte* at) { return byte_at(at) >> 4; }
+
+// Blocks of 32. Four-bit values: the low nibbles are the first half of the block, the high ones the
+// second.
+
+void read_q4_0(const std::byte* block, float* out) {
+  const float scale = half_at(block);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * static_cast<float>(low(block + 2 + i) - 8);
+    out[i + 16] = scale * static_cast<float>(high(block + 2 + i) - 8);
+  }
+}
+
+void read_q4_1(const std::byte* block, float* out) {
+  const float scale = half_at(block), least = half_at(block + 2);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * static_cast<float>(low(block + 4 + i)) + least;
+    out[i + 16] = scale * static_cast<float>(high(block + 4 + i)) + least;
+  }
+}
+
+// The fifth bits of all 32 values stand in one word.
+int fifth_bit(uint32_t word, int i) { return static_cast<int>(word >> i & 1) << 4; }
+
+void read_q5_0(const std::byte* block, float* out) {
+  const float scale = half_at(block);
+  const auto fifth = load<uint32_t>(block + 2);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * static_cast<float>((low(block + 6 + i) | fifth_bit(fifth, i)) - 16);
+    out[i + 16] = scale * static_cast<float>((high(block + 6 + i) | fifth_bit(fifth, i + 16)) - 16);
+  }
+}
+
+void read_q5_1(const std::byte* block, float* out) {
+  const float scale = half_at(block), least = half_at(block + 2);
+  const auto fifth = load<uint32_t>(block + 4);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * static_cast<float>(low(block + 8 + i) | fifth_bit(fifth, i)) + least;
+    out[i + 16] =
+        scale * static_cast<float>(high(block + 8 + i) | fifth_bit(fifth, i + 16)) + least;
+  }
+}
+
+void read_q8_0(const std::byte* block, float* out) {
+  const float scale = half_at(block);
+  for (int i = 0; i < 32; ++i) out[i] = scale * static_cast<float>(load<int8_t>(block + 2 + i));
+}
+
+// Blocks of 256 with scales of their own for every 16 or 32 values.
+
+void read_q2_k(const std::byte* block, float* out) {
+  const std::byte* scales = block;
+  const std::byte* values = block + 16;
+  const float scale = half_at(block + 80), least = half_at(block + 82);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 16, half = i / 128, shift = i % 128 / 32 * 2;
+    const int value = byte_at(values + half * 32 + i % 32) >> shift & 3;
+    out[i] = scale * static_cast<float>(low(scales + group)) * static_cast<float>(value) -
+             least * static_cast<float>(high(scales + group));
+  }
+}
+
+void read_q3_k(const std::byte* block, float* out) {
+  const std::byte* third = block;
+  const std::byte* values = block + 32;
+  const std::byte* packed = block + 96;
+  const float scale = half_at(block + 108);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 16, half = i / 128, shift = i % 128 / 32;
+    // Six bits of each of the sixteen scales: four in the first eight bytes, two in the last four.
+    const int nibble = group < 8 ? low(packed + group) : high(packed + group - 8);
+    const int upper = byte_at(packed + 8 + group % 4) >> (group / 4 * 2) & 3;
+    const int value = (byte_at(values + half * 32 + i % 32) >> (shift * 2) & 3) -
+                      ((byte_at(third + i % 32) >> (half * 4 + shift) & 1) ? 0 : 4);
+    out[i] = scale * static_cast<float>((nibble | upper << 4) - 32) * static_cast<float>(value);
+  }
+}
+
+// Q4_K and Q5_K: eight scales and eight minima of six bits each, packed into twelve bytes.
+struct ScaleAndLeast {
+  int scale, least;
+};
+ScaleAndLeast packed_pair(const std::byte* packed, int group) {
+  if (group < 4) return {byte_at(packed + group) & 63, byte_at(packed + group + 4) & 63};
+  return {low(packed + group + 4) | (byte_at(packed + group - 4) >> 6) << 4,
+          high(packed + group + 4) | (byte_at(packed + group) >> 6) << 4};
+}
+
+void read_q4_k(const std::byte* block, float* out) {
+  const float scale = half_at(block), least = half_at(block + 2);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 32;
+    const auto pair = packed_pair(block + 4, group);
+    const std::byte* at = block + 16 + group / 2 * 32 + i % 32;
+    out[i] = scale * static_cast<float>(pair.scale) *
+                 static_cast<float>(group % 2 ? high(at) : low(at)) -
+             least * static_cast<float>(pair.least);
+  }
+}
+
+void read_q5_k(const std::byte* block, float* out) {
+  const float scale = half_at(block), least = half_at(block + 2);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 32;
+    const auto pair = packed_pair(block + 4, group);
+    const std::byte* at = block + 48 + group / 2 * 32 + i % 32;
+    const int fifth = (byte_at(block + 16 + i % 32) >> group & 1) << 4;
+    out[i] = scale * static_cast<float>(pair.scale) *
+                 static_cast<float>((group % 2 ? high(at) : low(at)) | fifth) -
+             least * static_cast<float>(pair.least);
+  }
+}
+
+void read_q6_k(const std::byte* block, float* out) {
+  const float scale = half_at(block + 208);
+  for (int i = 0; i < 256; ++i) {
+    // In each half of 128 values: four runs of 32, whose low bits share 64 bytes and high bits 32.
+    const int half = i / 128, run = i % 128 / 32;
+    const std::byte* four = block + half * 64 + run % 2 * 32 + i % 32;
+    const int upper = byte_at(block + 128 + half * 32 + i % 32) >> (run * 2) & 3;
+    const int value = ((run < 2 ? low(four) : high(four)) | upper << 4) - 32;
+    out[i] =
+        scale * static_cast<float>(load<int8_t>(block + 192 + i / 16)) * static_cast<float>(value);
+  }
+}
+
+using BlockReader = void (*)(const std::byte*, float*);
+
+BlockReader block_reader(CheckpointType type) {
+  switch (type) {
+    case CheckpointType::kQ4_0: return read_q4_0;
+    case CheckpointType::kQ4_1: return read_q4_1;
+    case CheckpointType::kQ5_0: return read_q5_0;
+    case CheckpointType::kQ5_1: return read_q5_1;
+    case CheckpointType::kQ8_0: return read_q8_0;
+    case CheckpointType::kQ2_K: return read_q2_k;
+    case CheckpointType::kQ3_K: return read_q3_k;
+    case CheckpointType::kQ4_K: return read_q4_k;
+    case CheckpointType::kQ5_K: return read_q5_k;
+    case CheckpointType::kQ6_K: return read_q6_k;
+    case CheckpointType::kF32:
+      return [](const std::byte* at, float* out) { *out = load<float>(at); };
+    case CheckpointType::kF64:
+      return [](const std::byte* at, float* out) { *out = static_cast<float>(load<double>(at)); };
+    case CheckpointType::kF16: return [](const std::byte* at, float* out) { *out = half_at(at); };
+    case CheckpointType::kBF16:
+      return [](const std::byte* at, float* out) {
+        *out = std::bit_cast<float>(uint32_t{load<uint16_t>(at)} << 16);
+      };
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+bool has_float_values(CheckpointType type) { return block_reader(type) != nullptr; }
+
+std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count) {
+  const BlockReader read = block_reader(tensor.type);
+  if (!read) {
+    throw ModelError("tensor `" + tensor.name + "`",
+                     std::string("is stored as ") + name_of(tensor.type),
+                     "F64, F32, F16, BF16 and the block types of GGUF are supported");
+  }
+  const std::size_t elements = block_elements(tensor.type), bytes = block_bytes(tensor.type);
+  std::vector<float> values(count);
+  for (uint64_t i = 0; i < count / elements; ++i) {
+    read(tensor.bytes.data() + (first / elements + i) * bytes, values.data() + i * elements);
+  }
+  return values;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,20 @@
+// Values of checkpoint tensors as floats, blocks dequantized.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/half.h"
+#include "checkpoints/checkpoint_tensor.h"
+
+namespace mulciber {
+
+/// Whether read_floats() can read a type: F64, F32, F16, BF16 and every block type.
+bool has_float_values(CheckpointType type);
+
+/// Elements [first, first + count) of a tensor, widened or dequantized. `first` and `count` must be
+/// whole blocks of the type. Throws ModelError for a type that has_float_values() refuses. Source
+/// of the blocks: ggml, https://github.com/ggml-org/ggml (ggml-common.h), by their layout.
+std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count);
+
+}  // namespace mulciber

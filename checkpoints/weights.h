@@ -1,0 +1,91 @@
+// From the tensors of a checkpoint to the weights of a model: what a model asks for, in which form,
+// and the way there. Where the weights end up is behind WeightSink.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/data_type.h"
+#include "base/shape.h"
+#include "checkpoints/checkpoint.h"
+
+namespace mulciber {
+
+enum class WeightRole {
+  kMatrix,  // keeps the type of the file where the device has it (f32, f16, bf16, blocks), else f32
+  kVector,  // norms and biases: f32
+};
+
+/// Storage of matrices on the device: as in the file, or everything that is not f16 converted to
+/// it.
+enum class MatrixStorage { kAsInFile, kF16 };
+
+/// How the values of a tensor of the file become those of a weight.
+enum class SourceForm {
+  kAsInFile,
+  kTransposed,  // the file holds (columns, rows)
+  kPlusOne,     // the file holds the weight less 1
+};
+
+/// One tensor of the file. Its elements are those of `shape`, whatever leading 1s the file adds.
+struct WeightSource {
+  std::vector<std::string> names;  // what files call it; the first one present is read
+  Shape shape;                     // as the weight has it, not as the file does
+  SourceForm form = SourceForm::kAsInFile;
+};
+
+/// One weight of a model: its sources, one after the other, rows below rows. Sources of one type
+/// make one tensor. Where their types differ the weight becomes several, one below the other, each
+/// in the type of its file; those to be interleaved become f32 then, which holds every value.
+struct WeightSpec {
+  std::string name;
+  WeightRole role;
+  Shape shape;
+  std::vector<WeightSource> sources;
+  bool interleaved = false;  // the first row of every source, then the second of every source, ...
+};
+
+/// Every weight of a model, once: what the loader checks, predicts and uploads.
+using WeightTable = std::vector<WeightSpec>;
+
+/// Bytes the weights take on the device, each rounded up as the allocator does.
+/// Throws ModelError naming a tensor that is missing or whose shape is not the configuration's.
+uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
+                      const std::string& family, MatrixStorage storage);
+
+/// Called with the bytes of weights that are on the device, or on their way, and of all.
+using WeightProgress = std::function<void(uint64_t done, uint64_t total)>;
+
+/// One tensor of a weight as it is stored: a weight whose sources differ in type has several.
+struct WeightPart {
+  DataType type;
+  Shape shape;
+  uint64_t bytes() const { return shape.rows() * row_bytes(type, shape.columns()); }
+};
+
+/// Where weights go: device memory, say (models/device_weights.h).
+class WeightSink {
+ public:
+  virtual ~WeightSink() = default;
+  /// A weight of these parts follows. They belong in one piece of memory, each at a multiple of
+  /// kWeightAlignment, so that one dispatch can bind them all.
+  virtual void begin(const std::string& name, std::span<const WeightPart> parts) = 0;
+  /// Bytes of one of its parts, from `offset`. Every byte of every part is written once, in order.
+  virtual void write(size_t part, uint64_t offset, std::span<const std::byte> bytes) = 0;
+};
+
+/// Bytes; memory of weights is given out in multiples of this, as the allocator rounds it up.
+constexpr uint64_t kWeightAlignment = 256;
+constexpr uint64_t aligned_weight_bytes(uint64_t bytes) {
+  return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
+}
+
+/// Reads every weight of a table from the mapped files, converts it piece by piece and hands it to
+/// `sink`. family: for messages ("marian"). Throws as weight_bytes(), and what the sink throws.
+void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const std::string& family,
+                  MatrixStorage storage, WeightSink& sink, const WeightProgress& progress = {});
+
+}  // namespace mulciber

@@ -1,0 +1,15 @@
+// Runs on several drivers side by side, as Markdown: docs/conformance.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/records/record.h"
+
+namespace mulciber::conformance {
+
+/// `findings`: Markdown kept by hand, of faults found in drivers; or "".
+std::string matrix_markdown(const std::vector<RunRecord>& runs, std::string_view findings);
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,69 @@
+// Programs of a decoder-only network over a batch of sequences: what a pass is made of, and the
+// state between passes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/networks/decoder_network.h"
+#include "ops/sampling.h"
+
+namespace mulciber {
+
+/// Most ids that may end a sequence.
+constexpr uint32_t kMostStops = 16;
+
+struct BatchShape {
+  uint32_t rows = 1;
+  uint32_t capacity = 0;  // tokens of a sequence
+};
+
+/// Where everything stands in control, in words. Every program of a batch reads the same.
+struct BatchLayout {
+  uint32_t longest = 1;  // tokens of a row in one pass
+  uint32_t prompt =
+      0;  // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
+  uint32_t last = 0;  // (rows): the last token of each row in the pass, numbered through the pass
+  SampleStateLayout state;
+  int32_t head_masks = -1;  // (layers, heads) floats where the network has factors
+  uint32_t arrivals = 0;    // (rows, heads) zeros between dispatches
+  uint32_t words = 0;
+};
+BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);
+/// Control before anything is taken in.
+std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout);
+
+/// What programs read and write besides their arenas.
+struct BatchTensors {
+  Tensor control, progress;    // u32
+  std::vector<Tensor> caches;  // per layer: (rows, capacity, columns)
+};
+/// Shapes alone: for planning.
+BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
+                                 const BatchLayout& layout);
+
+enum class PassOutput {
+  kCache,   // keys and values alone
+  kChoice,  // and the next token of every running row
+  kTrace,   // and logits of every token, with what the trace asks for
+};
+struct DecoderPass {
+  uint32_t length = 1;
+  PassOutput result = PassOutput::kChoice;
+  auto operator<=>(const DecoderPass&) const = default;
+};
+
+/// Adds `length` tokens of every row, whose keys and values join the caches: what the output
+/// product takes, (rows, length, D). The tokens stand at layout.prompt in control, one at
+/// layout.state.tokens.
+Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
+                      const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
+                      Trace* trace = nullptr);
+
+/// Adds a pass of `shape.length` tokens for every row. trace: for kTrace; logits are kept as
+/// "output.logits", what the output product takes as "output.normalized".
+void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
+                        const BatchLayout& layout, const BatchTensors& tensors,
+                        const DecoderPass& shape, Trace* trace = nullptr);
+
+}  // namespace mulciber

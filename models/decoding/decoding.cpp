@@ -1,0 +1,141 @@
+#include "models/decoding/decoding.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+#include "shaders/beam.h"
+
+namespace mulciber {
+namespace {
+
+[[noreturn]] void unsupported(const char* key, const std::string& problem) {
+  throw ModelError(fmt::format("generation_config.json, `{}`", key), problem,
+                   "greedy and beam search cannot do it: change the value");
+}
+
+}  // namespace
+
+GenerationSettings generation_settings(const GenerationConfig& config, uint32_t max_positions) {
+  GenerationSettings settings;
+  if (config.eos.size() > 1) unsupported("eos_token_id", "names several ids");
+  if (config.forced_bos) unsupported("forced_bos_token_id", "forces the first id");
+  if (config.do_sample) unsupported("do_sample", "asks for sampling");
+  if (config.repetition_penalty != 1) unsupported("repetition_penalty", "is not 1");
+  if (config.no_repeat_ngram_size > 0) unsupported("no_repeat_ngram_size", "is not 0");
+  if (config.min_length > 0) unsupported("min_length", "is not 0");
+  for (const std::vector<int32_t>& word : config.bad_words_ids) {
+    if (word.size() != 1) unsupported("bad_words_ids", "holds a sequence of several ids");
+    settings.banned.push_back(static_cast<uint32_t>(word.front()));
+  }
+  if (!config.eos.empty()) settings.eos = static_cast<uint32_t>(config.eos.front());
+  if (config.forced_eos) settings.forced_eos = static_cast<uint32_t>(*config.forced_eos);
+  settings.pad = static_cast<uint32_t>(config.pad.value_or(0));
+  settings.start = static_cast<uint32_t>(config.decoder_start.value_or(config.pad.value_or(0)));
+  settings.beams = static_cast<uint32_t>(config.num_beams);
+  settings.length_penalty = static_cast<float>(config.length_penalty);
+  settings.early_stopping = config.early_stopping;
+  settings.renormalize = config.renormalize_logits;
+
+  // The start token and all but the last id are fed, so that many ids fit into as many positions.
+  settings.max_new_tokens = max_positions;
+  if (config.max_new_tokens) {
+    settings.max_new_tokens = static_cast<uint32_t>(*config.max_new_tokens);
+  } else if (config.max_length) {
+    settings.max_new_tokens = static_cast<uint32_t>(std::max(*config.max_length - 1, 1));
+  }
+  settings.max_new_tokens = std::min(settings.max_new_tokens, max_positions);
+  return settings;
+}
+
+void check_settings(const GenerationSettings& settings, uint32_t vocabulary,
+                    uint32_t max_positions) {
+  const auto fail = [](const char* option, const std::string& problem) {
+    throw ModelError(option, problem, "");
+  };
+  if (settings.beams < 1 || settings.beams > kMaxBeams)
+    fail("beams", fmt::format("{} is not between 1 and {}", settings.beams, kMaxBeams));
+  if (settings.beams > vocabulary)
+    fail("beams", fmt::format("{} are more than the {} ids there are", settings.beams, vocabulary));
+  if (settings.n_best < 1 || settings.n_best > settings.beams)
+    fail("n-best", fmt::format("{} is not between 1 and the number of beams, {}", settings.n_best,
+                               settings.beams));
+  if (settings.max_new_tokens < 1 || settings.max_new_tokens > max_positions)
+    fail("max new tokens", fmt::format("{} is not between 1 and the model's {} positions",
+                                       settings.max_new_tokens, max_positions));
+  if (!(settings.length_penalty >= -100 && settings.length_penalty <= 100))
+    fail("length penalty", fmt::format("{} is not between -100 and 100", settings.length_penalty));
+  for (uint32_t id : settings.banned) {
+    if (id >= vocabulary)
+      fail("banned tokens", fmt::format("id {} is not below {}", id, vocabulary));
+  }
+}
+
+uint32_t candidates_per_row(uint32_t beams, uint32_t vocabulary) {
+  return beams == 1 ? 1 : std::min(2 * beams, vocabulary);
+}
+
+std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
+                                    const GenerationSettings& settings, uint32_t items) {
+  BeamSettings beam = {.start = settings.start,
+                       .pad = settings.pad,
+                       .max_length = settings.max_new_tokens + 1,
+                       .length_penalty = settings.length_penalty,
+                       .early_stopping = settings.early_stopping,
+                       .banned = settings.banned};
+  if (settings.eos) beam.eos = *settings.eos;
+  if (settings.forced_eos) {
+    beam.forced_index = settings.max_new_tokens;
+    beam.forced_id = *settings.forced_eos;
+  }
+  std::vector<uint32_t> words = initial_beam_state(layout, beam);
+  words[layout.unfinished - layout.first_word] = items;
+  for (uint32_t item = items; item < layout.batch; ++item) {
+    const uint32_t state = layout.item_state - layout.first_word + item * BEAM_ITEM_WORDS;
+    words[state + BEAM_ITEM_DONE] = 1;
+  }
+  return words;
+}
+
+uint32_t steps_in_flight(Device& device) {
+  return device.capabilities().has(kCpu) || device.profiler() ? 1 : 3;
+}
+
+StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop) {
+  StepLoopResult result;
+  struct Submitted {
+    Ticket ticket;
+    uint32_t steps;  // all that were submitted until then
+  };
+  std::deque<Submitted> in_flight;
+  bool finished = false, first_submitted = false, first_done = false;
+  const auto once = [](bool& done, const std::function<void()>& call) {
+    if (!std::exchange(done, true) && call) call();
+  };
+  while (!in_flight.empty() || (!finished && result.steps < loop.most_steps)) {
+    if (loop.cancel && loop.cancel->load()) result.cancelled = finished = true;
+    // The runtime takes the time of a replay when the next one starts after its end: the first two
+    // give it the measure by which it bounds submissions.
+    const size_t ahead = result.steps < 3 ? 1 : loop.in_flight;
+    while (!finished && result.steps < loop.most_steps && in_flight.size() < ahead) {
+      const uint32_t count = result.steps < 3 ? 1 : loop.steps_per_submission;
+      const uint32_t these = std::min(std::max(count, 1u), loop.most_steps - result.steps);
+      result.steps += these;
+      in_flight.push_back({step.submit(these), result.steps});
+    }
+    if (in_flight.empty()) break;
+    once(first_submitted, loop.on_first_submitted);
+    device.wait(in_flight.front().ticket);
+    const uint32_t done = in_flight.front().steps;
+    in_flight.pop_front();
+    once(first_done, loop.on_first_step);
+    if (loop.on_steps) loop.on_steps(done);
+    finished = finished || loop.finished();
+  }
+  return result;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,315 @@
+#include "models/decoding/encoder_decoder.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "models/device_weights.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+// Lengths are rounded up, so that few programs serve all texts.
+constexpr uint32_t kLengthStep = 8;
+constexpr uint32_t kCapacityStep = 16;
+constexpr uint32_t kBannedStep = 8;
+// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them
+// too; the one in use always stands.
+constexpr size_t kSearchesKept = 6;
+constexpr uint64_t kSearchBytesKept = 256ull << 20;
+constexpr size_t kPassesKept = 64;
+constexpr uint64_t kPassBytesKept = 256ull << 20;
+
+uint32_t round_up(uint32_t value, uint32_t step) { return (value + step - 1) / step * step; }
+
+/// 1, 2, 3, 4, 6, 8, 12, 16, 24, ...: at most a third of a batch is padding.
+uint32_t round_up_batch(uint32_t items) {
+  const uint32_t power = std::bit_ceil(items);
+  const uint32_t between = power / 4 * 3;
+  return items <= between ? between : power;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void write_factors(std::span<uint32_t> to, std::span<const float> factors, const char* name) {
+  if (!factors.empty() && factors.size() != to.size()) {
+    throw ModelError(fmt::format("{} head mask", name),
+                     fmt::format("has {} factors, the model has {} heads in all its layers",
+                                 factors.size(), to.size()),
+                     "");
+  }
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i] = std::bit_cast<uint32_t>(factors.empty() ? 1.0f : factors[i]);
+}
+
+void write_control(std::span<uint32_t> control, const ControlLayout& layout,
+                   const HeadFactors& factors) {
+  const auto part = [&](uint32_t first, uint32_t end) {
+    return control.subspan(first, end - first);
+  };
+  write_factors(part(layout.encoder_masks, layout.decoder_masks), factors.encoder, "encoder");
+  write_factors(part(layout.decoder_masks, layout.cross_masks), factors.decoder, "decoder");
+  write_factors(part(layout.cross_masks, layout.end), factors.cross, "cross");
+}
+
+}  // namespace
+
+EncoderDecoder::EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
+                               uint64_t memory_limit)
+    : device_(device), network_(std::move(network)), memory_limit_(memory_limit) {}
+
+EncoderDecoder::~EncoderDecoder() = default;
+
+SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
+                                         const GenerationSettings& settings) const {
+  const uint32_t banned = static_cast<uint32_t>(settings.banned.size());
+  return {.batch = round_up_batch(items),
+          .source_length = std::min(round_up(source_length, kLengthStep), network_->max_positions),
+          .beams = settings.beams,
+          .capacity = round_up(settings.max_new_tokens + 1, kCapacityStep),
+          .banned_capacity = round_up(std::max(banned, 1u), kBannedStep),
+          .masked_output = settings.renormalize && banned > 0};
+}
+
+uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
+  const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
+  const uint64_t rows = shape.rows();
+  uint64_t bytes = 0;
+  for (const KeptTensor& kept : network_->kept(shape))
+    bytes += kept.shape.elements() * size_of(kept.type);
+  bytes += (tokens + rows) * network_->live_columns() * size_of(network_->activations);
+  bytes += rows * network_->target_vocabulary * sizeof(float);
+  return bytes + control_bytes(shape);
+}
+
+/// Bytes of the largest tensor that kernels bind whole.
+uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
+  const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
+  uint64_t widest = std::max({tokens * network_->widest_columns() * size_of(network_->activations),
+                              uint64_t{shape.rows()} * network_->target_vocabulary * sizeof(float),
+                              control_bytes(shape)});
+  for (const KeptTensor& kept : network_->kept(shape))
+    widest = std::max(widest, kept.shape.elements() * size_of(kept.type));
+  return widest;
+}
+
+uint64_t EncoderDecoder::control_bytes(const SearchShape& shape) const {
+  const ControlLayout control = plan_control(*network_, shape.batch, shape.source_length);
+  return (control.end + uint64_t{shape.rows()} * (3 * shape.capacity + 8)) * sizeof(uint32_t);
+}
+
+uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
+  const uint64_t range = device_.capabilities().max_storage_range;
+  const uint64_t available = device_.memory().available();
+  const uint64_t memory = memory_limit_ > 0 ? std::min(memory_limit_, available) : available;
+  constexpr uint32_t kMost = 1024;
+  uint32_t best = 1;
+  // Half of the memory: the programs of another shape may still be there.
+  for (uint32_t items = 1; items <= kMost; ++items) {
+    const SearchShape shape = search_shape(items, source_length, settings);
+    if (widest_binding(shape) > range || search_bytes(shape) > memory / 2) break;
+    best = items;
+  }
+  return best;
+}
+
+uint64_t EncoderDecoder::kept_search_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& entry : searches_) bytes += search_bytes(entry->shape);
+  return bytes;
+}
+
+SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
+  const auto found = std::find_if(searches_.begin(), searches_.end(),
+                                  [&](const auto& entry) { return entry->shape == shape; });
+  if (found != searches_.end()) {
+    searches_.splice(searches_.begin(), searches_, found);
+    return *searches_.front();
+  }
+  const uint64_t bytes = search_bytes(shape);
+  while (!searches_.empty() &&
+         (searches_.size() >= kSearchesKept || kept_search_bytes() + bytes > kSearchBytesKept ||
+          bytes > device_.memory().available()))
+    searches_.pop_back();
+  require_memory(device_, bytes, memory_limit_,
+                 fmt::format("a batch of {} x {} tokens with {} beams", shape.batch,
+                             shape.source_length, shape.beams));
+  searches_.push_front(std::make_unique<SearchPrograms>(device_, *network_, shape));
+  return *searches_.front();
+}
+
+PassProgram& EncoderDecoder::pass(const PassShape& shape) {
+  const auto found = std::find_if(passes_.begin(), passes_.end(),
+                                  [&](const auto& entry) { return entry->shape == shape; });
+  if (found != passes_.end()) {
+    passes_.splice(passes_.begin(), passes_, found);
+    return *passes_.front();
+  }
+  const auto bytes = [&] {
+    uint64_t sum = 0;
+    for (const auto& entry : passes_) sum += entry->program->plan().arena_bytes;
+    return sum;
+  };
+  while (passes_.size() >= kPassesKept || bytes() > kPassBytesKept) passes_.pop_back();
+  passes_.push_front(std::make_unique<PassProgram>(device_, *network_, shape));
+  return *passes_.front();
+}
+
+GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint32_t pad) {
+  using Clock = std::chrono::steady_clock;
+  const uint32_t items = static_cast<uint32_t>(request.sources.size());
+  size_t longest = 0;
+  for (const std::vector<uint32_t>& source : request.sources)
+    longest = std::max(longest, source.size());
+  const SearchShape shape = search_shape(items, static_cast<uint32_t>(longest), request.settings);
+
+  GenerationResult result;
+  const auto prepared = Clock::now();
+  SearchPrograms& programs = search(shape);
+  result.predicted_bytes = kept_search_bytes();
+  result.prepare_seconds = seconds_since(prepared);
+
+  std::vector<uint32_t> control(programs.layout.end);
+  for (uint32_t row = 0; row < shape.batch; ++row) {
+    uint32_t* ids = &control[programs.layout.source + row * shape.source_length];
+    std::fill_n(ids, shape.source_length, pad);
+    if (row < items) std::copy(request.sources[row].begin(), request.sources[row].end(), ids);
+    control[programs.layout.lengths + row] =
+        row < items ? static_cast<uint32_t>(request.sources[row].size()) : 0;
+  }
+  write_control(control, programs.layout, request.head_factors);
+  const std::vector<uint32_t> state = initial_state(programs.beam, request.settings, items);
+  control.insert(control.end(), state.begin(), state.end());
+  programs.write_output_bias(device_, request.settings.banned);
+  upload(device_, programs.control.view(), std::as_bytes(std::span(control)));
+
+  const auto start = Clock::now();
+  Ticket encoded = 0;
+  if (device_.profiler()) {
+    programs.encode->run();  // its times are read when it is waited for
+  } else {
+    encoded = programs.encode->submit();
+  }
+  const auto* progress =
+      reinterpret_cast<const volatile uint32_t*>(programs.progress.view().mapped);
+  const StepLoopResult loop = run_steps(device_, *programs.step,
+                                        {.most_steps = request.settings.max_new_tokens,
+                                         .finished = [&] { return progress[1] == 0; },
+                                         .in_flight = steps_in_flight(device_),
+                                         .cancel = request.cancel,
+                                         .on_first_submitted =
+                                             [&] {
+                                               device_.wait(encoded);
+                                               result.encode_seconds = seconds_since(start);
+                                             },
+                                         .on_first_step = request.on_first_token});
+  result.decode_seconds = seconds_since(start) - result.encode_seconds;
+  result.steps = loop.steps;
+  result.cancelled = loop.cancelled;
+  if (loop.cancelled) return result;
+
+  control = download_as<uint32_t>(device_, programs.control.view());
+  const std::span<const uint32_t> words = std::span(control).subspan(programs.layout.end);
+  for (uint32_t item = 0; item < items; ++item) {
+    std::vector<Hypothesis> found = finished_hypotheses(programs.beam, words, item);
+    if (found.size() > request.settings.n_best) found.resize(request.settings.n_best);
+    result.items.push_back(std::move(found));
+  }
+  return result;
+}
+
+void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
+  const PassShape& shape = program.shape;
+  std::vector<uint32_t> control(program.words, 0);
+  const auto write_rows = [&](const PaddedIds& from, uint32_t to, uint32_t length) {
+    for (uint32_t row = 0; row < shape.batch; ++row)
+      std::copy_n(from.ids.begin() + row * from.length, from.length,
+                  control.begin() + to + row * length);
+  };
+  write_rows(request.source, program.layout.source, shape.source_length);
+  write_rows(request.target, program.target, shape.target_length);
+  std::copy(request.source.lengths.begin(), request.source.lengths.end(),
+            control.begin() + program.layout.lengths);
+  write_control(control, program.layout, request.head_factors);
+  if (shape.scores) {
+    program.scores.initialize(control);
+    for (uint32_t row = 0; row < shape.batch; ++row) {
+      for (uint32_t i = 0; i < request.next[row].size(); ++i)
+        program.scores.set_target(control, row * shape.target_length + i, request.next[row][i]);
+    }
+  }
+  upload(device_, program.control.view(), std::as_bytes(std::span(control)));
+  program.program->run();
+}
+
+std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
+  // Not rounded up: scores are asked for of the same texts again and again, and padding would
+  // double the work.
+  PassProgram& program = pass({.batch = request.source.rows,
+                               .source_length = request.source.length,
+                               .target_length = request.target.length,
+                               .logits = false,
+                               .hidden_states = false,
+                               .attentions = false,
+                               .scores = true});
+  run(program, request);
+  const std::vector<double> scores = program.scores.read(device_, *program.program);
+  std::vector<double> sums;
+  for (size_t row = 0; row < request.next.size(); ++row) {
+    const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * request.target.length);
+    sums.push_back(
+        std::accumulate(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()), 0.0));
+  }
+  return sums;
+}
+
+ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
+  const uint32_t rows = request.source.rows;
+  const auto padded = [&](uint32_t length) {
+    return std::min(round_up(length, kLengthStep), network_->max_positions);
+  };
+  const PassShape shape = {.batch = rows,
+                           .source_length = padded(request.source.length),
+                           .target_length = padded(request.target.length),
+                           .logits = request.logits,
+                           .hidden_states = request.hidden_states,
+                           .attentions = request.attentions};
+  PassProgram& program = pass(shape);
+  run(program, request);
+
+  ForwardResult result;
+  /// Appends a kept tensor, cut to `extents`, to the array of that name.
+  const auto read = [&](const std::string& output, const std::string& kept,
+                        std::vector<uint64_t> extents, bool stacked) {
+    const Tensor& tensor = program.trace.at(kept);
+    std::vector<uint64_t> from;
+    for (size_t i = 0; i < tensor.shape.rank(); ++i)
+      from.push_back(tensor.shape[static_cast<int>(i)]);
+    const std::vector<float> values = download_as<float>(device_, program.program->view(tensor));
+    const std::vector<double> part = crop(values, from, extents);
+    NamedArray& array = result[output];
+    array.values.insert(array.values.end(), part.begin(), part.end());
+    if (stacked) {
+      const uint64_t layers = array.shape.empty() ? 1 : array.shape[0] + 1;
+      extents.insert(extents.begin(), layers);
+    }
+    array.shape = extents;
+  };
+  PassShape wanted = shape;
+  wanted.source_length = request.source.length;
+  wanted.target_length = request.target.length;
+  for (const NetworkOutput& output : network_->outputs(wanted))
+    read(output.name, output.trace, output.extents, output.stacked);
+  if (request.logits)
+    read("logits", "decoder.output.logits",
+         {rows, request.target.length, network_->target_vocabulary}, false);
+  return result;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,71 @@
+// An encoder-decoder network at work: searches and whole passes, by programs that are built once
+// per shape, kept, and replayed.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/decoding/encoder_decoder_programs.h"
+#include "models/decoding/padded_ids.h"
+
+namespace mulciber {
+
+/// A whole pass with given target ids.
+struct ForwardRequest {
+  PaddedIds source;
+  PaddedIds target;  // lengths are not used: no token sees a later one
+  HeadFactors head_factors;
+  bool logits = false, hidden_states = false, attentions = false;
+  /// Not empty: what follows each row's target ids one by one; score() tells how probable it is.
+  std::vector<std::vector<uint32_t>> next;
+};
+
+/// Outputs with the extents asked for (padding for the program's sake taken away), by name:
+/// encoder_last_hidden_state, logits, {encoder,decoder}_hidden_states,
+/// {encoder,decoder,cross}_attentions, shaped as Hugging Face transformers stacks them.
+using ForwardResult = std::map<std::string, NamedArray>;
+
+/// Not thread-safe. Must not outlive the device or the network's weights.
+class EncoderDecoder {
+ public:
+  /// memory_limit: bytes, 0 for what is available; checked before a batch is allocated.
+  EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
+                 uint64_t memory_limit);
+  ~EncoderDecoder();
+
+  const EncoderDecoderNetwork& network() const { return *network_; }
+  GenerationResult generate(const GenerationRequest& request, uint32_t pad);
+  ForwardResult forward(const ForwardRequest& request);
+  /// Sum of the log probabilities of each row's `next`.
+  std::vector<double> score(const ForwardRequest& request);
+  /// As SequenceToSequenceModel has it.
+  uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings);
+
+ private:
+  SearchShape search_shape(uint32_t items, uint32_t source_length,
+                           const GenerationSettings& settings) const;
+  uint64_t search_bytes(const SearchShape& shape) const;
+  /// Bytes of the searches kept, by prediction.
+  uint64_t kept_search_bytes() const;
+  uint64_t widest_binding(const SearchShape& shape) const;
+  uint64_t control_bytes(const SearchShape& shape) const;
+  SearchPrograms& search(const SearchShape& shape);
+  PassProgram& pass(const PassShape& shape);
+  /// Runs the pass of a request.
+  void run(PassProgram& program, const ForwardRequest& request);
+
+  Device& device_;
+  std::unique_ptr<EncoderDecoderNetwork> network_;
+  uint64_t memory_limit_;
+  // Most recently used first.
+  std::list<std::unique_ptr<SearchPrograms>> searches_;
+  std::list<std::unique_ptr<PassProgram>> passes_;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,125 @@
+#include "models/decoding/encoder_decoder_programs.h"
+
+#include <fmt/format.h>
+
+#include "models/decoding/decoding.h"
+#include "ops/elementwise.h"
+
+namespace mulciber {
+namespace {
+
+// Of an id that must not be chosen: e to its power is 0 beside any other logit, and sums stay
+// finite.
+constexpr float kBannedLogit = -1e30f;
+
+/// The vocabulary product, in f32 whatever the activations are: what is chosen hangs on small
+/// differences.
+Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x) {
+  const Tensor wide = x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
+  return output(builder, wide);  // (..., vocabulary)
+}
+
+}  // namespace
+
+ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
+                           uint32_t source_length) {
+  const HeadCounts heads = network.masked_heads();
+  ControlLayout layout;
+  layout.lengths = layout.source + batch * source_length;
+  layout.encoder_masks = layout.lengths + batch;
+  layout.decoder_masks = layout.encoder_masks + heads.encoder;
+  layout.cross_masks = layout.decoder_masks + heads.decoder;
+  layout.end = layout.cross_masks + heads.cross;
+  return layout;
+}
+
+SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& network,
+                               const SearchShape& wanted)
+    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
+  beam =
+      plan_beam_state(layout.end, shape.batch, shape.beams, shape.capacity, shape.banned_capacity);
+  const uint64_t words = uint64_t{layout.end} + beam.words;
+  control = device.memory().allocate(words * sizeof(uint32_t), MemoryUse::kDevice);
+  progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUse::kHost);
+  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
+  if (shape.masked_output) {
+    const uint64_t bytes = uint64_t{network.target_vocabulary} * sizeof(float);
+    output_bias = device.memory().allocate(bytes, MemoryUse::kDevice);
+    output_bias_values.assign(network.target_vocabulary, 0.0f);
+    if (network.output.bias) {
+      BufferView bias = network.output.bias->view;
+      bias.size = bytes;
+      output_bias_values = download_as<float>(device, bias);
+    }
+  }
+
+  std::vector<Tensor> kept_tensors;
+  for (const KeptTensor& tensor : network.kept(shape)) {
+    kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type),
+                                            MemoryUse::kDevice));
+    kept_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
+  }
+  const SearchView view = {shape, layout, beam, control_tensor, kept_tensors};
+  ProgramBuilder builder(device, "encode");
+  network.encode(builder, view);
+  encode = builder.build();
+  step = build_step(device, network, view);
+}
+
+void SearchPrograms::write_output_bias(Device& device, std::span<const uint32_t> banned) {
+  if (!shape.masked_output) return;
+  std::vector<float> values = output_bias_values;
+  for (uint32_t id : banned) values[id] = kBannedLogit;
+  BufferView to = output_bias.view();
+  to.size = values.size() * sizeof(float);
+  upload(device, to, std::as_bytes(std::span(values)));
+}
+
+Program SearchPrograms::build_step(Device& device, const EncoderDecoderNetwork& network,
+                                   const SearchView& view) const {
+  ProgramBuilder builder(device, "decode step");
+  const auto scope = builder.scope("decoder");
+  const Tensor x = network.step(builder, view);
+
+  const auto choice = builder.layer("choice");
+  Linear output = network.output;
+  if (shape.masked_output)
+    output.bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
+  const Tensor logits =
+      logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
+  const Tensor candidates =
+      top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
+            view.control, beam.rules());
+  beam_step(builder, candidates, view.control, beam, progress.tensor({2}, DataType::kU32));
+  return builder.build();
+}
+
+PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
+                         const PassShape& wanted)
+    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
+  target = layout.end;
+  const uint32_t target_ids = shape.batch * shape.target_length;
+  words = target + target_ids;
+  if (shape.scores) {
+    scores = TargetScores(words, target_ids, network.target_vocabulary);
+    words = scores.end();
+  }
+  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
+  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
+  trace.hidden_states = shape.hidden_states;
+  trace.attentions = shape.attentions;
+
+  ProgramBuilder builder(device, "forward");
+  const Tensor x = network.pass(builder, {shape, layout, control_tensor, target}, trace);
+  if (shape.logits || shape.scores) {
+    const auto scope = builder.scope("decoder");
+    const auto name = builder.layer("output");
+    const Tensor logits = logits_of(builder, network.output, x);
+    if (shape.logits) trace.keep(builder, "logits", logits);
+    if (shape.scores)
+      scores.add(builder, logits.reshaped({target_ids, network.target_vocabulary}), control_tensor);
+  }
+  program = builder.build();
+}
+
+}  // namespace mulciber

@@ -1,0 +1,50 @@
+// Programs of an encoder-decoder network: how encoding, a decoding step and a whole pass are built,
+// and the memory that stands between them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/decoding/target_scores.h"
+#include "models/networks/encoder_decoder_network.h"
+#include "runtime/program.h"
+
+namespace mulciber {
+
+/// The two programs of a search, and what stands between them and between steps.
+struct SearchPrograms {
+  SearchShape shape;
+  ControlLayout layout;
+  BeamStateLayout beam;
+  Buffer control, progress;
+  /// Where scores are normalized over the ids that the rules leave: the network's output bias, with
+  /// kBannedLogit at banned ids. Masking afterwards would leave their share in the sum.
+  Buffer output_bias;
+  std::vector<float> output_bias_values;
+  std::vector<Buffer> kept;  // what the network keeps
+  std::optional<Program> encode, step;
+
+  SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& wanted);
+  void write_output_bias(Device& device, std::span<const uint32_t> banned);
+
+ private:
+  Program build_step(Device& device, const EncoderDecoderNetwork& network,
+                     const SearchView& view) const;
+};
+
+/// A whole pass: encoder and decoder in one program, everything asked for kept.
+struct PassProgram {
+  PassShape shape;
+  ControlLayout layout;
+  uint32_t target = 0, words = 0;  // word of the target ids; words in all
+  TargetScores scores;             // where the shape asks for them: a row per target id
+  Buffer control;
+  Trace trace;
+  std::optional<Program> program;
+
+  PassProgram(Device& device, const EncoderDecoderNetwork& network, const PassShape& wanted);
+};
+
+}  // namespace mulciber

@@ -1,0 +1,115 @@
+#include "models/decoding/saved_sequence.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/hash.h"
+#include "base/replace_file.h"
+#include "checkpoints/mapped_file.h"
+#include "models/config.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+// The file: the header, ids (u32), then per layer its bytes; all in the byte order of the machine
+// that wrote it, which the magic number shows.
+constexpr uint64_t kMagic =
+    0x31304b434f434c4d;  // "MLCOCK01" on machines that begin with the low byte
+
+struct Header {
+  uint64_t magic = kMagic;
+  uint64_t fingerprint = 0;
+  uint64_t hash = 0;         // of all that follows the header
+  uint64_t layer_bytes = 0;  // of every layer
+  uint32_t tokens = 0, layers = 0, type = 0, reserved = 0;
+};
+static_assert(sizeof(Header) == 48);
+
+uint64_t hash_of(std::string_view bytes) {
+  Fnv1a hash;
+  size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data() + at, 8);
+    hash.add(word);
+  }
+  hash.add(bytes.substr(at));
+  return hash.value();
+}
+
+std::string_view view_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+[[noreturn]] void fail(const std::string& file, const std::string& problem) {
+  throw ModelError(file, problem, "remove the file; it will be made again");
+}
+
+}  // namespace
+
+uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork& network) {
+  constexpr size_t kSample = 64;
+  Fnv1a hash;
+  for (const CheckpointTensor* tensor : checkpoint.tensors()) {
+    hash.add(tensor->name);
+    hash.add(static_cast<uint32_t>(tensor->type));
+    for (const uint64_t extent : tensor->shape) hash.add(extent);
+    const std::string_view bytes = view_of(tensor->bytes);
+    hash.add(bytes.substr(0, kSample));
+    hash.add(bytes.substr(bytes.size() - std::min(bytes.size(), kSample)));
+  }
+  for (const DataType type :
+       {network.cache, network.activations, network.decoder.output.weight.type,
+        network.decoder.layers.front().attention.qkv.weight.type})
+    hash.add(static_cast<uint32_t>(type));
+  for (const float factor : network.head_factors) hash.add(std::bit_cast<uint32_t>(factor));
+  return hash.value();
+}
+
+void save_sequence(const std::string& file, const SavedSequence& sequence, uint64_t fingerprint) {
+  std::string bytes(sizeof(Header), '\0');
+  bytes += view_of(std::as_bytes(std::span(sequence.ids)));
+  for (const std::vector<std::byte>& layer : sequence.layers) bytes += view_of(layer);
+  Header header;
+  header.fingerprint = fingerprint;
+  header.hash = hash_of(std::string_view(bytes).substr(sizeof header));
+  header.layer_bytes = sequence.layers.empty() ? 0 : sequence.layers.front().size();
+  header.tokens = static_cast<uint32_t>(sequence.ids.size());
+  header.layers = static_cast<uint32_t>(sequence.layers.size());
+  header.type = static_cast<uint32_t>(sequence.type);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  if (!replace_file(file, bytes))
+    throw ModelError(file, "cannot be written", "is there such a folder, and room on the disk?");
+}
+
+SavedSequence load_sequence(const std::string& file, uint64_t fingerprint) {
+  const MappedFile mapped(file);
+  const std::string_view bytes = view_of(mapped.bytes());
+  Header header;
+  if (bytes.size() < sizeof header) fail(file, "is not a saved prompt");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kMagic) fail(file, "is not a saved prompt");
+  if (header.fingerprint != fingerprint)
+    throw ModelError(file, "was saved with another model, or other settings",
+                     "give another file, or remove this one");
+  const uint64_t begin = sizeof header + uint64_t{header.tokens} * 4;
+  if (header.layers > kMostLayers || header.layer_bytes > bytes.size() ||
+      begin + header.layers * header.layer_bytes != bytes.size() ||
+      header.hash != hash_of(bytes.substr(sizeof header)))
+    fail(file, "is damaged");
+  SavedSequence sequence;
+  sequence.type = static_cast<DataType>(header.type);
+  sequence.ids.resize(header.tokens);
+  std::memcpy(sequence.ids.data(), bytes.data() + sizeof header, uint64_t{header.tokens} * 4);
+  for (uint32_t layer = 0; layer < header.layers; ++layer) {
+    const auto* first =
+        reinterpret_cast<const std::byte*>(bytes.data() + begin + layer * header.layer_bytes);
+    sequence.layers.emplace_back(first, first + header.layer_bytes);
+  }
+  return sequence;
+}
+
+}  // namespace mulciber

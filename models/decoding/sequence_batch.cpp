@@ -1,0 +1,363 @@
+#include "models/decoding/sequence_batch.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "models/decoding/decoding.h"
+#include "models/device_weights.h"
+#include "mulciber/error.h"
+#include "shaders/sample.h"
+
+namespace mulciber {
+namespace {
+
+// Lengths of a pass, so that few programs serve all prompts. A pass of all rows has at most
+// kPassTokens.
+constexpr uint32_t kLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
+constexpr uint32_t kPassTokens = 512;
+constexpr size_t kProgramsKept = 4;
+// A software driver computes on the cores that the host would save by waiting less often.
+constexpr uint32_t kStepsPerSubmission = 4;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+uint32_t longest_pass(const BatchShape& shape) {
+  uint32_t longest = 1;
+  for (uint32_t length : kLengths) {
+    if (length <= shape.capacity && (length <= 8 || length * shape.rows <= kPassTokens))
+      longest = length;
+  }
+  return longest;
+}
+
+/// The shortest pass that takes `tokens`, or the longest that there is room for.
+uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
+  uint32_t best = 1;
+  for (uint32_t length : kLengths) {
+    if (length > longest || length > room) break;
+    best = length;
+    if (length >= tokens) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+/// What one generate() keeps track of.
+struct SequenceBatch::Run {
+  const SequenceRequest& request;
+  SequenceResult result;
+  std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
+  std::vector<uint32_t> first;    // number of the first id it chooses
+  std::vector<uint32_t> emitted;  // ids the caller has been told of
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  double prefill_end = 0;
+  bool cancelled = false;
+
+  bool is_cancelled() {
+    cancelled = cancelled || (request.cancel && request.cancel->load());
+    return cancelled;
+  }
+};
+
+SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
+                             uint64_t memory_limit)
+    : device_(device),
+      network_(network),
+      shape_(shape),
+      layout_(plan_batch(network, shape, longest_pass(shape))) {
+  require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
+                 fmt::format("a context of {} x {} tokens", shape.rows, shape.capacity));
+  tensors_ = batch_tensor_shapes(network, shape, layout_);
+  const auto allocate = [&](Tensor& tensor, MemoryUse use) {
+    Buffer buffer = device.memory().allocate(tensor.bytes(), use);
+    tensor = buffer.tensor(tensor.shape, tensor.type);
+    return buffer;
+  };
+  control_ = allocate(tensors_.control, MemoryUse::kDevice);
+  progress_ = allocate(tensors_.progress, MemoryUse::kHost);
+  for (Tensor& cache : tensors_.caches)
+    cache_buffers_.push_back(allocate(cache, MemoryUse::kDevice));
+  words_ = initial_words(network, layout_);
+}
+
+uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderNetwork& network,
+                                      const BatchShape& shape) {
+  const BatchLayout layout = plan_batch(network, shape, longest_pass(shape));
+  const BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
+  uint64_t bytes = tensors.control.bytes() + tensors.progress.bytes();
+  for (const Tensor& cache : tensors.caches) bytes += cache.bytes();
+  for (uint32_t length : {1u, layout.longest}) {
+    ProgramBuilder builder(device, "plan");
+    build_decoder_pass(builder, network, layout, tensors, {length, PassOutput::kChoice});
+    bytes += builder.plan().arena_bytes;
+  }
+  return bytes;
+}
+
+void SequenceBatch::truncate(uint32_t row, uint32_t length) {
+  uint32_t& position = words_[layout_.state.positions + row];
+  position = std::min(position, length);
+}
+
+std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
+  return std::span(words_).subspan(layout_.state.history + row * layout_.state.history_capacity,
+                                   length(row));
+}
+
+BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
+  const Tensor& cache = tensors_.caches[layer];
+  const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
+  const uint64_t begin = uint64_t{row} * shape_.capacity * token_bytes;
+  BufferView part = cache.view;
+  part.offset += begin;
+  part.size = tokens * token_bytes;
+  if (part.address) part.address += begin;
+  if (part.mapped) part.mapped += begin;
+  return part;
+}
+
+SavedSequence SequenceBatch::save(uint32_t row) {
+  SavedSequence saved = {{ids(row).begin(), ids(row).end()}, network_.cache, {}};
+  for (size_t i = 0; !saved.ids.empty() && i < tensors_.caches.size(); ++i)
+    saved.layers.push_back(download(device_, part_of_cache(i, row, length(row))));
+  return saved;
+}
+
+void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
+  const auto fail = [](const std::string& problem) {
+    throw ModelError("saved sequence", problem,
+                     "save it with the same model and storage, or ask for a larger context");
+  };
+  const auto count = static_cast<uint32_t>(saved.ids.size());
+  if (count > shape_.capacity)
+    fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.capacity));
+  if (count > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
+    fail("is of another model");
+  for (size_t i = 0; i < saved.layers.size(); ++i) {
+    if (saved.layers[i].size() != part_of_cache(i, row, count).size) fail("is of another model");
+  }
+  for (size_t i = 0; i < saved.layers.size(); ++i)
+    upload(device_, part_of_cache(i, row, count), saved.layers[i]);
+  words_[layout_.state.positions + row] = count;
+  std::copy(saved.ids.begin(), saved.ids.end(),
+            words_.begin() + layout_.state.history + row * layout_.state.history_capacity);
+}
+
+Program& SequenceBatch::program(const DecoderPass& shape) {
+  const auto found = programs_.find(shape);
+  if (found != programs_.end()) return found->second;
+  // Each has an arena of its own. Nothing runs while a prompt is taken in, so the shortest can go.
+  if (programs_.size() >= kProgramsKept)
+    programs_.erase(std::find_if(programs_.begin(), programs_.end(),
+                                 [](const auto& kept) { return kept.first.length > 1; }));
+  ProgramBuilder builder(device_, shape.length == 1 ? "decode step" : "prefill");
+  build_decoder_pass(builder, network_, layout_, tensors_, shape);
+  return programs_.emplace(shape, builder.build()).first->second;
+}
+
+void SequenceBatch::push() { upload(device_, control_.view(), std::as_bytes(std::span(words_))); }
+
+void SequenceBatch::pull() {
+  words_ = download_as<uint32_t>(device_, control_.view());
+  words_.resize(layout_.words);
+}
+
+/// Tells the caller of the ids that are known after so many steps of decoding.
+void SequenceBatch::drain(Run& run, uint32_t steps) {
+  // Words of later steps may change while these are read: only what the steps waited for wrote
+  // counts.
+  const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    if (run.states[row] == SAMPLE_IDLE) continue;
+    const uint32_t chosen = shown[layout_.state.progress_count(row)] - run.first[row];
+    const uint32_t known = std::min(chosen, steps + 1);
+    for (uint32_t& count = run.emitted[row]; count < known; ++count) {
+      const uint32_t id = shown[layout_.state.progress_token(row, run.first[row] + count)];
+      if (run.result.first_token_seconds == 0)
+        run.result.first_token_seconds = seconds_since(run.start);
+      run.result.rows[row].ids.push_back(id);
+      if (run.request.on_token) run.request.on_token(row, id);
+    }
+  }
+}
+
+void SequenceBatch::prefill(Run& run) {
+  const auto& prompts = run.request.prompts;
+  const SampleStateLayout& state = layout_.state;
+  std::vector<size_t> taken(shape_.rows, 0);
+  uint64_t done = 0;
+  while (!run.is_cancelled()) {
+    size_t most = 0;
+    uint32_t room = shape_.capacity;
+    for (uint32_t row = 0; row < shape_.rows; ++row) {
+      const size_t left = prompts[row].size() - taken[row];
+      most = std::max(most, left);
+      // Tokens beside a row's own fall behind its end, where they are never seen; they must not
+      // pass the cache's, because the mask counts back from there.
+      if (left > 0) room = std::min(room, shape_.capacity - words_[state.positions + row]);
+    }
+    if (most == 0) return;
+    const uint32_t length = pass_length(static_cast<uint32_t>(most), layout_.longest, room);
+    bool chooses = false;
+    std::vector<uint32_t> fed(shape_.rows, 0);
+    for (uint32_t row = 0; row < shape_.rows; ++row) {
+      const size_t left = prompts[row].size() - taken[row];
+      fed[row] = static_cast<uint32_t>(std::min<size_t>(left, length));
+      const bool ends = fed[row] > 0 && fed[row] == left && run.request.max_new_tokens > 0;
+      chooses = chooses || ends;
+      const auto ids = prompts[row].begin() + static_cast<std::ptrdiff_t>(taken[row]);
+      if (fed[row] > 0)
+        std::copy_n(
+            ids, fed[row],
+            words_.begin() + (length == 1 ? state.tokens + row : layout_.prompt + row * length));
+      words_[layout_.last + row] = row * length + std::max(fed[row], 1u) - 1;
+      words_[state.fed + row] = fed[row];
+      words_[state.stopped + row] = ends ? SAMPLE_RUNNING : SAMPLE_IDLE;
+      taken[row] += fed[row];
+      done += fed[row];
+    }
+    const auto built = std::chrono::steady_clock::now();
+    Program& pass = program({length, chooses ? PassOutput::kChoice : PassOutput::kCache});
+    run.result.build_seconds += seconds_since(built);
+    push();
+    pass.run();
+    pull();
+    for (uint32_t row = 0; row < shape_.rows; ++row) {
+      if (fed[row] == 0) continue;
+      if (taken[row] == prompts[row].size() && run.request.max_new_tokens > 0) {
+        run.states[row] = words_[state.stopped + row];
+      } else {
+        words_[state.positions + row] += fed[row];
+      }
+    }
+    run.result.prompt_tokens = done;
+    drain(run, 0);
+    if (run.request.on_prompt) {
+      size_t total = 0;
+      for (const auto& prompt : prompts) total += prompt.size();
+      run.request.on_prompt(done, total);
+    }
+  }
+}
+
+void SequenceBatch::decode(Run& run) {
+  const SampleStateLayout& state = layout_.state;
+  bool running = false;
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    words_[state.stopped + row] = run.states[row];
+    running = running || run.states[row] == SAMPLE_RUNNING;
+  }
+  if (!running || run.is_cancelled()) return;
+  push();
+  const auto built = std::chrono::steady_clock::now();
+  Program& step = program({1, PassOutput::kChoice});
+  run.result.build_seconds += seconds_since(built);
+  const uint32_t in_flight = steps_in_flight(device_);
+  const uint32_t together = run.request.steps_per_submission > 0 ? run.request.steps_per_submission
+                            : in_flight > 1                      ? kStepsPerSubmission
+                                                                 : 1;
+  const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
+  const auto finished = [&] {
+    for (uint32_t row = 0; row < shape_.rows; ++row) {
+      if (shown[state.progress_stopped(row)] == SAMPLE_RUNNING) return false;
+    }
+    return true;
+  };
+  const StepLoopResult loop = run_steps(device_, step,
+                                        {.most_steps = run.request.max_new_tokens - 1,
+                                         .finished = finished,
+                                         .in_flight = in_flight,
+                                         .steps_per_submission = std::min(together, state.ring / 8),
+                                         .cancel = run.request.cancel,
+                                         .on_first_submitted = {},
+                                         .on_first_step = {},
+                                         .on_steps = [&](uint32_t done) { drain(run, done); }});
+  run.result.steps = loop.steps;
+  run.cancelled = loop.cancelled;
+  pull();
+  for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_[state.stopped + row];
+}
+
+SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
+  const SampleStateLayout& state = layout_.state;
+  if (request.prompts.size() != shape_.rows)
+    throw ModelError(
+        "prompts",
+        fmt::format("are {}, the batch has {} rows", request.prompts.size(), shape_.rows), "");
+  if (request.stops.size() > kMostStops)
+    throw ModelError(
+        "stop ids",
+        fmt::format("are {}, at most {} are looked for", request.stops.size(), kMostStops), "");
+  if (!request.sampling.empty() && request.sampling.size() != shape_.rows)
+    throw ModelError(
+        "settings of sampling",
+        fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
+  Run run = {.request = request,
+             .result = {},
+             .states = std::vector<uint32_t>(shape_.rows, SAMPLE_IDLE),
+             .first = std::vector<uint32_t>(shape_.rows, 0),
+             .emitted = std::vector<uint32_t>(shape_.rows, 0)};
+  run.result.rows.resize(shape_.rows);
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    for (uint32_t id : request.prompts[row]) {
+      if (id >= network_.vocabulary)
+        throw ModelError(
+            "prompt",
+            fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),
+            "tokenizer and model do not belong together");
+    }
+    const uint64_t needed = length(row) + request.prompts[row].size();
+    if (needed > shape_.capacity)
+      throw ModelError("prompt",
+                       fmt::format("takes the context to {} tokens, there is room for {}", needed,
+                                   shape_.capacity),
+                       "ask for a larger context, or give a shorter text");
+    // The history goes on where the cache ends: an id chosen last and not fed is forgotten.
+    const auto& prompt = request.prompts[row];
+    const auto history = words_.begin() + state.history + row * state.history_capacity;
+    std::copy(prompt.begin(), prompt.end(), history + length(row));
+    run.first[row] = words_[state.counts + row] = static_cast<uint32_t>(needed);
+    SampleSettings settings =
+        request.sampling.empty() ? SampleSettings{.temperature = 0} : request.sampling[row];
+    settings.last_position = shape_.capacity;
+    settings.last_count =
+        static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
+    std::ranges::copy(sample_setting_words(settings),
+                      words_.begin() + state.settings + row * SAMPLE_SETTING_WORDS);
+  }
+  words_[state.stops] = static_cast<uint32_t>(request.stops.size());
+  std::copy(request.stops.begin(), request.stops.end(), words_.begin() + state.stops + 1);
+
+  auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
+  std::fill_n(shown, state.progress_words(), 0);
+  for (uint32_t row = 0; row < shape_.rows; ++row)
+    shown[state.progress_count(row)] = run.first[row];
+  prefill(run);
+  run.result.prefill_seconds = seconds_since(run.start) - run.result.build_seconds;
+  const auto decoding = std::chrono::steady_clock::now();
+  const double built_before = run.result.build_seconds;
+  decode(run);
+  run.result.decode_seconds = seconds_since(decoding) - (run.result.build_seconds - built_before);
+
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    if (request.prompts[row].empty()) continue;
+    SequenceResult::Row& to = run.result.rows[row];
+    const bool full = words_[state.positions + row] >= shape_.capacity;
+    switch (run.states[row]) {
+      case SAMPLE_STOP_ID: to.end = SequenceEnd::kStop; break;
+      case SAMPLE_LIMIT:
+        to.end = full && to.ids.size() < request.max_new_tokens ? SequenceEnd::kFull
+                                                                : SequenceEnd::kLimit;
+        break;
+      default: to.end = run.cancelled ? SequenceEnd::kCancelled : SequenceEnd::kLimit;
+    }
+  }
+  return std::move(run.result);
+}
+
+}  // namespace mulciber

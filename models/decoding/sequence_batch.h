@@ -1,0 +1,119 @@
+// Several sequences of unequal length over one decoder-only network: their keys and values, and
+// programs that make them longer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/decoding/decoder_programs.h"
+#include "ops/sampling.h"
+#include "runtime/program.h"
+
+namespace mulciber {
+
+enum class SequenceEnd {
+  kIdle,   // was given nothing
+  kStop,   // chose an id that ends it
+  kLimit,  // chose as many ids as it may
+  kFull,   // the cache has no room for more
+  kCancelled,
+};
+
+struct SequenceRequest {
+  /// Ids per row, behind what the row holds already; a row without any is left as it is.
+  std::vector<std::vector<uint32_t>> prompts;
+  /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
+  uint32_t max_new_tokens = 0;
+  /// How each row chooses. Empty: the likeliest id, always. last_position and last_count are not
+  /// looked at.
+  std::vector<SampleSettings> sampling;
+  std::vector<uint32_t> stops;        // at most kMostStops
+  uint32_t steps_per_submission = 0;  // 0: what suits the device
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(size_t done, size_t total)> on_prompt;  // tokens taken in
+  std::function<void(uint32_t row, uint32_t id)> on_token;
+};
+
+struct SequenceResult {
+  struct Row {
+    std::vector<uint32_t> ids;  // the one that ended it included
+    SequenceEnd end = SequenceEnd::kIdle;
+  };
+  std::vector<Row> rows;
+  uint64_t prompt_tokens = 0;
+  uint32_t steps = 0;  // of decoding, after the prompts
+  double build_seconds = 0, prefill_seconds = 0, decode_seconds = 0;
+  double first_token_seconds = 0;  // from the call
+};
+
+/// What a row holds, on the host.
+struct SavedSequence {
+  std::vector<uint32_t> ids;                   // its tokens
+  DataType type = DataType::kF32;              // of the cache
+  std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
+};
+
+/// Not thread-safe. Must not outlive the device or the network's weights.
+class SequenceBatch {
+ public:
+  /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is
+  /// available.
+  SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
+                uint64_t memory_limit = 0);
+
+  /// Device memory that a batch takes, its programs' arenas included, before anything is allocated.
+  /// The network's weights need shapes alone.
+  static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
+                                const BatchShape& shape);
+
+  const BatchShape& shape() const { return shape_; }
+  /// Tokens of a row whose keys and values are there. An id that generate() chose last is not among
+  /// them: feed it before what follows.
+  uint32_t length(uint32_t row) const { return words_[layout_.state.positions + row]; }
+  /// Those tokens.
+  std::span<const uint32_t> ids(uint32_t row) const;
+  /// Forgets what a row holds from token `length` on.
+  void truncate(uint32_t row, uint32_t length);
+
+  /// Keys and values of a row's tokens, for another time, another batch of the same network, or
+  /// another row: a copy of row 0 in row 1 is restore(1, save(0)). restore() throws ModelError when
+  /// they are of another network, or too many.
+  SavedSequence save(uint32_t row);
+  void restore(uint32_t row, const SavedSequence& saved);
+
+  /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses
+  /// depends on its tokens, settings and seed alone: neither on its company nor on the steps per
+  /// submission. Throws ModelError when a prompt does not fit the row's room.
+  SequenceResult generate(const SequenceRequest& request);
+
+  /// The programs of decoding one token, for a look at their nodes.
+  Program& step() { return program({1, PassOutput::kChoice}); }
+
+ private:
+  struct Run;
+  Program& program(const DecoderPass& shape);
+  void prefill(Run& run);
+  void decode(Run& run);
+  void drain(Run& run, uint32_t steps);
+  void push();
+  void pull();
+  /// The first `tokens` tokens of a row in a layer's cache.
+  BufferView part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const;
+
+  Device& device_;
+  const DecoderNetwork& network_;
+  BatchShape shape_;
+  BatchLayout layout_;
+  std::vector<uint32_t> words_;  // of control, while nothing runs
+  Buffer control_, progress_;
+  std::vector<Buffer> cache_buffers_;
+  BatchTensors tensors_;
+  std::map<DecoderPass, Program> programs_;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,105 @@
+#include "models/device_weights.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+BufferView part_of(const BufferView& view, uint64_t offset, uint64_t size) {
+  BufferView part = view;
+  part.offset += offset;
+  part.size = size;
+  if (part.address) part.address += offset;
+  if (part.mapped) part.mapped += offset;
+  return part;
+}
+
+/// A buffer for every weight, filled through the staging ring.
+class DeviceSink : public WeightSink {
+ public:
+  DeviceSink(Device& device, std::vector<Buffer>& buffers,
+             std::map<std::string, std::vector<Tensor>>& tensors)
+      : device_(device), uploader_(device), buffers_(buffers), tensors_(tensors) {}
+
+  void begin(const std::string& name, std::span<const WeightPart> parts) override {
+    uint64_t whole = 0;
+    for (const WeightPart& part : parts) whole += aligned_weight_bytes(part.bytes());
+    Buffer buffer = device_.memory().allocate(whole, MemoryUse::kDevice);
+    std::vector<Tensor>& tensors = tensors_[name];
+    uint64_t first = 0;
+    for (const WeightPart& part : parts) {
+      tensors.push_back({.shape = part.shape,
+                         .type = part.type,
+                         .view = part_of(buffer.view(), first, part.bytes())});
+      first += aligned_weight_bytes(part.bytes());
+    }
+    current_ = tensors;
+    buffers_.push_back(std::move(buffer));
+  }
+
+  void write(size_t part, uint64_t offset, std::span<const std::byte> bytes) override {
+    uploader_.copy(part_of(current_[part].view, offset, bytes.size()), bytes);
+  }
+
+  void finish() { uploader_.finish(); }
+
+ private:
+  Device& device_;
+  Uploader uploader_;
+  std::vector<Buffer>& buffers_;
+  std::map<std::string, std::vector<Tensor>>& tensors_;
+  std::span<const Tensor> current_;
+};
+
+double gigabytes(uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
+
+}  // namespace
+
+Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
+                 const std::string& family, MatrixStorage storage, const WeightProgress& progress) {
+  DeviceSink sink(device, buffers_, tensors_);
+  read_weights(table, checkpoint, family, storage, sink, progress);
+  sink.finish();
+  for (const Buffer& buffer : buffers_) bytes_ += buffer.size();
+}
+
+void Weights::add(Device& device, const std::string& name, Shape shape,
+                  std::span<const float> values) {
+  Buffer buffer = device.memory().allocate(values.size_bytes(), MemoryUse::kDevice);
+  upload(device, buffer.view(), std::as_bytes(values));
+  tensors_[name] = {buffer.tensor(shape, DataType::kF32)};
+  bytes_ += buffer.size();
+  buffers_.push_back(std::move(buffer));
+}
+
+const std::vector<Tensor>& Weights::parts(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end())
+    throw ShapeError(name, "the model's weight table has no such weight", "");
+  return found->second;
+}
+
+const Tensor& Weights::operator[](const std::string& name) const {
+  const std::vector<Tensor>& all = parts(name);
+  if (all.size() != 1)
+    throw ShapeError(name, fmt::format("stands in {} tensors of different types", all.size()), "");
+  return all.front();
+}
+
+void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::string& what) {
+  const uint64_t available = device.memory().available();
+  const uint64_t most = limit > 0 ? std::min(limit, available) : available;
+  if (bytes <= most) return;
+  throw DeviceError(
+      DeviceError::Kind::kOutOfMemory, device.capabilities().name,
+      fmt::format("{} needs {:.2f} GiB of device memory, {} is {:.2f} GiB", what, gigabytes(bytes),
+                  limit > 0 && limit <= available ? "the limit given" : "what is available",
+                  gigabytes(most)),
+      "use another device, 16-bit weights, smaller batches or fewer beams");
+}
+
+}  // namespace mulciber

@@ -1,0 +1,44 @@
+// The weights of a model in device memory.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/weights.h"
+#include "runtime/device.h"
+#include "runtime/tensor.h"
+
+namespace mulciber {
+
+/// The weights of a model in device memory. Nothing of them stays on the host.
+class Weights {
+ public:
+  /// Reads the mapped files piece by piece through a bounded staging ring.
+  /// family: for messages ("marian"). Throws as weight_bytes(), and DeviceError.
+  Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
+          const std::string& family, MatrixStorage storage, const WeightProgress& progress = {});
+
+  /// Adds a weight that is computed and not read.
+  void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);
+
+  /// Throws ShapeError when the table has no weight of that name, or when it stands in several
+  /// tensors.
+  const Tensor& operator[](const std::string& name) const;
+  /// The tensors of a weight whose sources may differ in type, rows below rows.
+  const std::vector<Tensor>& parts(const std::string& name) const;
+  bool has(const std::string& name) const { return tensors_.count(name) > 0; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<Buffer> buffers_;
+  std::map<std::string, std::vector<Tensor>> tensors_;
+  uint64_t bytes_ = 0;
+};
+
+/// Throws DeviceError kOutOfMemory when `bytes` (of `what`, for the message) are above `limit`, or
+/// above what the device has available where limit is 0.
+void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::string& what);
+
+}  // namespace mulciber

@@ -1,0 +1,46 @@
+// From a decoder's configuration to its weights and its layers.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "checkpoints/weights.h"
+#include "layers/causal_decoder.h"
+#include "models/families/decoder_config.h"
+
+namespace mulciber {
+
+struct DecoderNetwork {
+  CausalDecoder decoder;
+  DataType activations = DataType::kF32;
+  DataType cache = DataType::kF32;
+  uint32_t vocabulary = 0;
+  uint32_t max_positions = 0;       // tokens of the longest sequence
+  std::vector<float> head_factors;  // (layers, heads), onto the heads' outputs; empty: all 1
+};
+
+/// Names, shapes and source names of every weight that a configuration asks for.
+WeightTable decoder_weight_table(const DecoderConfig& config);
+
+/// Weights that are computed and not read: the angles of rotary embedding, for positions below
+/// `positions`.
+struct ComputedWeight {
+  std::string name;
+  Shape shape;
+  std::function<std::vector<float>()> values;
+};
+std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
+                                                     uint32_t positions);
+
+/// The network with shapes alone, for planning before weights are there.
+DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
+                                       DataType activations, DataType cache);
+
+/// parts: the tensors of a name of the table or of a computed weight; several only where a matrix
+/// is stored in several types, as in files that keep queries, keys and values in different ones.
+DecoderNetwork build_decoder_network(
+    const DecoderConfig& config,
+    const std::function<std::vector<Tensor>(const std::string&)>& parts, uint32_t positions,
+    DataType activations, DataType cache);
+
+}  // namespace mulciber

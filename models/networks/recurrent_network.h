@@ -1,0 +1,38 @@
+// Recurrent encoder-decoders as searches and whole passes run them.
+#pragma once
+
+#include <variant>
+
+#include "layers/embedding.h"
+#include "layers/recurrent_decoder.h"
+#include "models/networks/encoder_decoder_network.h"
+
+namespace mulciber {
+
+/// Activations are f32 throughout: the state passes through every step.
+class RecurrentNetwork : public EncoderDecoderNetwork {
+ public:
+  TokenEmbedding embedding;  // of source and target
+  RecurrentStack encoder;
+  std::variant<BahdanauDecoder, LuongDecoder> decoder;
+
+  HeadCounts masked_heads() const override { return {.cross = 1}; }
+  /// The memory, its control, then what the decoder carries from step to step.
+  std::vector<KeptTensor> kept(const SearchShape& shape) const override;
+  uint64_t live_columns() const override;
+  uint64_t widest_columns() const override;
+  void encode(ProgramBuilder& builder, const SearchView& view) const override;
+  Tensor step(ProgramBuilder& builder, const SearchView& view) const override;
+  Tensor pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const override;
+  std::vector<NetworkOutput> outputs(const PassShape& wanted) const override;
+
+ private:
+  const AttentionMemory& attention() const;
+  /// Columns of the encoder's outputs.
+  uint64_t encoded_columns() const { return attention().value_columns(); }
+  Tensor encode_into(ProgramBuilder& builder, const Tensor& control, const ControlLayout& layout,
+                     uint32_t batch, uint32_t length, const RecurrentMemory& memory,
+                     std::span<const Tensor> state) const;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,76 @@
+#include "models/networks/rope_config.h"
+
+namespace mulciber {
+namespace {
+
+constexpr double kHuge = 1e12;
+
+void require_whole_heads(const ConfigReader& config) {
+  if (config.number_or("partial_rotary_factor", 1, 0, 1) != 1)
+    config.fail("partial_rotary_factor",
+                "is not 1: heads that are rotated in part are not supported");
+}
+
+double required(const ConfigReader& parameters, const char* key, double least) {
+  parameters.value(key);  // names the key when it is missing
+  return parameters.number_or(key, 0, least, kHuge);
+}
+
+std::optional<double> optional(const ConfigReader& parameters, const char* key) {
+  return parameters.has(key) ? std::optional(parameters.number_or(key, 0, 0, kHuge)) : std::nullopt;
+}
+
+}  // namespace
+
+RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& defaults) {
+  require_whole_heads(parameters);
+  RopeConfig rope = {.rotated = defaults.rotated,
+                     .base = parameters.number_or("rope_theta", defaults.base, 1.001, 1e30),
+                     .scaling = {}};
+  RopeScaling& scaling = rope.scaling;
+  const char* key = parameters.has("rope_type") ? "rope_type" : "type";
+  const std::string type = parameters.text_or(key, "default");
+  if (type == "default") return rope;
+  if (type != "linear" && type != "llama3" && type != "yarn")
+    parameters.fail(key,
+                    "is '" + printable(type) + "'; default, linear, llama3 and yarn are supported");
+  scaling.factor = required(parameters, "factor", 1e-6);
+  if (type == "linear") {
+    scaling.kind = RopeScalingKind::kLinear;
+  } else if (type == "llama3") {
+    scaling.kind = RopeScalingKind::kLlama3;
+    scaling.original_max_position_embeddings =
+        required(parameters, "original_max_position_embeddings", 1);
+    scaling.low_freq_factor = required(parameters, "low_freq_factor", 1e-6);
+    scaling.high_freq_factor = required(parameters, "high_freq_factor", 1e-6);
+    if (scaling.high_freq_factor <= scaling.low_freq_factor)
+      parameters.fail("high_freq_factor", "is not above low_freq_factor");
+  } else {
+    scaling.kind = RopeScalingKind::kYarn;
+    scaling.original_max_position_embeddings =
+        parameters.number_or("original_max_position_embeddings", defaults.max_positions, 1, kHuge);
+    scaling.beta_fast = parameters.number_or("beta_fast", 32, 1e-6, kHuge);
+    scaling.beta_slow = parameters.number_or("beta_slow", 1, 1e-6, kHuge);
+    scaling.truncate = parameters.boolean_or("truncate", true);
+    scaling.attention_factor = optional(parameters, "attention_factor");
+    scaling.mscale = optional(parameters, "mscale");
+    scaling.mscale_all_dim = optional(parameters, "mscale_all_dim");
+  }
+  return rope;
+}
+
+RopeConfig read_rope_of(const ConfigReader& config, const char* kind,
+                        const RopeDefaults& defaults) {
+  require_whole_heads(config);
+  if (config.has("rope_parameters")) {
+    const ConfigReader all = config.object("rope_parameters");
+    return kind && all.has(kind) ? read_rope(all.object(kind), defaults) : read_rope(all, defaults);
+  }
+  RopeDefaults given = defaults;
+  given.base = config.number_or("rope_theta", defaults.base, 1.001, 1e30);
+  if (config.has("rope_scaling")) return read_rope(config.object("rope_scaling"), given);
+  const Json nothing = Json::object();
+  return read_rope(ConfigReader(nothing, config.where(), config.remedy()), given);
+}
+
+}  // namespace mulciber

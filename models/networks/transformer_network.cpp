@@ -1,0 +1,149 @@
+#include "models/networks/transformer_network.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace mulciber {
+namespace {
+
+StackControl encoder_control(const Tensor& control, const ControlLayout& layout) {
+  return {.tensor = control,
+          .lengths = static_cast<int32_t>(layout.lengths),
+          .self_masks = static_cast<int32_t>(layout.encoder_masks)};
+}
+
+StackControl decoder_control(const Tensor& control, const ControlLayout& layout) {
+  return {.tensor = control,
+          .lengths = static_cast<int32_t>(layout.lengths),
+          .self_masks = static_cast<int32_t>(layout.decoder_masks),
+          .cross_masks = static_cast<int32_t>(layout.cross_masks)};
+}
+
+}  // namespace
+
+HeadCounts TransformerNetwork::masked_heads() const {
+  const auto encoder_layers = static_cast<uint32_t>(encoder.layers.size());
+  const auto decoder_layers = static_cast<uint32_t>(decoder.layers.size());
+  return {encoder_layers * encoder_heads(), decoder_layers * decoder_heads(),
+          decoder_layers * decoder_heads()};
+}
+
+std::vector<KeptTensor> TransformerNetwork::kept(const SearchShape& shape) const {
+  std::vector<KeptTensor> all;
+  for (const DecoderLayer& layer : decoder.layers) {
+    all.push_back({{shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()},
+                   activations});
+  }
+  for (const DecoderLayer& layer : decoder.layers) {
+    all.push_back(
+        {{shape.rows(), shape.capacity, layer.self_attention.sizes.memory_columns()}, activations});
+  }
+  return all;
+}
+
+uint64_t TransformerNetwork::live_columns() const {
+  uint64_t widest_heads = 0;
+  for (const DecoderLayer& layer : decoder.layers) {
+    const HeadSizes& self = layer.self_attention.sizes;
+    widest_heads = std::max<uint64_t>(widest_heads, self.key_columns() + self.memory_columns());
+  }
+  // The residual stream and a sublayer's result, and between them either the heads with their
+  // context or the hidden layer of the feed-forward network.
+  return 2 * uint64_t{width} + std::max<uint64_t>(widest_heads + width, widest_hidden);
+}
+
+uint64_t TransformerNetwork::widest_columns() const {
+  const HeadSizes& self = decoder.layers.front().self_attention.sizes;
+  return std::max(self.key_columns() + self.memory_columns(), widest_hidden);
+}
+
+void TransformerNetwork::encode(ProgramBuilder& builder, const SearchView& view) const {
+  const TokenInput tokens = {.control = view.control,
+                             .tokens = view.layout.source,
+                             .rows = view.shape.batch,
+                             .length = view.shape.source_length,
+                             .type = activations};
+  const Tensor encoded = [&] {
+    const auto scope = builder.scope("encoder");
+    return encoder(builder, tokens, encoder_control(view.control, view.layout));
+  }();
+  const auto scope = builder.layer("memory");
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    const auto name = builder.scope(fmt::format("layers.{}", i));
+    decoder.layers[i].cross_attention.project(builder, encoded, view.kept[i]);
+  }
+}
+
+Tensor TransformerNetwork::step(ProgramBuilder& builder, const SearchView& view) const {
+  const TokenInput tokens = {.control = view.control,
+                             .tokens = view.beam.tokens,
+                             .rows = view.shape.rows(),
+                             .length = 1,
+                             .first_position = static_cast<int32_t>(view.beam.position),
+                             .type = activations};
+  const Decoder::Step state = {
+      .position = static_cast<int32_t>(view.beam.position),
+      .ancestry = view.shape.beams > 1 ? static_cast<int32_t>(view.beam.ancestry) : -1,
+      .rows_per_memory = view.shape.beams,
+      .caches = view.kept.subspan(decoder.layers.size())};
+  return decoder.step(builder, tokens, view.kept.first(decoder.layers.size()),
+                      decoder_control(view.control, view.layout), state);
+}
+
+Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const {
+  TokenInput tokens = {.control = view.control,
+                       .tokens = view.layout.source,
+                       .rows = view.shape.batch,
+                       .length = view.shape.source_length,
+                       .type = activations};
+  const Tensor encoded = [&] {
+    const auto scope = builder.scope("encoder");
+    const Tensor x = encoder(builder, tokens, encoder_control(view.control, view.layout), &trace);
+    trace.keep(builder, "last_hidden_state", x);
+    return x;
+  }();
+
+  const auto scope = builder.scope("decoder");
+  std::vector<Tensor> memories;
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    const auto name = builder.scope(fmt::format("memory.{}", i));
+    memories.push_back(decoder.layers[i].cross_attention.project(builder, encoded));
+  }
+  tokens.tokens = view.target;
+  tokens.length = view.shape.target_length;
+  return decoder(builder, tokens, memories, decoder_control(view.control, view.layout), &trace);
+}
+
+std::vector<NetworkOutput> TransformerNetwork::outputs(const PassShape& wanted) const {
+  const uint64_t batch = wanted.batch, source = wanted.source_length, target = wanted.target_length;
+  std::vector<NetworkOutput> all = {
+      {"encoder_last_hidden_state", "encoder.last_hidden_state", {batch, source, width}}};
+  const auto add_stack = [&](const char* stack, size_t layers, uint64_t length, uint64_t heads) {
+    if (wanted.hidden_states) {
+      const std::string name = fmt::format("{}_hidden_states", stack);
+      const std::vector<uint64_t> extents = {batch, length, width};
+      all.push_back({name, fmt::format("{}.embedding.output", stack), extents, true});
+      for (size_t i = 0; i < layers; ++i)
+        all.push_back({name, fmt::format("{}.layers.{}.output", stack, i), extents, true});
+    }
+    if (!wanted.attentions) return;
+    for (size_t i = 0; i < layers; ++i) {
+      all.push_back({fmt::format("{}_attentions", stack),
+                     fmt::format("{}.layers.{}.self_attn.probabilities", stack, i),
+                     {batch, heads, length, length},
+                     true});
+    }
+  };
+  add_stack("encoder", encoder.layers.size(), source, encoder_heads());
+  add_stack("decoder", decoder.layers.size(), target, decoder_heads());
+  for (size_t i = 0; i < decoder.layers.size() && wanted.attentions; ++i) {
+    all.push_back({"cross_attentions",
+                   fmt::format("decoder.layers.{}.cross_attn.probabilities", i),
+                   {batch, decoder_heads(), target, source},
+                   true});
+  }
+  return all;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,108 @@
+#include "ops/experts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/blocks.h"
+#include "mulciber/error.h"
+#include "ops/copy.h"
+#include "ops/row_slices.h"
+#include "runtime/op.h"
+#include "shaders/experts.h"
+
+namespace mulciber {
+namespace {
+
+[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+  throw ShapeError(builder.path() + ": expert_matmul", std::move(problem), std::move(remedy));
+}
+
+}  // namespace
+
+Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                     const Tensor& routes, const ExpertOptions& options) {
+  if (routes.type != DataType::kU32 || routes.shape.rank() != 3 || routes.shape[2] != 2 ||
+      routes.shape.elements() == 0) {
+    refuse(builder, fmt::format("routes are {} {}", name_of(routes.type), routes.shape.to_string()),
+           "pass (tokens, kept, 2) u32, as top_k makes it");
+  }
+  if (weight.shape.rank() != 3 || weight.shape.elements() == 0) {
+    refuse(builder, fmt::format("the weight is {}", weight.shape.to_string()),
+           "pass (experts, N, K)");
+  }
+  const uint64_t tokens = routes.shape[0], kept = routes.shape[1], depth = weight.shape[2];
+  const uint64_t matrix_rows = weight.shape[1],
+                 columns = options.gated ? matrix_rows / 2 : matrix_rows;
+  const Shape expected = options.combine ? Shape{tokens, kept, depth} : Shape{tokens, depth};
+  if (x.shape != expected) {
+    refuse(builder, fmt::format("x is {}", x.shape.to_string()),
+           fmt::format("{} tokens with {} routes each and a depth of {} need {}", tokens, kept,
+                       depth, expected.to_string()));
+  }
+  if (options.gated && matrix_rows % 2 != 0)
+    refuse(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
+  const bool halves = x.type == DataType::kF16;
+  if ((halves || size_of(weight.type) == 2) && (depth % 2 != 0 || (halves && columns % 2 != 0))) {
+    refuse(builder, fmt::format("{} columns of depth {} end inside a word", columns, depth),
+           "16-bit sizes must be even");
+  }
+  if (options.bias && (options.bias->type != DataType::kF32 ||
+                       options.bias->shape.elements() != weight.shape[0] * matrix_rows)) {
+    refuse(
+        builder,
+        fmt::format("the bias is {} {}", name_of(options.bias->type),
+                    options.bias->shape.to_string()),
+        fmt::format("it must be f32, one for each of {} x {} rows", weight.shape[0], matrix_rows));
+  }
+  const Tensor y = options.combine ? builder.activation({tokens, columns}, x.type)
+                                   : builder.activation({tokens, kept, columns}, x.type);
+  const uint64_t range = builder.capabilities().max_storage_range;
+  for (const Tensor* part : {&x, &weight, &y}) {
+    if (part->bytes() > range) {
+      refuse(builder,
+             fmt::format("{} of {} bytes pass what one descriptor covers", part->shape.to_string(),
+                         part->bytes()),
+             "use fewer tokens at a time, or smaller experts");
+    }
+  }
+
+  const Kernel& kernel = builder.select(
+      {Op::kExpertMatmul, {x.type, weight.type}, depth % 4 == 0 ? kDepthMultipleOf4 : kAnyShape});
+  Tensor control = routes;
+  if (options.bias) {
+    const Tensor parts[] = {routes, *options.bias};
+    control = join_words(builder, parts);
+  }
+  Node node;
+  node.kernel = &kernel;
+  node.buffers = {
+      {x, Access::kRead}, {weight, Access::kRead}, {control, Access::kRead}, {y, Access::kWrite}};
+  node.set_params(shader::ExpertParams{
+      static_cast<uint32_t>(y.shape.rows()), static_cast<uint32_t>(columns),
+      static_cast<uint32_t>(depth), static_cast<uint32_t>(weight.shape[0]),
+      static_cast<uint32_t>(kept), static_cast<uint32_t>(routes.shape.elements())});
+  node.constants = {{EXPERT_COMBINE, options.combine ? 1u : 0u},
+                    {EXPERT_NORMALIZE, options.normalize ? 1u : 0u},
+                    {EXPERT_GATED, options.gated ? 1u : 0u},
+                    {EXPERT_ACTIVATION, static_cast<uint32_t>(options.activation)},
+                    {EXPERT_BIAS, options.bias ? 1u : 0u}};
+  if (const uint32_t format = block_format(weight.type); format != 0)
+    node.constants.push_back({WEIGHT_FORMAT, format});
+  const uint64_t per_group =
+      uint64_t{local_size(kernel, builder.capabilities())} * (halves ? 2 : 1);
+  const bool by_columns =
+      kernel.constant_count > 1;  // a workgroup is a subgroup with so many columns of a row
+  const uint64_t groups =
+      by_columns ? y.shape.rows() * ((columns + kernel.constant(1) - 1) / kernel.constant(1))
+                 : (y.shape.elements() + per_group - 1) / per_group;
+  node.groups = {groups_for(builder, groups), 1, 1};
+  const uint64_t read_experts = std::min(weight.shape[0], tokens * kept);
+  node.work.bytes = x.bytes() + y.bytes() + routes.bytes() +
+                    read_experts * matrix_rows * row_bytes(weight.type, depth);
+  node.work.flops = 2 * tokens * kept * matrix_rows * depth;
+  builder.add(std::move(node));
+  return y;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,31 @@
+// Products with the matrices of experts, each token with those that it was sent to.
+#pragma once
+
+#include <optional>
+
+#include "ops/matmul.h"
+
+namespace mulciber {
+
+struct ExpertOptions {
+  /// False: the result has a row for every route. True: a token's rows are added up, each times its
+  /// gate.
+  bool combine = false;
+  bool normalize = true;  // gates of a token are divided by their sum; with `combine`
+  Activation activation = Activation::kNone;
+  bool gated = false;               // as MatmulOptions::gated, within each expert
+  std::optional<Tensor> bias = {};  // (experts * N) f32
+};
+
+/// For each token t and each of its routes s, with e the route's expert:
+///   y[t, s] = activation(x[t] W[e]^T + b[e]), or combined y[t] = sum over s of g[t, s]
+///   (activation(x[t, s] W[e]^T + b[e]))
+/// x: (tokens, K), combined (tokens, kept, K), f32 or f16; weight: (experts, N, K) f32, f16 or
+/// bf16; routes: (tokens, kept, 2) u32 as top_k gives it: bits of the gate's logarithm (f32),
+/// expert. Result: (tokens, kept, N), combined (tokens, N), of x's type; N / 2 columns where gated.
+/// Sums in f32. f16: K and the result's columns are even. Only the experts that tokens were sent to
+/// are read. Throws ShapeError naming the layer. Source: Shazeer et al. 2017, arXiv:1701.06538.
+Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                     const Tensor& routes, const ExpertOptions& options = {});
+
+}  // namespace mulciber

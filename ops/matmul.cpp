@@ -1,0 +1,305 @@
+#include "ops/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/blocks.h"
+#include "mulciber/error.h"
+#include "ops/row_slices.h"
+#include "runtime/op.h"
+#include "shaders/matmul.h"
+
+namespace mulciber {
+namespace {
+
+ShapeFacts facts_of(uint64_t rows, uint64_t columns, uint64_t depth) {
+  ShapeFacts facts = rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
+  if (rows == 1) facts |= kOneRow;
+  if (rows > 64) facts |= kRowsAbove64;
+  if (rows % 16 == 0) facts |= kRowsMultipleOf16;
+  if (columns % 4 == 0) facts |= kColumnsMultipleOf4;
+  if (columns % 8 == 0) facts |= kColumnsMultipleOf8;
+  if (columns % 16 == 0) facts |= kColumnsMultipleOf16;
+  if (columns >= 256) facts |= kColumnsAtLeast256;
+  if (depth % 4 == 0) facts |= kDepthMultipleOf4;
+  if (depth % 8 == 0) facts |= kDepthMultipleOf8;
+  if (depth % 16 == 0) facts |= kDepthMultipleOf16;
+  if (depth % 32 == 0) facts |= kDepthMultipleOf32;
+  if (depth % 64 == 0) facts |= kDepthMultipleOf64;
+  return facts;
+}
+
+Shape with_columns(const Shape& shape, uint64_t columns) {
+  uint64_t extents[Shape::kMaxRank];
+  for (size_t i = 0; i < shape.rank(); ++i) extents[i] = shape[static_cast<int>(i)];
+  extents[shape.rank() - 1] = columns;
+  return Shape(std::span<const uint64_t>(extents, shape.rank()));
+}
+
+// Tile height for a kernel that leaves it open. A tile costs about as much as its rows and four
+// more (the weights it loads); few heights, because each is a pipeline.
+uint64_t choose_tile_rows(uint64_t rows, uint64_t most) {
+  if (rows <= std::min<uint64_t>(8, most)) return rows;
+  uint64_t best = most, best_cost = UINT64_MAX;
+  for (uint64_t height : {4, 8, 12, 16, 24, 32}) {
+    if (height > most) break;
+    uint64_t cost = (rows + height - 1) / height * (height + 4);
+    if (cost <= best_cost) {
+      best = height;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+           const MatmulOptions& options, const Tensor& target) {
+  auto refuse = [&](std::string problem, std::string remedy) {
+    throw ShapeError(builder.path() + ": matmul", std::move(problem), std::move(remedy));
+  };
+  uint64_t columns = weight.shape[0], results = options.gated ? columns / 2 : columns;
+  if (options.gated && columns % 2 != 0) {
+    refuse(fmt::format("{} rows of the weight cannot be gates and what they gate", columns),
+           "a gated product needs an even number of them, in turns");
+  }
+  const auto bias_fits = [&](uint64_t biases) {
+    return options.first_bias ? *options.first_bias + columns <= biases : columns == biases;
+  };
+  if (options.bias &&
+      (options.bias->type != DataType::kF32 || !bias_fits(options.bias->shape.elements()))) {
+    refuse(fmt::format("the bias is {} {}, the weight has {} rows", name_of(options.bias->type),
+                       options.bias->shape.to_string(), columns),
+           "the bias must be f32 with one value per row of the weight");
+  }
+  if (target.shape.rows() != x.shape.rows() ||
+      options.first_column + results > target.shape.columns() || target.type != x.type) {
+    refuse(fmt::format("{} columns from column {} do not fit {} {}, x being {} {}", results,
+                       options.first_column, name_of(target.type), target.shape.to_string(),
+                       name_of(x.type), x.shape.to_string()),
+           "the target must be of x's type and rows, and wide enough");
+  }
+}
+
+shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& weight,
+                               const Tensor& target) {
+  shader::MatmulParams params{};
+  params.rows = static_cast<uint32_t>(rows);
+  params.columns = static_cast<uint32_t>(columns);
+  params.depth = static_cast<uint32_t>(weight.shape.columns());
+  params.row_stride = static_cast<uint32_t>(target.shape.columns());
+  return params;
+}
+
+std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
+                                                 const Tensor& weight) {
+  std::vector<SpecializationConstant> constants = {
+      {MATMUL_ACTIVATION, static_cast<uint32_t>(options.activation)},
+      {MATMUL_BIAS, options.bias ? 1u : 0u},
+      {MATMUL_ACCUMULATE, options.accumulate_into ? 1u : 0u},
+      {MATMUL_GATED, options.gated ? 1u : 0u}};
+  if (const uint32_t format = block_format(weight.type); format != 0)
+    constants.push_back({WEIGHT_FORMAT, format});
+  return constants;
+}
+
+/// What a row takes at a time.
+struct Tile {
+  Tile(const Kernel& kernel, const Capabilities& device, uint64_t all_rows)
+      // CONSTANTS are described in kernels.def.
+      : open_height((kernel.constant(3) & 1) != 0),
+        several_types((kernel.constant(3) & 4) != 0),
+        rows(open_height ? choose_tile_rows(all_rows, kernel.constant(1)) : kernel.constant(1)),
+        columns(kernel.constant(2) *
+                ((kernel.constant(3) & 2) != 0 ? local_size(kernel, device) : 1)) {}
+  bool open_height, several_types;
+  uint64_t rows, columns;
+};
+
+/// The weight and what stands below it as one run of words of one buffer; none where they do not
+/// stand so, or in more than three types, or where a device cannot bind all of it.
+std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weight,
+                              std::span<const Tensor> below) {
+  if (below.size() > 2) return std::nullopt;
+  Tensor run = weight;
+  for (const Tensor& part : below) {
+    if (!is_block_type(weight.type) || !is_block_type(part.type) || run.shape[0] % 2 != 0 ||
+        part.shape[0] % 2 != 0 || weight.arena_id >= 0 || part.arena_id >= 0 ||
+        weight.byte_offset != 0 || part.byte_offset != 0 ||
+        part.view.buffer != weight.view.buffer ||
+        part.view.offset < run.view.offset + run.bytes() ||
+        (part.view.offset - weight.view.offset) % 16 != 0) {
+      return std::nullopt;
+    }
+    run = part;
+  }
+  const uint64_t bytes = run.view.offset + run.bytes() - weight.view.offset;
+  if (bytes > builder.capabilities().max_storage_range) return std::nullopt;
+  run = {.shape = {bytes / 4}, .type = DataType::kU32, .view = weight.view};
+  run.view.size = bytes;
+  return run;
+}
+
+/// A product of one row with a weight of several block types in one node. False: there is no row
+/// for it, and no node.
+bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                       const MatmulOptions& options, const Tensor& target) {
+  const std::optional<Tensor> run = one_run(builder, weight, options.below);
+  if (!run || x.shape.rows() != 1 || options.gated) return false;
+  uint64_t columns = weight.shape[0];
+  for (const Tensor& part : options.below) columns += part.shape[0];
+  if (options.bias && (options.bias->type != DataType::kF32 ||
+                       options.first_bias.value_or(0) + columns > options.bias->shape.elements())) {
+    return false;
+  }
+  const Kernel& kernel =
+      builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
+  const Tile tile(kernel, builder.capabilities(), 1);
+  if (!tile.several_types) return false;
+
+  Node node;
+  node.kernel = &kernel;
+  node.buffers = {{x, Access::kRead},
+                  {*run, Access::kRead},
+                  {options.bias ? *options.bias : *run, Access::kRead},
+                  {target, options.accumulate_into ? Access::kReadWrite : Access::kWrite}};
+  node.constants = constants_of(options, weight);
+  if (tile.open_height) node.constants.push_back({MATMUL_ROWS, 1});
+  shader::MatmulParams params = params_of(1, columns, weight, target);
+  params.first_column = options.first_column;
+  params.first_bias = options.first_bias.value_or(0);
+  uint64_t begin = weight.shape[0], groups = (begin + tile.columns - 1) / tile.columns;
+  for (size_t i = 0; i < options.below.size(); ++i) {
+    const Tensor& part = options.below[i];
+    (i == 0 ? params.second_column : params.third_column) = static_cast<uint32_t>(begin);
+    (i == 0 ? params.second_at : params.third_at) =
+        static_cast<uint32_t>((part.view.offset - weight.view.offset) / 4);
+    node.constants.push_back(
+        {static_cast<uint32_t>(i == 0 ? MATMUL_SECOND_FORMAT : MATMUL_THIRD_FORMAT),
+         block_format(part.type)});
+    begin += part.shape[0];
+    groups += (part.shape[0] + tile.columns - 1) / tile.columns;
+  }
+  node.set_params(params);
+  node.groups = {static_cast<uint32_t>(groups), 1, 1};
+  node.work.bytes = x.bytes() + run->bytes() +
+                    columns * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+                    (options.bias ? columns * 4 : 0);
+  node.work.flops = 2 * columns * x.shape.columns();
+  builder.add(std::move(node));
+  return true;
+}
+
+/// A product with a weight of several types: in one node, or one per type.
+Tensor matmul_of_parts(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                       MatmulOptions options) {
+  if (options.gated)
+    throw ShapeError(builder.path() + ": matmul",
+                     "gates and what they gate must be stored in one type", "");
+  uint64_t columns = weight.shape[0];
+  for (const Tensor& part : options.below) {
+    columns += part.shape[0];
+    if (part.shape.rank() != 2 || part.shape.columns() != weight.shape.columns())
+      throw ShapeError(
+          builder.path() + ": matmul",
+          fmt::format("rows {} stand below {}", part.shape.to_string(), weight.shape.to_string()),
+          "all must be of one length");
+  }
+  if (!options.accumulate_into && !options.into)
+    options.into = builder.activation(with_columns(x.shape, columns), x.type);
+  const Tensor target = options.accumulate_into ? *options.accumulate_into : *options.into;
+  const std::vector<Tensor> below = std::move(options.below);
+  options.below = below;
+  if (target.shape.rows() == x.shape.rows() &&
+      options.first_column + columns <= target.shape.columns() && target.type == x.type &&
+      add_several_types(builder, x, weight, options, target)) {
+    return target;
+  }
+  options.below.clear();
+  if (options.bias && !options.first_bias) options.first_bias = 0;
+  matmul(builder, x, weight, options);
+  uint32_t before = static_cast<uint32_t>(weight.shape[0]);
+  for (const Tensor& part : below) {
+    options.first_column += before;
+    if (options.first_bias) *options.first_bias += before;
+    matmul(builder, x, part, options);
+    before = static_cast<uint32_t>(part.shape[0]);
+  }
+  return target;
+}
+
+}  // namespace
+
+Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+              const MatmulOptions& options) {
+  if (weight.shape.rank() != 2 || x.shape.rank() == 0 ||
+      weight.shape.columns() != x.shape.columns()) {
+    throw ShapeError(builder.path() + ": matmul",
+                     fmt::format("x {} does not fit the weight {}", x.shape.to_string(),
+                                 weight.shape.to_string()),
+                     "the last extents must agree, and the weight must be (outputs, inputs)");
+  }
+  if ((x.type != DataType::kF32 && x.type != DataType::kF16) || weight.type == DataType::kU32) {
+    throw ShapeError(
+        builder.path() + ": matmul",
+        fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
+        "x must be f32 or f16, the weight any type of numbers but u32");
+  }
+  if (!options.below.empty()) return matmul_of_parts(builder, x, weight, options);
+  uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
+  const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
+  Tensor target = options.accumulate_into ? *options.accumulate_into
+                  : options.into
+                      ? *options.into
+                      : builder.activation(with_columns(x.shape, columns / per_result), x.type);
+  check(builder, x, weight, options, target);
+
+  const Kernel& kernel =
+      builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth)});
+  const Capabilities& device = builder.capabilities();
+  const Tile tile(kernel, device, rows);
+  uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
+  uint64_t column_step = rows_per_node(builder, weight);
+  // No slice may part a gate from what it gates. A step that is odd counts rows aligned by
+  // themselves.
+  if (options.gated && column_step < columns && column_step % 2 != 0) {
+    column_step = column_step > 1 ? column_step - 1
+                                  : builder.rows_per_binding(2 * row_bytes(weight.type, depth)) * 2;
+  }
+
+  for (uint64_t row = 0; row < rows; row += row_step) {
+    uint64_t node_rows = std::min(row_step, rows - row);
+    Tensor node_x = x.row_slice(row, node_rows);
+    Tensor node_y = target.row_slice(row, node_rows);
+    for (uint64_t column = 0; column < columns; column += column_step) {
+      uint64_t node_columns = std::min(column_step, columns - column);
+      Tensor node_weight = weight.row_slice(column, node_columns);
+      Node node;
+      node.kernel = &kernel;
+      // Every binding needs a buffer; without a bias nothing reads the third.
+      node.buffers = {{node_x, Access::kRead},
+                      {node_weight, Access::kRead},
+                      {options.bias ? *options.bias : node_weight, Access::kRead},
+                      {node_y, options.accumulate_into ? Access::kReadWrite : Access::kWrite}};
+      shader::MatmulParams params = params_of(node_rows, node_columns, weight, target);
+      params.first_column = static_cast<uint32_t>(options.first_column + column / per_result);
+      params.first_bias = static_cast<uint32_t>(options.first_bias.value_or(0) + column);
+      node.set_params(params);
+      node.constants = constants_of(options, weight);
+      if (tile.open_height)
+        node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile.rows)});
+      node.groups = {static_cast<uint32_t>((node_columns + tile.columns - 1) / tile.columns),
+                     static_cast<uint32_t>((node_rows + tile.rows - 1) / tile.rows), 1};
+      uint64_t sums = node_rows * node_columns;
+      node.work.bytes =
+          node_x.bytes() + node_weight.bytes() +
+          sums / per_result * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+          (options.bias ? node_columns * 4 : 0);
+      node.work.flops = 2 * sums * depth;
+      builder.add(std::move(node));
+    }
+  }
+  return target;
+}
+
+}  // namespace mulciber

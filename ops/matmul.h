@@ -1,0 +1,51 @@
+// Matrix product with a fused epilogue.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "runtime/program.h"
+
+namespace mulciber {
+
+/// Values are read by shaders/include/activation.glsl.
+enum class Activation : uint32_t {
+  kNone = 0,
+  kRelu = 1,
+  kGelu = 2,
+  kGeluTanh = 3,
+  kSilu = 4,
+  kTanh = 5
+};
+
+struct MatmulOptions {
+  std::optional<Tensor>
+      bias;  // f32; (N), or longer where first_bias says which part of it is meant
+  /// Element of bias that goes with the first row of the weight. None: all of bias is meant.
+  std::optional<uint32_t> first_bias;
+  Activation activation = Activation::kNone;
+  /// Added after the activation, and overwritten by the result: y += ... Shape of the result.
+  std::optional<Tensor> accumulate_into;
+  /// Where the result goes: columns [first_column, first_column + N) of an existing (..., total)
+  /// tensor. Without it a new activation tensor is made.
+  std::optional<Tensor> into;
+  uint32_t first_column = 0;
+  /// Gated feed-forward: rows 2 i of the weight are gates, rows 2 i + 1 what they gate (and so is
+  /// the bias), and the result has N / 2 columns: activation(x Wgate^T + bgate) * (x Wup^T + bup).
+  /// WeightSpec::interleaved (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
+  /// arXiv:2002.05202.
+  bool gated = false;
+  /// Further rows of the weight, of other types: (N', K) each, their results in the columns behind.
+  /// One row of x takes up to three block types in one dispatch, where they stand one behind the
+  /// other in one buffer.
+  std::vector<Tensor> below;
+};
+
+/// y = activation(x W^T + bias) [+ y].
+/// x: (..., K) f32 or f16; weight: (N, K) of any type but u32 (blocks: x f32); result: (..., N) of
+/// x's type ((..., N / 2) where gated). Sums in f32. Splits into several nodes where a matrix
+/// passes the device's storage range. Throws ShapeError naming the layer when the shapes disagree.
+Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+              const MatmulOptions& options = {});
+
+}  // namespace mulciber

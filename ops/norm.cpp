@@ -1,0 +1,191 @@
+#include "ops/norm.h"
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+#include "ops/row_slices.h"
+#include "runtime/op.h"
+#include "shaders/norm.h"
+
+namespace mulciber {
+namespace {
+
+ShapeFacts facts_of(const Shape& shape) {
+  ShapeFacts facts = shape.rows() <= 8 ? kRowsAtMost8 : kRowsAbove8;
+  if (shape.columns() % 4 == 0) facts |= kColumnsMultipleOf4;
+  if (shape.columns() % 8 == 0) facts |= kColumnsMultipleOf8;
+  if (shape.columns() % 16 == 0) facts |= kColumnsMultipleOf16;
+  if (shape.columns() >= 256) facts |= kColumnsAtLeast256;
+  if (shape.columns() <= 1024) facts |= kColumnsAtMost1024;
+  return facts;
+}
+
+[[noreturn]] void refuse(const ProgramBuilder& builder, const char* op, std::string problem,
+                         std::string remedy) {
+  throw ShapeError(builder.path() + ": " + op, std::move(problem), std::move(remedy));
+}
+
+void check_rows(const ProgramBuilder& builder, const char* op, const Tensor& x) {
+  if (x.type == DataType::kU32 || x.shape.rank() == 0 || x.shape.columns() == 0) {
+    refuse(builder, op, fmt::format("x is {} {}", name_of(x.type), x.shape.to_string()),
+           "pass f32 or f16 rows of at least one column");
+  }
+}
+
+Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* stream,
+                        const Tensor& gains, float epsilon) {
+  const char* op = stream ? "add and rms norm" : "rms norm";
+  check_rows(builder, op, x);
+  const uint64_t columns = x.shape.columns(), rows = x.shape.rows();
+  const bool normalized = stream && gains.shape == Shape{2, columns};
+  if ((gains.shape != Shape{columns} && !normalized) || gains.type != DataType::kF32) {
+    refuse(
+        builder, op,
+        fmt::format("the gain is {} {}, x is {}", name_of(gains.type), gains.shape.to_string(),
+                    x.shape.to_string()),
+        fmt::format("it must be f32 ({}){}", columns,
+                    stream ? fmt::format(", or (2, {}) with the gain for x first", columns) : ""));
+  }
+  if (stream && (stream->shape != x.shape || stream->type != x.type)) {
+    refuse(builder, op,
+           fmt::format("the stream is {} {}, x is {} {}", name_of(stream->type),
+                       stream->shape.to_string(), name_of(x.type), x.shape.to_string()),
+           "they must agree");
+  }
+  Tensor y = builder.activation(x.shape, x.type);
+  const Kernel& kernel = builder.select({Op::kRmsNorm, {x.type, x.type}, facts_of(x.shape)});
+  const uint64_t step = rows_per_node(builder, x);
+  for (uint64_t row = 0; row < rows; row += step) {
+    const uint64_t count = std::min(step, rows - row);
+    const Tensor part = x.row_slice(row, count);
+    Node node;
+    node.kernel = &kernel;
+    // Every binding needs a buffer; without a stream nothing reads or writes the second. The shader
+    // declares it writable, so it takes what the node writes anyway: validation looks at
+    // declarations.
+    node.buffers = {{part, Access::kRead},
+                    stream ? BufferUse{stream->row_slice(row, count), Access::kReadWrite}
+                           : BufferUse{y.row_slice(row, count), Access::kWrite},
+                    {gains, Access::kRead},
+                    {y.row_slice(row, count), Access::kWrite}};
+    shader::RmsNormParams params{};
+    params.rows = static_cast<uint32_t>(count);
+    params.columns = static_cast<uint32_t>(columns);
+    params.gain = normalized ? 1 : 0;
+    params.epsilon = epsilon;
+    node.set_params(params);
+    node.constants = {{RMS_STREAM, !stream      ? uint32_t{RMS_PLAIN}
+                                   : normalized ? uint32_t{RMS_ADD_NORM}
+                                                : uint32_t{RMS_ADD}}};
+    node.groups = {static_cast<uint32_t>(count), 1, 1};
+    node.work.bytes = part.bytes() * (stream ? 4 : 2) + gains.bytes();
+    node.work.flops = count * columns * (normalized ? 8 : stream ? 5 : 4);
+    builder.add(std::move(node));
+  }
+  return y;
+}
+
+}  // namespace
+
+Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon) {
+  return root_mean_square(builder, x, nullptr, gain, epsilon);
+}
+
+Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
+                    const Tensor& gains, float epsilon) {
+  return root_mean_square(builder, x, &stream, gains, epsilon);
+}
+
+Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_bias, float epsilon,
+                  const std::optional<Tensor>& residual) {
+  check_rows(builder, "layer norm", x);
+  uint64_t columns = x.shape.columns();
+  if (gain_bias.shape != Shape{2, columns} || gain_bias.type != DataType::kF32) {
+    refuse(builder, "layer norm",
+           fmt::format("gain and bias are {} {}, x is {}", name_of(gain_bias.type),
+                       gain_bias.shape.to_string(), x.shape.to_string()),
+           fmt::format("they must be f32 (2, {}), gain first", columns));
+  }
+  if (residual && (residual->shape != x.shape || residual->type != x.type)) {
+    refuse(builder, "layer norm",
+           fmt::format("the residual is {} {}, x is {} {}", name_of(residual->type),
+                       residual->shape.to_string(), name_of(x.type), x.shape.to_string()),
+           "they must agree");
+  }
+  Tensor y = builder.activation(x.shape, x.type);
+  const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, x.type}, facts_of(x.shape)});
+  // Units per iteration of 0: the kernel keeps whole rows, whose length it has to know.
+  const bool keeps_rows = kernel.constant(1) == 0;
+  const uint64_t tile = kernel.constant_count > 2 ? kernel.constant(2) : 1;
+  uint64_t rows = x.shape.rows(), step = rows_per_node(builder, x);
+  for (uint64_t row = 0; row < rows; row += step) {
+    uint64_t count = std::min(step, rows - row);
+    Tensor part = x.row_slice(row, count);
+    Tensor added = residual ? residual->row_slice(row, count) : part;
+    Node node;
+    node.kernel = &kernel;
+    node.buffers = {{part, Access::kRead},
+                    {added, Access::kRead},
+                    {gain_bias, Access::kRead},
+                    {y.row_slice(row, count), Access::kWrite}};
+    shader::LayerNormParams params{};
+    params.rows = static_cast<uint32_t>(count);
+    params.columns = static_cast<uint32_t>(columns);
+    params.epsilon = epsilon;
+    node.set_params(params);
+    node.constants = {{NORM_RESIDUAL, residual ? 1u : 0u}};
+    if (keeps_rows) node.constants.push_back({NORM_COLUMNS, params.columns});
+    node.groups = {static_cast<uint32_t>((count + tile - 1) / tile), 1, 1};
+    node.work.bytes = part.bytes() * (residual ? 3 : 2) + gain_bias.bytes();
+    node.work.flops = count * columns * (residual ? 8 : 7);
+    builder.add(std::move(node));
+  }
+  return y;
+}
+
+Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& options) {
+  check_rows(builder, "softmax", x);
+  if (options.control && options.control->type != DataType::kU32) {
+    refuse(builder, "softmax", fmt::format("control is {}", name_of(options.control->type)),
+           "pass a u32 tensor");
+  }
+  uint64_t columns = x.shape.columns(), rows = x.shape.rows();
+  uint64_t rows_per_count = std::max(options.rows_per_count, 1u);
+  if (options.control && rows > 0 &&
+      options.counts_offset + (rows - 1) / rows_per_count >= options.control->shape.elements()) {
+    refuse(builder, "softmax",
+           fmt::format("{} rows, {} to a count, need counts past the end of control {}", rows,
+                       rows_per_count, options.control->shape.to_string()),
+           "make control larger or rows_per_count right");
+  }
+  Tensor y = builder.activation(x.shape, x.type);
+  const Kernel& kernel = builder.select({Op::kSoftmax, {x.type, x.type}, facts_of(x.shape)});
+  uint64_t step = rows_per_node(builder, x);
+  for (uint64_t row = 0; row < rows; row += step) {
+    uint64_t count = std::min(step, rows - row);
+    Tensor part = x.row_slice(row, count);
+    Node node;
+    node.kernel = &kernel;
+    // Every binding needs a buffer; without counts nothing reads the second.
+    node.buffers = {{part, Access::kRead},
+                    {options.control ? *options.control : part, Access::kRead},
+                    {y.row_slice(row, count), Access::kWrite}};
+    shader::SoftmaxParams params{};
+    params.columns = static_cast<uint32_t>(columns);
+    params.first_row = static_cast<uint32_t>(row);
+    params.counts_offset = options.counts_offset;
+    params.rows_per_count = static_cast<uint32_t>(rows_per_count);
+    params.scale = options.scale;
+    node.set_params(params);
+    node.constants = {{SOFTMAX_LOGARITHM, options.logarithm ? 1u : 0u},
+                      {SOFTMAX_COUNTS, options.control ? 1u : 0u},
+                      {SOFTMAX_CAUSAL, options.causal_period}};
+    node.groups = {static_cast<uint32_t>(count), 1, 1};
+    node.work.bytes = part.bytes() * 2;
+    node.work.flops = count * columns * 5;
+    builder.add(std::move(node));
+  }
+  return y;
+}
+
+}  // namespace mulciber

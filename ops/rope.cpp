@@ -1,0 +1,124 @@
+#include "ops/rope.h"
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+#include "ops/row_slices.h"
+#include "runtime/op.h"
+#include "shaders/rope.h"
+
+namespace mulciber {
+namespace {
+
+constexpr uint32_t kBuffersWithCache = 5;
+
+void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
+           const RopeOptions& options) {
+  const auto refuse = [&](std::string problem, std::string remedy) {
+    throw ShapeError(builder.path() + ": rope", std::move(problem), std::move(remedy));
+  };
+  const uint64_t all_heads = options.heads + 2ull * options.kv_heads;
+  if (options.heads == 0 || options.kv_heads == 0 || options.head_size == 0 ||
+      options.head_size % 2 != 0 || options.rotary_size % 4 != 0 || options.rotary_size == 0 ||
+      options.rotary_size > options.head_size) {
+    refuse(fmt::format("{} and {} heads of {}, of which {} rotate", options.heads, options.kv_heads,
+                       options.head_size, options.rotary_size),
+           "the head size must be even, and a multiple of 4 of it must rotate");
+  }
+  if (qkv.shape.rank() != 3 || qkv.shape.elements() == 0 ||
+      qkv.shape.columns() != all_heads * options.head_size) {
+    refuse(fmt::format("queries, keys and values are {}", qkv.shape.to_string()),
+           fmt::format("they must be (rows, length, {})", all_heads * options.head_size));
+  }
+  if (cache.shape.rank() != 3 || cache.shape[0] != qkv.shape[0] || cache.shape[1] == 0 ||
+      cache.shape.columns() != 2ull * options.kv_heads * options.head_size) {
+    refuse(fmt::format("the cache is {}", cache.shape.to_string()),
+           fmt::format("it must be ({}, capacity, {})", qkv.shape[0],
+                       2ull * options.kv_heads * options.head_size));
+  }
+  constexpr uint32_t kMostStaged = 256;  // shaders/rope_append.comp
+  if (is_block_type(cache.type) &&
+      (options.head_size % block_elements(cache.type) != 0 || options.head_size > kMostStaged)) {
+    refuse(fmt::format("the cache is in {}, and heads have {}", name_of(cache.type),
+                       options.head_size),
+           fmt::format("heads must be whole blocks of {}, up to {}", block_elements(cache.type),
+                       kMostStaged));
+  }
+  const Tensor& angles = options.angles;
+  if (angles.type != DataType::kF32 || angles.shape.rank() != 2 || angles.shape.elements() == 0 ||
+      angles.shape.columns() != options.rotary_size) {
+    refuse(fmt::format("the angles are {} {}", name_of(angles.type), angles.shape.to_string()),
+           fmt::format("they must be f32 (positions, {})", options.rotary_size));
+  }
+  if (options.gains && (options.gains->type != DataType::kF32 ||
+                        options.gains->shape != Shape{2, options.head_size})) {
+    refuse(fmt::format("the gains are {} {}", name_of(options.gains->type),
+                       options.gains->shape.to_string()),
+           fmt::format("they must be f32 (2, {}), queries first", options.head_size));
+  }
+  const uint64_t last = options.position_offset + (qkv.shape[0] - 1) * options.position_stride;
+  if (options.control.type != DataType::kU32 || last >= options.control.shape.elements()) {
+    refuse(fmt::format("the last position stands at word {} of a {} tensor of {}", last,
+                       name_of(options.control.type), options.control.shape.elements()),
+           "give a u32 tensor that holds it");
+  }
+}
+
+}  // namespace
+
+HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
+                        const RopeOptions& options) {
+  check(builder, qkv, cache, options);
+  const Kernel& kernel = builder.select({Op::kRopeAppend, {qkv.type, cache.type}, kAnyShape});
+  const bool writes_cache = kernel.reflection.buffer_count == kBuffersWithCache;
+  const uint64_t rows = qkv.shape[0], length = qkv.shape[1], capacity = cache.shape[1];
+  const uint64_t row_elements = length * qkv.shape.columns();
+  const uint64_t step =
+      rows_per_node(builder, kernel, rows, {qkv.bytes() / rows, cache.bytes() / rows});
+  for (uint64_t row = 0; row < rows; row += step) {
+    const uint64_t count = std::min(step, rows - row);
+    const Tensor part = slice_rows(qkv, row, count);
+    Node node;
+    node.kernel = &kernel;
+    // Every binding needs a buffer; without gains nothing reads the fourth.
+    node.buffers = {{part, Access::kReadWrite},
+                    {options.control, Access::kRead},
+                    {options.angles, Access::kRead},
+                    {options.gains ? *options.gains : options.angles, Access::kRead}};
+    if (writes_cache) node.buffers.push_back({slice_rows(cache, row, count), Access::kReadWrite});
+    shader::RopeAppendParams params{};
+    params.tokens = static_cast<uint32_t>(length);
+    params.heads = options.heads;
+    params.kv_heads = options.kv_heads;
+    params.head_size = options.head_size;
+    params.rotary_size = options.rotary_size;
+    params.capacity = static_cast<uint32_t>(capacity);
+    params.angle_rows = static_cast<uint32_t>(options.angles.shape[0]);
+    params.position_offset =
+        options.position_offset + static_cast<uint32_t>(row) * options.position_stride;
+    params.position_stride = options.position_stride;
+    params.epsilon = options.epsilon;
+    node.set_params(params);
+    node.constants = {{ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
+                      {ROPE_GAINS, options.gains ? 1u : 0u}};
+    node.groups = {options.heads + 2 * options.kv_heads, static_cast<uint32_t>(length),
+                   static_cast<uint32_t>(count)};
+    // All of qkv in, queries out, and the angles of the tokens.
+    node.work.bytes =
+        part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +
+        (writes_cache ? count * length * row_bytes(cache.type, cache.shape.columns()) : 0) +
+        length * (options.position_stride ? count : 1) * options.rotary_size * 4;
+    node.work.flops = count * row_elements * (options.gains ? 6 : 3);
+    builder.add(std::move(node));
+  }
+  if (!writes_cache) {
+    append_cache(builder, qkv, cache,
+                 {.first_column = options.heads * options.head_size,
+                  .control = options.control,
+                  .position_offset = options.position_offset,
+                  .position_stride = options.position_stride});
+  }
+  return {qkv, 0};
+}
+
+}  // namespace mulciber

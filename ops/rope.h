@@ -1,0 +1,43 @@
+// Rotary position embedding of a step's queries and keys, and the write of keys and values into the
+// cache.
+#pragma once
+
+#include <optional>
+
+#include "ops/attention.h"
+
+namespace mulciber {
+
+struct RopeOptions {
+  uint32_t heads = 1, kv_heads = 1;
+  uint32_t head_size = 0;  // even
+  uint32_t rotary_size =
+      0;  // a multiple of 4, at most head_size; elements from there on are copied
+  /// Which elements make a pair: false: i and i + rotary_size / 2 (GPT-NeoX, Hugging Face
+  /// checkpoints); true: 2 i and 2 i + 1 (the original Llama, llama files of GGUF).
+  bool interleaved = false;
+  /// (positions, rotary_size) f32: of each position the cosines of all frequencies, then the sines,
+  /// any scaling and magnitude folded in (layers/rope.h). Positions past the table take its last
+  /// row.
+  Tensor angles;
+  /// (2, head_size) f32, queries first: heads of queries and keys go through rms_norm with these
+  /// gains before they are rotated (Qwen 3, Gemma 3).
+  std::optional<Tensor> gains;
+  float epsilon = 0;  // of that norm
+  Tensor control;     // u32
+  /// Token i of row r stands at position control[position_offset + r * position_stride] + i.
+  uint32_t position_offset = 0;
+  uint32_t position_stride = 0;  // 0: one position for all rows, 1: one each
+};
+
+/// qkv: (rows, length, (heads + 2 * kv_heads) * head_size) f32 or f16: queries, keys, values, head
+/// after head. cache: (rows, capacity, 2 * kv_heads * head_size) f32, f16, or q8_0 (qkv in f32,
+/// heads of whole blocks of 32): of each position the keys, then the values. Queries are rotated in
+/// place and are the first columns of qkv, as the result says; what qkv holds after them is
+/// undefined. Rotated keys and plain values go into the cache at each token's position; nothing is
+/// written past the capacity. One dispatch (two where a device binds only four buffers). Source: Su
+/// et al. 2021, arXiv:2104.09864. Throws ShapeError naming the layer.
+HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
+                        const RopeOptions& options);
+
+}  // namespace mulciber

@@ -1,0 +1,231 @@
+#include "text/chat_template.h"
+
+#include <array>
+
+#include "checkpoints/config_reader.h"
+#include "checkpoints/gguf.h"
+#include "checkpoints/json.h"
+#include "checkpoints/mapped_file.h"
+#include "mulciber/error.h"
+#include "text/jinja/text.h"
+#include "text/known_templates.h"
+
+namespace mulciber {
+namespace {
+
+namespace fs = std::filesystem;
+using jinja::Value;
+
+constexpr const char* kDefault = "default";
+constexpr const char* kToolUse = "tool_use";
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string read_text(const fs::path& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// A special token stands as its text or as an object that describes it.
+void read_special_tokens(const Json& config, std::map<std::string, std::string>& tokens) {
+  constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                 "pad_token", "cls_token", "mask_token"};
+  for (const char* name : kNames) {
+    const auto found = config.find(name);
+    if (found == config.end()) continue;
+    if (found->is_string())
+      tokens[name] = found->get<std::string>();
+    else if (found->is_object() && found->contains("content") && (*found)["content"].is_string())
+      tokens[name] = (*found)["content"].get<std::string>();
+  }
+}
+
+std::map<std::string, std::string> gguf_special_tokens(const GgufFile& file) {
+  std::map<std::string, std::string> tokens;
+  const GgufValue* pieces = file.find_value("tokenizer.ggml.tokens");
+  if (!pieces || !pieces->is_array || pieces->type != GgufType::kString) return tokens;
+  const std::vector<std::string_view> texts = pieces->texts();
+  constexpr std::array<std::pair<const char*, const char*>, 4> kKeys = {
+      {{"bos_token", "tokenizer.ggml.bos_token_id"},
+       {"eos_token", "tokenizer.ggml.eos_token_id"},
+       {"unk_token", "tokenizer.ggml.unknown_token_id"},
+       {"pad_token", "tokenizer.ggml.padding_token_id"}}};
+  for (const auto& [name, key] : kKeys) {
+    const GgufValue* id = file.find_value(key);
+    if (!id || !id->is_integer() || id->is_array || id->integer() < 0) continue;
+    const auto index = static_cast<std::size_t>(id->integer());
+    if (index < texts.size()) tokens[name] = texts[index];
+  }
+  return tokens;
+}
+
+Value message_list(std::span<const ChatMessage> messages) {
+  std::vector<Value> list;
+  std::size_t bytes = 0;
+  for (const ChatMessage& message : messages) {
+    bytes += message.role.size() + message.content.size();
+    if (bytes > std::size_t{32} << 20)
+      throw ModelError("messages", "hold more than 32 MiB of text",
+                       "no known model reads that much");
+    jinja::Dict dict;
+    dict.set(Value::string("role"), Value::string(jinja::valid_utf8(message.role)));
+    dict.set(Value::string("content"), Value::string(jinja::valid_utf8(message.content)));
+    list.push_back(Value::dict(std::move(dict)));
+  }
+  return Value::list(std::move(list));
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(std::string_view source, std::string where,
+                           std::map<std::string, std::string> special_tokens)
+    : where_(where), special_tokens_(std::move(special_tokens)) {
+  add(kDefault, source, where);
+}
+
+void ChatTemplate::add(const std::string& name, std::string_view source, const std::string& where) {
+  const std::string label = name == kDefault ? where + ": chat template"
+                                             : where + ": chat template '" + printable(name) + "'";
+  templates_.insert_or_assign(name, jinja::Template(source, label));
+}
+
+ChatTemplate ChatTemplate::read(const fs::path& model, bool with_templates) {
+  ChatTemplate found;
+  found.where_ = model.string();
+  if (is_there(model)) {
+    const GgufFile file(model);
+    constexpr std::string_view kKey = "tokenizer.chat_template";
+    for (const auto& [key, value] : file.metadata()) {
+      if (!with_templates || !key.starts_with(kKey) || !value.is_text()) continue;
+      if (key.size() == kKey.size())
+        found.add(kDefault, value.text(), found.where_);
+      else if (key[kKey.size()] == '.')
+        found.add(key.substr(kKey.size() + 1), value.text(), found.where_);
+    }
+    found.special_tokens_ = gguf_special_tokens(file);
+  } else {
+    const fs::path config_path = model / "tokenizer_config.json",
+                   map_path = model / "special_tokens_map.json";
+    Json config = Json::object();
+    if (is_there(config_path)) config = read_json(config_path);
+    if (!config.is_object())
+      throw ModelError(config_path.string(), "is not a JSON object", "download it again");
+    if (is_there(map_path))
+      if (const Json map = read_json(map_path); map.is_object())
+        read_special_tokens(map, found.special_tokens_);
+    read_special_tokens(config, found.special_tokens_);
+    if (!with_templates) return found;
+
+    // Later ones replace earlier ones of the same name.
+    const auto add_from = [&](const Json& json, const fs::path& path) {
+      const auto entry = json.find("chat_template");
+      if (entry == json.end() || entry->is_null()) return;
+      const auto refuse = [&] {
+        throw ModelError(path.string(),
+                         "'chat_template' is neither a text nor a list of named texts",
+                         "download it again");
+      };
+      if (entry->is_string())
+        return found.add(kDefault, entry->get_ref<const std::string&>(), path.string());
+      if (!entry->is_array()) refuse();
+      for (const Json& one : *entry) {
+        if (!one.is_object() || !one.contains("name") || !one["name"].is_string() ||
+            !one.contains("template") || !one["template"].is_string())
+          refuse();
+        found.add(one["name"].get<std::string>(), one["template"].get_ref<const std::string&>(),
+                  path.string());
+      }
+    };
+    if (const fs::path path = model / "chat_template.json"; is_there(path))
+      if (const Json json = read_json(path); json.is_object()) add_from(json, path);
+    add_from(config, config_path);
+    if (const fs::path path = model / "chat_template.jinja"; is_there(path))
+      found.add(kDefault, read_text(path), path.string());
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(model / "additional_chat_templates", ignored))
+      if (entry.path().extension() == ".jinja" && is_there(entry.path()))
+        found.add(entry.path().stem().string(), read_text(entry.path()), entry.path().string());
+  }
+  return found;
+}
+
+std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
+  ChatTemplate found = read(model, true);
+  if (found.templates_.empty()) return std::nullopt;
+  return found;
+}
+
+ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const fs::path& model) {
+  const KnownTemplate* known = find_known_template(name_or_file);
+  if (!known && !is_there(name_or_file))
+    throw ModelError("chat template '" + printable(name_or_file) + "'",
+                     "is neither a known name nor a file",
+                     "known names: " + known_template_names());
+  std::map<std::string, std::string> tokens = read(model, false).special_tokens_;
+  // A file without such a token has nothing to begin or end with.
+  for (const char* name : {"bos_token", "eos_token"}) tokens.emplace(name, "");
+  if (!known) return ChatTemplate(read_text(name_or_file), name_or_file, std::move(tokens));
+  ChatTemplate chosen(known->source, name_or_file, std::move(tokens));
+  chosen.stops_.assign(known->stops.begin(), known->stops.end());
+  chosen.plain_ = known->plain;
+  return chosen;
+}
+
+std::vector<std::string> ChatTemplate::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, source] : templates_) names.push_back(name);
+  return names;
+}
+
+const jinja::Template& ChatTemplate::chosen(bool with_tools) const {
+  if (const auto found = templates_.find(kToolUse); with_tools && found != templates_.end())
+    return found->second;
+  if (const auto found = templates_.find(kDefault); found != templates_.end()) return found->second;
+  throw ModelError(where_, "has chat templates, but none named 'default'",
+                   "use a model whose files say how it chats");
+}
+
+std::string ChatTemplate::render(std::span<const ChatMessage> messages,
+                                 const ChatRenderOptions& options) const {
+  return render(message_list(messages), options);
+}
+
+std::string ChatTemplate::render_json(std::string_view messages,
+                                      const ChatRenderOptions& options) const {
+  Value list = jinja::from_json(messages, "messages");
+  if (!list.is(jinja::Kind::kList))
+    throw ModelError("messages", "are not a JSON list",
+                     "give a list of objects with role and content");
+  return render(std::move(list), options);
+}
+
+std::string ChatTemplate::render(Value messages, const ChatRenderOptions& options) const {
+  jinja::Template::Variables variables;
+  for (const auto& [name, text] : special_tokens_)
+    variables.emplace_back(name, Value::string(jinja::valid_utf8(text)));
+  for (const auto& [name, json] : options.variables) {
+    std::erase_if(variables,
+                  [&name = name](const auto& variable) { return variable.first == name; });
+    variables.emplace_back(name, jinja::from_json(json, "the template's variable '" + name + "'"));
+  }
+  variables.emplace_back("messages", std::move(messages));
+  variables.emplace_back("tools", options.tools_json.empty()
+                                      ? Value::none()
+                                      : jinja::from_json(options.tools_json, "tools"));
+  variables.emplace_back("documents", Value::none());
+  variables.emplace_back("add_generation_prompt", Value::boolean(options.add_generation_prompt));
+  return chosen(!options.tools_json.empty()).render(std::move(variables), options.now);
+}
+
+std::vector<std::int32_t> chat_ids(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                   std::span<const ChatMessage> messages,
+                                   const ChatRenderOptions& options) {
+  return tokenizer.encode(chat_template.render(messages, options),
+                          {.add_special = false, .parse_special = true});
+}
+
+}  // namespace mulciber

@@ -1,0 +1,437 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "text/jinja/parser.h"
+
+namespace mulciber::jinja {
+namespace {
+
+// Deeper than any template that people write; evaluation and destruction recurse as deep as the
+// tree.
+constexpr int kMostDepth = 100;
+// Of the grammar's own recursion: an expression in parentheses counts four times.
+constexpr int kMostLevels = 200;
+
+}  // namespace
+
+void ExpressionParser::fail(const std::string& problem) const {
+  throw SyntaxFault{now().line, problem};
+}
+
+void ExpressionParser::fail_here(const std::string& wanted) const {
+  const Token& token = now();
+  std::string found = token.text;
+  switch (token.type) {
+    case TokenType::kEnd: found = "the end of the template"; break;
+    case TokenType::kData: found = "text"; break;
+    case TokenType::kOutputBegin: found = "{{"; break;
+    case TokenType::kOutputEnd: found = "}}"; break;
+    case TokenType::kBlockBegin: found = "{%"; break;
+    case TokenType::kBlockEnd: found = "%}"; break;
+    default: found = "'" + found + "'";
+  }
+  fail("expected " + wanted + ", found " + found);
+}
+
+bool ExpressionParser::take_operator(std::string_view text) {
+  if (!at_operator(text)) return false;
+  advance();
+  return true;
+}
+bool ExpressionParser::take_word(std::string_view text) {
+  if (!at_word(text)) return false;
+  advance();
+  return true;
+}
+void ExpressionParser::expect_operator(std::string_view text) {
+  if (!take_operator(text)) fail_here("'" + std::string(text) + "'");
+}
+void ExpressionParser::expect_word(std::string_view text) {
+  if (!take_word(text)) fail_here("'" + std::string(text) + "'");
+}
+void ExpressionParser::expect(TokenType type, std::string_view what) {
+  if (now().type != type) fail_here(std::string(what));
+  advance();
+}
+std::string ExpressionParser::expect_name() {
+  if (now().type != TokenType::kName) fail_here("a name");
+  std::string name = now().text;
+  advance();
+  return name;
+}
+
+ExpressionParser::Level::Level(ExpressionParser& owner) : parser(owner) {
+  if (++parser.level_ > kMostLevels) {
+    --parser.level_;
+    parser.fail("the template nests too deep");
+  }
+}
+
+ExpressionPtr ExpressionParser::make(ExpressionType type, int line,
+                                     std::vector<ExpressionPtr> parts) const {
+  auto node = std::make_unique<Expression>();
+  node->type = type;
+  node->line = line;
+  node->parts = std::move(parts);
+  return measured(std::move(node));
+}
+
+ExpressionPtr ExpressionParser::measured(ExpressionPtr node) const {
+  int deepest = 0;
+  const auto look = [&](const ExpressionPtr& part) {
+    deepest = std::max(deepest, part ? part->depth : 0);
+  };
+  for (const ExpressionPtr& part : node->parts) look(part);
+  for (const ExpressionPtr& argument : node->arguments) look(argument);
+  for (const auto& [name, argument] : node->named) look(argument);
+  look(node->list_argument);
+  look(node->dict_argument);
+  node->depth = deepest + 1;
+  if (node->depth > kMostDepth)
+    fail("an expression nests deeper than " + std::to_string(kMostDepth) + " levels");
+  return node;
+}
+
+namespace {
+
+template <typename... Parts>
+std::vector<ExpressionPtr> list_of(Parts... parts) {
+  std::vector<ExpressionPtr> all;
+  (all.push_back(std::move(parts)), ...);
+  return all;
+}
+
+}  // namespace
+
+ExpressionPtr ExpressionParser::expression() {
+  const Level level(*this);
+  ExpressionPtr node = or_expression();
+  while (at_word("if")) {
+    const int line = now().line;
+    advance();
+    ExpressionPtr condition = or_expression();
+    ExpressionPtr otherwise = take_word("else") ? expression() : nullptr;
+    node = make(ExpressionType::kConditional, line,
+                list_of(std::move(condition), std::move(node), std::move(otherwise)));
+  }
+  return node;
+}
+
+template <typename Next>
+ExpressionPtr ExpressionParser::chain(ExpressionType type, std::string_view word, Next&& next) {
+  ExpressionPtr node = next();
+  if (!at_word(word)) return node;
+  const int line = now().line;
+  std::vector<ExpressionPtr> parts = list_of(std::move(node));
+  while (take_word(word)) parts.push_back(next());
+  return make(type, line, std::move(parts));
+}
+
+ExpressionPtr ExpressionParser::or_expression() {
+  return chain(ExpressionType::kOr, "or", [this] { return and_expression(); });
+}
+ExpressionPtr ExpressionParser::and_expression() {
+  return chain(ExpressionType::kAnd, "and", [this] { return not_expression(); });
+}
+
+ExpressionPtr ExpressionParser::not_expression() {
+  const Level level(*this);
+  const int line = now().line;
+  if (take_word("not")) return make(ExpressionType::kNot, line, list_of(not_expression()));
+  return comparison();
+}
+
+ExpressionPtr ExpressionParser::comparison() {
+  constexpr std::array<std::string_view, 6> kSigns = {"==", "!=", "<", "<=", ">", ">="};
+  const int line = now().line;
+  std::vector<ExpressionPtr> parts = list_of(sum());
+  std::vector<std::string> operators;
+  while (true) {
+    if (now().type == TokenType::kOperator &&
+        std::find(kSigns.begin(), kSigns.end(), now().text) != kSigns.end()) {
+      operators.push_back(now().text);
+      advance();
+    } else if (at_word("not") && ahead().type == TokenType::kName && ahead().text == "in") {
+      advance();
+      advance();
+      operators.push_back("not in");
+    } else if (take_word("in")) {
+      operators.push_back("in");
+    } else {
+      break;
+    }
+    parts.push_back(sum());
+  }
+  if (operators.empty()) return std::move(parts[0]);
+  ExpressionPtr node = make(ExpressionType::kCompare, line, std::move(parts));
+  node->operators = std::move(operators);
+  return node;
+}
+
+ExpressionPtr ExpressionParser::sum() {
+  ExpressionPtr node = concatenation();
+  while (at_operator("+") || at_operator("-")) {
+    const Token sign = now();
+    advance();
+    node = make(ExpressionType::kBinary, sign.line, list_of(std::move(node), concatenation()));
+    node->name = sign.text;
+  }
+  return node;
+}
+
+ExpressionPtr ExpressionParser::concatenation() {
+  const int line = now().line;
+  std::vector<ExpressionPtr> parts = list_of(product());
+  while (take_operator("~")) parts.push_back(product());
+  if (parts.size() == 1) return std::move(parts[0]);
+  return make(ExpressionType::kConcat, line, std::move(parts));
+}
+
+ExpressionPtr ExpressionParser::product() {
+  ExpressionPtr node = power();
+  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%")) {
+    const Token sign = now();
+    advance();
+    node = make(ExpressionType::kBinary, sign.line, list_of(std::move(node), power()));
+    node->name = sign.text;
+  }
+  return node;
+}
+
+ExpressionPtr ExpressionParser::power() {
+  ExpressionPtr node = unary(true);
+  while (at_operator("**")) {
+    const int line = now().line;
+    advance();
+    node = make(ExpressionType::kBinary, line, list_of(std::move(node), unary(true)));
+    node->name = "**";
+  }
+  return node;
+}
+
+ExpressionPtr ExpressionParser::unary(bool with_filters) {
+  const Level level(*this);
+  const int line = now().line;
+  ExpressionPtr node;
+  if (take_operator("-"))
+    node = make(ExpressionType::kNegate, line, list_of(unary(false)));
+  else if (take_operator("+"))
+    node = make(ExpressionType::kPlus, line, list_of(unary(false)));
+  else
+    node = primary();
+  node = postfix(std::move(node));
+  while (with_filters) {
+    if (at_operator("|"))
+      node = filters(std::move(node), false);
+    else if (at_word("is"))
+      node = test(std::move(node));
+    else if (at_operator("("))
+      node = postfix(std::move(node));
+    else
+      break;
+  }
+  return node;
+}
+
+ExpressionPtr ExpressionParser::primary() {
+  const Token token = now();
+  if (token.type == TokenType::kName) {
+    advance();
+    ExpressionPtr node = make(ExpressionType::kConstant, token.line);
+    if (token.text == "true" || token.text == "True")
+      node->value = Value::boolean(true);
+    else if (token.text == "false" || token.text == "False")
+      node->value = Value::boolean(false);
+    else if (token.text == "none" || token.text == "None")
+      node->value = Value::none();
+    else
+      node->type = ExpressionType::kName, node->name = token.text;
+    saw_varargs_ |= token.text == "varargs";
+    saw_kwargs_ |= token.text == "kwargs";
+    return node;
+  }
+  if (token.type == TokenType::kString) {
+    std::string text;
+    for (; now().type == TokenType::kString; advance()) text += now().text;
+    ExpressionPtr node = make(ExpressionType::kConstant, token.line);
+    node->value = Value::string(std::move(text));
+    return node;
+  }
+  if (token.type == TokenType::kInteger || token.type == TokenType::kFloat) return number();
+  if (at_operator("(")) return in_parentheses();
+  if (at_operator("[")) return list();
+  if (at_operator("{")) return dict();
+  fail_here("an expression");
+}
+
+ExpressionPtr ExpressionParser::number() {
+  const Token token = now();
+  ExpressionPtr node = make(ExpressionType::kConstant, token.line);
+  const char *begin = token.text.data(), *end = begin + token.text.size();
+  if (token.type == TokenType::kInteger) {
+    std::int64_t value = 0;
+    if (std::from_chars(begin, end, value).ec != std::errc())
+      fail("the number " + token.text + " is too large");
+    node->value = Value::integer(value);
+  } else {
+    double value = 0;
+    if (std::from_chars(begin, end, value).ec != std::errc())
+      fail("the number " + token.text + " is out of range");
+    node->value = Value::real(value);
+  }
+  advance();
+  return node;
+}
+
+bool ExpressionParser::at_tuple_end() const {
+  return now().type == TokenType::kOutputEnd || now().type == TokenType::kBlockEnd ||
+         at_operator(")");
+}
+
+ExpressionPtr ExpressionParser::tuple(bool conditional) {
+  const int line = now().line;
+  std::vector<ExpressionPtr> parts;
+  bool is_tuple = false;
+  while (true) {
+    if (at_tuple_end()) break;
+    parts.push_back(conditional ? expression() : or_expression());
+    if (!take_operator(",")) break;
+    is_tuple = true;
+  }
+  if (parts.empty()) fail_here("an expression");
+  if (!is_tuple) return std::move(parts[0]);
+  return make(ExpressionType::kTuple, line, std::move(parts));
+}
+
+ExpressionPtr ExpressionParser::in_parentheses() {
+  const Level level(*this);
+  const int line = now().line;
+  expect_operator("(");
+  if (take_operator(")")) return make(ExpressionType::kTuple, line);
+  ExpressionPtr node = tuple();
+  expect_operator(")");
+  return node;
+}
+
+ExpressionPtr ExpressionParser::list() {
+  const int line = now().line;
+  expect_operator("[");
+  std::vector<ExpressionPtr> parts;
+  while (!at_operator("]")) {
+    parts.push_back(expression());
+    if (!take_operator(",")) break;
+  }
+  expect_operator("]");
+  return make(ExpressionType::kList, line, std::move(parts));
+}
+
+ExpressionPtr ExpressionParser::dict() {
+  const int line = now().line;
+  expect_operator("{");
+  std::vector<ExpressionPtr> parts;
+  while (!at_operator("}")) {
+    parts.push_back(expression());
+    expect_operator(":");
+    parts.push_back(expression());
+    if (!take_operator(",")) break;
+  }
+  expect_operator("}");
+  return make(ExpressionType::kDict, line, std::move(parts));
+}
+
+ExpressionPtr ExpressionParser::postfix(ExpressionPtr node) {
+  while (true) {
+    const int line = now().line;
+    if (take_operator(".")) {
+      if (now().type == TokenType::kInteger) {
+        node = make(ExpressionType::kItem, line, list_of(std::move(node), number()));
+      } else {
+        node = make(ExpressionType::kAttribute, line, list_of(std::move(node)));
+        node->name = expect_name();
+      }
+    } else if (at_operator("[")) {
+      node = subscript(std::move(node));
+    } else if (at_operator("(")) {
+      node = make(ExpressionType::kCall, line, list_of(std::move(node)));
+      arguments(*node);
+      node = measured(std::move(node));
+    } else {
+      return node;
+    }
+  }
+}
+
+ExpressionPtr ExpressionParser::subscript(ExpressionPtr node) {
+  const int line = now().line;
+  expect_operator("[");
+  ExpressionPtr first = at_operator(":") ? nullptr : expression();
+  if (take_operator("]"))
+    return make(ExpressionType::kItem, line, list_of(std::move(node), std::move(first)));
+  expect_operator(":");
+  ExpressionPtr stop, step;
+  if (!at_operator(":") && !at_operator("]")) stop = expression();
+  if (take_operator(":") && !at_operator("]")) step = expression();
+  expect_operator("]");
+  return make(ExpressionType::kSlice, line,
+              list_of(std::move(node), std::move(first), std::move(stop), std::move(step)));
+}
+
+void ExpressionParser::arguments(Expression& call) {
+  expect_operator("(");
+  while (!at_operator(")")) {
+    if (take_operator("**")) {
+      if (call.dict_argument) fail("two ** in one call");
+      call.dict_argument = expression();
+    } else if (take_operator("*")) {
+      if (call.list_argument || call.dict_argument) fail("two * in one call");
+      call.list_argument = expression();
+    } else if (now().type == TokenType::kName && ahead().type == TokenType::kOperator &&
+               ahead().text == "=") {
+      std::string name = expect_name();
+      advance();
+      call.named.emplace_back(std::move(name), expression());
+    } else {
+      if (!call.named.empty() || call.list_argument || call.dict_argument)
+        fail("an argument without a name follows one with a name");
+      call.arguments.push_back(expression());
+    }
+    if (!take_operator(",")) break;
+  }
+  expect_operator(")");
+}
+
+ExpressionPtr ExpressionParser::filters(ExpressionPtr subject, bool bar_taken) {
+  while (bar_taken || take_operator("|")) {
+    bar_taken = false;
+    ExpressionPtr node = make(ExpressionType::kFilter, now().line, list_of(std::move(subject)));
+    node->name = expect_name();
+    if (at_operator("(")) arguments(*node);
+    subject = measured(std::move(node));
+  }
+  return subject;
+}
+
+ExpressionPtr ExpressionParser::test(ExpressionPtr subject) {
+  const int line = now().line;
+  expect_word("is");
+  const bool negated = take_word("not");
+  ExpressionPtr node = make(ExpressionType::kTest, line, list_of(std::move(subject)));
+  node->name = expect_name();
+  const Token& next = now();
+  const bool literal = next.type == TokenType::kName || next.type == TokenType::kString ||
+                       next.type == TokenType::kInteger || next.type == TokenType::kFloat ||
+                       at_operator("[") || at_operator("{");
+  if (at_operator("(")) {
+    arguments(*node);
+  } else if (literal && !at_word("else") && !at_word("or") && !at_word("and")) {
+    if (at_word("is")) fail("two tests with 'is' in a row");
+    const Level level(*this);
+    node->arguments.push_back(postfix(primary()));
+  }
+  node = measured(std::move(node));
+  if (negated) node = make(ExpressionType::kNot, line, list_of(std::move(node)));
+  return node;
+}
+
+}  // namespace mulciber::jinja

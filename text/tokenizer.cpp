@@ -1,0 +1,88 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+
+#include "checkpoints/config_reader.h"
+#include "checkpoints/json.h"
+#include "mulciber/error.h"
+#include "text/tokenizers/gguf.h"
+#include "text/tokenizers/json.h"
+#include "text/tokenizers/marian.h"
+#include "text/tokenizers/sentencepiece.h"
+
+namespace mulciber {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// A SentencePiece file with what tokenizer_config.json says, or else the family's habit, about
+/// tokens around a text.
+std::shared_ptr<const Tokenizer> load_sentencepiece(const fs::path& folder, const char* name,
+                                                    std::string_view model_type) {
+  const fs::path path = folder / name;
+  SentencePieceSpec spec = read_sentencepiece(path);
+  const auto has = [&](const std::string& text) {
+    return std::any_of(spec.pieces.begin(), spec.pieces.end(), [&](const Piece& piece) {
+      return piece.type == PieceType::kControl && piece.text == text;
+    });
+  };
+  const bool t5 = model_type.find("t5") != model_type.npos;
+  SentencePieceTokenizer::Affixes affixes = {.bos = !t5 && has(spec.bos_piece),
+                                             .eos = t5 && has(spec.eos_piece)};
+  if (const fs::path config_path = folder / "tokenizer_config.json"; is_there(config_path)) {
+    const Json json = read_json(config_path);
+    const ConfigReader config(json, config_path.string());
+    affixes.bos = config.boolean_or("add_bos_token", affixes.bos);
+    affixes.eos = config.boolean_or("add_eos_token", affixes.eos);
+  }
+  return std::make_shared<const SentencePieceTokenizer>(std::move(spec), path.string(), affixes);
+}
+
+}  // namespace
+
+Encoding Tokenizer::encode_pair(std::string_view, std::string_view, const EncodeOptions&) const {
+  throw ModelError("tokenizer", kind() + " has no rule for a pair of texts",
+                   "encode one text at a time");
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text,
+                                            const EncodeOptions& options) const {
+  std::vector<std::int32_t> ids;
+  for (const Token& token : tokenize(text, options)) ids.push_back(token.id);
+  return ids;
+}
+
+std::vector<std::string> Tokenizer::tokens(std::string_view text) const {
+  std::vector<std::string> pieces;
+  for (Token& token : tokenize(text, {.add_special = false}))
+    pieces.push_back(std::move(token.text));
+  return pieces;
+}
+
+TokenizerPair load_tokenizer_pair(const fs::path& folder, std::string_view model_type) {
+  const auto both = [](std::shared_ptr<const Tokenizer> tokenizer) {
+    return TokenizerPair{tokenizer, tokenizer};
+  };
+  std::error_code ignored;
+  if (fs::is_regular_file(folder, ignored))
+    return both(std::make_shared<const GgufTokenizer>(GgufFile(folder)));
+  if (is_there(folder / "source.spm")) return load_marian_tokenizers(folder);
+  if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(folder));
+  for (const char* name : {"tokenizer.model", "spiece.model"})
+    if (is_there(folder / name)) return both(load_sentencepiece(folder, name, model_type));
+  throw ModelError(
+      folder.string(),
+      "has no tokenizer: none of source.spm, tokenizer.json, tokenizer.model, spiece.model",
+      "download the tokenizer's files into the model's folder");
+}
+
+std::shared_ptr<const Tokenizer> load_tokenizer(const fs::path& folder,
+                                                std::string_view model_type) {
+  return load_tokenizer_pair(folder, model_type).source;
+}
+
+}  // namespace mulciber
