@@ -17,17 +17,25 @@ expect() {
 }
 
 [[ $("$MULCIBER" --version) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version"
+# What --help lists is what is tested: a command that is added must be named here with the others.
 "$MULCIBER" --help >all
-for command in devices translate heads verify inspect bench conform; do
-  grep -q "^  $command " all || fail "$command is not in --help"
+mapfile -t commands < <(sed -n '/^subcommands:/I,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' all)
+named="devices translate generate chat perplexity tokenize bench verify inspect conform heads pull"
+[[ ${commands[*]} == "$named" ]] || fail "--help lists '${commands[*]}', this test knows '$named'"
+for command in "${commands[@]}"; do
   "$MULCIBER" "$command" --help >help || fail "$command --help"
   grep -q Example help || fail "no example in $command --help"
-  [[ $command == inspect || $command == devices ]] && continue
-  for option in --device --limits --validate --json; do
+  # Every command that runs something on a device lets one choose it and what it may use.
+  case $command in
+    devices) options=(--limits --json) ;;
+    inspect | tokenize | pull) options=(--json) ;;
+    *) options=(--device --limits --validate --json) ;;
+  esac
+  for option in "${options[@]}"; do
     grep -q -- "$option" help || fail "no $option in $command --help"
   done
+  expect 2 "" "$MULCIBER" "$command" --no-such-option
 done
-"$MULCIBER" pull --help | grep -q Example || fail "no example in pull --help"
 expect 2 "subcommand is required" "$MULCIBER" no-such-command
 expect 2 no-such-option "$MULCIBER" devices --no-such-option
 expect 2 "subcommand is required" "$MULCIBER"
