@@ -1,14 +1,26 @@
-# mulciber_embed_text(FILE): writes FILE as a C++ string literal to FILE.inc in the build folder, to be
-# included where a string is wanted. Made when CMake runs, which happens again when FILE changes.
-function(mulciber_embed_text file)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-  file(READ ${CMAKE_CURRENT_SOURCE_DIR}/${file} text)
+# mulciber_embed_text(NAME [FILE...]): writes the files, with an empty line between them, as a C++ string literal to
+# NAME.inc in the build folder, to be included where a string is wanted; without files, the one that is called NAME.
+# Made when CMake runs, which happens again when a file changes.
+function(mulciber_embed_text name)
+  set(files ${ARGN})
+  if(NOT files)
+    set(files ${name})
+  endif()
+  set(texts "")
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    file(READ ${CMAKE_CURRENT_SOURCE_DIR}/${file} text)
+    if(texts)
+      string(APPEND texts "\n")
+    endif()
+    string(APPEND texts "${text}")
+  endforeach()
   # Compilers bound the length of one literal; adjacent ones are joined.
-  string(LENGTH "${text}" length)
+  string(LENGTH "${texts}" length)
   set(literals "")
   foreach(at RANGE 0 ${length} 12000)
-    string(SUBSTRING "${text}" ${at} 12000 piece)
+    string(SUBSTRING "${texts}" ${at} 12000 piece)
     string(APPEND literals "R\"~~~(${piece})~~~\"\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${file}.inc CONTENT "@literals@" @ONLY)
+  file(CONFIGURE OUTPUT ${name}.inc CONTENT "@literals@" @ONLY)
 endfunction()

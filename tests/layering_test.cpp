@@ -1,5 +1,6 @@
-// The rules of the source tree itself: a room includes only those below it, and tracked text is
-// free of host names of package registries and of anybody's home folder.
+// The rules of the source tree itself: a room includes only those below it, pages are files of
+// their own, and tracked text is free of host names of package registries and of anybody's home
+// folder.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -225,4 +226,21 @@ TEST_CASE("tracked text names no package registry and no home folder", "[layerin
       problems += file + ": " + piece + "\n";
   }
   CHECK(problems == "");
+}
+
+TEST_CASE("pages are files of their own", "[layering]") {
+  // What only a page holds; the tests look for some of these in pages that were made.
+  static const std::array<std::string_view, 4> kMarks = {"<!doctype", "<style", "<body",
+                                                         "document.getElementById"};
+  std::string problems;
+  size_t checked = 0;
+  for (const std::string& file : tracked_files()) {
+    if (!is_source(file) || first_folder(file) == "tests") continue;
+    const std::string text = read_text(mulciber::tests::source_dir() / file);
+    ++checked;
+    for (std::string_view mark : kMarks)
+      if (text.find(mark) != std::string::npos) problems += file + ": " + std::string(mark) + "\n";
+  }
+  CHECK(problems == "");
+  CHECK(checked > 50);
 }

@@ -1,6 +1,8 @@
 // The reports of a run: its verdict in words, JUnit, the page.
 #include <regex>
+#include <stdexcept>
 
+#include "base/html_template.h"
 #include "conformance/records/verdict.h"
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"
@@ -98,4 +100,15 @@ TEST_CASE("The page is whole, and fetches nothing") {
   CHECK(count_of(page, "</script") == 4);
   CHECK(count_of(page, "<script") == 4);
   CHECK(count_of(page, "\"kind\":\"case\"") == 24);
+}
+
+TEST_CASE("What is put in place of a mark is not searched for marks") {
+  using mulciber::TemplateText;
+  const TemplateText texts[] = {{"A", "{{B}}"}, {"B", "b"}};
+  CHECK(mulciber::fill_template("<p>{{A}} {{B}}{{B}}</p>", texts) == "<p>{{B}} bb</p>");
+  CHECK(mulciber::fill_template("no mark", {}) == "no mark");
+  CHECK_THROWS_AS(mulciber::fill_template("{{C}}", texts), std::logic_error);
+  CHECK(mulciber::json_for_script("[\"</script>&\\u2028\"]") ==
+        "[\"\\u003c/script\\u003e\\u0026\\u2028\"]");
+  CHECK(mulciber::json_for_script("\"\xE2\x80\xA9\"") == "\"\\u2029\"");
 }

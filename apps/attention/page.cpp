@@ -16,15 +16,23 @@
 #include <string_view>
 
 #include "apps/attention/measures.h"
+#include "base/html_template.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
-
-extern const char* const kAttentionPage;  // attention_page_template.cpp
-
 namespace {
 
 using nlohmann::json;
+
+const char* const kPage =
+#include "attention/page/page.html.inc"
+    ;
+const char* const kStyle =
+#include "attention/page/page.css.inc"
+    ;
+const char* const kScript =
+#include "attention/page/page.js.inc"
+    ;
 
 // A JSON string in valid UTF-8; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const std::string& text) {
@@ -137,26 +145,6 @@ std::string pack_weights(const SentenceMaps::Kind& kind, bool triangle) {
     for (const int shift : {18, 12, 6, 0}) out += kDigits[group >> shift & 63];
   }
   for (std::size_t i = length; i < bytes.size(); ++i) out[out.size() - 1 - (i - length)] = '=';
-  return out;
-}
-
-// JSON that may stand inside a <script> element: no character that could end the element, open a
-// comment or end a line of script is left as it is. Outside strings JSON has none of these.
-std::string script_safe(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const std::string_view three = text.substr(i, 3);
-    if (c == '<' || c == '>' || c == '&') {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-    } else if (three == "\xE2\x80\xA8" || three == "\xE2\x80\xA9") {  // U+2028, U+2029
-      out += three == "\xE2\x80\xA8" ? "\\u2028" : "\\u2029";
-      i += 2;
-    } else {
-      out += c;
-    }
-  }
   return out;
 }
 
@@ -318,12 +306,9 @@ std::string to_html(const std::vector<SentenceMaps>& sentences) {
     }
     data += "]}";
   }
-  data = script_safe(data + "]");
-
-  constexpr std::string_view kMark = "[/*maps*/]";
-  std::string page = kAttentionPage;
-  page.replace(page.find(kMark), kMark.size(), data);
-  return page;
+  const TemplateText texts[] = {
+      {"STYLE", kStyle}, {"SCRIPT", kScript}, {"MAPS", json_for_script(data + "]")}};
+  return fill_template(kPage, texts);
 }
 
 AttentionFormat attention_format(const std::filesystem::path& path) {

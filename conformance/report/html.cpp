@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/html_template.h"
 #include "conformance/records/verdict.h"
 #include "runtime/kernel.h"
 
@@ -11,13 +12,13 @@ namespace mulciber::conformance {
 namespace {
 
 const char* const kPage =
-#include "report/page.html.inc"
+#include "report/page/page.html.inc"
     ;
 const char* const kStyle =
-#include "report/page.css.inc"
+#include "report/page/page.css.inc"
     ;
 const char* const kScript =
-#include "report/page.js.inc"
+#include "report/page/page.js.inc"
     ;
 
 std::string escaped(const std::string& text) {
@@ -34,25 +35,12 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// In JSON "<" stands in strings only, so that no text can end the script element that holds it.
-std::string in_script(const std::string& json) {
-  std::string out;
-  out.reserve(json.size());
-  for (char c : json) {
-    if (c == '<')
-      out += "\\u003c";
-    else
-      out += c;
-  }
-  return out;
-}
-
 /// The lines of a run, as its file has them.
 std::string lines_of(const RunRecord& run) {
   std::string lines = to_line(run.fingerprint) + '\n';
   for (const CaseRecord& record : run.cases) lines += to_line(record) + '\n';
   if (run.complete) lines += summary_line(run.cases, 0) + '\n';
-  return in_script(lines);
+  return json_for_script(lines);
 }
 
 std::string meta() {
@@ -63,7 +51,7 @@ std::string meta() {
         {{"name", name_of(status)}, {"good", is_good(status)}, {"meaning", meaning_of(status)}});
   }
   for (const Kernel& row : kernels()) ops[name_of(row.op)] = summary_of(row.op);
-  return in_script(nlohmann::json{{"statuses", statuses}, {"ops", ops}}.dump());
+  return json_for_script(nlohmann::json{{"statuses", statuses}, {"ops", ops}}.dump());
 }
 
 const char* name_of(Tone tone) {
@@ -79,29 +67,15 @@ const char* name_of(Tone tone) {
 
 std::string to_html(const RunRecord& run, const RunRecord* other) {
   const Verdict verdict = verdict_of(run);
-  const std::pair<std::string_view, std::string> values[] = {
-      {"STYLE", kStyle},
-      {"SCRIPT", kScript},
-      {"TITLE", escaped(title_of(run.fingerprint))},
-      {"TONE", name_of(verdict.tone)},
-      {"VERDICT", escaped(verdict.sentence)},
-      {"META", meta()},
-      {"RUN", lines_of(run)},
-      {"OTHER", other ? lines_of(*other) : ""}};
-  // Marks look like {{NAME}}; what is put in place of one is not looked at again.
-  std::string_view rest = kPage;
-  std::string page;
-  for (size_t at; (at = rest.find("{{")) != std::string_view::npos;) {
-    page += rest.substr(0, at);
-    const size_t end = rest.find("}}", at);
-    const std::string_view name = rest.substr(at + 2, end - at - 2);
-    for (const auto& [mark, value] : values) {
-      if (mark == name) page += value;
-    }
-    rest = rest.substr(end + 2);
-  }
-  page += rest;
-  return page;
+  const TemplateText texts[] = {{"STYLE", kStyle},
+                                {"SCRIPT", kScript},
+                                {"TITLE", escaped(title_of(run.fingerprint))},
+                                {"TONE", name_of(verdict.tone)},
+                                {"VERDICT", escaped(verdict.sentence)},
+                                {"META", meta()},
+                                {"RUN", lines_of(run)},
+                                {"OTHER", other ? lines_of(*other) : ""}};
+  return fill_template(kPage, texts);
 }
 
 }  // namespace mulciber::conformance
