@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "checkpoints/checkpoint.h"
 #include "checkpoints/json.h"
-#include "models/registry.h"
 #include "mulciber/error.h"
 
 namespace mulciber::conformance {
@@ -15,26 +13,12 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Reads all that running the model would read before anything is computed. Returns what there is no
-// reader for, or "".
-std::string open(Device& device, const Path& path) {
-  const Checkpoint checkpoint(path);
-  if (!checkpoint.has_config()) return "";  // tensors alone, or GGUF: all of it was checked
-  const std::string family = checkpoint.model_type();
-  const auto families = model_families();
-  if (std::none_of(families.begin(), families.end(),
-                   [&](const ModelFamily& f) { return f.model_type == family; })) {
-    return fmt::format("no model family `{}`", printable(family));
-  }
-  open_model(device, checkpoint);
-  return "";
-}
-
-CaseResult judge(Device& device, const Path& path, bool control, const RunOptions& options) {
+CaseResult judge(Device& device, const ModelsUnderTest& models, const Path& path, bool control,
+                 const RunOptions& options) {
   return guarded([&]() -> CaseResult {
     CaseResult result;
     try {
-      const std::string missing = open(device, path);
+      const std::string missing = models.read(device, path);
       result = !missing.empty() ? CaseResult{Status::kNotSupported, missing}
                : control        ? CaseResult{Status::kPass, "opens, as it should"}
                                 : CaseResult{Status::kFail, "opens without an error"};
@@ -64,7 +48,7 @@ std::string case_name(std::string name) {
 
 }  // namespace
 
-std::vector<SuiteCase> load_malformed(const Path& manifest) {
+std::vector<SuiteCase> load_malformed(const Path& manifest, const ModelsUnderTest& models) {
   const Json document = read_json(manifest);
   if (!document.is_object() || !document.contains("entries") || !document["entries"].is_array()) {
     throw ModelError(manifest.string(), "has no list `entries`",
@@ -80,8 +64,8 @@ std::vector<SuiteCase> load_malformed(const Path& manifest) {
       c.name = case_name(entry.at("path"));
       c.op = "malformed";
       c.must_pass = true;
-      c.run = [path, control](Device& device, const RunOptions& options) {
-        return judge(device, path, control, options);
+      c.run = [path, control, &models](Device& device, const RunOptions& options) {
+        return judge(device, models, path, control, options);
       };
       cases.push_back(std::move(c));
     } catch (const Json::exception& error) {

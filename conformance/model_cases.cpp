@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 
 #include "conformance/bounds.h"
@@ -12,29 +11,14 @@
 #include "conformance/compare.h"
 #include "conformance/model_reference.h"
 #include "conformance/ops/beam_reference.h"
-#include "models/families/marian.h"
 #include "mulciber/error.h"
 #include "shaders/beam.h"
 
 namespace mulciber::conformance {
 namespace {
 
-using Path = std::filesystem::path;
-
 constexpr uint64_t kGuardBytes = 256;
-
-// The bundled model, or an empty path.
-Path find_model() {
-  std::error_code ignored;
-  Path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (int up = 0; up < 5 && !folder.empty(); ++up, folder = folder.parent_path()) {
-    for (const char* place : {"share/mulciber/en-de", "assets/en-de"}) {
-      if (std::filesystem::exists(folder / place / "config.json", ignored)) return folder / place;
-    }
-    if (folder == folder.parent_path()) break;
-  }
-  return {};
-}
+constexpr uint32_t kMaxNewTokens = 12;  // of a search
 
 /// Ids at random, the same ones everywhere, and the end of text.
 std::vector<uint32_t> sentence(uint32_t length, uint32_t seed) {
@@ -45,26 +29,16 @@ std::vector<uint32_t> sentence(uint32_t length, uint32_t seed) {
   return ids;
 }
 
-HostTensor as_tensor(const NamedArray& array) {
-  return {Shape(std::span<const uint64_t>(array.shape)), DataType::kF32, array.values, {}};
-}
-
-NamedArray row_of(std::span<const uint32_t> ids) {
-  return {{1, ids.size()}, std::vector<double>(ids.begin(), ids.end())};
-}
-
 /// A model as its definition, and what it is made of.
 struct Opened {
-  Checkpoint checkpoint;
-  MarianConfig config;
+  const TranslationFiles& files;
   Arithmetic arithmetic;
   ModelReference reference;
 
-  Opened(Device& device, const Path& path)
-      : checkpoint(path),
-        config(read_marian_config(checkpoint)),
+  Opened(Device& device, const TranslationFiles& from)
+      : files(from),
         arithmetic(arithmetic_of(nullptr, device.capabilities())),
-        reference(checkpoint, config, arithmetic) {}
+        reference(from, arithmetic) {}
 };
 
 /// The model on the device, all its memory between guards: weights, caches, arenas.
@@ -73,15 +47,18 @@ struct GuardedModel {
     Allocator& memory;
     ~Guards() { memory.set_guard(0); }
   } guards;
-  Marian model;
+  std::unique_ptr<LoadedTranslation> model;
 
-  GuardedModel(Device& device, const Checkpoint& checkpoint, uint64_t guard_bytes)
+  GuardedModel(Device& device, const TranslationFiles& files, uint64_t guard_bytes)
       : guards{device.memory()},
-        model((guards.memory.set_guard(guard_bytes), device), checkpoint, {}) {}
+        model((guards.memory.set_guard(guard_bytes), files.load(device))) {}
 };
 
-uint32_t start_of(const Opened& opened) {
-  return static_cast<uint32_t>(opened.config.generation.decoder_start.value_or(0));
+/// What the decoder reads to give logits for each of `target`, and one id more.
+std::vector<uint32_t> fed_with(const Opened& opened, const std::vector<uint32_t>& target) {
+  std::vector<uint32_t> fed = {opened.files.search_settings(1).start};
+  fed.insert(fed.end(), target.begin(), target.end());
+  return fed;
 }
 
 /// Wrong beyond every bound, as a number and as an id.
@@ -96,12 +73,12 @@ bool is_clean(Status status) {
 /// guards stand around whole allocations, not between the tensors of an arena, and that poison is
 /// fresh in the first and last run alone.
 template <typename Run, typename Verdict>
-CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdict&& judge) {
+CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOptions& options,
+                    Run&& run, Verdict&& judge) {
   return guarded([&]() -> CaseResult {
-    const Path path = find_model();
-    if (path.empty())
-      return {Status::kNotSupported, "the bundled model is not beside this program"};
-    const Opened opened(device, path);
+    const std::unique_ptr<TranslationFiles> files = models.bundled_translation();
+    if (!files) return {Status::kNotSupported, "the bundled model is not beside this program"};
+    const Opened opened(device, *files);
     CaseResult result;
     HostTensor first;
     std::unique_ptr<GuardedModel> model;
@@ -110,10 +87,10 @@ CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdic
       const bool fresh = i == 0 || i + 1 == runs;
       if (fresh) {
         model.reset();
-        model = std::make_unique<GuardedModel>(device, opened.checkpoint,
+        model = std::make_unique<GuardedModel>(device, *files,
                                                kGuardBytes * (1 + (options.seed + i) % 7));
       }
-      HostTensor got = run(opened, model->model);
+      HostTensor got = run(opened, *model->model);
       if (options.fault != Fault::kNone) {
         const auto write_outside = [&] {
           upload(device, device.memory().guard_word(), std::vector<std::byte>(4));
@@ -140,27 +117,16 @@ CaseResult repeated(Device& device, const RunOptions& options, Run&& run, Verdic
   });
 }
 
-CaseResult forward_case(Device& device, const RunOptions& options,
+CaseResult forward_case(Device& device, const ModelsUnderTest& models, const RunOptions& options,
                         const std::vector<uint32_t>& source, const std::vector<uint32_t>& target) {
   return repeated(
-      device, options,
-      [&](const Opened& opened, Marian& model) {
-        std::vector<uint32_t> fed = {start_of(opened)};
-        fed.insert(fed.end(), target.begin(), target.end());
-        const NamedArray mask = {{1, source.size()}, std::vector<double>(source.size(), 1)};
-        const std::string wanted[] = {"logits"};
-        return as_tensor(model
-                             .forward({{"input_ids", row_of(source)},
-                                       {"attention_mask", mask},
-                                       {"decoder_input_ids", row_of(fed)}},
-                                      wanted)
-                             .at("logits"));
+      device, models, options,
+      [&](const Opened& opened, LoadedTranslation& model) {
+        return model.logits(source, fed_with(opened, target));
       },
       [&](const Opened& opened, const HostTensor& got) {
-        std::vector<uint32_t> fed = {start_of(opened)};
-        fed.insert(fed.end(), target.begin(), target.end());
         std::vector<HostTensor> outputs = {
-            opened.reference.logits(opened.reference.encode(source), fed)};
+            opened.reference.logits(opened.reference.encode(source), fed_with(opened, target))};
         cap_bounds(outputs, opened.arithmetic.half_operands ? 3e-2 : 1e-3);
         const HostTensor& expected = outputs[0];
         if (std::string doubt = why_mistrusted({}, {&expected, 1}); !doubt.empty()) {
@@ -173,19 +139,14 @@ CaseResult forward_case(Device& device, const RunOptions& options,
 
 /// Greedy or beam search by the definition of one step, over double-precision log probabilities.
 std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<uint32_t>& source,
-                                       const GenerationSettings& settings) {
-  BeamSettings beam;
-  beam.start = settings.start;
-  beam.eos = settings.eos.value_or(0xffffffff);
-  beam.pad = settings.pad;
-  beam.max_length = settings.max_new_tokens + 1;
-  beam.length_penalty = settings.length_penalty;
-  beam.early_stopping = settings.early_stopping;
-  const BeamStateLayout layout = plan_beam_state(0, 1, settings.beams, beam.max_length, 0);
-  std::vector<uint32_t> state = initial_beam_state(layout, beam);
+                                       uint32_t beams, const BeamSettings& settings) {
+  const BeamStateLayout layout = plan_beam_state(0, 1, beams, settings.max_length, 0);
+  BeamSettings free = settings;  // bans are applied to the candidates, below
+  free.banned.clear();
+  std::vector<uint32_t> state = initial_beam_state(layout, free);
   const HostTensor memory = opened.reference.encode(source);
-  const uint32_t beams = settings.beams, k = candidates_per_row(beams, opened.config.target_vocab);
-  for (uint32_t step = 0; step < settings.max_new_tokens; ++step) {
+  const uint32_t k = beams == 1 ? 1 : std::min(2 * beams, opened.files.shape().vocabulary);
+  for (uint32_t step = 0; step + 1 < settings.max_length; ++step) {
     std::vector<double> candidates;
     for (uint32_t row = 0; row < beams; ++row) {
       // The ids of this hypothesis, from its last token back to the start.
@@ -208,8 +169,7 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
       const auto value = [&](uint32_t id) {
         const bool banned =
             std::find(settings.banned.begin(), settings.banned.end(), id) != settings.banned.end();
-        const bool last_one = settings.forced_eos && step + 1 == settings.max_new_tokens;
-        if (last_one) return id == *settings.forced_eos ? 0.0 : -INFINITY;
+        if (step + 1 == settings.forced_index) return id == settings.forced_id ? 0.0 : -INFINITY;
         return banned ? -INFINITY : last[id] - most - std::log(sum);
       };
       std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](uint32_t a, uint32_t b) {
@@ -226,27 +186,16 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
   return finished_hypotheses(layout, state, 0).at(0).ids;
 }
 
-CaseResult search_case(Device& device, const RunOptions& options,
+CaseResult search_case(Device& device, const ModelsUnderTest& models, const RunOptions& options,
                        const std::vector<uint32_t>& source, uint32_t beams) {
-  const auto settings_of = [&](const Opened& opened) {
-    GenerationSettings settings =
-        generation_settings(opened.config.generation, opened.config.max_positions);
-    settings.beams = beams;
-    settings.n_best = 1;
-    settings.max_new_tokens = 12;
-    return settings;
-  };
   return repeated(
-      device, options,
-      [&](const Opened& opened, Marian& model) {
-        GenerationRequest request;
-        request.sources = {&source, 1};
-        request.settings = settings_of(opened);
-        return u32_tensor(model.generate(request).items.at(0).at(0).ids);
+      device, models, options,
+      [&](const Opened&, LoadedTranslation& model) {
+        return u32_tensor(model.search(source, beams, kMaxNewTokens));
       },
       [&](const Opened& opened, const HostTensor& got) {
-        const HostTensor expected =
-            u32_tensor(search_reference(opened, source, settings_of(opened)));
+        const HostTensor expected = u32_tensor(
+            search_reference(opened, source, beams, opened.files.search_settings(kMaxNewTokens)));
         if (got.values.size() != expected.values.size()) {
           return CaseResult{Status::kFail, fmt::format("{} ids, expected {}", got.values.size(),
                                                        expected.values.size())};
@@ -258,7 +207,7 @@ CaseResult search_case(Device& device, const RunOptions& options,
 
 }  // namespace
 
-std::vector<SuiteCase> model_cases() {
+std::vector<SuiteCase> model_cases(const ModelsUnderTest& models) {
   std::vector<SuiteCase> cases;
   const auto add = [&](std::string name, auto run) {
     SuiteCase c;
@@ -272,16 +221,16 @@ std::vector<SuiteCase> model_cases() {
   for (const auto& [length, targets] : {std::pair{1u, 1u}, {6u, 5u}, {13u, 9u}, {31u, 3u}}) {
     const auto source = sentence(length, length), target = sentence(targets, length + 40);
     add(fmt::format("forward.s{}_t{}", length, targets),
-        [=](Device& device, const RunOptions& options) {
-          return forward_case(device, options, source, target);
+        [=, &models](Device& device, const RunOptions& options) {
+          return forward_case(device, models, options, source, target);
         });
   }
   for (uint32_t length : {4u, 11u}) {
     for (uint32_t beams : {1u, 4u}) {
       const auto source = sentence(length, 100 + length);
       add(fmt::format("{}.s{}", beams == 1 ? "greedy" : fmt::format("beam_{}", beams), length),
-          [=](Device& device, const RunOptions& options) {
-            return search_case(device, options, source, beams);
+          [=, &models](Device& device, const RunOptions& options) {
+            return search_case(device, models, options, source, beams);
           });
     }
   }

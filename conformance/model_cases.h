@@ -3,12 +3,13 @@
 
 #include <vector>
 
+#include "conformance/models_under_test.h"
 #include "conformance/suite.h"
 
 namespace mulciber::conformance {
 
-/// "mulciber.model.en_de.*". NotSupported where the model is not beside the program
-/// (share/mulciber/en-de, or assets/en-de in a source tree).
-std::vector<SuiteCase> model_cases();
+/// "mulciber.model.en_de.*". NotSupported where the model is not beside the program. `models`
+/// outlives the cases.
+std::vector<SuiteCase> model_cases(const ModelsUnderTest& models);
 
 }  // namespace mulciber::conformance

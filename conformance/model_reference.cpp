@@ -11,28 +11,22 @@
 
 namespace mulciber::conformance {
 
-ModelReference::ModelReference(const Checkpoint& checkpoint, const MarianConfig& config,
-                               const Arithmetic& arithmetic)
-    : config_(config), arithmetic_(arithmetic) {
-  if (!config.shared_embeddings || !config.tied_output || config.normalize_embedding ||
-      config.final_norm || !config.static_positions) {
-    throw ModelError(checkpoint.path().string(), "is a variant that the reference does not define",
-                     "");
-  }
-  const uint64_t width = config.d_model;
+ModelReference::ModelReference(const TranslationFiles& files, const Arithmetic& arithmetic)
+    : shape_(files.shape()), arithmetic_(arithmetic) {
+  const Checkpoint& checkpoint = files.checkpoint();
   embedding_ =
-      add(checkpoint, {"model.shared.weight"}, DataType::kF16, {config.target_vocab, width});
+      add(checkpoint, {"model.shared.weight"}, DataType::kF16, {shape_.vocabulary, shape_.width});
   output_ = {embedding_, weights_.size()};
   if (checkpoint.find("final_logits_bias")) {
-    add(checkpoint, {"final_logits_bias"}, DataType::kF32, {config.target_vocab});
+    add(checkpoint, {"final_logits_bias"}, DataType::kF32, {shape_.vocabulary});
   } else {
     weights_.push_back(
-        {{config.target_vocab}, DataType::kF32, std::vector<double>(config.target_vocab), {}});
+        {{shape_.vocabulary}, DataType::kF32, std::vector<double>(shape_.vocabulary), {}});
   }
-  for (uint32_t i = 0; i < config.encoder_layers; ++i) {
+  for (uint32_t i = 0; i < shape_.encoder.layers; ++i) {
     encoder_.push_back(layer(checkpoint, fmt::format("model.encoder.layers.{}.", i), false));
   }
-  for (uint32_t i = 0; i < config.decoder_layers; ++i) {
+  for (uint32_t i = 0; i < shape_.decoder.layers; ++i) {
     decoder_.push_back(layer(checkpoint, fmt::format("model.decoder.layers.{}.", i), true));
   }
 }
@@ -56,8 +50,8 @@ size_t ModelReference::add(const Checkpoint& checkpoint, const std::vector<std::
 
 LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string& name,
                                 bool decoder) {
-  const uint64_t D = config_.d_model;
-  const uint64_t F = decoder ? config_.decoder_ffn : config_.encoder_ffn;
+  const TransformerShape::Stack& stack = decoder ? shape_.decoder : shape_.encoder;
+  const uint64_t D = shape_.width, F = stack.feed_forward;
   const auto linear = [&](const std::string& prefix, std::vector<std::string> parts, uint64_t n,
                           uint64_t k) {
     std::vector<std::string> matrices, biases;
@@ -71,12 +65,12 @@ LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string&
   const auto norm = [&](const std::string& part) {
     return NormPart{
         add(checkpoint, {name + part + ".weight", name + part + ".bias"}, DataType::kF32, {2, D}),
-        static_cast<float>(config_.norm_epsilon)};
+        shape_.norm_epsilon};
   };
-  const uint32_t head = decoder ? config_.decoder_head_dim() : config_.encoder_head_dim();
-  const HeadSizes sizes{decoder ? config_.decoder_heads : config_.encoder_heads, head, head};
+  const uint32_t head = shape_.width / stack.heads;
+  const HeadSizes sizes{stack.heads, head, head};
   LayerPart part;
-  part.norms = config_.normalize_before ? NormPlacement::kBefore : NormPlacement::kAfter;
+  part.norms = shape_.norms;
   part.self.sizes = sizes;
   part.self.qkv = linear("self_attn.", {"q_proj", "k_proj", "v_proj"}, 3 * D, D);
   part.self.out = linear("self_attn.", {"out_proj"}, D, D);
@@ -91,18 +85,18 @@ LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string&
   }
   part.feed_forward.up = linear("", {"fc1"}, F, D);
   part.feed_forward.down = linear("", {"fc2"}, D, F);
-  part.feed_forward.activation = config_.activation;
+  part.feed_forward.activation = shape_.activation;
   part.feed_forward_norm = norm("final_layer_norm");
   return part;
 }
 
 HostTensor ModelReference::embed(std::span<const uint32_t> ids) const {
-  const uint64_t width = config_.d_model;
+  const uint64_t width = shape_.width;
   const auto scale =
-      static_cast<float>(config_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
+      static_cast<float>(shape_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
   // Positions are f32 tables, as the device holds them.
   const std::vector<float> positions =
-      sinusoidal_positions(static_cast<uint32_t>(ids.size()), config_.d_model);
+      sinusoidal_positions(static_cast<uint32_t>(ids.size()), shape_.width);
   HostTensor x{{1, ids.size(), width}, DataType::kF32, {}, {}};
   for (size_t i = 0; i < ids.size(); ++i) {
     for (uint64_t d = 0; d < width; ++d) {

@@ -7,16 +7,15 @@
 
 #include "checkpoints/checkpoint.h"
 #include "conformance/blocks/block_parts.h"
-#include "models/families/marian_config.h"
+#include "conformance/models_under_test.h"
 
 namespace mulciber::conformance {
 
-/// Source: Vaswani et al. 2017, arXiv:1706.03762, with Marian's names, positions and output.
+/// Source: Vaswani et al. 2017, arXiv:1706.03762.
 class ModelReference {
  public:
   /// Throws ModelError when a weight is missing.
-  ModelReference(const Checkpoint& checkpoint, const MarianConfig& config,
-                 const Arithmetic& arithmetic);
+  ModelReference(const TranslationFiles& files, const Arithmetic& arithmetic);
 
   /// (1, length, D).
   HostTensor encode(std::span<const uint32_t> source) const;
@@ -29,7 +28,7 @@ class ModelReference {
   LayerPart layer(const Checkpoint& checkpoint, const std::string& name, bool decoder);
   HostTensor embed(std::span<const uint32_t> ids) const;
 
-  MarianConfig config_;
+  TransformerShape shape_;
   Arithmetic arithmetic_;
   std::vector<HostTensor> weights_;  // as they stand on the device
   std::vector<LayerPart> encoder_, decoder_;

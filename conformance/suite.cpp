@@ -1,7 +1,6 @@
 #include "conformance/suite.h"
 
 #include "conformance/blocks/block_cases.h"
-#include "conformance/model_cases.h"
 
 #include <fmt/format.h>
 
@@ -83,7 +82,6 @@ const std::vector<SuiteCase>& suite() {
     std::vector<SuiteCase> all;
     add_rows(all);
     add_blocks(all);
-    for (SuiteCase& c : model_cases()) all.push_back(std::move(c));
     return all;
   }();
   return cases;

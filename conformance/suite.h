@@ -22,8 +22,8 @@ struct SuiteCase {
   std::function<CaseResult(Device&, const RunOptions&)> run;
 };
 
-/// All cases, whatever device is there, in a fixed order. Made on first use; listing draws no
-/// inputs.
+/// All cases of ops and blocks, whatever device is there, in a fixed order; those of models come
+/// from model_cases(). Made on first use; listing draws no inputs.
 const std::vector<SuiteCase>& suite();
 /// The case of that name, or null.
 const SuiteCase* find_case(std::string_view name);

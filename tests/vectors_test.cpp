@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "apps/conform/models.h"
 #include "conformance/malformed.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
@@ -131,7 +132,7 @@ TEST_CASE("Malformed files must be refused, and controls must open") {
     write_tensors(folder.path() / (std::string(name) + ".safetensors"),
                   R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", {1});
   }
-  const auto cases = load_malformed(folder.path() / "manifest.json");
+  const auto cases = load_malformed(folder.path() / "manifest.json", apps::models_under_test());
   CHECK(run(cases, "mulciber.malformed.short_safetensors").status == Status::kPass);
   CHECK(run(cases, "mulciber.malformed.good_safetensors").status == Status::kPass);
   CHECK(run(cases, "mulciber.malformed.wrongly_good_safetensors").status == Status::kFail);
@@ -141,7 +142,7 @@ TEST_CASE("Malformed files must be refused, and controls must open") {
 TEST_CASE("The malformed files of the reference data are refused") {
   const auto folder = tests::fixtures_dir();
   if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
-  const auto cases = load_malformed(folder / "bad/manifest.json");
+  const auto cases = load_malformed(folder / "bad/manifest.json", apps::models_under_test());
   CHECK(cases.size() >= 3);
   for (const SuiteCase& c : cases) {
     const CaseResult result = run(cases, c.name);

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <thread>
 
+#include "apps/conform/models.h"
 #include "conformance/malformed.h"
 #include "conformance/vectors.h"
 
@@ -117,10 +118,10 @@ std::vector<const SuiteCase*> list_cases(const ChildSettings& settings) {
     for (const std::string& file : settings.vectors)
       std::ranges::move(load_vectors(file), std::back_inserter(outside));
     for (const std::string& file : settings.malformed)
-      std::ranges::move(load_malformed(file), std::back_inserter(outside));
+      std::ranges::move(load_malformed(file, models_under_test()), std::back_inserter(outside));
   }
   std::vector<const SuiteCase*> cases;
-  for (const SuiteCase& c : suite()) cases.push_back(&c);
+  for (const SuiteCase& c : suite_with_models()) cases.push_back(&c);
   for (const SuiteCase& c : outside) cases.push_back(&c);
   return cases;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "apps/conform/conform.h"
+#include "apps/conform/models.h"
 #include "conformance/records/verdict.h"
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"
@@ -32,7 +33,7 @@ void write_text(const std::string& file, const std::string& text) {
 /// A file has its cases in the order in which they ended; reports have them in that of the suite.
 void put_in_order(RunRecord& run) {
   std::unordered_map<std::string_view, size_t> places;
-  for (const SuiteCase& c : suite()) places.emplace(c.name, places.size());
+  for (const SuiteCase& c : suite_with_models()) places.emplace(c.name, places.size());
   const auto place = [&](const CaseRecord& record) {
     const auto found = places.find(record.name);
     return found == places.end() ? places.size() : found->second;
@@ -90,7 +91,7 @@ int print_matrix(const ConformOptions& options) {
     if (!in) throw ModelError(options.findings, "cannot be read", "give a file of Markdown");
     findings.assign(std::istreambuf_iterator<char>(in), {});
   }
-  fmt::print("{}", matrix_markdown(runs, findings));
+  fmt::print("{}", matrix_markdown(runs, suite_with_models().size(), findings));
   return kSuccess;
 }
 

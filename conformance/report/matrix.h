@@ -9,7 +9,9 @@
 
 namespace mulciber::conformance {
 
-/// `findings`: Markdown kept by hand, of faults found in drivers; or "".
-std::string matrix_markdown(const std::vector<RunRecord>& runs, std::string_view findings);
+/// suite_cases: how many cases a whole run has. findings: Markdown kept by hand, of faults found in
+/// drivers; or "".
+std::string matrix_markdown(const std::vector<RunRecord>& runs, size_t suite_cases,
+                            std::string_view findings);
 
 }  // namespace mulciber::conformance

@@ -1,0 +1,162 @@
+#include "apps/conform/models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "conformance/model_cases.h"
+#include "models/families/marian.h"
+#include "models/registry.h"
+#include "mulciber/error.h"
+
+namespace mulciber::apps {
+namespace {
+
+using namespace conformance;
+using Path = std::filesystem::path;
+
+/// The bundled model's folder: share/mulciber/en-de of an installation, assets/en-de of a source
+/// tree around the build folder. Empty where there is none.
+Path find_bundled_model() {
+  std::error_code ignored;
+  Path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (int up = 0; up < 5 && !folder.empty(); ++up, folder = folder.parent_path()) {
+    for (const char* place : {"share/mulciber/en-de", "assets/en-de"}) {
+      if (std::filesystem::exists(folder / place / "config.json", ignored)) return folder / place;
+    }
+    if (folder == folder.parent_path()) break;
+  }
+  return {};
+}
+
+NamedArray row_of(std::span<const uint32_t> ids) {
+  return {{1, ids.size()}, std::vector<double>(ids.begin(), ids.end())};
+}
+
+GenerationSettings search_of(const MarianConfig& config, uint32_t beams, uint32_t max_new_tokens) {
+  GenerationSettings settings = generation_settings(config.generation, config.max_positions);
+  settings.beams = beams;
+  settings.n_best = 1;
+  settings.max_new_tokens = max_new_tokens;
+  return settings;
+}
+
+class LoadedMarian : public LoadedTranslation {
+ public:
+  LoadedMarian(Device& device, const Checkpoint& checkpoint, const MarianConfig& config)
+      : config_(config), model_(device, checkpoint, {}) {}
+
+  HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) override {
+    const NamedArray mask = {{1, source.size()}, std::vector<double>(source.size(), 1)};
+    const std::string wanted[] = {"logits"};
+    NamedArrays results = model_.forward({{"input_ids", row_of(source)},
+                                          {"attention_mask", mask},
+                                          {"decoder_input_ids", row_of(fed)}},
+                                         wanted);
+    NamedArray& logits = results.at("logits");
+    return {Shape(std::span<const uint64_t>(logits.shape)),
+            DataType::kF32,
+            std::move(logits.values),
+            {}};
+  }
+
+  std::vector<uint32_t> search(std::span<const uint32_t> source, uint32_t beams,
+                               uint32_t max_new_tokens) override {
+    const std::vector<uint32_t> sources[] = {{source.begin(), source.end()}};
+    GenerationRequest request;
+    request.sources = sources;
+    request.settings = search_of(config_, beams, max_new_tokens);
+    return model_.generate(request).items.at(0).at(0).ids;
+  }
+
+ private:
+  const MarianConfig& config_;
+  Marian model_;
+};
+
+class MarianFiles : public TranslationFiles {
+ public:
+  explicit MarianFiles(const Path& path)
+      : checkpoint_(path), config_(read_marian_config(checkpoint_)) {}
+
+  const Checkpoint& checkpoint() const override { return checkpoint_; }
+
+  TransformerShape shape() const override {
+    if (!config_.shared_embeddings || !config_.tied_output || config_.normalize_embedding ||
+        config_.final_norm || !config_.static_positions) {
+      throw ModelError(checkpoint_.path().string(),
+                       "is a variant that the reference does not define", "");
+    }
+    return {.encoder = {config_.encoder_layers, config_.encoder_heads, config_.encoder_ffn},
+            .decoder = {config_.decoder_layers, config_.decoder_heads, config_.decoder_ffn},
+            .width = config_.d_model,
+            .vocabulary = config_.target_vocab,
+            .norms = config_.normalize_before ? NormPlacement::kBefore : NormPlacement::kAfter,
+            .norm_epsilon = static_cast<float>(config_.norm_epsilon),
+            .activation = config_.activation,
+            .scale_embedding = config_.scale_embedding};
+  }
+
+  BeamSettings search_settings(uint32_t max_new_tokens) const override {
+    const GenerationSettings settings = search_of(config_, 1, max_new_tokens);
+    BeamSettings beam = {.start = settings.start,
+                         .pad = settings.pad,
+                         .max_length = max_new_tokens + 1,
+                         .length_penalty = settings.length_penalty,
+                         .early_stopping = settings.early_stopping,
+                         .banned = settings.banned};
+    if (settings.eos) beam.eos = *settings.eos;
+    if (settings.forced_eos) {
+      beam.forced_index = max_new_tokens;
+      beam.forced_id = *settings.forced_eos;
+    }
+    return beam;
+  }
+
+  std::unique_ptr<LoadedTranslation> load(Device& device) const override {
+    return std::make_unique<LoadedMarian>(device, checkpoint_, config_);
+  }
+
+ private:
+  Checkpoint checkpoint_;
+  MarianConfig config_;
+};
+
+class Models : public ModelsUnderTest {
+ public:
+  std::string read(Device& device, const Path& path) const override {
+    const Checkpoint checkpoint(path);
+    if (!checkpoint.has_config()) return "";  // tensors alone, or GGUF: all of it was checked
+    const std::string family = checkpoint.model_type();
+    const auto families = model_families();
+    if (std::none_of(families.begin(), families.end(),
+                     [&](const ModelFamily& f) { return f.model_type == family; })) {
+      return fmt::format("no model family `{}`", printable(family));
+    }
+    open_model(device, checkpoint);
+    return "";
+  }
+
+  std::unique_ptr<TranslationFiles> bundled_translation() const override {
+    const Path path = find_bundled_model();
+    return path.empty() ? nullptr : std::make_unique<MarianFiles>(path);
+  }
+};
+
+}  // namespace
+
+const ModelsUnderTest& models_under_test() {
+  static const Models models;
+  return models;
+}
+
+const std::vector<SuiteCase>& suite_with_models() {
+  static const std::vector<SuiteCase> cases = [] {
+    std::vector<SuiteCase> all = suite();
+    std::ranges::move(model_cases(models_under_test()), std::back_inserter(all));
+    return all;
+  }();
+  return cases;
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,18 @@
+// The models of this library as the conformance suite asks for them, and the suite with their
+// cases.
+#pragma once
+
+#include <vector>
+
+#include "conformance/models_under_test.h"
+#include "conformance/suite.h"
+
+namespace mulciber::apps {
+
+const conformance::ModelsUnderTest& models_under_test();
+
+/// The cases of ops and blocks (conformance/suite.h), then those of the bundled model. Made on
+/// first use.
+const std::vector<conformance::SuiteCase>& suite_with_models();
+
+}  // namespace mulciber::apps

@@ -1,0 +1,71 @@
+// What the suite asks of models, and all that it knows of them. The program that has models
+// implements ModelsUnderTest and hands it to model_cases() and load_malformed(); without it the
+// suite has ops and blocks alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/checkpoint.h"
+#include "conformance/op_case.h"
+#include "layers/transformer.h"
+#include "ops/search.h"
+
+namespace mulciber::conformance {
+
+/// An encoder-decoder transformer with sinusoidal positions and one embedding table for source,
+/// target and output: what its double-precision definition is made from beside the weights.
+/// Source: Vaswani et al. 2017, arXiv:1706.03762.
+struct TransformerShape {
+  struct Stack {
+    uint32_t layers = 0, heads = 0, feed_forward = 0;
+  };
+  Stack encoder, decoder;
+  uint32_t width = 0, vocabulary = 0;
+  NormPlacement norms = NormPlacement::kAfter;
+  float norm_epsilon = 0;
+  Activation activation = Activation::kNone;
+  bool scale_embedding = false;  // embeddings times sqrt(width)
+};
+
+/// A translation model on a device.
+class LoadedTranslation {
+ public:
+  virtual ~LoadedTranslation() = default;
+  /// (1, fed, vocabulary) f32, without bounds. source: ids with the end of text. fed: what the
+  /// decoder reads, start id first.
+  virtual HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) = 0;
+  /// Ids of the best hypothesis. beams: 1 is greedy search.
+  virtual std::vector<uint32_t> search(std::span<const uint32_t> source, uint32_t beams,
+                                       uint32_t max_new_tokens) = 0;
+};
+
+/// A translation model's files, read.
+class TranslationFiles {
+ public:
+  virtual ~TranslationFiles() = default;
+  /// Weights by the names of Hugging Face's MarianMTModel.
+  virtual const Checkpoint& checkpoint() const = 0;
+  /// Throws ModelError for a network that TransformerShape cannot state.
+  virtual TransformerShape shape() const = 0;
+  /// The rules that the files give LoadedTranslation::search().
+  virtual BeamSettings search_settings(uint32_t max_new_tokens) const = 0;
+  /// What it returns must not outlive this.
+  virtual std::unique_ptr<LoadedTranslation> load(Device& device) const = 0;
+};
+
+class ModelsUnderTest {
+ public:
+  virtual ~ModelsUnderTest() = default;
+  /// Reads all that running the model at `path` would read before anything is computed. Returns
+  /// what there is no reader for, or "". Throws ModelError where the files are malformed.
+  virtual std::string read(Device& device, const std::filesystem::path& path) const = 0;
+  /// The translation model that comes with the program, or null where it is not there.
+  virtual std::unique_ptr<TranslationFiles> bundled_translation() const = 0;
+};
+
+}  // namespace mulciber::conformance
