@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -244,4 +245,30 @@ TEST_CASE("pages are files of their own", "[layering]") {
   }
   CHECK(problems == "");
   CHECK(checked > 50);
+}
+
+TEST_CASE("documents name files that exist", "[layering]") {
+  // `folder/file`, with or without its ending, in README.md and docs.
+  static const std::regex kPath("`([a-z_]+/[A-Za-z0-9_./-]+)`");
+  const std::vector<std::string> files = tracked_files();
+  std::string problems;
+  size_t checked = 0;
+  for (const std::string& file : files) {
+    if (file != "README.md" && !(first_folder(file) == "docs" && file.ends_with(".md"))) continue;
+    const std::string text = read_text(mulciber::tests::source_dir() / file);
+    for (std::sregex_iterator it(text.begin(), text.end(), kPath), end; it != end; ++it) {
+      const std::string path = (*it)[1];
+      if (!fs::is_directory(mulciber::tests::source_dir() / first_folder(path)) ||
+          first_folder(path).starts_with("build"))
+        continue;
+      ++checked;
+      const bool found = std::ranges::any_of(files, [&](const std::string& name) {
+        return name == path || name.starts_with(path + ".") ||
+               name.starts_with(path.ends_with('/') ? path : path + "/");
+      });
+      if (!found) problems += file + ": " + path + "\n";
+    }
+  }
+  CHECK(problems == "");
+  CHECK(checked > 20);
 }
