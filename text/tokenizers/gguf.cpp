@@ -119,12 +119,19 @@ GgufTokenizer::GgufTokenizer(const GgufFile& file) {
     add_bos_ = true;
     space_prefix_ = true;
   } else if (model == "gpt2") {
-    kind_ = "byte-level BPE (GGUF)";
-    const std::string_view pre = metadata.text_or("tokenizer.ggml.pre", "default");
-    model_ = make_gguf_bpe(vocabulary_, file, pre);
-    add_bos_ = pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3";
-    clean_spaces_ = pre == "gpt-2" || pre == "default" || pre == "llama-bpe" || pre == "llama3" ||
-                    pre == "llama-v3" || pre == "smollm";
+    const std::string_view name = metadata.text_or("tokenizer.ggml.pre", "default");
+    const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(name);
+    if (pre == nullptr)
+      throw ModelError(file.path().string(),
+                       "metadata 'tokenizer.ggml.pre' is '" + printable(name) +
+                           "', a pre-tokenizer that this version does not know",
+                       "use the model's Hugging Face folder, whose tokenizer.json says how it "
+                       "cuts words");
+    kind_ = pre->raw ? "BPE (GGUF)" : "byte-level BPE (GGUF)";
+    model_ = make_gguf_bpe(vocabulary_, file, *pre);
+    add_bos_ = pre->add_bos;
+    add_separator_ = pre->add_separator;
+    clean_spaces_ = pre->joins_punctuation;
   } else if (model == "bert") {
     kind_ = "WordPiece (GGUF)";
     const auto unknown = metadata.id("tokenizer.ggml.unknown_token_id", vocab_size());

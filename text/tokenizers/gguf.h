@@ -7,6 +7,7 @@
 
 #include "checkpoints/gguf.h"
 #include "text/tokenizer.h"
+#include "text/tokenizers/gguf_pre.h"
 #include "text/tokenizers/trie.h"
 #include "text/tokenizers/unigram.h"
 #include "text/tokenizers/vocabulary.h"
@@ -25,10 +26,9 @@ class GgufTextModel {
 /// Score-ordered merges over raw bytes, with byte pieces for what no piece covers: "llama".
 std::unique_ptr<GgufTextModel> make_gguf_spm(const Vocabulary& vocabulary,
                                              std::vector<Piece> pieces, const std::string& where);
-/// Byte-level BPE with ranked merges: "gpt2". pre: tokenizer.ggml.pre, which names the expression
-/// that cuts words. Throws ModelError for one that is not known.
+/// BPE with ranked merges: "gpt2". pre: what the file's tokenizer.ggml.pre stands for.
 std::unique_ptr<GgufTextModel> make_gguf_bpe(const Vocabulary& vocabulary, const GgufFile& file,
-                                             std::string_view pre);
+                                             const GgufPreTokenizer& pre);
 /// WordPiece with word starts marked: "bert".
 std::unique_ptr<GgufTextModel> make_gguf_word_piece(const Vocabulary& vocabulary,
                                                     std::int32_t unknown_id);

@@ -5,9 +5,9 @@
 #include "mulciber/error.h"
 #include "text/tokenizers/bpe.h"
 #include "text/tokenizers/gguf.h"
+#include "text/tokenizers/gguf_pre.h"
 #include "text/tokenizers/merge.h"
 #include "text/tokenizers/pipeline.h"
-#include "text/tokenizers/regex.h"
 #include "text/tokenizers/text.h"
 
 namespace mulciber {
@@ -70,61 +70,37 @@ class SpmModel : public GgufTextModel {
   std::array<std::int32_t, 256> bytes_{};
 };
 
-/// How each family cuts text into words, by the name in tokenizer.ggml.pre. All expressions of a
-/// family are applied one after the other, each to the parts that the one before it left.
-struct PreTokenization {
-  std::vector<const char*> names, expressions;
-  bool whole_words = false;  // a word that is a piece is taken without merging
-};
-
-const std::vector<PreTokenization>& pre_tokenizations() {
-  static const char* const kGpt2 =
-      "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)";
-  static const std::vector<PreTokenization> kAll = {
-      {{"gpt-2", "default", "phi-2", "jina-es", "jina-de", "mpt", "olmo", "jais", "roberta-bpe"},
-       {kGpt2}},
-      {{"llama-bpe", "llama3", "llama-v3"},
-       {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-        "\\p{N}{1,3}| "
-        "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-       true},
-      {{"qwen2", "deepseek-r1-qwen"},
-       {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-        "\\p{N}| "
-        "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
-      {{"smollm", "starcoder", "refact", "command-r"}, {"\\p{N}", kGpt2}},
-  };
-  return kAll;
+std::vector<BpeModel::Merge> read_merges(const GgufFile& file) {
+  const GgufValue* value = file.find_value("tokenizer.ggml.merges");
+  if (value == nullptr || !value->is_array || value->type != GgufType::kString)
+    throw ModelError(file.path().string(),
+                     "metadata 'tokenizer.ggml.merges' is not a list of merges",
+                     "the file is damaged: download it again");
+  std::vector<BpeModel::Merge> merges;
+  for (const std::string_view line : value->texts()) {
+    // A piece may begin with what looks like the separator, so it is looked for from the second
+    // byte.
+    const std::size_t space = line.find(' ', 1);
+    if (space == line.npos)
+      throw ModelError(file.path().string(), "merge '" + printable(line) + "' is not two pieces",
+                       "download it again");
+    merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+  }
+  return merges;
 }
 
 class ByteLevelBpe : public GgufTextModel {
  public:
-  ByteLevelBpe(const Vocabulary& vocabulary, const GgufFile& file, const PreTokenization& pre)
+  ByteLevelBpe(const Vocabulary& vocabulary, const GgufFile& file, const GgufPreTokenizer& pre)
       : bpe_(vocabulary, read_merges(file), {.ignore_merges = pre.whole_words},
-             file.path().string()) {
-    for (const char* expression : pre.expressions)
-      cuts_.emplace_back(expression, file.path().string());
-  }
+             file.path().string()),
+        cutter_(pre, file.path().string()) {}
 
   void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const override {
     // Halves of surrogate pairs keep their bytes; the expressions see a character without
     // properties there.
     const std::string valid = replace_invalid(hide_surrogates(text));
-    std::vector<std::string_view> words = {valid};
-    for (const Regex& cut : cuts_) {
-      std::vector<std::string_view> parts;
-      for (const std::string_view word : words) {
-        std::size_t end = 0;
-        for (const auto& [from, to] : cut.find_all(word)) {
-          if (from > end) parts.push_back(word.substr(end, from - end));
-          parts.push_back(word.substr(from, to - from));
-          end = to;
-        }
-        if (end < word.size()) parts.push_back(word.substr(end));
-      }
-      words = std::move(parts);
-    }
-    for (const std::string_view word : words) {
+    for (const std::string_view word : cutter_.cut(valid)) {
       const std::string bytes =
           word.find(kHidden) == word.npos ? std::string(word) : show_surrogates(word);
       bpe_.tokenize(bytes_to_characters(bytes), ids);
@@ -176,27 +152,43 @@ class ByteLevelBpe : public GgufTextModel {
     return out;
   }
 
-  static std::vector<BpeModel::Merge> read_merges(const GgufFile& file) {
-    const GgufValue* value = file.find_value("tokenizer.ggml.merges");
-    if (value == nullptr || !value->is_array || value->type != GgufType::kString)
-      throw ModelError(file.path().string(),
-                       "metadata 'tokenizer.ggml.merges' is not a list of merges",
-                       "the file is damaged: download it again");
-    std::vector<BpeModel::Merge> merges;
-    for (const std::string_view line : value->texts()) {
-      // A piece may begin with what looks like the separator, so it is looked for from the second
-      // byte.
-      const std::size_t space = line.find(' ', 1);
-      if (space == line.npos)
-        throw ModelError(file.path().string(), "merge '" + printable(line) + "' is not two pieces",
-                         "download it again");
-      merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+  BpeModel bpe_;
+  WordCutter cutter_;
+};
+
+/// Ranked merges over characters, spaces spelled U+2581; what no piece covers becomes byte pieces.
+class RawBpe : public GgufTextModel {
+ public:
+  RawBpe(const Vocabulary& vocabulary, const GgufFile& file, const GgufPreTokenizer& pre)
+      : vocabulary_(vocabulary),
+        bpe_(vocabulary, read_merges(file),
+             {.byte_fallback = true, .ignore_merges = pre.whole_words}, file.path().string()),
+        cutter_(pre, file.path().string()),
+        whole_line_breaks_(pre.whole_line_breaks) {}
+
+  void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const override {
+    const std::string escaped = replace_all(replace_invalid(text), " ", kSpaceSymbol);
+    for (const std::string_view word : cutter_.cut(escaped)) {
+      const auto id = whole_line_breaks_ && word.find_first_not_of('\n') == word.npos
+                          ? vocabulary_.find(word)
+                          : std::nullopt;
+      if (id) {
+        ids.push_back(*id);
+      } else {
+        bpe_.tokenize(word, ids);
+      }
     }
-    return merges;
   }
 
+  std::string bytes_of_piece(std::string_view piece) const override {
+    return replace_all(piece, kSpaceSymbol, " ");
+  }
+
+ private:
+  const Vocabulary& vocabulary_;
   BpeModel bpe_;
-  std::vector<Regex> cuts_;
+  WordCutter cutter_;
+  bool whole_line_breaks_;
 };
 
 class MarkedWordPiece : public GgufTextModel {
@@ -287,15 +279,9 @@ std::unique_ptr<GgufTextModel> make_gguf_spm(const Vocabulary& vocabulary,
 }
 
 std::unique_ptr<GgufTextModel> make_gguf_bpe(const Vocabulary& vocabulary, const GgufFile& file,
-                                             std::string_view pre) {
-  for (const PreTokenization& known : pre_tokenizations()) {
-    for (const char* name : known.names)
-      if (pre == name) return std::make_unique<ByteLevelBpe>(vocabulary, file, known);
-  }
-  throw ModelError(
-      file.path().string(),
-      "metadata 'tokenizer.ggml.pre' is '" + printable(pre) + "', which is not supported",
-      "use the model's Hugging Face folder, whose tokenizer.json says how it cuts words");
+                                             const GgufPreTokenizer& pre) {
+  if (pre.raw) return std::make_unique<RawBpe>(vocabulary, file, pre);
+  return std::make_unique<ByteLevelBpe>(vocabulary, file, pre);
 }
 
 std::unique_ptr<GgufTextModel> make_gguf_word_piece(const Vocabulary& vocabulary,

@@ -81,8 +81,9 @@ void split(std::vector<Word>& words, Find&& find, Behavior behavior, bool invert
   std::vector<Word> out;
   for (const Word& word : words)
     for (const Part& part : apply(behavior, parts_of(word.text.size(), find(word.text), invert)))
-      out.push_back(
-          {word.text.substr(part.begin, part.end - part.begin), word.at_start && part.begin == 0});
+      if (part.begin < part.end)
+        out.push_back({word.text.substr(part.begin, part.end - part.begin),
+                       word.at_start && part.begin == 0});
   words = std::move(out);
 }
 

@@ -61,7 +61,7 @@ std::vector<TextRange> Regex::find_all(std::string_view text) const {
   pcre2_set_match_limit(context.get(), kMostSteps);
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   std::vector<TextRange> matches;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = 0; at <= text.size();) {
     const int result = pcre2_match(code_->pattern.get(), subject, text.size(), at,
                                    PCRE2_NO_UTF_CHECK, data.get(), context.get());
     if (result == PCRE2_ERROR_NOMATCH) break;
@@ -70,12 +70,14 @@ std::vector<TextRange> Regex::find_all(std::string_view text) const {
                        "the tokenizer's pattern is not fit for this text");
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data.get());
     const std::size_t begin = range[0], end = range[1];
-    // Empty matches split nothing; stepping over a character keeps them from matching forever.
-    if (begin >= at && end > begin) {
+    // An empty match counts, but not at the end of the one before it, where it would match forever.
+    // (\K can move a match's begin, even behind its end.)
+    const bool again = begin == end && !matches.empty() && matches.back().second == end;
+    if (begin >= at && end >= begin && !again) {
       matches.emplace_back(begin, end);
       at = end;
     } else {
-      at = std::max(at, end);
+      at = std::min(std::max(at, end), text.size());
       at += std::max<std::size_t>(1, first_code_point(text.substr(at)).length);
     }
   }

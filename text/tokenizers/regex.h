@@ -20,7 +20,7 @@ class Regex {
   /// Throws ModelError naming `where` when the pattern does not compile.
   Regex(std::string_view pattern, const std::string& where);
 
-  /// All matches from left to right; empty ones are left out.
+  /// All matches from left to right; an empty one only where no match ends.
   /// Throws ModelError when the pattern needs too many steps on this text.
   std::vector<TextRange> find_all(std::string_view valid_text) const;
 
