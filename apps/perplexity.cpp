@@ -31,9 +31,9 @@ int run(const Options& options) {
   const std::string text = read_text(options.file);
   const std::shared_ptr<Device> device = open_device(options.common);
   const Checkpoint checkpoint(options.model);
-  const ReadDecoder read = decoder_family(checkpoint);
+  const DecoderFamily& family = decoder_family(checkpoint);
   const uint32_t context = options.context.value_or(
-      std::min(kDefaultChunk, read_decoder_config(checkpoint, read).max_positions));
+      std::min(kDefaultChunk, read_decoder_config(checkpoint, family).max_positions));
   const auto tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(),
                                         checkpoint.model_type());
   const std::vector<int32_t> encoded =
@@ -50,7 +50,7 @@ int run(const Options& options) {
        .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
        .cache = storage_type(options.key_values),
        .context = context},
-      read);
+      family);
   TokenScorer scorer(*device, model.network(), context);
   std::optional<Progress> progress;
   const Perplexity result = perplexity(scorer, ids, context, bos, options.chunks,

@@ -56,6 +56,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
       .scale = scale,
       .causal = true,
       .window = window,
+      .soft_cap = soft_cap,
       // The keys of this pass are in the cache when it is read.
       .control = AttentionControl{
           .tensor = state.control,

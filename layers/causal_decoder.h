@@ -30,6 +30,7 @@ struct CausalAttention {
   uint32_t heads = 1, kv_heads = 1;  // heads / kv_heads query heads share keys and values
   uint32_t head_size = 0;
   float scale = 1;      // onto q k^T
+  float soft_cap = 0;   // AttentionOptions::soft_cap
   uint32_t window = 0;  // a token sees that many, itself included; 0: all before it
   struct Rope {
     Tensor angles;  // as layers/rope.h makes them

@@ -6,7 +6,6 @@
 
 #include "models/decoding/decoding.h"
 #include "models/decoding/padded_ids.h"
-#include "models/families/gguf_config.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -73,14 +72,14 @@ void check_positions(const std::string& family, const NamedArrays& inputs, const
 std::vector<float> factors_of(const std::string& family, const DecoderConfig& config,
                               std::span<const HeadNumber> masked) {
   const size_t layers = config.layers.size();
-  std::vector<float> factors(masked.empty() ? 0 : layers * config.heads, 1.0f);
+  std::vector<float> factors(masked.empty() ? 0 : layers * config.attention.heads, 1.0f);
   for (const HeadNumber& number : masked) {
-    if (number.layer >= layers || number.head >= config.heads)
+    if (number.layer >= layers || number.head >= config.attention.heads)
       throw ModelError(fmt::format("head {} of layer {}", number.head, number.layer),
                        "is not there",
                        fmt::format("this {} model has {} layers of {} heads, counted from 0",
-                                   family, layers, config.heads));
-    factors[number.layer * config.heads + number.head] = 0;
+                                   family, layers, config.attention.heads));
+    factors[number.layer * config.attention.heads + number.head] = 0;
   }
   return factors;
 }
@@ -167,21 +166,6 @@ DataType cache_type(const ModelOptions& options) {
   return cache;
 }
 
-DecoderConfig read_decoder_config(const Checkpoint& checkpoint, ReadDecoder read) {
-  if (checkpoint.gguf()) {
-    const Json metadata = gguf_config(checkpoint);
-    const ConfigReader reader(metadata, checkpoint.path().string());
-    DecoderConfig config = read(reader);
-    config.generation = read_generation_config(reader, nullptr, config.vocabulary);
-    adapt_to_gguf(config, checkpoint);
-    return config;
-  }
-  const std::string where = (checkpoint.folder() / "config.json").string();
-  DecoderConfig config = read(ConfigReader(checkpoint.config(), where));
-  config.generation = read_generation_config(checkpoint, config.vocabulary);
-  return config;
-}
-
 uint64_t DecoderModel::predict_weight_bytes(const Checkpoint& checkpoint,
                                             const DecoderConfig& config,
                                             const ModelOptions& options) {
@@ -194,11 +178,11 @@ uint64_t DecoderModel::predict_weight_bytes(const Checkpoint& checkpoint,
 }
 
 DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint,
-                           const ModelOptions& options, ReadDecoder read)
+                           const ModelOptions& options, const DecoderFamily& family)
     : device_(device),
       family_(family_name(checkpoint)),
       memory_limit_(options.memory_limit),
-      config_(read_decoder_config(checkpoint, read)),
+      config_(read_decoder_config(checkpoint, family)),
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
@@ -244,7 +228,8 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   const bool padded =
       std::any_of(first.begin(), first.end(), [](uint32_t padding) { return padding > 0; });
   if (wants(wanted, "attentions") && !padded) {
-    NamedArray& maps = results["attentions"] = {{layers, rows, config_.heads, length, length}, {}};
+    NamedArray& maps =
+        results["attentions"] = {{layers, rows, config_.attention.heads, length, length}, {}};
     for (uint64_t i = 0; i < layers; ++i) {
       const std::vector<float> values = pass.read(probabilities_of(i));
       maps.values.insert(maps.values.end(), values.begin(), values.end());
@@ -261,7 +246,7 @@ std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
       {.rows = 1, .length = length, .ids = {ids.begin(), ids.end()}, .lengths = {length}},
       {.attentions = true});
   std::vector<float> maps;
-  maps.reserve(config_.layers.size() * config_.heads * length * length);
+  maps.reserve(config_.layers.size() * config_.attention.heads * length * length);
   for (uint64_t i = 0; i < config_.layers.size(); ++i) {
     const std::vector<float> layer = pass.read(probabilities_of(i));
     maps.insert(maps.end(), layer.begin(), layer.end());

@@ -5,21 +5,18 @@
 
 #include "models/decoding/sequence_batch.h"
 #include "models/device_weights.h"
+#include "models/families/decoder_family.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/networks/decoder_network.h"
 
 namespace mulciber {
 
-/// A checkpoint's configuration as its family reads it, with what generation_config.json says.
-/// Throws ModelError.
-DecoderConfig read_decoder_config(const Checkpoint& checkpoint, ReadDecoder read);
-
 class DecoderModel : public Model {
  public:
   /// Throws ModelError when config and tensors disagree, DeviceError when the weights do not fit.
   DecoderModel(Device& device, const Checkpoint& checkpoint, const ModelOptions& options,
-               ReadDecoder read);
+               const DecoderFamily& family);
 
   /// Device memory of the weights, and of a batch on top, before anything is loaded.
   static uint64_t predict_weight_bytes(const Checkpoint& checkpoint, const DecoderConfig& config,

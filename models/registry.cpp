@@ -1,10 +1,11 @@
 #include "models/registry.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "models/decoder_model.h"
 #include "models/families/families.h"
-#include "models/families/gguf_config.h"
 #include "models/families/marian.h"
 #include "models/families/recurrent_translation.h"
 #include "mulciber/error.h"
@@ -18,36 +19,27 @@ std::unique_ptr<Model> open(Device& device, const Checkpoint& checkpoint,
   return std::make_unique<Family>(device, checkpoint, options);
 }
 
-template <ReadDecoder read>
-std::unique_ptr<Model> open_decoder(Device& device, const Checkpoint& checkpoint,
-                                    const ModelOptions& options) {
-  return std::make_unique<DecoderModel>(device, checkpoint, options, read);
+std::vector<ModelFamily> all_families() {
+  std::vector<ModelFamily> families = {{"marian", open<Marian>},
+                                       {"bahdanau", open<RecurrentTranslation>},
+                                       {"luong", open<RecurrentTranslation>}};
+  for (const DecoderFamily* decoder : kDecoderFamilies)
+    families.push_back({decoder->model_type, nullptr, decoder});
+  return families;
 }
 
-template <ReadDecoder read>
-constexpr ModelFamily decoder(const char* model_type, const char* gguf_architecture) {
-  return {model_type, gguf_architecture, open_decoder<read>, read};
+/// nullptr: no such files are known of the family.
+const char* name_in_files(const ModelFamily& family, bool gguf) {
+  if (!gguf) return family.model_type;
+  return family.decoder && family.decoder->gguf ? family.decoder->gguf->architecture : nullptr;
 }
-
-constexpr ModelFamily kFamilies[] = {
-    {"marian", nullptr, open<Marian>},
-    {"bahdanau", nullptr, open<RecurrentTranslation>},
-    {"luong", nullptr, open<RecurrentTranslation>},
-    decoder<read_gpt2>("gpt2", "gpt2"),
-    decoder<read_llama>("llama", "llama"),
-    decoder<read_llama>("mistral", nullptr),
-    decoder<read_qwen2>("qwen2", "qwen2"),
-    decoder<read_qwen3>("qwen3", "qwen3"),
-    decoder<read_gemma3>("gemma3_text", "gemma3"),
-    decoder<read_gemma3_with_vision>("gemma3", nullptr),
-};
 
 const ModelFamily& family_of(const Checkpoint& checkpoint) {
   const GgufFile* gguf = checkpoint.gguf();
   const std::string type = gguf ? gguf_architecture(*gguf) : checkpoint.model_type();
   std::string known;
-  for (const ModelFamily& family : kFamilies) {
-    const char* name = gguf ? family.gguf_architecture : family.model_type;
+  for (const ModelFamily& family : model_families()) {
+    const char* name = name_in_files(family, gguf != nullptr);
     if (!name) continue;
     if (type == name) return family;
     known += (known.empty() ? "" : ", ") + std::string(name);
@@ -62,22 +54,28 @@ const ModelFamily& family_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-std::span<const ModelFamily> model_families() { return kFamilies; }
+std::span<const ModelFamily> model_families() {
+  static const std::vector<ModelFamily> kFamilies = all_families();
+  return kFamilies;
+}
 
 std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
                                   const ModelOptions& options) {
-  return family_of(checkpoint).open(device, checkpoint, options);
+  const ModelFamily& family = family_of(checkpoint);
+  if (family.decoder)
+    return std::make_unique<DecoderModel>(device, checkpoint, options, *family.decoder);
+  return family.open(device, checkpoint, options);
 }
 
-bool is_decoder(const Checkpoint& checkpoint) { return family_of(checkpoint).read != nullptr; }
+bool is_decoder(const Checkpoint& checkpoint) { return family_of(checkpoint).decoder != nullptr; }
 
-ReadDecoder decoder_family(const Checkpoint& checkpoint) {
+const DecoderFamily& decoder_family(const Checkpoint& checkpoint) {
   const ModelFamily& family = family_of(checkpoint);
-  if (!family.read)
+  if (!family.decoder)
     throw ModelError(checkpoint.path().string(),
                      fmt::format("is a {} model, which does not continue texts", family.model_type),
                      "give a decoder-only language model");
-  return family.read;
+  return *family.decoder;
 }
 
 }  // namespace mulciber

@@ -4,18 +4,17 @@
 #include <memory>
 #include <span>
 
-#include "models/families/decoder_config.h"
+#include "models/families/decoder_family.h"
 #include "models/model.h"
 #include "models/model_options.h"
 
 namespace mulciber {
 
 struct ModelFamily {
-  const char* model_type;         // of config.json
-  const char* gguf_architecture;  // of GGUF files; nullptr: there are none
+  const char* model_type;  // of config.json
   std::unique_ptr<Model> (*open)(Device& device, const Checkpoint& checkpoint,
                                  const ModelOptions& options);
-  ReadDecoder read = nullptr;  // of decoder-only families
+  const DecoderFamily* decoder = nullptr;  // of decoder-only families, instead of `open`
 };
 /// Every family this library can run.
 std::span<const ModelFamily> model_families();
@@ -28,8 +27,7 @@ std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
 /// Whether a checkpoint is of a decoder-only family. Throws ModelError when it is of none that is
 /// known.
 bool is_decoder(const Checkpoint& checkpoint);
-/// How a decoder-only checkpoint's configuration is read. Throws ModelError when it is of another
-/// kind.
-ReadDecoder decoder_family(const Checkpoint& checkpoint);
+/// The family of a decoder-only checkpoint. Throws ModelError when it is of another kind.
+const DecoderFamily& decoder_family(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -22,11 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kDefaultContext = 4096;
 
-// Pieces that end an answer in the files of families that chat, where no configuration names their
-// ids.
-constexpr const char* kEndPieces[] = {"<end_of_turn>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>",
-                                      "<|end_of_text|>"};
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -70,7 +65,7 @@ std::vector<uint32_t> end_ids(const DecoderConfig& config, const Tokenizer& toke
   std::vector<uint32_t> ids(config.generation.eos.begin(), config.generation.eos.end());
   if (ids.empty() && tokenizer.special().eos)
     ids.push_back(static_cast<uint32_t>(*tokenizer.special().eos));
-  for (const char* piece : kEndPieces) {
+  for (const char* piece : config.end_pieces) {
     const auto id = tokenizer.id(piece);
     if (id && tokenizer.is_special(*id)) ids.push_back(static_cast<uint32_t>(*id));
   }
@@ -231,7 +226,7 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) con
 
 uint32_t TextGenerator::Impl::most_attention_tokens() const {
   const DecoderConfig& config = model->config();
-  const double heads = static_cast<double>(config.layers.size()) * config.heads;
+  const double heads = static_cast<double>(config.layers.size()) * config.attention.heads;
   return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
 }
 
@@ -241,10 +236,11 @@ void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t promp
   const uint32_t most = most_attention_tokens();
   const size_t wanted = prompt + std::max(options.max_new_tokens, 1u);
   if (wanted > most)
-    throw ModelError("attention maps",
-                     fmt::format("of {} tokens in {} layers of {} heads are more than {} weights",
-                                 wanted, config.layers.size(), config.heads, kMostAttentionWeights),
-                     fmt::format("ask for at most {} tokens, prompt and answer together", most));
+    throw ModelError(
+        "attention maps",
+        fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", wanted,
+                    config.layers.size(), config.attention.heads, kMostAttentionWeights),
+        fmt::format("ask for at most {} tokens, prompt and answer together", most));
   request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
 }
 
@@ -256,7 +252,7 @@ TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
   ids.resize(std::min<size_t>(ids.size(), context));
   const DecoderConfig& config = model->config();
   TokenAttention result = {.layers = static_cast<uint32_t>(config.layers.size()),
-                           .heads = config.heads,
+                           .heads = config.attention.heads,
                            .length = static_cast<uint32_t>(ids.size()),
                            .weights = model->attention(ids),
                            .windows = {},
@@ -296,8 +292,8 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
   impl.path = path;
   impl.device = std::move(device);
   const Checkpoint checkpoint(path);
-  const ReadDecoder read = decoder_family(checkpoint);
-  const DecoderConfig config = read_decoder_config(checkpoint, read);
+  const DecoderFamily& family = decoder_family(checkpoint);
+  const DecoderConfig config = read_decoder_config(checkpoint, family);
   impl.context = context_of(config, options);
   const MemoryPrediction predicted = predict_memory(*impl.device, checkpoint, config, options);
   impl.statistics.predicted_device_bytes = predicted.weight_bytes + predicted.context_bytes;
@@ -306,7 +302,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
   impl.tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(),
                                   checkpoint.model_type());
   impl.model = std::make_unique<DecoderModel>(*impl.device, checkpoint,
-                                              model_options(options, impl.context), read);
+                                              model_options(options, impl.context), family);
   impl.fingerprint = sequence_fingerprint(checkpoint, impl.model->network());
   impl.batch.emplace(*impl.device, impl.model->network(),
                      BatchShape{std::max(options.sequences, 1u), impl.context}, 0);

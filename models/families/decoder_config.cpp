@@ -5,32 +5,6 @@
 #include <fmt/format.h>
 
 namespace mulciber {
-namespace {
-
-constexpr const char* kNoPrefix[] = {""};
-
-}  // namespace
-
-const DecoderNames kLlamaNames = {.prefixes = kNoPrefix,
-                                  .layer = "model.layers.",
-                                  .embedding = "model.embed_tokens",
-                                  .positions = nullptr,
-                                  .final_norm = "model.norm",
-                                  .output = "lm_head",
-                                  .attention_norm = "input_layernorm",
-                                  .qkv = nullptr,
-                                  .q = "self_attn.q_proj",
-                                  .k = "self_attn.k_proj",
-                                  .v = "self_attn.v_proj",
-                                  .q_norm = "self_attn.q_norm",
-                                  .k_norm = "self_attn.k_norm",
-                                  .attention_out = "self_attn.o_proj",
-                                  .after_attention_norm = nullptr,
-                                  .feed_forward_norm = "post_attention_layernorm",
-                                  .gate = "mlp.gate_proj",
-                                  .up = "mlp.up_proj",
-                                  .down = "mlp.down_proj",
-                                  .after_feed_forward_norm = nullptr};
 
 void require_absent(const ConfigReader& config, const char* key) {
   const Json* found = config.find(key);
@@ -45,34 +19,38 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   };
   DecoderConfig decoder;
   decoder.width = positive("hidden_size", kWidest);
-  decoder.hidden = positive("intermediate_size", kWidest);
   decoder.vocabulary = positive("vocab_size", kLargestVocab);
   decoder.max_positions = positive("max_position_embeddings", kMostPositions);
   decoder.layers.resize(positive("num_hidden_layers", kMostLayers));
-  decoder.heads = positive("num_attention_heads", kMostHeads);
-  decoder.kv_heads = static_cast<uint32_t>(
-      config.integer_or("num_key_value_heads", decoder.heads, 1, decoder.heads));
-  if (decoder.heads % decoder.kv_heads != 0)
+  DecoderAttention& attention = decoder.attention;
+  attention.heads = positive("num_attention_heads", kMostHeads);
+  attention.kv_heads = static_cast<uint32_t>(
+      config.integer_or("num_key_value_heads", attention.heads, 1, attention.heads));
+  if (attention.heads % attention.kv_heads != 0)
     config.fail("num_key_value_heads", fmt::format("is {}, which does not divide the {} heads",
-                                                   decoder.kv_heads, decoder.heads));
+                                                   attention.kv_heads, attention.heads));
   if (config.has("head_dim")) {
-    decoder.head_size = positive("head_dim", kWidest);
+    attention.head_size = positive("head_dim", kWidest);
   } else {
-    if (decoder.width % decoder.heads != 0)
+    if (decoder.width % attention.heads != 0)
       config.fail("num_attention_heads", fmt::format("is {}, which does not divide hidden_size, {}",
-                                                     decoder.heads, decoder.width));
-    decoder.head_size = decoder.width / decoder.heads;
+                                                     attention.heads, decoder.width));
+    attention.head_size = decoder.width / attention.heads;
   }
-  if (decoder.head_size % 2 != 0)
-    config.fail("head_dim", fmt::format("is {}; rotary embedding needs pairs", decoder.head_size));
-  decoder.norm_epsilon = static_cast<float>(config.number_or("rms_norm_eps", 1e-6, 0, 1));
-  decoder.activation =
+  if (attention.head_size % 2 != 0)
+    config.fail("head_dim",
+                fmt::format("is {}; rotary embedding needs pairs", attention.head_size));
+  attention.scale = 1 / std::sqrt(static_cast<float>(attention.head_size));
+  attention.soft_cap = static_cast<float>(config.number_or("attn_logit_softcapping", 0, 0, 1e9));
+  attention.qkv_bias = attention.out_bias = config.boolean_or("attention_bias", false);
+  decoder.norms.epsilon = static_cast<float>(config.number_or("rms_norm_eps", 1e-6, 0, 1));
+  decoder.feed_forward.hidden = positive("intermediate_size", kWidest);
+  decoder.feed_forward.activation =
       read_activation(config, config.has("hidden_act") ? "hidden_act" : "hidden_activation");
-  decoder.attention_scale = 1 / std::sqrt(static_cast<float>(decoder.head_size));
-  decoder.tied_output = config.boolean_or("tie_word_embeddings", false);
+  decoder.output.tied = config.boolean_or("tie_word_embeddings", false);
+  decoder.output.soft_cap =
+      static_cast<float>(config.number_or("final_logit_softcapping", 0, 0, 1e9));
   require_absent(config, "mlp_bias");
-  require_absent(config, "attn_logit_softcapping");
-  require_absent(config, "final_logit_softcapping");
   require_absent(config, "use_bidirectional_attention");
   require_absent(config, "quantization_config");
   return decoder;
@@ -98,6 +76,11 @@ void read_windows(const ConfigReader& config, DecoderConfig& decoder,
     if (!window) config.fail("sliding_window", "is missing, but layers slide");
     decoder.layers[i].window = static_cast<uint32_t>(*window);
   }
+}
+
+void read_one_rope(const ConfigReader& config, DecoderConfig& decoder) {
+  decoder.ropes = {
+      read_rope_of(config, nullptr, {decoder.attention.head_size, 10000, decoder.max_positions})};
 }
 
 }  // namespace mulciber

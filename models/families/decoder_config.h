@@ -1,75 +1,169 @@
-// What sets one decoder-only model apart from another, read from its configuration.
+// What sets one decoder-only network apart from another, in the words of the papers. A family's
+// configuration is read into this description (models/families/decoder_family.h), and
+// models/networks/decoder_network.h builds the network that it describes, or says what of it no
+// network here does yet.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "checkpoints/weights.h"
+#include "layers/norm.h"
 #include "models/config.h"
 #include "models/networks/rope_config.h"
 
 namespace mulciber {
 
-/// Names of a family's tensors in its files, without ".weight" and ".bias". Those of a layer stand
-/// behind `layer`, its number and a dot. nullptr: the family has none.
-struct DecoderNames {
-  std::span<const char* const> prefixes;  // any of these may stand before every name
-  const char* layer;
-  const char* embedding;
-  const char* positions;
-  const char* final_norm;
-  const char* output;
-  const char* attention_norm;
-  const char* qkv;  // queries, keys and values in one matrix, or nullptr: then in three
-  const char *q, *k, *v;
-  const char *q_norm, *k_norm;
-  const char* attention_out;
-  const char* after_attention_norm;
-  const char* feed_forward_norm;
-  const char *gate, *up, *down;
-  const char* after_feed_forward_norm;
-  std::span<const char* const> output_prefixes =
-      {};  // of the output matrix, where it stands elsewhere
-};
-/// Hugging Face's names since Llama.
-extern const DecoderNames kLlamaNames;
-
-struct DecoderLayerConfig {
-  uint32_t window = 0;  // a token sees that many, itself included; 0: all
-  uint32_t rope = 0;    // index into DecoderConfig::ropes
+/// Where a sublayer's norm stands.
+enum class NormPlace {
+  kBefore,  // of what the sublayer reads: Xiong et al. 2020, arXiv:2002.04745
+  kAfter,   // of what it gives, before that is added: OLMo 2, arXiv:2501.00656
+  kBoth,    // sandwich: Ding et al. 2021, arXiv:2105.13290; Gemma 2, arXiv:2408.00118
 };
 
-struct DecoderConfig {
-  DecoderNames names = kLlamaNames;
-  uint32_t width = 0, hidden = 0, vocabulary = 0, max_positions = 0;
-  uint32_t heads = 0, kv_heads = 0, head_size = 0;
-  std::vector<DecoderLayerConfig> layers;
-  /// Empty: positions are a table of weights.
-  std::vector<RopeConfig> ropes;
-  bool interleaved_pairs = false;  // rotary pairs are neighbours, not half a head apart
-  Activation activation = Activation::kNone;
-  bool gated = true;            // activation(x G^T) * (x U^T) instead of activation(x U^T)
-  bool rms_norm = true;         // or layer norm, with a bias
-  bool gains_less_one = false;  // the file holds every gain less 1
-  bool norm_after = false;      // what a sublayer gives is normalized before it is added
-  bool qk_norm = false;         // queries and keys are normalized, head by head
-  bool qkv_bias = false, out_bias = false, feed_forward_bias = false;
-  bool transposed = false;   // matrices are stored as (inputs, outputs)
-  bool tied_output = false;  // the output matrix is the embedding
-  float norm_epsilon = 1e-5f;
-  float embedding_scale = 1, attention_scale = 1;
-  GenerationConfig generation;
+struct DecoderNorms {
+  NormKind kind = NormKind::kRms;  // kLayer or kRms
+  NormPlace place = NormPlace::kBefore;
+  bool bias = false;  // of a layer norm: Cohere's has none
+  float epsilon = 1e-5f;
+};
+
+/// How the two sublayers of a layer join the residual stream x. A attends, F feeds forward, each
+/// with its norm.
+enum class Residual {
+  kSequential,          // y = x + A(x), then y + F(y): Radford et al. 2019
+  kParallel,            // x + A(x) + F(x): Black et al. 2022 (GPT-NeoX), arXiv:2204.06745
+  kParallelSharedNorm,  // the same, with one norm for both: Wang and Komatsuzaki 2021 (GPT-J)
+};
+
+/// Whether queries and keys are normalized before they are rotated, and with which gains. Source:
+/// Dehghani et al. 2023, arXiv:2302.05442.
+enum class QueryKeyNorm {
+  kNone,
+  kPerHead,   // each head by itself, the same gains for all: Qwen 3, Gemma 3
+  kOwnGains,  // each head by itself, each with its own gains: Cohere
+  kAllHeads,  // all heads together: OLMo 2
+};
+
+struct DecoderAttention {
+  uint32_t heads = 0, kv_heads = 0, head_size = 0;  // grouped-query: Ainslie 2023, arXiv:2305.13245
+  float scale = 1;                                  // onto q k^T
+  float soft_cap = 0;                               // of scores, 0: none: Gemma 2, arXiv:2408.00118
+  bool sinks = false;  // a logit per head that takes part in the softmax alone: Agarwal et al. 2025
+                       // (gpt-oss), arXiv:2508.10925
+  QueryKeyNorm qk_norm = QueryKeyNorm::kNone;
+  bool qkv_bias = false, out_bias = false;
 
   uint32_t query_columns() const { return heads * head_size; }
   uint32_t key_columns() const { return kv_heads * head_size; }
 };
 
-/// Reads a family's configuration (models/families/families.h). Throws ModelError naming file and
-/// key.
-using ReadDecoder = DecoderConfig (*)(const ConfigReader& config);
+/// A mixture of experts instead of one feed-forward network (layers/mixture_of_experts.h).
+struct DecoderExperts {
+  uint32_t count = 0, per_token = 0;
+  bool normalized = true;  // the gates of the chosen add up to 1
+};
 
-/// Keys as in Hugging Face's LlamaConfig, which most families share; `layers` all alike, one rope.
+enum class FeedForwardKind {
+  kPlain,  // activation(x U^T) D^T: Vaswani et al. 2017, arXiv:1706.03762
+  kGated,  // (activation(x G^T) * (x U^T)) D^T: Shazeer 2020, arXiv:2002.05202
+};
+
+struct DecoderFeedForward {
+  FeedForwardKind kind = FeedForwardKind::kGated;
+  uint32_t hidden = 0;  // of one expert, where there are any
+  Activation activation = Activation::kNone;
+  bool bias = false;
+  std::optional<DecoderExperts> experts;
+};
+
+struct DecoderEmbedding {
+  float multiplier = 1;            // onto the embedding of a token
+  bool learned_positions = false;  // a table of weights is added
+};
+
+struct DecoderOutput {
+  bool tied = false;  // the matrix is the embedding: Press and Wolf 2017, arXiv:1608.05859
+  bool bias = false;
+  float multiplier = 1;  // onto the logits
+  float soft_cap = 0;    // of the logits, 0: none: Gemma 2
+};
+
+struct DecoderLayerConfig {
+  uint32_t window = 0;  // a token sees that many, itself included; 0: all
+  /// Index into DecoderConfig::ropes. None: queries and keys are not rotated (Kazemnejad et al.
+  /// 2023, arXiv:2305.19466).
+  std::optional<uint32_t> rope = 0;
+};
+
+/// Names of a family's tensors in its files, without ".weight" and ".bias". Those of a layer stand
+/// behind `layer`, its number and a dot. nullptr: the family has none.
+struct DecoderNames {
+  std::span<const char* const> prefixes;  // any of these may stand before every name
+  const char* layer = nullptr;
+  const char* embedding = nullptr;
+  const char* positions = nullptr;
+  const char* final_norm = nullptr;
+  const char* output = nullptr;
+  std::span<const char* const> output_prefixes = {};  // where they are other ones
+  const char* attention_norm = nullptr;
+  const char* qkv = nullptr;  // queries, keys and values in one matrix; or in three:
+  const char *q = nullptr, *k = nullptr, *v = nullptr;
+  const char *q_norm = nullptr, *k_norm = nullptr;
+  const char* attention_out = nullptr;
+  const char* after_attention_norm = nullptr;
+  const char* feed_forward_norm = nullptr;
+  const char *gate = nullptr, *up = nullptr, *down = nullptr;
+  const char* after_feed_forward_norm = nullptr;
+};
+
+constexpr const char* kNoPrefix[] = {""};
+/// Hugging Face's names since Llama.
+constexpr DecoderNames kLlamaNames = {.prefixes = kNoPrefix,
+                                      .layer = "model.layers.",
+                                      .embedding = "model.embed_tokens",
+                                      .final_norm = "model.norm",
+                                      .output = "lm_head",
+                                      .attention_norm = "input_layernorm",
+                                      .q = "self_attn.q_proj",
+                                      .k = "self_attn.k_proj",
+                                      .v = "self_attn.v_proj",
+                                      .q_norm = "self_attn.q_norm",
+                                      .k_norm = "self_attn.k_norm",
+                                      .attention_out = "self_attn.o_proj",
+                                      .feed_forward_norm = "post_attention_layernorm",
+                                      .gate = "mlp.gate_proj",
+                                      .up = "mlp.up_proj",
+                                      .down = "mlp.down_proj"};
+
+/// How files hold a network's weights.
+struct DecoderFiles {
+  DecoderNames names = kLlamaNames;
+  SourceForm matrices = SourceForm::kAsInFile;  // of the layers: or kTransposed
+  SourceForm gains = SourceForm::kAsInFile;     // of every norm: or kPlusOne
+};
+
+struct DecoderConfig {
+  DecoderFiles files;
+  uint32_t width = 0, vocabulary = 0, max_positions = 0;
+  DecoderEmbedding embedding;
+  DecoderNorms norms;
+  Residual residual = Residual::kSequential;
+  float residual_multiplier = 1;  // onto what a sublayer gives: Granite
+  DecoderAttention attention;
+  std::vector<RopeConfig> ropes;  // rotary position embeddings, for the layers to choose from
+  DecoderFeedForward feed_forward;
+  std::vector<DecoderLayerConfig> layers;
+  DecoderOutput output;
+  GenerationConfig generation;
+  /// Pieces that end an answer, where the vocabulary has them as special tokens.
+  std::span<const char* const> end_pieces = {};
+};
+
+/// Keys as in Hugging Face's LlamaConfig, which most families share; `layers` all alike.
 /// Throws ModelError naming file and key: missing, out of range, or a value that would change the
 /// numbers and is not supported.
 DecoderConfig read_llama_like(const ConfigReader& config);
@@ -82,5 +176,8 @@ void require_absent(const ConfigReader& config, const char* key);
 /// `slides` says. Sets window (from `sliding_window`) of those layers.
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t layer, const ConfigReader&));
+
+/// One rotary position embedding for all layers (models/networks/rope_config.h).
+void read_one_rope(const ConfigReader& config, DecoderConfig& decoder);
 
 }  // namespace mulciber

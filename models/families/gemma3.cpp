@@ -17,7 +17,7 @@ constexpr const char* kTextDefaults =
     "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
     "query_pre_attn_scalar": 256, "sliding_window": 4096, "tie_word_embeddings": true})";
 
-DecoderNames names() {
+constexpr DecoderNames names() {
   DecoderNames names = kLlamaNames;
   names.prefixes = kPrefixes;
   names.output_prefixes = kOutputPrefixes;
@@ -39,21 +39,20 @@ RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& de
   return read_rope(ConfigReader(local, config.where(), config.remedy()), defaults);
 }
 
-}  // namespace
-
-DecoderConfig read_gemma3(const ConfigReader& config) {
+DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.names = names();
-  decoder.qkv_bias = decoder.out_bias = config.boolean_or("attention_bias", false);
-  decoder.tied_output = config.boolean_or("tie_word_embeddings", true);
-  decoder.gains_less_one = decoder.norm_after = decoder.qk_norm = true;
+  decoder.files = {.names = names(), .gains = SourceForm::kPlusOne};
   // transformers rounds the factor to the type of the embeddings, which for bfloat16 files changes
   // it.
-  decoder.embedding_scale = std::sqrt(static_cast<float>(decoder.width));
-  decoder.attention_scale =
+  decoder.embedding.multiplier = std::sqrt(static_cast<float>(decoder.width));
+  decoder.norms.place = NormPlace::kBoth;
+  decoder.attention.scale =
       static_cast<float>(1 / std::sqrt(config.number_or("query_pre_attn_scalar", 256, 1e-6, 1e9)));
-  decoder.ropes = {rope(config, false, {decoder.head_size, 1e6, decoder.max_positions}),
-                   rope(config, true, {decoder.head_size, 1e4, decoder.max_positions})};
+  decoder.attention.qk_norm = QueryKeyNorm::kPerHead;
+  decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
+  const uint32_t head_size = decoder.attention.head_size;
+  decoder.ropes = {rope(config, false, {head_size, 1e6, decoder.max_positions}),
+                   rope(config, true, {head_size, 1e4, decoder.max_positions})};
   // Without layer_types every sixth layer (or as the pattern says) sees everything.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
     const char* key =
@@ -64,11 +63,33 @@ DecoderConfig read_gemma3(const ConfigReader& config) {
   return decoder;
 }
 
-DecoderConfig read_gemma3_with_vision(const ConfigReader& config) {
+DecoderConfig read_with_vision(const ConfigReader& config) {
   Json text = Json::parse(kTextDefaults);
   config.object("text_config");  // throws where it is none
   text.update(config.value("text_config"));
-  return read_gemma3(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
+  return read(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
 }
+
+/// llama.cpp scales by the size of a head but in the 27B model, whose files do not say so either.
+void complete(const GgufMetadata& metadata, Json& config) {
+  const bool largest = metadata.number("block_count", 0) == 62;
+  config["query_pre_attn_scalar"] =
+      largest ? metadata.number("embedding_length", 0) / metadata.number("attention.head_count", 0)
+              : metadata.head_size();
+}
+
+constexpr const char* kEndPieces[] = {"<end_of_turn>"};
+
+}  // namespace
+
+constinit const DecoderFamily kGemma3 = {.model_type = "gemma3_text",
+                                         .read = read,
+                                         .gguf = GgufFamily{.architecture = "gemma3",
+                                                            .activation = "gelu_pytorch_tanh",
+                                                            .complete = complete},
+                                         .end_pieces = kEndPieces};
+
+constinit const DecoderFamily kGemma3WithVision = {
+    .model_type = "gemma3", .read = read_with_vision, .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -1,15 +1,33 @@
 #include "models/families/families.h"
 
 namespace mulciber {
+namespace {
 
-DecoderConfig read_llama(const ConfigReader& config) {
+DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.qkv_bias = decoder.out_bias = config.boolean_or("attention_bias", false);
-  decoder.ropes = {
-      read_rope_of(config, nullptr, {decoder.head_size, 10000, decoder.max_positions})};
+  read_one_rope(config, decoder);
   // Mistral's first models slide in every layer; Llama's have no such key.
   read_windows(config, decoder, [](uint32_t, const ConfigReader&) { return true; });
   return decoder;
 }
+
+// Those of Llama 3, and of the many models of this architecture that were trained on the layout of
+// ChatML.
+constexpr const char* kEndPieces[] = {"<|eot_id|>", "<|end_of_text|>", "<|im_end|>",
+                                      "<|endoftext|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kLlama = {
+    .model_type = "llama",
+    .read = read,
+    // The converter permutes the rows of queries and keys into the order of the original Llama.
+    .gguf =
+        GgufFamily{
+            .architecture = "llama", .activation = "silu", .pairs = RotaryPairs::kNeighbours},
+    .end_pieces = kEndPieces};
+
+constinit const DecoderFamily kMistral = {
+    .model_type = "mistral", .read = read, .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -1,12 +1,12 @@
-#include "models/families/families.h"
+#include "models/families/qwen2.h"
 
 namespace mulciber {
 
 DecoderConfig read_qwen2(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.qkv_bias = true;
-  decoder.ropes = {
-      read_rope_of(config, nullptr, {decoder.head_size, 10000, decoder.max_positions})};
+  decoder.attention.qkv_bias = true;
+  decoder.attention.out_bias = false;
+  read_one_rope(config, decoder);
   // Without layer_types the first max_window_layers see everything.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
     return c.boolean_or("use_sliding_window", false) &&
@@ -14,5 +14,11 @@ DecoderConfig read_qwen2(const ConfigReader& config) {
   });
   return decoder;
 }
+
+constinit const DecoderFamily kQwen2 = {
+    .model_type = "qwen2",
+    .read = read_qwen2,
+    .gguf = GgufFamily{.architecture = "qwen2", .activation = "silu"},
+    .end_pieces = kQwenEndPieces};
 
 }  // namespace mulciber

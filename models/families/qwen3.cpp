@@ -1,12 +1,22 @@
-#include "models/families/families.h"
+#include "models/families/qwen2.h"
 
 namespace mulciber {
+namespace {
 
-DecoderConfig read_qwen3(const ConfigReader& config) {
+DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_qwen2(config);
-  decoder.qkv_bias = decoder.out_bias = config.boolean_or("attention_bias", false);
-  decoder.qk_norm = true;
+  decoder.attention.qkv_bias = decoder.attention.out_bias =
+      config.boolean_or("attention_bias", false);
+  decoder.attention.qk_norm = QueryKeyNorm::kPerHead;
   return decoder;
 }
+
+}  // namespace
+
+constinit const DecoderFamily kQwen3 = {
+    .model_type = "qwen3",
+    .read = read,
+    .gguf = GgufFamily{.architecture = "qwen3", .activation = "silu"},
+    .end_pieces = kQwenEndPieces};
 
 }  // namespace mulciber

@@ -11,31 +11,63 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+/// What a description may ask for and the layers here do not do yet.
+void require_supported(const DecoderConfig& config) {
+  const auto refuse = [](bool asked, const char* what) {
+    if (asked)
+      throw ModelError("the network", fmt::format("has {}, which is not supported", what),
+                       "use another model");
+  };
+  const DecoderNorms& norms = config.norms;
+  const bool layer_norm = norms.kind == NormKind::kLayer;
+  refuse(norms.place == NormPlace::kAfter, "norms after its sublayers alone");
+  refuse(layer_norm && norms.place != NormPlace::kBefore, "layer norms after its sublayers");
+  refuse(layer_norm && !norms.bias, "layer norms without a bias");
+  refuse(!layer_norm && norms.bias, "root-mean-square norms with a bias");
+  refuse(config.residual != Residual::kSequential, "attention and feed-forward side by side");
+  refuse(config.residual_multiplier != 1, "a multiplier onto what joins its residual stream");
+  const DecoderAttention& attention = config.attention;
+  refuse(attention.sinks, "attention sinks");
+  refuse(attention.qk_norm == QueryKeyNorm::kOwnGains, "gains of queries and keys for each head");
+  refuse(attention.qk_norm == QueryKeyNorm::kAllHeads,
+         "queries and keys normalized over all heads");
+  for (const DecoderLayerConfig& layer : config.layers)
+    refuse(attention.qk_norm != QueryKeyNorm::kNone && !layer.rope,
+           "queries and keys that are normalized and not rotated");
+  refuse(config.output.multiplier != 1, "a multiplier onto its logits");
+  refuse(config.output.soft_cap != 0, "a soft cap on its logits");
+  refuse(config.feed_forward.experts.has_value(), "experts");
+}
+
 /// Every weight of a configuration, under its name here and its names in files.
 class TableWriter {
  public:
-  explicit TableWriter(const DecoderConfig& config) : config_(config), names_(config.names) {}
+  explicit TableWriter(const DecoderConfig& config) : config_(config), names_(config.files.names) {}
 
   WeightTable write() {
+    require_supported(config_);
     const uint64_t D = config_.width;
     table_.push_back({"embedding",
                       WeightRole::kMatrix,
                       {config_.vocabulary, D},
                       {{weight(names_.embedding), {config_.vocabulary, D}}}});
-    if (config_.ropes.empty())
+    if (config_.embedding.learned_positions)
       table_.push_back({"positions",
                         WeightRole::kVector,
                         {config_.max_positions, D},
                         {{weight(names_.positions), {config_.max_positions, D}}}});
-    if (!config_.tied_output)
-      table_.push_back(
-          {"output",
-           WeightRole::kMatrix,
-           {config_.vocabulary, D},
-           {{with(behind(names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes,
-                         names_.output),
-                  ".weight"),
-             {config_.vocabulary, D}}}});
+    const Names output = behind(
+        names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes, names_.output);
+    if (!config_.output.tied)
+      table_.push_back({"output.weight",
+                        WeightRole::kMatrix,
+                        {config_.vocabulary, D},
+                        {{with(output, ".weight"), {config_.vocabulary, D}}}});
+    if (config_.output.bias)
+      table_.push_back({"output.bias",
+                        WeightRole::kVector,
+                        {config_.vocabulary},
+                        {{with(output, ".bias"), {config_.vocabulary}}}});
     norm("first_norm", {in_layer(0, names_.attention_norm)});
     for (uint32_t i = 0; i < config_.layers.size(); ++i) layer(i);
     return std::move(table_);
@@ -61,11 +93,10 @@ class TableWriter {
   /// parts: one norm, or the one of what joins the stream and then the stream's.
   void norm(const std::string& name, const std::vector<Names>& parts) {
     const uint64_t D = config_.width;
-    const SourceForm form = config_.gains_less_one ? SourceForm::kPlusOne : SourceForm::kAsInFile;
     WeightSpec spec = {name, WeightRole::kVector, {}, {}};
     for (const Names& part : parts) {
-      spec.sources.push_back({with(part, ".weight"), {D}, form});
-      if (!config_.rms_norm) spec.sources.push_back({with(part, ".bias"), {D}});
+      spec.sources.push_back({with(part, ".weight"), {D}, config_.files.gains});
+      if (config_.norms.bias) spec.sources.push_back({with(part, ".bias"), {D}});
     }
     spec.shape = spec.sources.size() == 1 ? Shape{D} : Shape{spec.sources.size(), D};
     table_.push_back(std::move(spec));
@@ -79,11 +110,11 @@ class TableWriter {
               bool interleaved = false) {
     uint64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
-    const SourceForm form = config_.transposed ? SourceForm::kTransposed : SourceForm::kAsInFile;
     WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, interleaved};
     WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}};
     for (const Part& part : parts) {
-      matrix.sources.push_back({with(part.names, ".weight"), {part.rows, columns}, form});
+      matrix.sources.push_back(
+          {with(part.names, ".weight"), {part.rows, columns}, config_.files.matrices});
       vector.sources.push_back({with(part.names, ".bias"), {part.rows}});
     }
     table_.push_back(std::move(matrix));
@@ -91,38 +122,49 @@ class TableWriter {
   }
 
   void layer(uint32_t i) {
-    const uint64_t D = config_.width, F = config_.hidden, H = config_.head_size;
-    const uint64_t Q = config_.query_columns(), K = config_.key_columns();
+    const DecoderAttention& attention = config_.attention;
+    const uint64_t D = config_.width, H = attention.head_size;
+    const uint64_t Q = attention.query_columns(), K = attention.key_columns();
     const std::string name = fmt::format("layers.{}.", i);
     const auto file = [&](const char* part) { return in_layer(i, part); };
     if (names_.qkv) {
-      linear(name + "qkv", {{file(names_.qkv), Q + 2 * K}}, D, config_.qkv_bias);
+      linear(name + "qkv", {{file(names_.qkv), Q + 2 * K}}, D, attention.qkv_bias);
     } else {
       linear(name + "qkv", {{file(names_.q), Q}, {file(names_.k), K}, {file(names_.v), K}}, D,
-             config_.qkv_bias);
+             attention.qkv_bias);
     }
-    if (config_.qk_norm) {
-      const SourceForm form = config_.gains_less_one ? SourceForm::kPlusOne : SourceForm::kAsInFile;
+    if (attention.qk_norm == QueryKeyNorm::kPerHead)
       table_.push_back({name + "qk_norm",
                         WeightRole::kVector,
                         {2, H},
-                        {{with(file(names_.q_norm), ".weight"), {H}, form},
-                         {with(file(names_.k_norm), ".weight"), {H}, form}}});
-    }
-    linear(name + "out", {{file(names_.attention_out), D}}, Q, config_.out_bias);
-    if (config_.gated) {
-      linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D,
-             config_.feed_forward_bias, true);
-    } else {
-      linear(name + "up", {{file(names_.up), F}}, D, config_.feed_forward_bias);
-    }
-    linear(name + "down", {{file(names_.down), D}}, F, config_.feed_forward_bias);
+                        {{with(file(names_.q_norm), ".weight"), {H}, config_.files.gains},
+                         {with(file(names_.k_norm), ".weight"), {H}, config_.files.gains}}});
+    linear(name + "out", {{file(names_.attention_out), D}}, Q, attention.out_bias);
+    feed_forward(i, name);
+    norms(i, name);
+  }
 
+  void feed_forward(uint32_t i, const std::string& name) {
+    const DecoderFeedForward& feed_forward = config_.feed_forward;
+    const uint64_t D = config_.width, F = feed_forward.hidden;
+    const auto file = [&](const char* part) { return in_layer(i, part); };
+    if (feed_forward.kind == FeedForwardKind::kGated) {
+      linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D, feed_forward.bias,
+             true);
+    } else {
+      linear(name + "up", {{file(names_.up), F}}, D, feed_forward.bias);
+    }
+    linear(name + "down", {{file(names_.down), D}}, F, feed_forward.bias);
+  }
+
+  /// Each norm belongs to the sublayer before it, whose result it joins to the stream.
+  void norms(uint32_t i, const std::string& name) {
+    const auto file = [&](const char* part) { return in_layer(i, part); };
     std::vector<Names> after_attention = {file(names_.feed_forward_norm)};
     std::vector<Names> after_feed_forward = {i + 1 < config_.layers.size()
                                                  ? in_layer(i + 1, names_.attention_norm)
                                                  : global(names_.final_norm)};
-    if (config_.norm_after) {
+    if (config_.norms.place == NormPlace::kBoth) {
       after_attention.insert(after_attention.begin(), file(names_.after_attention_norm));
       after_feed_forward.insert(after_feed_forward.begin(), file(names_.after_feed_forward_norm));
     }
@@ -165,53 +207,60 @@ DecoderNetwork build_decoder_network(
     return result;
   };
   const auto norm = [&](const std::string& name, bool joins) {
-    const NormKind rms = joins && config.norm_after ? NormKind::kRmsBoth : NormKind::kRms;
-    return Norm{weight(name), config.norm_epsilon, config.rms_norm ? rms : NormKind::kLayer};
+    const bool both = joins && config.norms.place == NormPlace::kBoth;
+    return Norm{weight(name), config.norms.epsilon, both ? NormKind::kRmsBoth : config.norms.kind};
   };
-  if (config.head_size % block_elements(cache) != 0)
+  const DecoderAttention& described = config.attention;
+  if (described.head_size % block_elements(cache) != 0)
     throw ModelError("keys and values",
                      fmt::format("in {} are blocks of {}, the model's heads have {}",
-                                 name_of(cache), block_elements(cache), config.head_size),
+                                 name_of(cache), block_elements(cache), described.head_size),
                      "keep them in f16");
+  const auto attention_of = [&](const std::string& name, const DecoderLayerConfig& layer) {
+    CausalAttention attention = {.heads = described.heads,
+                                 .kv_heads = described.kv_heads,
+                                 .head_size = described.head_size,
+                                 .scale = described.scale,
+                                 .soft_cap = described.soft_cap,
+                                 .window = layer.window,
+                                 .qkv = linear(name + "qkv", described.qkv_bias),
+                                 .out = linear(name + "out", described.out_bias)};
+    if (layer.rope) {
+      const RopeConfig& rope = config.ropes[*layer.rope];
+      attention.rope = CausalAttention::Rope{.angles = weight(fmt::format("rope.{}", *layer.rope)),
+                                             .rotated = rope.rotated,
+                                             .interleaved = rope.pairs == RotaryPairs::kNeighbours};
+    }
+    if (described.qk_norm != QueryKeyNorm::kNone) {
+      attention.qk_gains = weight(name + "qk_norm");
+      attention.qk_epsilon = config.norms.epsilon;
+    }
+    return attention;
+  };
+  const auto feed_forward_of = [&](const std::string& name) {
+    return FeedForward{.up = linear(name + "up", config.feed_forward.bias),
+                       .down = linear(name + "down", config.feed_forward.bias),
+                       .activation = config.feed_forward.activation,
+                       .gated = config.feed_forward.kind == FeedForwardKind::kGated};
+  };
   DecoderNetwork network;
   network.activations = activations;
   network.cache = cache;
   network.vocabulary = config.vocabulary;
   network.max_positions = positions;
   CausalDecoder& decoder = network.decoder;
-  decoder.embedding = {.table = weight("embedding"), .scale = config.embedding_scale};
-  if (config.ropes.empty()) decoder.embedding.positions = weight("positions");
+  decoder.embedding = {.table = weight("embedding"), .scale = config.embedding.multiplier};
+  if (config.embedding.learned_positions) decoder.embedding.positions = weight("positions");
   decoder.first_norm = norm("first_norm", false);
   for (size_t i = 0; i < config.layers.size(); ++i) {
     const std::string name = fmt::format("layers.{}.", i);
-    CausalAttention attention = {.heads = config.heads,
-                                 .kv_heads = config.kv_heads,
-                                 .head_size = config.head_size,
-                                 .scale = config.attention_scale,
-                                 .window = config.layers[i].window,
-                                 .qkv = linear(name + "qkv", config.qkv_bias),
-                                 .out = linear(name + "out", config.out_bias)};
-    if (!config.ropes.empty()) {
-      const RopeConfig& rope = config.ropes[config.layers[i].rope];
-      attention.rope =
-          CausalAttention::Rope{.angles = weight(fmt::format("rope.{}", config.layers[i].rope)),
-                                .rotated = rope.rotated,
-                                .interleaved = config.interleaved_pairs};
-    }
-    if (config.qk_norm) {
-      attention.qk_gains = weight(name + "qk_norm");
-      attention.qk_epsilon = config.norm_epsilon;
-    }
-    decoder.layers.push_back(
-        {.attention = std::move(attention),
-         .after_attention = norm(name + "after_attention", true),
-         .feed_forward = {.up = linear(name + "up", config.feed_forward_bias),
-                          .down = linear(name + "down", config.feed_forward_bias),
-                          .activation = config.activation,
-                          .gated = config.gated},
-         .after_feed_forward = norm(name + "after_feed_forward", true)});
+    decoder.layers.push_back({.attention = attention_of(name, config.layers[i]),
+                              .after_attention = norm(name + "after_attention", true),
+                              .feed_forward = feed_forward_of(name),
+                              .after_feed_forward = norm(name + "after_feed_forward", true)});
   }
-  decoder.output.weight = weight(config.tied_output ? "embedding" : "output");
+  decoder.output.weight = weight(config.output.tied ? "embedding" : "output.weight");
+  if (config.output.bias) decoder.output.bias = weight("output.bias");
   return network;
 }
 

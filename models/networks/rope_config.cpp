@@ -1,14 +1,24 @@
 #include "models/networks/rope_config.h"
 
+#include <fmt/format.h>
+
 namespace mulciber {
 namespace {
 
 constexpr double kHuge = 1e12;
 
-void require_whole_heads(const ConfigReader& config) {
-  if (config.number_or("partial_rotary_factor", 1, 0, 1) != 1)
-    config.fail("partial_rotary_factor",
-                "is not 1: heads that are rotated in part are not supported");
+constexpr const char* kShare = "partial_rotary_factor";
+
+/// Elements of a head that rotate.
+uint32_t rotated_of(const ConfigReader& config, const RopeDefaults& defaults) {
+  const double share = config.number_or(kShare, defaults.share, 0, 1);
+  // As transformers, which truncates; but a share that was computed may fall short by a rounding.
+  const auto rotated = static_cast<uint32_t>(defaults.head_size * share + 1e-6);
+  if (rotated == 0 || rotated % 4 != 0)
+    config.fail(kShare, fmt::format("is {}: of {} elements of a head {} rotate, which is no "
+                                    "multiple of 4",
+                                    share, defaults.head_size, rotated));
+  return rotated;
 }
 
 double required(const ConfigReader& parameters, const char* key, double least) {
@@ -23,8 +33,7 @@ std::optional<double> optional(const ConfigReader& parameters, const char* key) 
 }  // namespace
 
 RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& defaults) {
-  require_whole_heads(parameters);
-  RopeConfig rope = {.rotated = defaults.rotated,
+  RopeConfig rope = {.rotated = rotated_of(parameters, defaults),
                      .base = parameters.number_or("rope_theta", defaults.base, 1.001, 1e30),
                      .scaling = {}};
   RopeScaling& scaling = rope.scaling;
@@ -61,12 +70,12 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
 
 RopeConfig read_rope_of(const ConfigReader& config, const char* kind,
                         const RopeDefaults& defaults) {
-  require_whole_heads(config);
+  RopeDefaults given = defaults;
+  given.share = config.number_or(kShare, defaults.share, 0, 1);
   if (config.has("rope_parameters")) {
     const ConfigReader all = config.object("rope_parameters");
-    return kind && all.has(kind) ? read_rope(all.object(kind), defaults) : read_rope(all, defaults);
+    return kind && all.has(kind) ? read_rope(all.object(kind), given) : read_rope(all, given);
   }
-  RopeDefaults given = defaults;
   given.base = config.number_or("rope_theta", defaults.base, 1.001, 1e30);
   if (config.has("rope_scaling")) return read_rope(config.object("rope_scaling"), given);
   const Json nothing = Json::object();

@@ -6,27 +6,36 @@
 
 namespace mulciber {
 
-/// One kind of layer's angles: what layers/rope.h makes tables of.
+/// Which elements of a head rotate together.
+enum class RotaryPairs {
+  kHalves,      // i and i + half of those that rotate: Black et al. 2022 (GPT-NeoX),
+                // arXiv:2204.06745
+  kNeighbours,  // 2 i and 2 i + 1: Su et al. 2021, arXiv:2104.09864
+};
+
+/// A rotary position embedding: what layers/rope.h makes tables of.
 struct RopeConfig {
-  uint32_t rotated = 0;  // components of a head
+  uint32_t rotated = 0;  // elements of a head, from its first one on
   double base = 10000;
   RopeScaling scaling;
+  RotaryPairs pairs = RotaryPairs::kHalves;
 };
 
 struct RopeDefaults {
-  uint32_t rotated = 0;
+  uint32_t head_size = 0;
   double base = 10000;         // where the configuration names none
   uint32_t max_positions = 0;  // of the model
+  double share = 1;            // of a head that rotates
 };
 
 /// An object of Hugging Face's `rope_parameters` or `rope_scaling`: types default, linear, llama3
-/// and yarn. Throws ModelError naming the key for any other type, and for heads that are rotated in
-/// part.
+/// and yarn. `partial_rotary_factor` is the share of a head that rotates. Throws ModelError naming
+/// the key for any other type.
 RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& defaults);
 
-/// The same for a whole configuration: `rope_parameters`, or the older `rope_theta` and
-/// `rope_scaling`. kind: the entry of rope_parameters for one kind of layer ("full_attention"),
-/// nullptr where there is one for all.
+/// The same for a whole configuration: `rope_parameters`, or the older `rope_theta`,
+/// `partial_rotary_factor` and `rope_scaling`. kind: the entry of rope_parameters for one kind of
+/// layer ("full_attention"), nullptr where there is one for all.
 RopeConfig read_rope_of(const ConfigReader& config, const char* kind, const RopeDefaults& defaults);
 
 }  // namespace mulciber
