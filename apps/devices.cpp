@@ -13,6 +13,7 @@
 #include "apps/progress.h"
 #include "conformance/self_test.h"
 #include "runtime/kernel.h"
+#include "runtime/op.h"
 
 namespace mulciber::apps {
 namespace {
@@ -166,23 +167,24 @@ void print(size_t index, const Capabilities& c, bool rows) {
 // measures.
 void print_choices(const Capabilities& device) {
   fmt::print("   what serves which shape:\n");
-  for (const conformance::OpCases* cases : conformance::all_op_cases()) {
+  for (Op op : kAllOps) {
+    const conformance::OpCases& cases = conformance::op_cases(op);
     std::set<std::pair<DataType, DataType>> types;
     for (const Kernel& kernel : kernels()) {
-      if (kernel.op != cases->op()) continue;
+      if (kernel.op != op) continue;
       for (const KernelTypes& served : concrete_types(kernel.types))
         types.insert({served.activation, served.weight});
     }
     for (const auto& [activation, weight] : types) {
       std::map<std::string, std::vector<std::string>> shapes_by_row;
-      for (const auto& shape : cases->bench_shapes()) {
+      for (const auto& shape : cases.bench_shapes()) {
         if (shape.back() % block_elements(weight) != 0) continue;  // the last extent is a row's
-        conformance::OpCase op_case = cases->make(shape, {activation, weight});
-        const Kernel* row = conformance::chosen_row(device, op_case, cases->op());
+        conformance::OpCase op_case = cases.make(shape, {activation, weight});
+        const Kernel* row = conformance::chosen_row(device, op_case, op);
         shapes_by_row[row ? row->id : "none"].push_back(fmt::format("{}", fmt::join(shape, ",")));
       }
       for (const auto& [row, shapes] : shapes_by_row) {
-        fmt::print("     {} ({}) {}, {}: {} for {}\n", name_of(cases->op()), cases->shape_format(),
+        fmt::print("     {} ({}) {}, {}: {} for {}\n", name_of(op), cases.shape_format(),
                    name_of(activation), name_of(weight), row, fmt::join(shapes, " "));
       }
     }

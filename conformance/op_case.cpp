@@ -106,14 +106,15 @@ Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device) {
   return {.half_operands = ((row ? row->needs : device.features) & kHalfMatrices) != 0};
 }
 
-uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
-
-const OpCases& op_cases(Op op) {
-  for (const OpCases* cases : all_op_cases()) {
-    if (cases->op() == op) return *cases;
-  }
-  throw KernelError(name_of(op), "has no cases", "");
+Tensor words_of(const Tensor& tensor, DataType type, uint64_t first, uint64_t count) {
+  Tensor part = tensor;
+  part.shape = {count};
+  part.type = type;
+  part.byte_offset += first * 4;
+  return part;
 }
+
+uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 
 namespace {
 

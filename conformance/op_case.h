@@ -40,6 +40,9 @@ HostTensor u32_tensor(std::vector<uint32_t> words);
 /// The bits of a float as a word, for control tensors.
 uint32_t bits_of(float value);
 
+/// Words [first, first + count) of a tensor under another type, as an output of its own: (count).
+Tensor words_of(const Tensor& tensor, DataType type, uint64_t first, uint64_t count);
+
 /// A number as part of a case's name: no dots and no signs that a file name or a glob would trip
 /// over; 1e+15 is "1e15", 0.5 is "0p5", -2 is "minus2".
 std::string name_part(double value);
@@ -88,11 +91,11 @@ KernelTypes plain_types(KernelTypes row);
 /// runs.
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed);
 
-/// The cases of one op. One implementation per op in conformance/ops/.
+/// The cases of one op. One implementation per op in conformance/ops/, which NAME_cases() returns
+/// (shaders/ops.def).
 class OpCases {
  public:
   virtual ~OpCases() = default;
-  virtual Op op() const = 0;
   /// What the numbers of --shape mean: "M,N,K".
   virtual std::string shape_format() const = 0;
   /// Shapes that `mulciber bench` runs without --shape.
@@ -103,14 +106,14 @@ class OpCases {
   /// Every kind of the op's problem at one shape, for `mulciber bench --kinds`; none where there is
   /// one kind.
   virtual std::vector<OpCase> kinds(std::span<const uint64_t>, KernelTypes) const { return {}; }
+  /// Whether the op only adds, multiplies and moves values of these types, so that whole numbers
+  /// must come out exactly: the self-test takes such a case.
+  virtual bool exact(KernelTypes) const { return false; }
   /// The cases of the suite: 1, primes, tile edges +-1, masks of all kinds, every epilogue.
   virtual std::vector<OpCase> samples(KernelTypes types) const = 0;
 };
 
-/// Every op's cases, in the order of Op.
-std::span<const OpCases* const> all_op_cases();
-
-/// The cases of one op. Throws KernelError when it has none.
+/// The cases of one op.
 const OpCases& op_cases(Op op);
 /// What a case asks of selection for an op.
 Problem problem_of(const OpCase& op_case, Op op);

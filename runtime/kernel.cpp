@@ -91,58 +91,21 @@ std::vector<Kernel> build_table() {
 }  // namespace
 
 const char* name_of(Op op) {
-  switch (op) {
-    case Op::kMatmul: return "matmul";
-    case Op::kAttention: return "attention";
-    case Op::kAttentionMap: return "attention_map";
-    case Op::kSoftmax: return "softmax";
-    case Op::kLayerNorm: return "layer_norm";
-    case Op::kRmsNorm: return "rms_norm";
-    case Op::kEmbedding: return "embedding";
-    case Op::kElementwise: return "elementwise";
-    case Op::kAppendCache: return "append_cache";
-    case Op::kCopyColumns: return "copy_columns";
-    case Op::kRopeAppend: return "rope_append";
-    case Op::kTopK: return "top_k";
-    case Op::kBeamStep: return "beam_step";
-    case Op::kFollowBeams: return "follow_beams";
-    case Op::kSampleScan: return "sample_scan";
-    case Op::kSampleChoose: return "sample_choose";
-    case Op::kRecurrentCell: return "recurrent_cell";
-    case Op::kExpertMatmul: return "expert_matmul";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {
+#define OP(ENUMERATOR, NAME, SUMMARY) #NAME,
+#include "shaders/ops.def"
+#undef OP
+  };
+  return kNames[static_cast<size_t>(op)];
 }
 
 const char* summary_of(Op op) {
-  switch (op) {
-    case Op::kMatmul: return "y = activation(x W^T + b), or added to what y holds";
-    case Op::kAttention:
-      return "softmax(score(q, k) + mask) v, without a matrix of scores in memory";
-    case Op::kAttentionMap:
-      return "the probabilities of attention, softmax(score(q, k) + mask), for reading";
-    case Op::kSoftmax: return "softmax over each row, masked";
-    case Op::kLayerNorm: return "layer norm of each row of x, or of x and a residual added";
-    case Op::kRmsNorm:
-      return "root-mean-square norm of each row of x, or of a stream to which x is added";
-    case Op::kEmbedding: return "rows of a table by token id, scaled, plus positions";
-    case Op::kElementwise: return "sums, activations, copies and conversions, element by element";
-    case Op::kAppendCache: return "keys and values of this step written into the cache";
-    case Op::kCopyColumns: return "columns of a tensor copied into columns of another";
-    case Op::kRopeAppend:
-      return "queries and keys normalized and rotated, keys and values written into the cache";
-    case Op::kTopK: return "log-softmax of each row, rules about tokens, and the k best";
-    case Op::kBeamStep: return "one step of greedy or beam search over the candidates";
-    case Op::kFollowBeams:
-      return "the state of each hypothesis moved into the row where it now stands";
-    case Op::kSampleScan:
-      return "penalties and banned ids onto logits, then what each chunk of them holds";
-    case Op::kSampleChoose: return "one token of each row drawn from what the filters leave";
-    case Op::kRecurrentCell: return "one step in time of an Elman network, a GRU or an LSTM";
-    case Op::kExpertMatmul:
-      return "products of tokens with the matrices of the experts that they were sent to";
-  }
-  return "?";
+  static constexpr const char* kSummaries[] = {
+#define OP(ENUMERATOR, NAME, SUMMARY) SUMMARY,
+#include "shaders/ops.def"
+#undef OP
+  };
+  return kSummaries[static_cast<size_t>(op)];
 }
 
 std::string describe_shape_facts(ShapeFacts facts) {

@@ -1,5 +1,5 @@
-// The ops that kernels.def has rows for, and the facts about a problem that rows may require. A new
-// one touches this file; layers and models do not include it.
+// The ops of shaders/ops.def, and the facts about a problem that rows of kernels.def may require.
+// Layers and models do not include it.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,16 @@
 namespace mulciber {
 
 enum class Op : uint8_t {
-  kMatmul,
-  kAttention,
-  kAttentionMap,
-  kSoftmax,
-  kLayerNorm,
-  kRmsNorm,
-  kEmbedding,
-  kElementwise,
-  kAppendCache,
-  kCopyColumns,
-  kRopeAppend,
-  kTopK,
-  kBeamStep,
-  kFollowBeams,
-  kSampleScan,
-  kSampleChoose,
-  kRecurrentCell,
-  kExpertMatmul,
+#define OP(ENUMERATOR, NAME, SUMMARY) k##ENUMERATOR,
+#include "shaders/ops.def"
+#undef OP
+};
+
+/// Every op, in the order of the list.
+constexpr Op kAllOps[] = {
+#define OP(ENUMERATOR, NAME, SUMMARY) Op::k##ENUMERATOR,
+#include "shaders/ops.def"
+#undef OP
 };
 
 /// Facts about a problem that a row may require, as bits; each op computes its own.

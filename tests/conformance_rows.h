@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <initializer_list>
+#include <span>
 #include <string>
 
 #include "conformance/suite.h"
+#include "runtime/op.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 
@@ -20,7 +21,13 @@ inline size_t case_step() {
   return text && std::atoi(text) > 0 ? static_cast<size_t>(std::atoi(text)) : 1;
 }
 
-inline void check_rows(std::initializer_list<Op> ops) {
+/// Ops that are tested in programs of their own (conformance_matmul_test,
+/// conformance_attention_test); conformance_rowwise_test has all others of shaders/ops.def.
+constexpr Op kMatmulOps[] = {Op::kMatmul};
+constexpr Op kAttentionOps[] = {Op::kAttention, Op::kAttentionMap, Op::kAppendCache,
+                                Op::kCopyColumns, Op::kRopeAppend};
+
+inline void check_rows(std::span<const Op> ops) {
   using namespace conformance;
   Device& device = shared_device();
   const RunOptions options{.repeats = 1};

@@ -60,12 +60,7 @@ TEST_CASE("Every row has a case of its self-test, exact where the op only adds a
     INFO(row.id);
     const OpCase test = self_test_case(row);
     CHECK((row.shape & ~problem_of(test, row.op).facts) == 0);
-    const bool sums = row.op == Op::kMatmul || row.op == Op::kElementwise ||
-                      row.op == Op::kEmbedding || row.op == Op::kAppendCache ||
-                      row.op == Op::kCopyColumns || row.op == Op::kExpertMatmul ||
-                      row.op == Op::kFollowBeams;
-    const bool rounds = row.op == Op::kAppendCache && is_block_type(row.types.weight);  // to blocks
-    CHECK(test.exact == (sums && !rounds));
+    CHECK(test.exact == op_cases(row.op).exact(row.types));
   }
 }
 

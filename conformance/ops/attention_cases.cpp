@@ -11,7 +11,6 @@
 #include "conformance/ops/attention_variants.h"
 #include "mulciber/error.h"
 #include "ops/attention.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -267,7 +266,6 @@ class AttentionCases : public OpCases {
  public:
   explicit AttentionCases(bool map) : map_(map) {}
 
-  Op op() const override { return map_ ? Op::kAttentionMap : Op::kAttention; }
   std::string shape_format() const override {
     return "rows,q_len,kv_len,heads,head_size[,kv_heads[,window]]";
   }

@@ -5,7 +5,6 @@
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "ops/copy.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -47,8 +46,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
 
 class CopyCases : public OpCases {
  public:
-  Op op() const override { return Op::kCopyColumns; }
   std::string shape_format() const override { return "rows,columns"; }
+  bool exact(KernelTypes) const override { return true; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{512, 1536}, {1, 4096}};
   }
@@ -81,7 +80,7 @@ class CopyCases : public OpCases {
 
 }  // namespace
 
-const OpCases& copy_cases() {
+const OpCases& copy_columns_cases() {
   static const CopyCases cases;
   return cases;
 }

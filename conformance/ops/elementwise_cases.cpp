@@ -1,5 +1,4 @@
 #include "ops/elementwise.h"
-#include "runtime/op.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +14,8 @@ namespace {
 
 class ElementwiseCases : public OpCases {
  public:
-  Op op() const override { return Op::kElementwise; }
   std::string shape_format() const override { return "ELEMENTS"; }
+  bool exact(KernelTypes) const override { return true; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{64 * 768}, {4 << 20}};

@@ -7,7 +7,6 @@
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "ops/embedding.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 
@@ -27,8 +26,8 @@ struct Variant {
 
 class EmbeddingCases : public OpCases {
  public:
-  Op op() const override { return Op::kEmbedding; }
   std::string shape_format() const override { return "rows,length,vocabulary,columns"; }
+  bool exact(KernelTypes) const override { return true; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{4, 1, 8000, 512}, {16, 64, 32000, 512}, {1, 512, 32000, 768}};

@@ -3,7 +3,6 @@
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "ops/search.h"
-#include "runtime/op.h"
 #include "shaders/beam.h"
 
 namespace mulciber::conformance {
@@ -80,8 +79,8 @@ OpCase build_case(const Variant& v) {
 
 class FollowBeamsCases : public OpCases {
  public:
-  Op op() const override { return Op::kFollowBeams; }
   std::string shape_format() const override { return "batch,beams,columns"; }
+  bool exact(KernelTypes) const override { return true; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 5, 256}, {16, 5, 512}};
   }

@@ -9,7 +9,6 @@
 #include "conformance/ops/norm_reference.h"
 #include "mulciber/error.h"
 #include "ops/norm.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 
@@ -38,7 +37,6 @@ struct NormVariant {
 
 class LayerNormCases : public OpCases {
  public:
-  Op op() const override { return Op::kLayerNorm; }
   std::string shape_format() const override { return "rows,columns"; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
@@ -124,7 +122,6 @@ struct SoftmaxVariant {
 
 class SoftmaxCases : public OpCases {
  public:
-  Op op() const override { return Op::kSoftmax; }
   std::string shape_format() const override { return "rows,columns"; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {

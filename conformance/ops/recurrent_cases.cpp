@@ -6,7 +6,6 @@
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "ops/recurrent.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -111,7 +110,6 @@ OpCase build_case(const Variant& v) {
 
 class RecurrentCases : public OpCases {
  public:
-  Op op() const override { return Op::kRecurrentCell; }
   std::string shape_format() const override { return "rows,length,hidden"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 32, 512}, {64, 32, 512}};

@@ -5,7 +5,6 @@
 #include "conformance/ops/norm_reference.h"
 #include "mulciber/error.h"
 #include "ops/norm.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -71,7 +70,6 @@ OpCase build_case(const Shape& shape, KernelTypes types, Variant options) {
 
 class RmsNormCases : public OpCases {
  public:
-  Op op() const override { return Op::kRmsNorm; }
   std::string shape_format() const override { return "rows,columns"; }
 
   std::vector<std::vector<uint64_t>> bench_shapes() const override {

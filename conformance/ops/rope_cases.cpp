@@ -10,7 +10,6 @@
 #include "conformance/ops/norm_reference.h"
 #include "mulciber/error.h"
 #include "ops/rope.h"
-#include "runtime/op.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -155,7 +154,6 @@ OpCase build_case(const Variant& v, KernelTypes types) {
 
 class RopeAppendCases : public OpCases {
  public:
-  Op op() const override { return Op::kRopeAppend; }
   std::string shape_format() const override { return "rows,length,heads,kv_heads,head_size"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 1, 12, 12, 64},

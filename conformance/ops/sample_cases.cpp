@@ -9,7 +9,6 @@
 #include "conformance/ops/sample_reference.h"
 #include "mulciber/error.h"
 #include "ops/sampling.h"
-#include "runtime/op.h"
 #include "shaders/sample.h"
 
 namespace mulciber::conformance {
@@ -168,7 +167,6 @@ std::vector<SampleRow> rows_with(std::vector<SampleSettings> settings, uint64_t 
 
 class SampleChooseCases : public OpCases {
  public:
-  Op op() const override { return Op::kSampleChoose; }
   std::string shape_format() const override { return "rows,vocabulary"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 32000}, {1, 262144}, {8, 128256}};
@@ -341,7 +339,6 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
 
 class SampleScanCases : public OpCases {
  public:
-  Op op() const override { return Op::kSampleScan; }
   std::string shape_format() const override { return "rows,vocabulary"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 32000}, {1, 262144}, {8, 128256}};
