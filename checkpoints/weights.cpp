@@ -18,11 +18,7 @@ namespace {
 // Conversion goes through host memory in pieces of this many elements.
 constexpr uint64_t kPieceElements = 256 * 1024;
 
-/// Whether a file's shape means `wanted`: the same extents after leading 1s.
 bool same_shape(std::span<const uint64_t> found, const Shape& wanted) {
-  size_t skip = 0;
-  while (found.size() - skip > wanted.rank() && found[skip] == 1) ++skip;
-  found = found.subspan(skip);
   if (found.size() != wanted.rank()) return false;
   for (size_t i = 0; i < found.size(); ++i) {
     if (found[i] != wanted[static_cast<int>(i)]) return false;

@@ -30,10 +30,10 @@ enum class SourceForm {
   kPlusOne,     // the file holds the weight less 1
 };
 
-/// One tensor of the file. Its elements are those of `shape`, whatever leading 1s the file adds.
+/// One tensor of the file.
 struct WeightSource {
   std::vector<std::string> names;  // what files call it; the first one present is read
-  Shape shape;                     // as the weight has it, not as the file does
+  Shape shape;                     // of the file, but for what `form` says
   SourceForm form = SourceForm::kAsInFile;
 };
 

@@ -20,12 +20,13 @@ class Fixture {
   Fixture() {
     const std::string header = R"({"a":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},)"
                                R"("b":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},)"
-                               R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]}})";
+                               R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]},)"
+                               R"("n":{"dtype":"F32","shape":[1,1,4],"data_offsets":[64,80]}})";
     std::string file(8, '\0');
     const uint64_t length = header.size();
     std::memcpy(file.data(), &length, 8);
     file += header;
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < 20; ++i) {
       const float value = static_cast<float>(i);
       file.append(reinterpret_cast<const char*>(&value), 4);
     }
@@ -70,4 +71,14 @@ TEST_CASE("a transposed weight of another shape is refused with the shape of the
       "w", WeightRole::kMatrix, {3, 2}, {{{"a"}, {3, 2}, SourceForm::kTransposed}}};
   CHECK_THROWS_WITH(Fixture().load(spec),
                     Catch::Matchers::ContainsSubstring("has shape [3, 2], config says (2, 3)"));
+}
+
+TEST_CASE("a tensor of another rank is refused, whatever its elements") {
+  const WeightSpec spec = {"w", WeightRole::kVector, {4}, {{{"n"}, {4}}}};
+  CHECK_THROWS_WITH(Fixture().load(spec),
+                    Catch::Matchers::ContainsSubstring("test weight `n`") &&
+                        Catch::Matchers::ContainsSubstring("has shape [1, 1, 4], config says (4)"));
+  // Where a family's files have such a tensor, its table says so.
+  const WeightSpec known = {"w", WeightRole::kVector, {4}, {{{"n"}, {1, 1, 4}}}};
+  CHECK(Fixture().load(known) == std::vector<float>{16, 17, 18, 19});
 }

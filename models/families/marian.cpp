@@ -233,11 +233,12 @@ WeightTable marian_weight_table(const MarianConfig& config, const Checkpoint& ch
                      {config.target_vocab, D},
                      {{{"lm_head.weight"}, {config.target_vocab, D}}}});
   }
+  // The one tensor of all known models that has a dimension to spare.
   if (checkpoint.find("final_logits_bias")) {
     table.push_back({"output.bias",
                      WeightRole::kVector,
                      {config.target_vocab},
-                     {{{"final_logits_bias"}, {config.target_vocab}}}});
+                     {{{"final_logits_bias"}, {1, config.target_vocab}}}});
   }
   return table;
 }
