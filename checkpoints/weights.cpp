@@ -246,8 +246,10 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
       std::vector<Converted> sources;
       for (size_t i = range.first; i < range.first + range.count; ++i) {
         const WeightSource& source = spec.sources[i];
-        sources.push_back({*resolved.sources[i], source.form, part.type, source.shape.rows(),
-                           source.shape.columns()});
+        const bool elements = spec.interleaved && source.shape.rank() == 1;
+        sources.push_back({*resolved.sources[i], source.form, part.type,
+                           elements ? source.shape.elements() : source.shape.rows(),
+                           elements ? 1 : source.shape.columns()});
       }
       if (spec.interleaved) {
         write_interleaved(sink, number, sources);

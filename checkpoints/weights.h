@@ -45,7 +45,9 @@ struct WeightSpec {
   WeightRole role;
   Shape shape;
   std::vector<WeightSource> sources;
-  bool interleaved = false;  // the first row of every source, then the second of every source, ...
+  /// The first row of every source, then the second of every source, ...; elements are the rows of
+  /// sources of one dimension.
+  bool interleaved = false;
 };
 
 /// Every weight of a model, once: what the loader checks, predicts and uploads.

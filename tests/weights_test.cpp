@@ -21,12 +21,13 @@ class Fixture {
     const std::string header = R"({"a":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},)"
                                R"("b":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},)"
                                R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]},)"
-                               R"("n":{"dtype":"F32","shape":[1,1,4],"data_offsets":[64,80]}})";
+                               R"("n":{"dtype":"F32","shape":[1,1,4],"data_offsets":[64,80]},)"
+                               R"("u":{"dtype":"F32","shape":[4],"data_offsets":[80,96]}})";
     std::string file(8, '\0');
     const uint64_t length = header.size();
     std::memcpy(file.data(), &length, 8);
     file += header;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 24; ++i) {
       const float value = static_cast<float>(i);
       file.append(reinterpret_cast<const char*>(&value), 4);
     }
@@ -64,6 +65,11 @@ TEST_CASE("a gain that the file holds less one gets it back") {
 TEST_CASE("rows of two matrices take turns") {
   WeightSpec spec = {"w", WeightRole::kMatrix, {6, 2}, {{{"a"}, {3, 2}}, {{"b"}, {3, 2}}}, true};
   CHECK(Fixture().load(spec) == std::vector<float>{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+}
+
+TEST_CASE("elements of two vectors take turns") {
+  const WeightSpec spec = {"w", WeightRole::kVector, {8}, {{{"v"}, {4}}, {{"u"}, {4}}}, true};
+  CHECK(Fixture().load(spec) == std::vector<float>{12, 20, 13, 21, 14, 22, 15, 23});
 }
 
 TEST_CASE("a transposed weight of another shape is refused with the shape of the file") {

@@ -47,10 +47,10 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   decoder.feed_forward.hidden = positive("intermediate_size", kWidest);
   decoder.feed_forward.activation =
       read_activation(config, config.has("hidden_act") ? "hidden_act" : "hidden_activation");
+  decoder.feed_forward.bias = config.boolean_or("mlp_bias", false);
   decoder.output.tied = config.boolean_or("tie_word_embeddings", false);
   decoder.output.soft_cap =
       static_cast<float>(config.number_or("final_logit_softcapping", 0, 0, 1e9));
-  require_absent(config, "mlp_bias");
   require_absent(config, "use_bidirectional_attention");
   require_absent(config, "quantization_config");
   return decoder;

@@ -106,6 +106,7 @@ Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
   config["vocab_size"] = static_cast<int64_t>(embedding.shape[0]);
   config["tie_word_embeddings"] = checkpoint.find("output.weight") == nullptr;
   config["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr;
+  config["mlp_bias"] = checkpoint.find("blk.0.ffn_down.bias") != nullptr;
   read_heads(metadata, config);
   read_scaling(metadata, config);
   read_sampling(metadata, config);

@@ -111,7 +111,7 @@ class TableWriter {
     uint64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
     WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, interleaved};
-    WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}};
+    WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, interleaved};
     for (const Part& part : parts) {
       matrix.sources.push_back(
           {with(part.names, ".weight"), {part.rows, columns}, config_.files.matrices});

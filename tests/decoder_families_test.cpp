@@ -1,0 +1,175 @@
+// What single families ask of the decoder network, against computations of the test's own.
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "models/decoder_model.h"
+#include "models/families/families.h"
+#include "models/registry.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/model_error.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr size_t kWidth = 8, kHidden = 12, kVocabulary = 10;
+constexpr uint32_t kToken = 7;
+
+/// A Llama of one layer, whose feed-forward network has biases.
+Json config() {
+  return Json::parse(R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 12,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 10, "hidden_act": "silu",
+      "max_position_embeddings": 16, "rms_norm_eps": 1e-6, "mlp_bias": true})");
+}
+
+using Values = std::vector<double>;
+
+class TinyLlama {
+ public:
+  TinyLlama() {
+    const auto add = [&](const std::string& name, std::vector<uint64_t> shape) {
+      size_t elements = 1;
+      for (const uint64_t extent : shape) elements *= extent;
+      Values& values = tensors_[name].second;
+      tensors_[name].first = shape;
+      for (size_t i = 0; i < elements; ++i) values.push_back(normal_(random_));
+    };
+    add("model.embed_tokens.weight", {kVocabulary, kWidth});
+    add("lm_head.weight", {kVocabulary, kWidth});
+    add("model.norm.weight", {kWidth});
+    const std::string layer = "model.layers.0.";
+    add(layer + "input_layernorm.weight", {kWidth});
+    add(layer + "post_attention_layernorm.weight", {kWidth});
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+      add(layer + "self_attn." + name + ".weight", {kWidth, kWidth});
+    for (const char* name : {"gate_proj", "up_proj"}) {
+      add(layer + "mlp." + name + ".weight", {kHidden, kWidth});
+      add(layer + "mlp." + name + ".bias", {kHidden});
+    }
+    add(layer + "mlp.down_proj.weight", {kWidth, kHidden});
+    add(layer + "mlp.down_proj.bias", {kWidth});
+  }
+
+  void write(const std::filesystem::path& folder) const {
+    Json header;
+    std::string data;
+    for (const auto& [name, tensor] : tensors_) {
+      const size_t begin = data.size();
+      for (const double value : tensor.second) {
+        const auto narrow = static_cast<float>(value);
+        data.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
+      }
+      header[name] = {
+          {"dtype", "F32"}, {"shape", tensor.first}, {"data_offsets", {begin, data.size()}}};
+    }
+    const std::string text = header.dump();
+    const uint64_t length = text.size();
+    std::string file(8, '\0');
+    std::memcpy(file.data(), &length, 8);
+    write_file(folder / "model.safetensors", file + text + data);
+    write_file(folder / "config.json", config().dump());
+  }
+
+  /// Logits behind one token, which attends to itself alone.
+  Values logits() const {
+    const Values& table = tensors_.at("model.embed_tokens.weight").second;
+    Values stream(table.begin() + kToken * kWidth, table.begin() + (kToken + 1) * kWidth);
+    const std::string layer = "model.layers.0.";
+    Values x = norm(stream, layer + "input_layernorm");
+    add(stream, linear(linear(x, layer + "self_attn.v_proj"), layer + "self_attn.o_proj"));
+    x = norm(stream, layer + "post_attention_layernorm");
+    const Values gate = linear(x, layer + "mlp.gate_proj");
+    Values hidden = linear(x, layer + "mlp.up_proj");
+    for (size_t i = 0; i < hidden.size(); ++i) hidden[i] *= gate[i] / (1 + std::exp(-gate[i]));
+    add(stream, linear(hidden, layer + "mlp.down_proj"));
+    return linear(norm(stream, "model.norm"), "lm_head");
+  }
+
+ private:
+  static void add(Values& to, const Values& values) {
+    for (size_t i = 0; i < to.size(); ++i) to[i] += values[i];
+  }
+  Values norm(const Values& x, const std::string& name) const {
+    double squares = 0;
+    for (const double value : x) squares += value * value;
+    Values y = x;
+    for (size_t i = 0; i < x.size(); ++i)
+      y[i] *= tensors_.at(name + ".weight").second[i] /
+              std::sqrt(squares / static_cast<double>(x.size()) + 1e-6);
+    return y;
+  }
+  Values linear(const Values& x, const std::string& name) const {
+    const Values& weight = tensors_.at(name + ".weight").second;
+    Values y(weight.size() / x.size());
+    for (size_t row = 0; row < y.size(); ++row) {
+      for (size_t i = 0; i < x.size(); ++i) y[row] += weight[row * x.size() + i] * x[i];
+      if (const auto bias = tensors_.find(name + ".bias"); bias != tensors_.end())
+        y[row] += bias->second.second[row];
+    }
+    return y;
+  }
+
+  std::map<std::string, std::pair<std::vector<uint64_t>, Values>> tensors_;
+  std::mt19937 random_{11};
+  std::normal_distribution<float> normal_{0, 0.5f};
+};
+
+}  // namespace
+
+TEST_CASE("A Llama with biases in its feed-forward network has them added") {
+  const TemporaryFolder folder;
+  const TinyLlama reference;
+  reference.write(folder.path());
+  const Checkpoint checkpoint(folder.path());
+  DecoderModel model(shared_device(), checkpoint, {}, decoder_family(checkpoint));
+  const std::vector<std::string> wanted = {"logits"};
+  const NamedArrays found = model.forward({{"input_ids", {{1, 1}, {kToken}}}}, wanted);
+  const Values expected = reference.logits();
+  REQUIRE(found.at("logits").values.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    INFO("logit " << i);
+    CHECK(std::abs(found.at("logits").values[i] - expected[i]) < 1e-5);
+  }
+}
+
+TEST_CASE("What no layer does yet is refused by name") {
+  const Json json = config();
+  const DecoderConfig known = kLlama.read(ConfigReader(json, "config.json"));
+  CHECK_FALSE(decoder_weight_table(known).empty());
+  const auto refusal = [&](auto&& change) {
+    DecoderConfig config = known;
+    change(config);
+    return model_error([&] { decoder_weight_table(config); }).value_or("no error");
+  };
+  using Config = DecoderConfig;
+  CHECK_THAT(refusal([](Config& c) { c.norms.place = NormPlace::kAfter; }),
+             ContainsSubstring("norms after its sublayers alone"));
+  CHECK_THAT(refusal([](Config& c) { c.norms.kind = NormKind::kLayer; }),
+             ContainsSubstring("layer norms without a bias"));
+  CHECK_THAT(refusal([](Config& c) { c.norms.bias = true; }),
+             ContainsSubstring("root-mean-square norms with a bias"));
+  CHECK_THAT(refusal([](Config& c) { c.residual = Residual::kParallel; }),
+             ContainsSubstring("attention and feed-forward side by side"));
+  CHECK_THAT(refusal([](Config& c) { c.residual_multiplier = 0.5f; }),
+             ContainsSubstring("what joins its residual stream"));
+  CHECK_THAT(refusal([](Config& c) { c.attention.sinks = true; }),
+             ContainsSubstring("attention sinks"));
+  CHECK_THAT(refusal([](Config& c) { c.attention.qk_norm = QueryKeyNorm::kOwnGains; }),
+             ContainsSubstring("for each head"));
+  CHECK_THAT(refusal([](Config& c) { c.attention.qk_norm = QueryKeyNorm::kAllHeads; }),
+             ContainsSubstring("over all heads"));
+  CHECK_THAT(refusal([](Config& c) {
+               c.attention.qk_norm = QueryKeyNorm::kPerHead;
+               c.layers[0].rope = std::nullopt;
+             }),
+             ContainsSubstring("normalized and not rotated"));
+  CHECK_THAT(refusal([](Config& c) { c.output.multiplier = 2; }),
+             ContainsSubstring("a multiplier onto its logits"));
+  CHECK_THAT(refusal([](Config& c) { c.output.soft_cap = 30; }),
+             ContainsSubstring("a soft cap on its logits"));
+}
