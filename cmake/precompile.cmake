@@ -1,0 +1,54 @@
+# How rooms are optimized, and the headers that are parsed once for all of them.
+option(MULCIBER_PRECOMPILE "Precompile the standard library's headers and fmt, once for all rooms" ON)
+
+# A precompiled header serves only what is compiled with its own flags, so there are two: for speed, as the build
+# type says, and for size. Sanitizers and debug builds have flags of their own, and there size does not count.
+set(MULCIBER_SIZE_FLAG "")
+if(NOT MULCIBER_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
+  set(MULCIBER_SIZE_FLAG -Os)
+endif()
+
+# What most files include; in angle brackets, so that the text is the same in every checkout and a compiler cache
+# serves them all. JSON and CLI11 are not here: their inline functions would be compiled in every file.
+set(MULCIBER_PRECOMPILED_HEADERS
+  <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstring> <filesystem>
+  <fstream> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view>
+  <thread> <unordered_map> <utility> <vector> <fmt/format.h>)
+
+if(MULCIBER_PRECOMPILE)
+  set(nothing ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  file(CONFIGURE OUTPUT ${nothing} CONTENT "// Precompiled headers belong to a target, and a target has a source.\n")
+  foreach(goal speed size)
+    add_library(mulciber_precompiled_${goal} OBJECT ${nothing})
+    target_link_libraries(mulciber_precompiled_${goal} PRIVATE fmt::fmt)
+    target_precompile_headers(mulciber_precompiled_${goal} PRIVATE ${MULCIBER_PRECOMPILED_HEADERS})
+  endforeach()
+  target_compile_options(mulciber_precompiled_size PRIVATE ${MULCIBER_SIZE_FLAG})
+endif()
+
+# mulciber_optimize(TARGET speed|size [FILE...]): compiles a room for speed or for size, and FILEs the other way.
+function(mulciber_optimize target goal)
+  if(goal STREQUAL "size")
+    set(other speed)
+    target_compile_options(${target} PRIVATE ${MULCIBER_SIZE_FLAG})
+    if(MULCIBER_SIZE_FLAG)
+      set(other_options -O3)
+    endif()
+  else()
+    set(other size)
+    set(other_options ${MULCIBER_SIZE_FLAG})
+  endif()
+  if(MULCIBER_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM mulciber_precompiled_${goal})
+  endif()
+  if(ARGN AND other_options)
+    if(MULCIBER_PRECOMPILE)
+      # CMake knows one precompiled header per target; compilers find the other beside its source.
+      set(header ${PROJECT_BINARY_DIR}/CMakeFiles/mulciber_precompiled_${other}.dir/cmake_pch.hxx)
+      list(APPEND other_options -include ${header})
+      add_dependencies(${target} mulciber_precompiled_${other})
+      set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${other_options})
+  endif()
+endfunction()
