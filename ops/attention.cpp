@@ -264,7 +264,7 @@ Tensor slice(const Tensor& tensor, uint64_t lines_per_row, uint64_t first, uint6
 
 /// Queries that a workgroup of a row serves: the row's tile constant where it has one.
 uint32_t queries_per_group(const Kernel& kernel, const AttentionOptions& options) {
-  return kernel.constant_count > 1 ? kernel.constant(1) : baseline_queries(options);
+  return kernel.find(RowConstant::TILE_Q).value_or(baseline_queries(options));
 }
 
 /// What masks that are known when a program is built leave of a row's keys: keys that some query

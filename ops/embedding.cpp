@@ -54,8 +54,8 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
   Tensor y = builder.activation({options.rows, options.length, columns}, options.result);
   ShapeFacts facts = columns % 4 == 0 ? kColumnsMultipleOf4 : kAnyShape;
   const Kernel& kernel = builder.select({Op::kEmbedding, {options.result, table.type}, facts});
-  // CONSTANTS(workgroup, elements per invocation)
-  uint64_t per_group = local_size(kernel, builder.capabilities()) * uint64_t{kernel.constant(1)};
+  const uint64_t per_group =
+      local_size(kernel, builder.capabilities()) * uint64_t{kernel.constant(RowConstant::ELEMENTS)};
 
   const uint32_t format = block_format(table.type);
   Tensor positions = options.positions ? *options.positions : table;

@@ -91,11 +91,9 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
     node.constants.push_back({WEIGHT_FORMAT, format});
   const uint64_t per_group =
       uint64_t{local_size(kernel, builder.capabilities())} * (halves ? 2 : 1);
-  const bool by_columns =
-      kernel.constant_count > 1;  // a workgroup is a subgroup with so many columns of a row
-  const uint64_t groups =
-      by_columns ? y.shape.rows() * ((columns + kernel.constant(1) - 1) / kernel.constant(1))
-                 : (y.shape.elements() + per_group - 1) / per_group;
+  const std::optional<uint32_t> tile = kernel.find(RowConstant::TILE_N);  // columns of a row of y
+  const uint64_t groups = tile ? y.shape.rows() * ((columns + *tile - 1) / *tile)
+                               : (y.shape.elements() + per_group - 1) / per_group;
   node.groups = {groups_for(builder, groups), 1, 1};
   const uint64_t read_experts = std::min(weight.shape[0], tokens * kept);
   node.work.bytes = x.bytes() + y.bytes() + routes.bytes() +

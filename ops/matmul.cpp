@@ -106,13 +106,15 @@ std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
 /// What a row takes at a time.
 struct Tile {
   Tile(const Kernel& kernel, const Capabilities& device, uint64_t all_rows)
-      // CONSTANTS are described in kernels.def.
-      : open_height((kernel.constant(3) & 1) != 0),
-        several_types((kernel.constant(3) & 4) != 0),
-        rows(open_height ? choose_tile_rows(all_rows, kernel.constant(1)) : kernel.constant(1)),
-        columns(kernel.constant(2) *
-                ((kernel.constant(3) & 2) != 0 ? local_size(kernel, device) : 1)) {}
-  bool open_height, several_types;
+      : open_height(kernel.names(RowConstant::MOST_ROWS)),
+        block_types(kernel.find(RowConstant::BLOCK_TYPES).value_or(1)),
+        rows(open_height ? choose_tile_rows(all_rows, kernel.constant(RowConstant::MOST_ROWS))
+                         : kernel.constant(RowConstant::TILE_M)),
+        columns(kernel.names(RowConstant::TILE_N)
+                    ? kernel.constant(RowConstant::TILE_N)
+                    : kernel.constant(RowConstant::THREAD_N) * local_size(kernel, device)) {}
+  bool open_height;      // the op chooses MATMUL_ROWS
+  uint32_t block_types;  // that one weight may be of
   uint64_t rows, columns;
 };
 
@@ -155,7 +157,7 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
   const Kernel& kernel =
       builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
   const Tile tile(kernel, builder.capabilities(), 1);
-  if (!tile.several_types) return false;
+  if (tile.block_types <= options.below.size()) return false;
 
   Node node;
   node.kernel = &kernel;

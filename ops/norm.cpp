@@ -114,9 +114,8 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, x.type}, facts_of(x.shape)});
-  // Units per iteration of 0: the kernel keeps whole rows, whose length it has to know.
-  const bool keeps_rows = kernel.constant(1) == 0;
-  const uint64_t tile = kernel.constant_count > 2 ? kernel.constant(2) : 1;
+  const bool keeps_rows = kernel.names(RowConstant::KEEPS_ROWS);
+  const uint64_t tile = kernel.find(RowConstant::TILE_ROWS).value_or(1);
   uint64_t rows = x.shape.rows(), step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);

@@ -37,7 +37,10 @@ std::string identity_of(const Capabilities& c) {
 uint64_t row_hash(const Kernel& kernel) {
   Fnv1a hash;
   hash.add(kernel.spirv);
-  hash.add(std::span<const uint32_t>(kernel.constants.data(), kernel.constant_count));
+  for (const auto& [constant, value] : kernel.constants) {
+    hash.add(static_cast<uint32_t>(constant));
+    hash.add(value);
+  }
   return hash.value();
 }
 

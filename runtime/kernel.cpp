@@ -19,7 +19,7 @@ struct Row {
   Op op;
   const char* source;
   KernelTypes types;
-  std::vector<uint32_t> constants;
+  std::vector<RowValue> constants;
   FeatureSet needs;
   ShapeFacts shape;
   FeatureSet made_for;
@@ -31,6 +31,15 @@ constexpr DataType F16 = DataType::kF16;
 constexpr DataType Q8_0 = DataType::kQ8_0;
 constexpr DataType HALF = DataType::kHalf;
 constexpr DataType BLOCKS = DataType::kBlocks;
+
+// What CONSTANTS(TILE_M = 64) is made of.
+struct ConstantName {
+  RowConstant constant;
+  constexpr RowValue operator=(uint32_t value) const { return {constant, value}; }
+};
+#define ROW_CONSTANT_NAME(NAME) constexpr ConstantName NAME{RowConstant::NAME};
+ROW_CONSTANTS(ROW_CONSTANT_NAME)
+#undef ROW_CONSTANT_NAME
 
 KernelTypes types_of(DataType activation) { return {activation, activation}; }
 KernelTypes types_of(DataType activation, DataType weight) { return {activation, weight}; }
@@ -45,7 +54,7 @@ std::vector<Row> rows() {
 #define FOR(...) (__VA_ARGS__)
 #define KERNEL(ID, OP, SOURCE, ROW_TYPES, ROW_DEFINES, ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE, \
                ROW_FOR, TOLERANCE)                                                          \
-  {#ID,       Op::k##OP, #SOURCE, ROW_TYPES, std::vector<uint32_t> ROW_CONSTANTS,           \
+  {#ID,       Op::k##OP, #SOURCE, ROW_TYPES, std::vector<RowValue> ROW_CONSTANTS,           \
    ROW_NEEDS, ROW_SHAPE, ROW_FOR, TOLERANCE},
   return {
 #include "shaders/kernels.def"
@@ -67,11 +76,7 @@ std::vector<Kernel> build_table() {
     kernel.op = row.op;
     kernel.source = row.source;
     kernel.types = row.types;
-    if (row.constants.size() > kernel.constants.size()) {
-      throw KernelError(row.id, "too many constants in its row of kernels.def", "");
-    }
-    kernel.constant_count = static_cast<uint32_t>(row.constants.size());
-    std::copy(row.constants.begin(), row.constants.end(), kernel.constants.begin());
+    kernel.constants = row.constants;
     kernel.needs = row.needs;
     kernel.shape = row.shape;
     kernel.made_for = row.made_for;
@@ -89,6 +94,29 @@ std::vector<Kernel> build_table() {
 }
 
 }  // namespace
+
+const char* name_of(RowConstant constant) {
+  switch (constant) {
+#define ROW_CONSTANT_CASE(NAME) \
+  case RowConstant::NAME: return #NAME;
+    ROW_CONSTANTS(ROW_CONSTANT_CASE)
+#undef ROW_CONSTANT_CASE
+  }
+  return "?";
+}
+
+std::optional<uint32_t> Kernel::find(RowConstant constant) const {
+  for (const RowValue& named : constants) {
+    if (named.constant == constant) return named.value;
+  }
+  return std::nullopt;
+}
+
+uint32_t Kernel::constant(RowConstant constant) const {
+  if (const std::optional<uint32_t> value = find(constant)) return *value;
+  throw KernelError(id, fmt::format("its row of kernels.def does not name {}", name_of(constant)),
+                    "");
+}
 
 const char* name_of(Op op) {
   static constexpr const char* kNames[] = {
@@ -181,32 +209,39 @@ std::string kernel_table_markdown() {
       "each op. A row serves a\n"
       "problem when the device has what it needs and the shape fits; selection takes the first "
       "that does and is made for\n"
-      "the device. Tolerance: root-mean-square error of an output row over that of the expected "
-      "values.\n";
+      "the device. Constants: what `shaders/row_constants.h` names. Tolerance: root-mean-square "
+      "error of an output row\n"
+      "over that of the expected values.\n";
   Op last = Op::kMatmul;
   bool first = true;
   for (const Kernel& kernel : kernels()) {
     if (first || kernel.op != last) {
       text += fmt::format(
-          "\n## {}\n\n| row | source | activations, weights | needs | shape | made for | tolerance "
-          "|\n"
-          "| --- | --- | --- | --- | --- | --- | --- |\n",
+          "\n## {}\n\n| row | source | activations, weights | constants | needs | shape | made for "
+          "| "
+          "tolerance |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- |\n",
           name_of(kernel.op));
     }
     first = false;
     last = kernel.op;
+    std::string constants;
+    for (const RowValue& named : kernel.constants) {
+      constants += fmt::format("{}{} = {}", constants.empty() ? "" : ", ", name_of(named.constant),
+                               named.value);
+    }
     // What the source needs is in the row; buffer addresses follow from its SPIR-V.
-    text += fmt::format("| {} | {} | {}, {} | {} | {} | {} | {:g} |\n", kernel.id, kernel.source,
-                        name_of(kernel.types.activation), name_of(kernel.types.weight),
-                        describe_features(kernel.needs), describe_shape_facts(kernel.shape),
-                        kernel.made_for ? describe_features(kernel.made_for) : "any device",
-                        kernel.tolerance);
+    text += fmt::format(
+        "| {} | {} | {}, {} | {} | {} | {} | {} | {:g} |\n", kernel.id, kernel.source,
+        name_of(kernel.types.activation), name_of(kernel.types.weight), constants,
+        describe_features(kernel.needs), describe_shape_facts(kernel.shape),
+        kernel.made_for ? describe_features(kernel.made_for) : "any device", kernel.tolerance);
   }
   return text;
 }
 
 uint32_t local_size(const Kernel& kernel, const Capabilities& device) {
-  uint32_t size = kernel.constant_count > 0 ? kernel.constants[0] : 1;
+  const uint32_t size = kernel.constant(RowConstant::LOCAL_SIZE);
   return size == 0 ? device.subgroup_size : size;
 }
 

@@ -2,8 +2,8 @@
 // problem.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +11,7 @@
 
 #include "runtime/capabilities.h"
 #include "runtime/tensor.h"
+#include "shaders/row_constants.h"
 
 namespace mulciber {
 
@@ -40,6 +41,22 @@ struct Reflection {
   uint32_t push_constant_bytes = 0;
   uint32_t shared_memory_bytes = 0;  // with the defaults of specialization constants
   bool buffer_address = false;       // buffers come as addresses ahead of the parameters
+  std::vector<uint32_t> specialization_ids;
+};
+
+/// What CONSTANTS of a row may name (shaders/row_constants.h says what each means). The values are
+/// ids of specialization constants; those from kFirstHostFact on stand in no module.
+enum class RowConstant : uint32_t {
+#define ROW_CONSTANT_ID(NAME) NAME = ID_OF_##NAME,
+  ROW_CONSTANTS(ROW_CONSTANT_ID)
+#undef ROW_CONSTANT_ID
+};
+constexpr uint32_t kFirstHostFact = ID_OF_HOST_FACTS;
+const char* name_of(RowConstant constant);
+
+struct RowValue {
+  RowConstant constant;
+  uint32_t value;
 };
 
 /// One row of kernels.def.
@@ -48,8 +65,7 @@ struct Kernel {
   Op op;
   const char* source;
   KernelTypes types;
-  std::array<uint32_t, 14> constants;  // of constant id 0, then of 2, 3, ...
-  uint32_t constant_count;
+  std::vector<RowValue> constants;
   FeatureSet needs;
   ShapeFacts shape;
   FeatureSet made_for;
@@ -57,8 +73,11 @@ struct Kernel {
   std::span<const uint32_t> spirv;  // empty: this build's shader compiler could not make it
   Reflection reflection;
 
-  /// The row's n-th own constant, as CONSTANTS lists them (0: workgroup size).
-  uint32_t constant(uint32_t index) const { return constants[index]; }
+  /// The value that the row gives a constant; none where it does not name it.
+  std::optional<uint32_t> find(RowConstant constant) const;
+  bool names(RowConstant constant) const { return find(constant).has_value(); }
+  /// As find(). Throws KernelError where the row does not name it.
+  uint32_t constant(RowConstant constant) const;
 };
 
 /// All rows, in the order of kernels.def. Reflection is done once, on first use.

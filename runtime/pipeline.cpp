@@ -147,8 +147,9 @@ std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key
   std::vector<std::pair<uint32_t, uint32_t>> constants = {
       {CONSTANT_LOCAL_SIZE, local_size(kernel, device)},
       {CONSTANT_SUBGROUP_SIZE, device.subgroup_size}};
-  for (uint32_t i = 1; i < kernel.constant_count; ++i) {
-    constants.emplace_back(CONSTANT_ROW + i - 1, kernel.constants[i]);
+  for (const auto& [constant, value] : kernel.constants) {
+    const auto id = static_cast<uint32_t>(constant);
+    if (id > CONSTANT_SUBGROUP_SIZE && id < kFirstHostFact) constants.emplace_back(id, value);
   }
   constants.insert(constants.end(), key.constants.begin(), key.constants.end());
   return constants;

@@ -29,6 +29,7 @@ enum : uint32_t {
   kOpMemberDecorate = 72,
   kDecorationBinding = 33,
   kDecorationOffset = 35,
+  kDecorationSpecId = 1,
   kDecorationArrayStride = 6,
   kClassPushConstant = 9,
   kClassWorkgroup = 4,
@@ -72,6 +73,7 @@ class Reader {
         }
       }
     }
+    result.specialization_ids = specialization_ids_;
     return result;
   }
 
@@ -95,6 +97,7 @@ class Reader {
       case kOpVariable: variables_.push_back({w[1], w[3]}); break;
       case kOpDecorate:
         if (w[2] == kDecorationBinding) bindings_[w[3]] = w[1];
+        if (w[2] == kDecorationSpecId) specialization_ids_.push_back(w[3]);
         if (w[2] == kDecorationArrayStride) strides_[w[1]] = w[3];
         break;
       case kOpMemberDecorate:
@@ -128,6 +131,7 @@ class Reader {
   }
 
   std::span<const uint32_t> words_;
+  std::vector<uint32_t> specialization_ids_;
   std::unordered_map<uint32_t, Type> types_;
   std::unordered_map<uint32_t, uint32_t> constants_, strides_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> offsets_;

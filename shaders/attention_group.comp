@@ -14,7 +14,7 @@
 #define SUBGROUP_ADD
 #include "reduce.glsl"
 
-layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 4;  // at most 4
+ROW_CONSTANT(TILE_Q, 4);  // at most 4
 
 // A block holds as many keys as the workgroup has invocations, at most 128; a subgroup has at
 // least 4.

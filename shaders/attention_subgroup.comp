@@ -15,8 +15,8 @@
 #include "attention_shares.glsl"
 #endif
 
-layout(constant_id = CONSTANT_ROW + 0) const uint TILE_Q = 8;
-layout(constant_id = CONSTANT_ROW + 1) const uint LANE_KEYS = 2;  // keys per lane and block
+ROW_CONSTANT(TILE_Q, 8);
+ROW_CONSTANT(LANE_KEYS, 2);  // keys per lane and block
 
 const uint BLOCK = LANE_KEYS * SUBGROUP_SIZE;
 const uint STEP = 8;  // of the head size, per step of the scores

@@ -9,8 +9,7 @@
 #include "attention_common.glsl"
 #include "attention_general.glsl"
 
-layout(constant_id = CONSTANT_ROW +
-                     0) const uint TILE_Q = 32;  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
+ROW_CONSTANT(TILE_Q, 32);  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
 
 // HEAD_QUADS, a define of the row, bounds the head size in fours: the queries stay in shared
 // memory. Keys and values pass in pieces of 64 columns. 21.5 KiB in all with heads of 64, 29.5 KiB

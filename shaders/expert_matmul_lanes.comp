@@ -1,5 +1,5 @@
 // Products of tokens with the matrices of the experts that they were sent to: a subgroup takes one
-// row of x and COLUMNS columns of the result. Its lanes stand along the depth, so that they read
+// row of x and TILE_N columns of the result. Its lanes stand along the depth, so that they read
 // side by side, and are added up once.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,7 +17,7 @@ layout(constant_id = EXPERT_NORMALIZE) const uint NORMALIZE = 0;
 layout(constant_id = EXPERT_GATED) const uint GATED = 0;
 layout(constant_id = EXPERT_ACTIVATION) const uint FUNCTION = 0;
 layout(constant_id = EXPERT_BIAS) const uint BIAS = 0;
-layout(constant_id = CONSTANT_ROW + 0) const uint COLUMNS = 4;
+ROW_CONSTANT(TILE_N, 4);
 
 PARAMS(ExpertParams)
 BUFFER(0, readonly, x, vec4)
@@ -31,22 +31,22 @@ BUFFER(1, readonly, weight, vec4)
 vec4 weight_at(uint quad) { return AT(weight, quad); }
 #endif
 
-const uint ROWS = GATED == 1 ? 2 * COLUMNS : COLUMNS;  // of a matrix, for COLUMNS of the result
+const uint ROWS = GATED == 1 ? 2 * TILE_N : TILE_N;  // of a matrix, for TILE_N of the result
 
 void main() {
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
-  const uint blocks = (params.columns + COLUMNS - 1) / COLUMNS,
+  const uint blocks = (params.columns + TILE_N - 1) / TILE_N,
              slots = COMBINE == 1 ? params.kept : 1;
   for (uint unit = gl_WorkGroupID.x; unit < params.rows * blocks; unit += gl_NumWorkGroups.x) {
-    const uint row = unit / blocks, column = unit % blocks * COLUMNS;
-    float results[COLUMNS];
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) results[j] = 0;
+    const uint row = unit / blocks, column = unit % blocks * TILE_N;
+    float results[TILE_N];
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) results[j] = 0;
     float gates = 0;
     for (uint slot = 0; slot < slots; ++slot) {
       const uint route = COMBINE == 1 ? row * params.kept + slot : row;
       const uint x_first = (COMBINE == 1 ? route : row / params.kept) * quads;
       const uint expert = min(AT(control, route * 2 + 1), params.experts - 1);
-      const uint per_column = ROWS / COLUMNS, last = params.columns * per_column - 1;
+      const uint per_column = ROWS / TILE_N, last = params.columns * per_column - 1;
       uint weight_row[ROWS];  // past the last column, the last again
       [[unroll]] for (uint j = 0; j < ROWS; ++j) {
         weight_row[j] = expert * (last + 1) + min(column * per_column + j, last);
@@ -65,13 +65,13 @@ void main() {
       }
       const float gate = COMBINE == 1 ? exp(uintBitsToFloat(AT(control, route * 2))) : 1.0;
       gates += gate;
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
         float value = activate(sums[j * per_column], FUNCTION);
         if (GATED == 1) value *= sums[j * per_column + 1];
         results[j] += gate * value;
       }
     }
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
       if (lane == j % SUBGROUP_SIZE && column + j < params.columns) {
         AT(y, row * params.columns + column + j) = NORMALIZE == 1 ? results[j] / gates : results[j];
       }

@@ -12,7 +12,7 @@
 
 layout(constant_id = NORM_RESIDUAL) const uint RESIDUAL = 0;
 layout(constant_id = NORM_COLUMNS) const uint COLUMNS = 4;
-layout(constant_id = CONSTANT_ROW + 1) const uint TILE_ROWS = 2;
+ROW_CONSTANT(TILE_ROWS, 2);
 
 PARAMS(LayerNormParams)
 

@@ -13,10 +13,10 @@
 #include "types.glsl"
 #include "matmul_operands.glsl"
 
-layout(constant_id = CONSTANT_ROW + 0) const uint TILE_M = 64;
-layout(constant_id = CONSTANT_ROW + 1) const uint TILE_N = 64;
-layout(constant_id = CONSTANT_ROW + 3) const uint TILE_K = 32;
-layout(constant_id = CONSTANT_ROW + 4) const uint BLOCK_M = 32;  // rows of a subgroup's block
+ROW_CONSTANT(TILE_M, 64);
+ROW_CONSTANT(TILE_N, 64);
+ROW_CONSTANT(TILE_K, 32);
+ROW_CONSTANT(BLOCK_M, 32);  // rows of a subgroup's block
 
 // Sizes of shared memory; the defaults are for 64 x 64 x 32 and 8 subgroups.
 #ifndef MATRIX

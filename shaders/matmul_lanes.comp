@@ -1,4 +1,4 @@
-// Lanes along N, ROWS x COLUMNS (an even number) sums per lane in registers, no shared memory and
+// Lanes along N, ROWS x THREAD_N (an even number) sums per lane in registers, no shared memory and
 // no barrier: what software drivers want. Each lane reads its own rows of W; a value of x must
 // reach all lanes as one broadcast scalar, and how depends on the driver: as a load at a uniform
 // address, or, with SHUFFLE, as a load per lane followed by shuffles from constant lanes. K is a
@@ -13,13 +13,13 @@
 #include "types.glsl"
 #include "matmul_operands.glsl"
 
-layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane
-layout(constant_id = CONSTANT_ROW + 3) const uint WIDE = 0;  // 1: W in 16-byte loads, 0: in words
+ROW_CONSTANT(THREAD_N, 2);    // per lane
+ROW_CONSTANT(WIDE_LOADS, 0);  // 1: W in 16-byte loads, 0: in words
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
 // Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
 uint column_of(uint j, uint lane) {
-  uint first = gl_WorkGroupID.x * COLUMNS * LOCAL_SIZE;
+  uint first = gl_WorkGroupID.x * THREAD_N * LOCAL_SIZE;
   return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2
                     : first + j * LOCAL_SIZE + lane;
 }
@@ -51,17 +51,17 @@ BUFFER(1, readonly, w_step, Ws)
 
 void load_w(uint at, out float values[STEP]) {
 #ifdef WEIGHT_HALF
-  uvec4 wide = WIDE != 0 ? AT(w_wide, at / 8) : uvec4(0);
+  uvec4 wide = WIDE_LOADS != 0 ? AT(w_wide, at / 8) : uvec4(0);
   [[unroll]] for (uint i = 0; i < 4; ++i) {
-    vec2 pair = unpack_weight2(WIDE != 0 ? wide[i] : AT(w_step, at / 8).words[i]);
+    vec2 pair = unpack_weight2(WIDE_LOADS != 0 ? wide[i] : AT(w_step, at / 8).words[i]);
     values[2 * i] = pair.x;
     values[2 * i + 1] = pair.y;
   }
 #else
   [[unroll]] for (uint i = 0; i < 2; ++i) {
-    vec4 wide = WIDE != 0 ? AT(w, at / 4 + i) : vec4(0);
+    vec4 wide = WIDE_LOADS != 0 ? AT(w, at / 4 + i) : vec4(0);
     [[unroll]] for (uint c = 0; c < 4; ++c) {
-      values[4 * i + c] = WIDE != 0 ? wide[c] : AT(w_step, at / 8).values[4 * i + c];
+      values[4 * i + c] = WIDE_LOADS != 0 ? wide[c] : AT(w_step, at / 8).values[4 * i + c];
     }
   }
 #endif
@@ -72,13 +72,13 @@ void main() {
   uint row0 = gl_WorkGroupID.y * ROWS;
 
   // Beyond the edges the last row and column are computed again, and not stored.
-  uint w_at[COLUMNS];
-  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+  uint w_at[THREAD_N];
+  [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
     w_at[j] = min(column_of(j, lane), params.columns - 1) * params.depth;
   }
-  float sums[ROWS][COLUMNS];
+  float sums[ROWS][THREAD_N];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] = 0;
   }
 
 #ifdef SHUFFLE
@@ -97,8 +97,8 @@ void main() {
 #endif
 
   for (uint k = 0; k < params.depth; k += STEP) {
-    float ws[COLUMNS][STEP];
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) load_w(w_at[j] + k, ws[j]);
+    float ws[THREAD_N][STEP];
+    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) load_w(w_at[j] + k, ws[j]);
 #ifdef SHUFFLE
     vec4 xs[loads];
     [[unroll]] for (uint i = 0; i < loads; ++i) {
@@ -115,18 +115,18 @@ void main() {
 #else
         float x_value = AT(x_step, (x_at[i] + k) / 8).values[u];
 #endif
-        [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] += x_value * ws[j][u];
+        [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] += x_value * ws[j][u];
       }
     }
   }
 
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     if (GATED != 0) {
-      [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+      [[unroll]] for (uint j = 0; j < THREAD_N; j += 2) {
         store_pair(row0 + i, column_of(j, lane), sums[i][j], sums[i][j + 1]);
       }
     } else {
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
         uint row = row0 + i, column = column_of(j, lane);
         if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
       }

@@ -1,4 +1,4 @@
-// matmul_lanes.comp for weights in blocks: lanes along N, ROWS x COLUMNS sums per lane in
+// matmul_lanes.comp for weights in blocks: lanes along N, ROWS x THREAD_N sums per lane in
 // registers, a value of x reaches all lanes as one broadcast scalar. A group of 32 elements is read
 // once for all rows: several rows take it dequantized, a single one multiplies the plain numbers
 // and scales their sum.
@@ -13,13 +13,12 @@
 #include "matmul_operands.glsl"
 #include "matmul_parts.glsl"
 
-layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 2;  // per lane; even
-layout(constant_id = CONSTANT_ROW +
-                     3) const uint WANTED = 1;  // of a group's four words, per iteration
+ROW_CONSTANT(THREAD_N, 2);    // per lane; even
+ROW_CONSTANT(MOST_WORDS, 1);  // of a group's four words, per iteration
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
 // The lanes of a subgroup load at least one row's quads of x.
-const uint WORDS = WANTED > 2 && SUBGROUP_SIZE < 8 ? 2 : WANTED;
+const uint WORDS = MOST_WORDS > 2 && SUBGROUP_SIZE < 8 ? 2 : MOST_WORDS;
 
 // Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
 uint column_of(uint first, uint j, uint lane) {
@@ -33,18 +32,18 @@ struct Xs {
 BUFFER(0, readonly, x_step, Xs)
 
 void multiply(uint format, uint first, uint end, uint at, uint group_of_columns) {
-  uint column0 = first + group_of_columns * COLUMNS * LOCAL_SIZE;
+  uint column0 = first + group_of_columns * THREAD_N * LOCAL_SIZE;
   uint lane = gl_LocalInvocationID.x;
   uint row0 = gl_WorkGroupID.y * ROWS;
 
   // Beyond the edges the last row and column are computed again, and not stored.
-  uint w_at[COLUMNS];
-  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+  uint w_at[THREAD_N];
+  [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
     w_at[j] = at + (min(column_of(column0, j, lane), end - 1) - first) * row_words(format);
   }
-  float sums[ROWS][COLUMNS];
+  float sums[ROWS][THREAD_N];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] = 0;
   }
 
 #ifdef SHUFFLE
@@ -64,24 +63,24 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
 #endif
 
   for (uint group = 0; group < params.depth / 32; ++group) {
-    GroupScales scales[COLUMNS];
-    uvec2 high[COLUMNS];
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    GroupScales scales[THREAD_N];
+    uvec2 high[THREAD_N];
+    [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
       scales[j] = group_scales(format, w_at[j], group);
       high[j] = group_high(format, w_at[j], group);
     }
     // Of a single row: sums of numbers times x, by the byte they stand in, and of x alone.
-    vec4 parts[COLUMNS][2];
+    vec4 parts[THREAD_N][2];
     float x_sums[2];
     [[unroll]] for (uint h = 0; h < 2; ++h) {
       x_sums[h] = 0;
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) parts[j][h] = vec4(0);
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) parts[j][h] = vec4(0);
     }
 
     // Where an iteration takes the whole group, 16 bytes at a time.
-    QuadPair wide[COLUMNS][4];
+    QuadPair wide[THREAD_N][4];
     if (WORDS == 4) {
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
         quad_pairs(format, w_at[j], group, high[j], wide[j]);
       }
     }
@@ -93,8 +92,8 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
       }
 #endif
       [[unroll]] for (uint u = 0; u < WORDS; ++u) {
-        QuadPair pairs[COLUMNS];
-        [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        QuadPair pairs[THREAD_N];
+        [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
           if (WORDS == 4) {
             pairs[j] = wide[j][u];
           } else {
@@ -102,8 +101,8 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
           }
         }
         [[unroll]] for (uint h = 0; h < 2; ++h) {
-          vec4 ws[COLUMNS];
-          [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+          vec4 ws[THREAD_N];
+          [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
             ws[j] = quad_numbers(h == 0 ? pairs[j].first : pairs[j].second);
             if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].least[h];
           }
@@ -118,7 +117,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
               float x_value = AT(x_step, x_at[i] + group * 8 + h * 4 + s + u).values[c];
 #endif
               if (ROWS == 1) x_sums[part] += x_value;
-              [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+              [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
                 if (ROWS == 1) {
                   parts[j][part][c] += x_value * ws[j][c];
                 } else {
@@ -131,7 +130,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
       }
     }
     if (ROWS == 1) {
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
         sums[0][j] +=
             dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].least.x;
         if (BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES) {
@@ -144,11 +143,11 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
 
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     if (GATED != 0) {
-      [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+      [[unroll]] for (uint j = 0; j < THREAD_N; j += 2) {
         store_pair(row0 + i, column_of(column0, j, lane), sums[i][j], sums[i][j + 1]);
       }
     } else {
-      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
         uint row = row0 + i, column = column_of(column0, j, lane);
         if (row < params.rows && column < end) store_result(row, column, sums[i][j]);
       }
@@ -156,4 +155,4 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
   }
 }
 
-void main() { multiply_part(COLUMNS * LOCAL_SIZE); }
+void main() { multiply_part(THREAD_N * LOCAL_SIZE); }

@@ -7,11 +7,11 @@
 #include "types.glsl"
 #include "matmul_operands.glsl"
 
-layout(constant_id = CONSTANT_ROW + 0) const uint TILE_M = 32;
-layout(constant_id = CONSTANT_ROW + 1) const uint TILE_N = 32;
-layout(constant_id = CONSTANT_ROW + 3) const uint TILE_K = 16;
-layout(constant_id = CONSTANT_ROW + 4) const uint THREAD_M = 4;
-layout(constant_id = CONSTANT_ROW + 5) const uint THREAD_N = 4;  // even
+ROW_CONSTANT(TILE_M, 32);
+ROW_CONSTANT(TILE_N, 32);
+ROW_CONSTANT(TILE_K, 16);
+ROW_CONSTANT(THREAD_M, 4);
+ROW_CONSTANT(THREAD_N, 4);  // even
 
 // K runs slowest, one word of padding per line: stores of a quad fall on different banks.
 #ifndef SHARED_FLOATS

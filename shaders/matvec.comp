@@ -1,4 +1,4 @@
-// Few rows of x: lanes along K, each workgroup taking COLUMNS rows of W, read once for all ROWS
+// Few rows of x: lanes along K, each workgroup taking TILE_N rows of W, read once for all ROWS
 // rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
 // memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
 // multiplies the plain numbers and scales the sum.
@@ -13,9 +13,8 @@
 #include "matmul_operands.glsl"
 #include "matmul_parts.glsl"
 
-layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 4;  // even
-layout(constant_id = CONSTANT_ROW +
-                     3) const uint WORDS = 1;  // of the four of a group of 32 elements
+ROW_CONSTANT(TILE_N, 4);  // even
+ROW_CONSTANT(WORDS, 1);   // of the four of a group of 32 elements
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
 #ifndef SUBGROUP_ADD
@@ -47,18 +46,18 @@ void load_w(uint row, uint k, out vec4 quads[QUADS]) {
 
 void multiply(uint format, uint first_column, uint end, uint at, uint group_of_columns) {
   uint lane = gl_LocalInvocationID.x;
-  uint row0 = gl_WorkGroupID.y * ROWS, column0 = first_column + group_of_columns * COLUMNS;
+  uint row0 = gl_WorkGroupID.y * ROWS, column0 = first_column + group_of_columns * TILE_N;
 
   // Beyond the edges the last row and column are computed again, and not stored.
-  float sums[ROWS][COLUMNS];
+  float sums[ROWS][TILE_N];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) sums[i][j] = 0;
   }
 #ifdef WEIGHT_BLOCKS
   const uint parts = 4 / WORDS;  // of a group
   for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
     uint group = part / parts, first = part % parts * WORDS;
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
       uint row_at = at + (min(column0 + j, end - 1) - first_column) * row_words(format);
       GroupScales scales = group_scales(format, row_at, group);
       uvec2 high = group_high(format, row_at, group);
@@ -98,7 +97,7 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
       uint row = min(row0 + i, params.rows - 1);
       [[unroll]] for (uint q = 0; q < QUADS; ++q) xs[i][q] = x_quad(row, k + 4 * q);
     }
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
       vec4 ws[QUADS];
       load_w(min(column0 + j, params.columns - 1), k, ws);
       [[unroll]] for (uint i = 0; i < ROWS; ++i) {
@@ -108,42 +107,41 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   }
 #endif
 
-  // Sums i * COLUMNS + j of an even number and the next are finished by the lane of half that
+  // Sums i * TILE_N + j of an even number and the next are finished by the lane of half that
   // number, modulo the lanes there are.
 #ifdef SUBGROUP_ADD
-  const uint turns = (ROWS * COLUMNS / 2 + LOCAL_SIZE - 1) / LOCAL_SIZE;
+  const uint turns = (ROWS * TILE_N / 2 + LOCAL_SIZE - 1) / LOCAL_SIZE;
   vec2 results[turns];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+    [[unroll]] for (uint j = 0; j < TILE_N; j += 2) {
       vec2 sum = vec2(subgroupAdd(sums[i][j]), subgroupAdd(sums[i][j + 1]));
-      uint index = (i * COLUMNS + j) / 2;
+      uint index = (i * TILE_N + j) / 2;
       if (lane == index % LOCAL_SIZE) results[index / LOCAL_SIZE] = sum;
     }
   }
   [[unroll]] for (uint turn = 0; turn < turns; ++turn) {
     uint index = (turn * LOCAL_SIZE + lane) * 2;
-    if (index < ROWS * COLUMNS && column0 + index % COLUMNS < end) {
-      store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, results[turn].x,
-                 results[turn].y);
+    if (index < ROWS * TILE_N && column0 + index % TILE_N < end) {
+      store_pair(row0 + index / TILE_N, column0 + index % TILE_N, results[turn].x, results[turn].y);
     }
   }
 #else
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-      partial[(i * COLUMNS + j) * (LOCAL_SIZE + 1) + lane] = sums[i][j];
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
+      partial[(i * TILE_N + j) * (LOCAL_SIZE + 1) + lane] = sums[i][j];
     }
   }
   barrier();
-  for (uint index = lane * 2; index < ROWS * COLUMNS; index += LOCAL_SIZE * 2) {
+  for (uint index = lane * 2; index < ROWS * TILE_N; index += LOCAL_SIZE * 2) {
     float first = 0, second = 0;
     for (uint other = 0; other < LOCAL_SIZE; ++other) {
       first += partial[index * (LOCAL_SIZE + 1) + other];
       second += partial[(index + 1) * (LOCAL_SIZE + 1) + other];
     }
-    if (column0 + index % COLUMNS < end)
-      store_pair(row0 + index / COLUMNS, column0 + index % COLUMNS, first, second);
+    if (column0 + index % TILE_N < end)
+      store_pair(row0 + index / TILE_N, column0 + index % TILE_N, first, second);
   }
 #endif
 }
 
-void main() { multiply_part(COLUMNS); }
+void main() { multiply_part(TILE_N); }

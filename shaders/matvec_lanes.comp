@@ -1,4 +1,4 @@
-// One row of x for software drivers: a subgroup takes COLUMNS rows of W, its lanes side by side
+// One row of x for software drivers: a subgroup takes TILE_N rows of W, its lanes side by side
 // along K, so that memory is read in few long runs. Sums meet in a butterfly of shuffles that
 // halves their number in every step. K is a multiple of 8.
 #version 450
@@ -9,9 +9,9 @@
 #include "types.glsl"
 #include "matmul_operands.glsl"
 
-layout(constant_id = CONSTANT_ROW + 1) const uint COLUMNS = 8;  // a power of two, at least 2
+ROW_CONSTANT(TILE_N, 8);  // a power of two, at least 2
 
-const uint PAIRS = COLUMNS / 2;
+const uint PAIRS = TILE_N / 2;
 const uint SPAN = SUBGROUP_SIZE * 8;  // along K, of an iteration
 const uint kMaxSteps = 7;             // of a butterfly over up to 128 lanes
 
@@ -32,12 +32,12 @@ void load_w(uint at, out vec4 first, out vec4 second) {
 
 void main() {
   const uint lane = gl_SubgroupInvocationID;
-  const uint column0 = gl_WorkGroupID.x * COLUMNS;
+  const uint column0 = gl_WorkGroupID.x * TILE_N;
   const uint row = gl_WorkGroupID.y;
 
   // Beyond the edge the last column is computed again, and not stored.
-  uint w_at[COLUMNS];
-  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+  uint w_at[TILE_N];
+  [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
     w_at[j] = min(column0 + j, params.columns - 1) * params.depth;
   }
   vec2 sums[PAIRS];
@@ -47,7 +47,7 @@ void main() {
 #define TAKE(K)                                                                    \
   {                                                                                \
     vec4 x0 = x_quad(row, K), x1 = x_quad(row, (K) + 4);                           \
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {                                \
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {                                 \
       vec4 w0, w1;                                                                 \
       load_w(w_at[j] + (K), w0, w1);                                               \
       [[unroll]] for (uint c = 0; c < 4; ++c) sums[j / 2][j % 2] += x0[c] * w0[c]; \

@@ -35,7 +35,7 @@ float row_max(float value) { return workgroup_max(value); }
 
 // Units per invocation and loop iteration: an iteration costs more than its work on software
 // drivers.
-layout(constant_id = CONSTANT_ROW) const uint UNROLL = 1;
+ROW_CONSTANT(UNROLL, 1);
 
 #ifdef ACTIVATION_F16
 uint pack_halves(vec2 value) {

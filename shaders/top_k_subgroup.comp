@@ -15,10 +15,10 @@
 #define MOST_CHUNKS 1024
 
 // Ids per chunk, a power of two; more where the vocabulary needs more than MOST_CHUNKS of them.
-layout(constant_id = CONSTANT_ROW) const uint CHUNK = 256;
+ROW_CONSTANT(CHUNK, 256);
 // Loads per loop iteration: software drivers pay for iterations, and some stop a shader after
 // 65,535.
-layout(constant_id = CONSTANT_ROW + 1) const uint UNROLL = 4;
+ROW_CONSTANT(UNROLL, 4);
 
 PARAMS(TopKParams)
 #ifdef VECTOR

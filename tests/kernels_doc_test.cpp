@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -10,4 +11,26 @@ TEST_CASE("docs/kernels.md is the table of this build") {
   const std::string document{std::istreambuf_iterator<char>(in), {}};
   INFO("run: mulciber devices --kernels > docs/kernels.md");
   CHECK((document == mulciber::kernel_table_markdown()));
+}
+
+TEST_CASE("A row gives a value to every row constant of its module, and to no other") {
+  using namespace mulciber;
+  // Of rows whose source has these fixed; the host counts workgroups by them.
+  const RowConstant kTiles[] = {RowConstant::TILE_M, RowConstant::TILE_N, RowConstant::TILE_Q};
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.spirv.empty()) continue;
+    INFO(kernel.id);
+    const std::vector<uint32_t>& declared = kernel.reflection.specialization_ids;
+    for (const uint32_t id : declared) {
+      if (id < static_cast<uint32_t>(RowConstant::TILE_M)) continue;  // of the runtime or the op
+      INFO(name_of(RowConstant{id}));
+      CHECK(kernel.names(RowConstant{id}));
+    }
+    for (const auto& [constant, value] : kernel.constants) {
+      const auto id = static_cast<uint32_t>(constant);
+      if (id >= kFirstHostFact || std::ranges::count(kTiles, constant) > 0) continue;
+      INFO(name_of(constant));
+      CHECK(std::ranges::count(declared, id) == 1);
+    }
+  }
 }

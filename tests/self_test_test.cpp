@@ -172,7 +172,7 @@ TEST_CASE("A verdict holds for one driver version and one build of the row") {
   other.spirv = words;
   CHECK(list.verdict(other) == Verdict::kUntested);
   other = row;
-  other.constants[0] *= 2;
+  other.constants[0].value *= 2;
   CHECK(list.verdict(other) == Verdict::kUntested);
 
   Capabilities newer = device;

@@ -5,6 +5,8 @@
 
 #ifdef __cplusplus
 #include <cstdint>
+
+#include "shaders/row_constants.h"
 namespace mulciber::shader {
 using uint = uint32_t;
 }
@@ -15,17 +17,16 @@ using uint = uint32_t;
   ;                       \
   }
 #else
+#include "row_constants.h"
 #define SHADER_STRUCT(NAME) struct NAME
 #define SHADER_STRUCT_END ;
 #endif
 
-// Specialization constant ids. 0 and 1 are set by the runtime for every kernel; 2 to 15 take the
-// values of CONSTANTS(...) in kernels.def after the first; 16 and up belong to the op and are set
-// per node.
-// invocations per workgroup (first of CONSTANTS; 0: one subgroup)
-#define CONSTANT_LOCAL_SIZE 0
+// Ids of specialization constants. 0 and 1 are set by the runtime for every kernel; those from 16
+// on belong to the op and are set per node; those from 64 on are a row's own: their names stand in
+// row_constants.h, their values in CONSTANTS(...) of kernels.def.
+#define CONSTANT_LOCAL_SIZE 0     // invocations per workgroup
 #define CONSTANT_SUBGROUP_SIZE 1  // the device's subgroup size
-#define CONSTANT_ROW 2            // first of the row's own
 #define CONSTANT_OP 16            // first of the op's own
 
 #endif
