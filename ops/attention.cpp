@@ -15,8 +15,6 @@
 namespace mulciber {
 namespace {
 
-constexpr uint32_t kMaxHeadSize = 256;
-constexpr uint32_t kLeastShare = 256;      // of keys, as shaders/attention_shares.glsl has it
 constexpr uint32_t kMaxWindow = 1u << 29;  // positions and windows add up below 2^31
 
 uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
@@ -93,9 +91,9 @@ Sizes check_problem(const ProgramBuilder& builder, const HeadColumns& q, const H
            fmt::format("{} query heads over {} key heads", options.heads, options.kv_heads),
            "key heads must divide query heads");
   }
-  if (options.head_size == 0 || options.head_size > kMaxHeadSize) {
+  if (options.head_size == 0 || options.head_size > MAX_HEAD_SIZE) {
     refuse(builder, fmt::format("head size {}", options.head_size),
-           fmt::format("it must be 1 to {}", kMaxHeadSize));
+           fmt::format("it must be 1 to {}", MAX_HEAD_SIZE));
   }
   check_columns(builder, "q", q, options.heads, options.head_size);
   check_columns(builder, "k", k, options.kv_heads, options.head_size);
@@ -182,7 +180,7 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   const bool plain = (facts & kPlainKeys) && options.score == AttentionScore::kDot &&
                      !options.hard && options.center == AttentionCenter::kNone;
   const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
-  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * kLeastShare &&
+  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * LEAST_SHARE &&
       options.control && options.control->arrivals >= 0) {
     facts |= kSharesKeys;
   }
@@ -318,11 +316,9 @@ struct NodeTensors {
 
 /// Workgroups that take the keys of one tile of queries together: enough for the device, each with
 /// keys enough.
-uint32_t shares_of(const Capabilities& device, uint64_t tiles, uint64_t keys) {
-  // Software drivers run a workgroup per core; on GPUs several stand ready for each of some dozens
-  // of cores.
-  const uint64_t wanted = device.has(kCpu) ? 8 : 512;
-  const uint64_t most = std::min<uint64_t>(keys / kLeastShare, 64);
+uint32_t shares_of(const Kernel& kernel, uint64_t tiles, uint64_t keys) {
+  const uint64_t wanted = kernel.constant(RowConstant::WORKGROUPS);
+  const uint64_t most = std::min<uint64_t>(keys / LEAST_SHARE, 64);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, most));
 }
@@ -382,9 +378,9 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                  const HeadColumns& v, const AttentionOptions& options) {
   const Sizes sizes = check_problem(builder, q, k, options);
-  if (options.value_size == 0 || options.value_size > kMaxHeadSize) {
+  if (options.value_size == 0 || options.value_size > MAX_HEAD_SIZE) {
     refuse(builder, fmt::format("value size {}", options.value_size),
-           fmt::format("it must be 1 to {}", kMaxHeadSize));
+           fmt::format("it must be 1 to {}", MAX_HEAD_SIZE));
   }
   check_columns(builder, "v", v, options.kv_heads, options.value_size);
   if (!same_storage(k.tensor, v.tensor)) {
@@ -421,7 +417,7 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   const uint64_t tiles = divide_up(params.queries, queries_per_group(kernel, options));
   if (kernel.shape & kSharesKeys) {
     const uint32_t shares =
-        shares_of(builder.capabilities(), sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
+        shares_of(kernel, sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
     // Sums, and behind them a maximum and a total: whole fours.
     const uint64_t floats = options.value_size + 4;
     tensors.partials =

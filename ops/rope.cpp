@@ -36,13 +36,12 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
            fmt::format("it must be ({}, capacity, {})", qkv.shape[0],
                        2ull * options.kv_heads * options.head_size));
   }
-  constexpr uint32_t kMostStaged = 256;  // shaders/rope_append.comp
-  if (is_block_type(cache.type) &&
-      (options.head_size % block_elements(cache.type) != 0 || options.head_size > kMostStaged)) {
+  if (is_block_type(cache.type) && (options.head_size % block_elements(cache.type) != 0 ||
+                                    options.head_size > ROPE_MOST_STAGED)) {
     refuse(fmt::format("the cache is in {}, and heads have {}", name_of(cache.type),
                        options.head_size),
            fmt::format("heads must be whole blocks of {}, up to {}", block_elements(cache.type),
-                       kMostStaged));
+                       ROPE_MOST_STAGED));
   }
   const Tensor& angles = options.angles;
   if (angles.type != DataType::kF32 || angles.shape.rank() != 2 || angles.shape.elements() == 0 ||

@@ -276,6 +276,7 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   }
 #endif
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu;
+  c.tuning = tuning_of(c.kind);
 
   uint32_t families = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);

@@ -64,6 +64,17 @@ struct MemoryHeap {
   bool host_visible;  // some type of the heap is host-visible and coherent
 };
 
+/// What suits a device where no kernel row decides. Bounds submissions and waits, never results;
+/// quirks.cpp has the numbers, with what they come from.
+struct Tuning {
+  uint32_t steps_in_flight = 0;       // steps of decoding that are submitted ahead of the host
+  uint32_t steps_per_submission = 0;  // steps of decoding submitted together
+  double hang_seconds = 0;            // a submission that takes longer has hung
+  // How fast the device is taken to be before anything was measured.
+  double flops_per_s = 0, bytes_per_s = 0, dispatch_s = 0;
+};
+Tuning tuning_of(DeviceKind kind);
+
 struct Capabilities {
   std::string name;
   std::string driver_name;
@@ -81,6 +92,7 @@ struct Capabilities {
   uint32_t device_id = 0;
   std::array<uint8_t, VK_UUID_SIZE> pipeline_cache_uuid = {};
   DeviceKind kind = DeviceKind::kVirtual;
+  Tuning tuning = tuning_of(kind);
 
   FeatureSet features = kNothing;
   /// Kernel rows that a workaround forbids or that failed their self-test here, with

@@ -203,8 +203,6 @@ DeviceSettings with_environment(DeviceSettings settings) {
 
 }  // namespace
 
-double hang_seconds_of(DeviceKind kind) { return kind == DeviceKind::kSoftware ? 900 : 60; }
-
 std::vector<Capabilities> Device::enumerate(const DeviceSettings& settings) {
   auto instance = create_instance(false);
   std::vector<Capabilities> list;
@@ -221,7 +219,7 @@ std::unique_ptr<Device> Device::open(const DeviceSettings& given) {
   const Found& chosen = choose(found, device->settings_.device);
   device->capabilities_ = chosen.capabilities;
   if (device->settings_.hang_seconds <= 0) {
-    device->settings_.hang_seconds = hang_seconds_of(chosen.capabilities.kind);
+    device->settings_.hang_seconds = chosen.capabilities.tuning.hang_seconds;
   }
   device->create(chosen.physical);
   return device;
@@ -438,12 +436,9 @@ bool Device::finished(Ticket ticket) {
 void Device::wait_idle() { wait(last_ticket_); }
 
 Pace Device::pace() const {
-  // Before anything was measured: a phone's share of a plain kernel, a software driver's on two
-  // cores.
-  const bool software = capabilities_.kind == DeviceKind::kSoftware;
-  const double flops = std::max(flops_per_s_.load(), software ? 2e9 : 20e9);
-  const double bytes = std::max(bytes_per_s_.load(), software ? 1e9 : 5e9);
-  return {flops, bytes, software ? 50e-6 : 5e-6};
+  const Tuning& tuning = capabilities_.tuning;
+  return {std::max(flops_per_s_.load(), tuning.flops_per_s),
+          std::max(bytes_per_s_.load(), tuning.bytes_per_s), tuning.dispatch_s};
 }
 
 void Device::observe(uint64_t flops, uint64_t bytes, double seconds) {

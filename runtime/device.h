@@ -32,7 +32,7 @@ struct DeviceSettings {
   bool ignore_verdicts =
       false;  // run also rows that failed their self-test on this driver (conformance)
   double submission_ms = 100;  // longest a submission is expected to keep the device busy
-  double hang_seconds = 0;  // a submission that takes longer has hung; 0: hang_seconds_of(device)
+  double hang_seconds = 0;     // a submission that takes longer has hung; 0: Tuning::hang_seconds
 };
 
 /// Everything the runtime does that a decode step must not do, counted, so that a test can look.
@@ -52,12 +52,6 @@ struct Pace {
   double bytes_per_s;
   double dispatch_s;
 };
-
-/// How long one submission may take before the device counts as lost: a minute on hardware, whose
-/// own watchdog is quicker. Software drivers have none, and some compile a kernel at its first
-/// dispatch: up to a minute and a half for one on Mesa 25.0, and longer on a busy machine; they get
-/// fifteen minutes.
-double hang_seconds_of(DeviceKind kind);
 
 /// A submission to wait for; tickets of one device complete in order.
 using Ticket = uint64_t;

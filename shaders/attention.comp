@@ -13,10 +13,9 @@ layout(constant_id = CONSTANT_TILE) const uint TILE = 4;
 // A query tile of 4 x 256 floats and three tiles of scores stay under 6 KiB of shared memory.
 const uint kQueries = 4;  // most of a tile
 const uint kKeys = 32;
-const uint kMaxSize = 256;
 const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the values, per invocation
 
-shared float q_tile[kQueries * kMaxSize];
+shared float q_tile[kQueries * MAX_HEAD_SIZE];
 shared float scores[kQueries * kKeys];
 shared float weights[kQueries * kKeys];
 shared float factors[kQueries * kKeys];  // of local attention, onto the weights

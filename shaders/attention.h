@@ -39,6 +39,12 @@
 // word of control: counts of workgroups that are done
 #define CONSTANT_ARRIVALS (CONSTANT_OP + 21)
 
+// Columns of the largest head.
+#define MAX_HEAD_SIZE 256
+// Keys that a share must have to be worth the adding up: on two cores of a software driver, and on
+// GPUs two blocks.
+#define LEAST_SHARE 256
+
 #define SCORE_DOT 0
 #define SCORE_ADDITIVE 1
 #define SCORE_LEAKY 2

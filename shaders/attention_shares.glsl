@@ -14,10 +14,6 @@ layout(constant_id = CONSTANT_ARRIVALS) const uint ARRIVALS = 0;
 BUFFER(3, coherent, arrivals, uint)
 BUFFER(4, coherent, partials, vec4)
 
-// What a share must have to be worth the adding up: on two cores of a software driver, and on GPUs
-// two blocks.
-const uint kLeastShare = 256;
-
 struct Share {
   uint index, count;
   uvec2 keys;  // [x, y)
@@ -26,7 +22,7 @@ struct Share {
 /// block: keys of a step; shares are whole steps, but for the last.
 Share share_of(uvec2 range, uint block) {
   uint keys = max(range.x, range.y) - range.x;
-  uint size = (max(kLeastShare, (keys + SHARES - 1) / SHARES) + block - 1) / block * block;
+  uint size = (max(LEAST_SHARE, (keys + SHARES - 1) / SHARES) + block - 1) / block * block;
   Share share;
   share.index = gl_WorkGroupID.x % SHARES;
   share.count = max((keys + size - 1) / size, 1);

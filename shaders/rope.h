@@ -11,6 +11,10 @@
 #define ROPE_INTERLEAVED (CONSTANT_OP + 0)
 #define ROPE_GAINS (CONSTANT_OP + 1)  // 1: heads are normalized first
 
+// Columns of the largest head that goes into a cache of a block type: it is staged in shared
+// memory.
+#define ROPE_MOST_STAGED 256
+
 // Buffers: 0 qkv, 1 control, 2 angles, 3 gains, 4 cache (in rows that write it).
 SHADER_STRUCT(RopeAppendParams) {
   uint tokens;  // of each row

@@ -52,7 +52,7 @@ void store(uint word, vec2 value) { AT(qkv, word) = value; }
 #elif defined(WEIGHT_Q8_0)
 #define CACHE_BUFFER 4
 #include "store_blocks.glsl"
-shared vec2 staged[128];  // heads of up to 256
+shared vec2 staged[ROPE_MOST_STAGED / 2];
 #define APPEND(WORD, VALUE) staged[WORD] = VALUE;
 #elif defined(WEIGHT_F16)
 BUFFER(4, writeonly, cache, uint)

@@ -28,15 +28,18 @@
 #define ID_OF_BLOCK_TYPES 129  // block types that one W may be of; 1 where nothing is said
 #define ID_OF_KEEPS_ROWS 130   // 1: whole rows stay in registers, so their length is compiled in
 #define ID_OF_ELEMENTS 131     // of the result per invocation
+// Workgroups that keep the device busy: the keys of a tile of queries are split until there are so
+// many, or parts have the fewest keys that pay.
+#define ID_OF_WORKGROUPS 132
 
 #ifdef __cplusplus
+// clang-format off
 // All of them, for the tables that runtime/kernel.h and kernel.cpp make of the names.
-#define ROW_CONSTANTS(X)                                                                      \
-  X(LOCAL_SIZE)                                                                               \
-  X(TILE_M)                                                                                   \
-  X(TILE_N) X(TILE_K) X(THREAD_M) X(THREAD_N) X(BLOCK_M) X(WIDE_LOADS) X(WORDS) X(MOST_WORDS) \
-      X(TILE_Q) X(LANE_KEYS) X(UNROLL) X(TILE_ROWS) X(CHUNK) X(MOST_ROWS) X(BLOCK_TYPES)      \
-          X(KEEPS_ROWS) X(ELEMENTS)
+#define ROW_CONSTANTS(X) \
+  X(LOCAL_SIZE) X(TILE_M) X(TILE_N) X(TILE_K) X(THREAD_M) X(THREAD_N) X(BLOCK_M) X(WIDE_LOADS) \
+  X(WORDS) X(MOST_WORDS) X(TILE_Q) X(LANE_KEYS) X(UNROLL) X(TILE_ROWS) X(CHUNK) X(MOST_ROWS) \
+  X(BLOCK_TYPES) X(KEEPS_ROWS) X(ELEMENTS) X(WORKGROUPS)
+// clang-format on
 #else
 #define ROW_CONSTANT(NAME, DEFAULT) layout(constant_id = ID_OF_##NAME) const uint NAME = DEFAULT
 #endif

@@ -120,7 +120,8 @@ TEST_CASE("A lost device stays lost and says so") {
 }
 
 TEST_CASE("A device that does not answer in time is lost, and can be closed") {
-  CHECK(hang_seconds_of(DeviceKind::kSoftware) > hang_seconds_of(DeviceKind::kDiscrete));
+  CHECK(tuning_of(DeviceKind::kSoftware).hang_seconds >
+        tuning_of(DeviceKind::kDiscrete).hang_seconds);
   DeviceSettings settings;
   settings.hang_seconds = 1e-9;
   auto device = Device::open(settings);

@@ -101,7 +101,7 @@ std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
 }
 
 uint32_t steps_in_flight(Device& device) {
-  return device.capabilities().has(kCpu) || device.profiler() ? 1 : 3;
+  return device.profiler() ? 1 : device.capabilities().tuning.steps_in_flight;
 }
 
 StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop) {

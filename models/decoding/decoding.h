@@ -63,8 +63,8 @@ struct StepLoopResult {
   uint32_t steps = 0;  // submitted
   bool cancelled = false;
 };
-/// How many steps should be in flight on a device: one where a step too many costs more than the
-/// gap between two submissions, which is so on software drivers and while nodes are timed.
+/// How many steps should be in flight on a device: Tuning::steps_in_flight, and one while nodes are
+/// timed.
 uint32_t steps_in_flight(Device& device);
 
 /// Replays `step` until all is finished. Returns with nothing in flight.

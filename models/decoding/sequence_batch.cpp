@@ -18,8 +18,6 @@ namespace {
 constexpr uint32_t kLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
 constexpr uint32_t kPassTokens = 512;
 constexpr size_t kProgramsKept = 4;
-// A software driver computes on the cores that the host would save by waiting less often.
-constexpr uint32_t kStepsPerSubmission = 4;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -259,8 +257,8 @@ void SequenceBatch::decode(Run& run) {
   run.result.build_seconds += seconds_since(built);
   const uint32_t in_flight = steps_in_flight(device_);
   const uint32_t together = run.request.steps_per_submission > 0 ? run.request.steps_per_submission
-                            : in_flight > 1                      ? kStepsPerSubmission
-                                                                 : 1;
+                            : in_flight > 1 ? device_.capabilities().tuning.steps_per_submission
+                                            : 1;
   const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
   const auto finished = [&] {
     for (uint32_t row = 0; row < shape_.rows; ++row) {
