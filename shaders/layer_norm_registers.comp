@@ -18,6 +18,7 @@ PARAMS(LayerNormParams)
 
 #define VECTOR
 #define ROW_PER_SUBGROUP
+#define KEEPS_ROWS  // in registers: no loops over a row
 #include "rows.glsl"
 
 BUFFER(0, readonly, x, STORED)

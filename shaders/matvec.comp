@@ -14,7 +14,9 @@
 #include "matmul_parts.glsl"
 
 ROW_CONSTANT(TILE_N, 4);  // even
-ROW_CONSTANT(WORDS, 1);   // of the four of a group of 32 elements
+#ifdef WEIGHT_BLOCKS
+ROW_CONSTANT(WORDS, 1);  // of the four of a group of 32 elements
+#endif
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
 #ifndef SUBGROUP_ADD

@@ -33,9 +33,11 @@ float row_add(float value) { return workgroup_add(value); }
 float row_max(float value) { return workgroup_max(value); }
 #endif
 
+#ifndef KEEPS_ROWS
 // Units per invocation and loop iteration: an iteration costs more than its work on software
 // drivers.
 ROW_CONSTANT(UNROLL, 1);
+#endif
 
 #ifdef ACTIVATION_F16
 uint pack_halves(vec2 value) {
