@@ -1,9 +1,10 @@
 // Outside vectors and malformed files as cases: those of the reference data, and hand-made ones.
-#include "conformance/vectors.h"
+#include "conformance/vectors/vectors.h"
 
 #include <fstream>
 
 #include "apps/conform/models.h"
+#include "checkpoints/json.h"
 #include "conformance/malformed.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
@@ -39,6 +40,24 @@ void write_tensors(const std::filesystem::path& path, const std::string& header,
              static_cast<std::streamsize>(values.size() * 4));
 }
 
+/// Makes the first number of a tensor another: an F64 is 0.01 more; an I64 becomes `id`.
+void alter_first_value(const std::filesystem::path& file, const std::string& tensor,
+                       int64_t id = 39) {
+  std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+  uint64_t length = 0;
+  stream.read(reinterpret_cast<char*>(&length), 8);
+  std::string header(length, ' ');
+  stream.read(header.data(), static_cast<std::streamsize>(length));
+  const Json entry = Json::parse(header).at(tensor);
+  const auto at =
+      static_cast<std::streamoff>(8 + length + entry.at("data_offsets")[0].get<size_t>());
+  double value = 0;
+  stream.seekg(at).read(reinterpret_cast<char*>(&value), 8);
+  value += 0.01;
+  const bool whole = entry.at("dtype") == "I64";
+  stream.seekp(at).write(whole ? reinterpret_cast<char*>(&id) : reinterpret_cast<char*>(&value), 8);
+}
+
 }  // namespace
 
 TEST_CASE("Attention meets recorded values of an independent implementation") {
@@ -59,20 +78,44 @@ TEST_CASE("Attention meets recorded values of an independent implementation") {
   CHECK(ran > 200);
 }
 
-TEST_CASE("Vectors that nothing serves name what is missing") {
-  const auto folder = tests::fixtures_dir();
-  if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
-  const auto recurrent = load_vectors(folder / "attention/recurrent.json");
-  REQUIRE_FALSE(recurrent.empty());
-  CHECK(recurrent[0].name == "mulciber.vectors.lstm_cell");
-  for (const SuiteCase& c : recurrent)
-    CHECK(run(recurrent, c.name).detail == "no recurrent layers");
+TEST_CASE("Recurrent networks meet values recorded beside this test") {
+  const auto cases = load_vectors(tests::data_dir() / "recurrent.json");
+  REQUIRE(cases.size() == 2 * 8);
+  CHECK(cases[0].name == "mulciber.vectors.lstm_cell");
+  for (const SuiteCase& c : cases) {
+    const CaseResult result = c.run(tests::shared_device(), {.repeats = 1});
+    INFO(c.name << ": " << name_of(result.status) << ", " << result.detail);
+    CHECK(result.status == Status::kPass);
+  }
 }
 
-TEST_CASE("Kinds of attention that nothing serves are named") {
+TEST_CASE("A recorded result of a recurrent network that is wrong fails") {
+  const tests::TemporaryFolder folder;
+  std::filesystem::copy(tests::data_dir() / "recurrent.json", folder.path() / "recurrent.json");
+  const auto path = folder.path() / "recurrent.safetensors";
+  for (const char* tensor : {"gru_cell/out_h", "lstm_cell/out_c", "bilstm/h_n", "bigru/out",
+                             "bahdanau/greedy_ids", "luong_input_feeding/forced_weights"}) {
+    INFO(tensor);
+    std::filesystem::copy(tests::data_dir() / "recurrent.safetensors", path,
+                          std::filesystem::copy_options::overwrite_existing);
+    alter_first_value(path, tensor);
+    const std::string entry(tensor, std::string_view(tensor).find('/'));
+    const auto cases = load_vectors(folder.path() / "recurrent.json");
+    CHECK(run(cases, "mulciber.vectors." + entry).status == Status::kFail);
+    CHECK(run(cases, "mulciber.vectors." + entry + ".f16").status == Status::kFail);
+  }
+  // Ids are checked when the file is read.
+  alter_first_value(path, "bahdanau/in_src", 40);
+  CHECK(tests::model_error([&] {
+          load_vectors(folder.path() / "recurrent.json");
+        })->find("bahdanau/in_src") != std::string::npos);
+}
+
+TEST_CASE("Kinds of attention and of networks that nothing serves are named") {
   const tests::TemporaryFolder folder;
   const std::pair<const char*, const char*> unknown[] = {
       {R"("score": "cosine", "mask": "none")", "no score `cosine`"},
+      {R"("hidden": 3)", "no network of these members"},
       {R"("score": "dot", "mask": "spiral")", "no mask `spiral`"},
       {R"("score": "dot", "mask": "none", "bias": "sandwich")", "no score bias (`sandwich`)"},
       {R"("score": "dot", "mask": "none", "extra": {"dropout": 1})", "no `dropout`"}};

@@ -13,7 +13,7 @@
 
 #include "apps/conform/models.h"
 #include "conformance/malformed.h"
-#include "conformance/vectors.h"
+#include "conformance/vectors/vectors.h"
 
 namespace mulciber::apps {
 namespace {

@@ -1,4 +1,4 @@
-#include "conformance/vectors.h"
+#include "conformance/vectors/vectors.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,8 @@
 
 #include "checkpoints/json.h"
 #include "checkpoints/safetensors.h"
-#include "conformance/attention_vectors.h"
+#include "conformance/vectors/attention_vectors.h"
+#include "conformance/vectors/recurrent_vectors.h"
 #include "mulciber/error.h"
 
 namespace mulciber::conformance {
@@ -39,7 +40,9 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
   for (const Json& entry : document["cases"]) {
     const std::string where = fmt::format("case {}", cases.size());
     try {
-      const std::string name = entry.at("name"), lacking = missing_of_attention(entry);
+      const bool attention = entry.contains("score");
+      const std::string name = entry.at("name"), lacking = attention ? missing_of_attention(entry)
+                                                                     : missing_of_recurrent(entry);
       for (DataType type : {DataType::kF32, DataType::kF16}) {
         SuiteCase c;
         c.name = case_name(name);
@@ -56,7 +59,8 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
         if (type == DataType::kF16) c.name += ".f16";
         if (!file)
           file = std::make_unique<SafetensorsFile>(tensors.replace_extension(".safetensors"));
-        c.op_case = std::make_shared<OpCase>(attention_vector(entry, *file, type));
+        c.op_case = std::make_shared<OpCase>(attention ? attention_vector(entry, *file, type)
+                                                       : recurrent_vector(entry, *file, type));
         c.run = [op_case = c.op_case](Device& device, const RunOptions& options) {
           return run_case(device, *op_case, nullptr, options);
         };

@@ -4,9 +4,7 @@
 
 #include <string>
 
-#include "checkpoints/json.h"
-#include "checkpoints/safetensors.h"
-#include "conformance/op_case.h"
+#include "conformance/vectors/recorded.h"
 
 namespace mulciber::conformance {
 
@@ -14,9 +12,9 @@ namespace mulciber::conformance {
 std::string missing_of_attention(const Json& entry);
 
 /// The case of an entry, with f32 or f16 storage. f32: the bounds of the reference over the same
-/// inputs, at most 1e-5 of the largest recorded value. f16: 2e-3 of it, and more where storage
-/// alone costs more: 5e-4 beside what the reference is off with inputs, weights and projections
-/// rounded to f16. Throws ModelError, Json::exception.
+/// inputs, at most kShare32 of the largest recorded value. f16: kShare16 of it, and more where
+/// storage alone costs more: 5e-4 beside what the reference is off with inputs, weights and
+/// projections rounded to f16. Throws ModelError, Json::exception.
 OpCase attention_vector(const Json& entry, const SafetensorsFile& file, DataType type);
 
 }  // namespace mulciber::conformance

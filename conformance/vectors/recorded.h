@@ -1,0 +1,51 @@
+// What files of outside vectors hold: members of an entry, its tensors, and how far a device's
+// number may be from a recorded one. The format: docs/conformance-vectors.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoints/json.h"
+#include "checkpoints/safetensors.h"
+#include "conformance/op_case.h"
+
+namespace mulciber::conformance {
+
+/// A tensor of the file, widened.
+struct Recorded {
+  std::vector<uint64_t> shape;
+  std::vector<double> values;
+  bool narrow = false;  // was rounded to f32
+
+  std::vector<float> floats() const { return {values.begin(), values.end()}; }
+  double largest() const;
+};
+
+/// The first extent of a tensor. Throws ModelError when the tensor is missing or has none.
+uint64_t recorded_rows(const SafetensorsFile& file, const std::string& name);
+/// Throws ModelError when the tensor is missing or neither F32 nor F64.
+Recorded read_recorded(const SafetensorsFile& file, const std::string& name);
+/// And when it has another shape.
+Recorded read_recorded(const SafetensorsFile& file, const std::string& name,
+                       const std::vector<uint64_t>& shape);
+/// An I64 tensor: lengths, ids. Throws ModelError when one of them is not below `limit`.
+std::vector<uint32_t> read_numbers(const SafetensorsFile& file, const std::string& name,
+                                   const std::vector<uint64_t>& shape, uint64_t limit);
+
+/// A member that counts something. Throws Json::exception when it is missing, below `least` or
+/// beyond every sensible size.
+uint64_t extent(const Json& entry, const char* key, uint64_t least);
+/// A member that is an object, or an empty one.
+Json member(const Json& entry, const char* key);
+/// A member that is text, or "".
+std::string text(const Json& entry, const char* key);
+
+/// An input of a case that is the same at every seed.
+CaseInput recorded_input(Shape shape, std::vector<double> values, DataType type);
+
+/// Shares of the largest recorded value of a tensor that a result may be off: with f32 storage
+/// alone, and where something is stored in f16.
+constexpr double kShare32 = 1e-5, kShare16 = 2e-3;
+
+}  // namespace mulciber::conformance
