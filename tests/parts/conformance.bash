@@ -1,0 +1,21 @@
+# The suite's verdict on the drivers, as a user asks for it, for test.sh to source.
+
+# conform_part DRIVER WHAT FRACTION LOG ARGUMENT...
+conform_part() {
+  local driver=$1 what=$2 fraction=$3 log=$4
+  shift 4
+  on_driver "$driver" check "conformance: $what" build/mulciber conform --fraction "$fraction" "$@" \
+    --output "$logs/conformance-$log.jsonl"
+}
+
+run_conformance() {
+  if [[ $size == proof ]]; then
+    conform_part lvp "a 24th of the short list on lavapipe" 0,24 lavapipe --mustpass
+    conform_part swiftshader "a 96th of the short list on SwiftShader" 1,96 swiftshader --mustpass
+    leave_out "conformance: a quarter of the short list on lavapipe, a 16th on SwiftShader, a twentieth of all cases under validation"
+    return
+  fi
+  conform_part lvp "a quarter of the short list on lavapipe" 0,4 lavapipe --mustpass
+  conform_part swiftshader "a 16th of the short list on SwiftShader" 1,16 swiftshader --mustpass
+  conform_part lvp "a twentieth of all cases under validation" 1,20 validation --validate --repeat 2
+}

@@ -1,0 +1,74 @@
+# The tests on software Vulkan drivers, whole or with something taken away, for test.sh to source.
+
+# MULCIBER_CASE_STEP=N takes every N-th case of each kernel row, since each case compiles pipelines of its own, and a
+# software driver takes seconds for one. What a step leaves out is run by the suite's lists (conformance.bash) or not at
+# all here; without the variable, as in `ctest --test-dir build`, every case runs.
+
+# Tests of the host side alone say nothing new under another mask or layer; nor do mutants and recorded vectors, which
+# run on both drivers in full.
+device_tests=(-L unit -E "^(attention_page|chat|config|inspect|layering|mutants|safetensors|token|vectors)")
+# Of the proof, what SwiftShader runs: the device, programs, layers, sampling, a translation.
+proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|cli_bundled)$"
+
+# tests_of ARGUMENT...: how many tests ctest finds.
+tests_of() { ctest --test-dir build -N "$@" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
+
+run_lavapipe() {
+  if [[ $size == proof ]]; then
+    MULCIBER_CASE_STEP=32 on_driver lvp run_ctest lavapipe build -L proof
+    leave_out "lavapipe: $(($(tests_of) - $(tests_of -L proof))) of $(tests_of) test programs and scripts, among them \
+every kernel row over its cases, the mutants and the recorded vectors"
+    return
+  fi
+  MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build
+}
+run_swiftshader() {
+  if [[ $size == proof ]]; then
+    MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
+    leave_out "SwiftShader: $(($(tests_of) - $(tests_of -L proof -R "$proof_on_swiftshader"))) of $(tests_of)"
+    return
+  fi
+  # Mutants, the suite's own mechanics and the options of generate are slow here, and were seen on lavapipe.
+  MULCIBER_CASE_STEP=12 on_driver swiftshader run_ctest swiftshader build \
+    -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_pull|cli_generate|cli_real_models)$"
+}
+# Here it is the paths that differ, and every tenth case takes them.
+run_android_2021() {
+  MULCIBER_CASE_STEP=10 MULCIBER_LIMITS=android-2021 on_driver lvp run_ctest android-2021 build "${device_tests[@]}"
+}
+run_storage_1m() {
+  MULCIBER_CASE_STEP=10 MULCIBER_LIMITS=storage=1M on_driver lvp run_ctest storage-1M build "${device_tests[@]}"
+}
+run_validation() {
+  if [[ -z $(find /usr/share/vulkan /etc/vulkan -name 'VkLayer_khronos_validation.json' \
+    2>/dev/null) ]]; then
+    skip "validation: the package vulkan-validationlayers is not installed"
+    return
+  fi
+  MULCIBER_CASE_STEP=10 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
+  if [[ -e $logs/validation.log.xml ]] &&
+    ! grep -q 'synchronization validation was active' "$logs/validation.log.xml"; then
+    fail "validation: no device had synchronization validation"
+  fi
+}
+
+# Mesa 26.1 with cooperative matrices, when asked for: the folder takes minutes to set up and build.
+run_debian_testing() {
+  if [[ ${MULCIBER_TESTING:-} != 1 ]]; then
+    skip "debian-testing: Mesa 26.1, asked for with MULCIBER_TESTING=1"
+    return
+  fi
+  if ! tools/drivers/debian-testing.sh; then
+    skip "debian-testing: the folder cannot be set up here"
+    return
+  fi
+  ctest_prefix=(tools/drivers/in_debian_testing.sh)
+  if [[ -n ${MULCIBER_FIXTURES:-} ]]; then
+    ctest_prefix+=(env MULCIBER_FIXTURES=/shared/fixtures)
+  fi
+  check "debian-testing build" "${ctest_prefix[@]}" bash -c \
+    "cmake -S . -B build-testing -G Ninja && cmake --build build-testing -j $jobs"
+  ctest_root=/mulciber
+  run_ctest debian-testing build-testing -L unit
+  ctest_prefix=() ctest_root=$root
+}

@@ -1,0 +1,22 @@
+# An installed library and its size, for test.sh to source.
+
+consumer() {
+  local stage=$root/build/stage
+  rm -rf "$stage" build/consumer
+  cmake --install build --strip --prefix "$stage" &&
+    cmake -S tests/install -B build/consumer -G Ninja -DCMAKE_PREFIX_PATH="$stage" &&
+    cmake --build build/consumer &&
+    [[ -n $(build/consumer/consumer "$stage/share/mulciber/en-de") ]]
+}
+installed_size() {
+  local bytes
+  bytes=$(find build/stage/bin build/stage/lib* -type f \( -name mulciber -o -name '*.so*' \) \
+    -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+  echo "installed command and library: $bytes bytes, limit 10000000"
+  ((bytes > 0 && bytes < 10000000))
+}
+run_install() {
+  on_driver lvp check "find_package consumer" consumer
+  check "installed size under 10 MB" installed_size
+  tail -n 1 "$logs/installed-size-under-10-MB.log"
+}

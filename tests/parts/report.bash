@@ -1,0 +1,53 @@
+# How parts report, for test.sh to source: counts, logs, what failed and what was skipped.
+passed=0 failed=0 skipped=0
+timings=() failures=() skips=() left_out=()
+
+# Parts report through these four; names of what failed, was skipped or left out are repeated at the end.
+pass() { passed=$((passed + 1)); }
+fail() { failed=$((failed + 1)); failures+=("$1"); echo "FAILED: $1"; }
+skip() { skipped=$((skipped + 1)); skips+=("$1"); echo "skipped: $1"; }
+leave_out() { left_out+=("$1"); }
+
+# check NAME COMMAND...: one test that passes when the command does; 77 means skipped.
+check() {
+  local name=$1 log status=0
+  log=$logs/${name//[^A-Za-z0-9]/-}.log
+  shift
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  case $status in
+    0) pass ;;
+    77) skip "$name: $(tail -n 1 "$log")" ;;
+    *) fail "$name"; tail -n 25 "$log" ;;
+  esac
+}
+
+# part NAME FUNCTION [ARGUMENT...]: runs it if it was asked for, and notes the time.
+part() {
+  local name=$1 start=$SECONDS status=0
+  shift
+  [[ " ${parts[*]} build " == *" $name "* ]] || return 0
+  echo "==> $name"
+  "$@" || status=$?
+  timings+=("$(printf '%5d s  %s' $((SECONDS - start)) "$name")")
+  return "$status"
+}
+
+print_list() {
+  local heading=$1
+  shift
+  (($# > 0)) || return 0
+  echo "==> $heading"
+  printf '  %s\n' "$@"
+}
+
+# The last line is "N passed, N failed, N skipped"; fails where something did.
+summary() {
+  echo "==> times"
+  printf '%s\n' "${timings[@]}"
+  printf '%5d s  in all\n' "$SECONDS"
+  print_list "failed (logs in build/test-logs)" "${failures[@]}"
+  print_list "skipped" "${skips[@]}"
+  print_list "left out, which ./test.sh --all runs" "${left_out[@]}"
+  echo "$passed passed, $failed failed, $skipped skipped"
+  ((failed == 0))
+}

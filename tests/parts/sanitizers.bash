@@ -1,0 +1,19 @@
+# Sanitizers and fuzzing, for test.sh to source.
+
+run_sanitizers() {
+  build build-sanitize mulciber_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON || return 0
+  MULCIBER_CASE_STEP=40 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
+  UBSAN_OPTIONS=print_stacktrace=1 \
+    on_driver lvp run_ctest sanitizers build-sanitize -L unit
+}
+
+# Readers of foreign files against libFuzzer, each for a minute, two at a time.
+run_fuzz() {
+  if ! command -v clang++ >/dev/null; then
+    skip "fuzz: the package clang is not installed"
+    return
+  fi
+  build build-fuzz mulciber_fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+    -DMULCIBER_TESTS=OFF -DMULCIBER_FUZZ=ON || return 0
+  check "fuzz targets" tests/fuzz/run.sh build-fuzz "${MULCIBER_FUZZ_SECONDS:-60}"
+}
