@@ -18,7 +18,7 @@
 #include "apps/attention/options.h"
 #include "apps/command.h"
 #include "apps/progress.h"
-#include "mulciber/mulciber.h"
+#include "mulciber/translator.h"
 
 namespace mulciber::apps {
 namespace {

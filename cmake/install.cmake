@@ -10,10 +10,13 @@ target_compile_features(libmulciber INTERFACE cxx_std_20)
 set_target_properties(libmulciber PROPERTIES
   OUTPUT_NAME mulciber EXPORT_NAME mulciber
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-# volk defines variables named like Vulkan's functions. Left visible, they would take the place of
-# the functions of a program that links the Vulkan loader itself.
+# Our own symbols are hidden where they are compiled. The linker's script hides those of others: what the standard
+# library's templates became here, and volk's variables, which are named like Vulkan's functions and would take their
+# place in a program that links the Vulkan loader itself.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  target_link_options(libmulciber PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(libmulciber PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections)
+  set_target_properties(libmulciber PROPERTIES LINK_DEPENDS ${exports})
 endif()
 add_library(mulciber::mulciber ALIAS libmulciber)
 

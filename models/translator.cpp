@@ -1,4 +1,4 @@
-#include "mulciber/mulciber.h"
+#include "mulciber/translator.h"
 
 #include <algorithm>
 #include <chrono>

@@ -7,7 +7,7 @@
 
 #include "models/registry.h"
 #include "models/verify.h"
-#include "mulciber/mulciber.h"
+#include "mulciber/translator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

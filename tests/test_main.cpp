@@ -73,7 +73,7 @@ CATCH_REGISTER_LISTENER(CountingListener)
 #ifdef MULCIBER_SANITIZE
 // Drivers keep some memory for good. Once their library is unloaded, nothing points to it and it
 // counts as a leak that no suppression can name; so libraries stay loaded.
-extern "C" int dlclose(void*) { return 0; }
+extern "C" __attribute__((visibility("default"))) int dlclose(void*) { return 0; }
 #endif
 
 void mulciber::tests::skip(std::string reason) { summary().current_skip = std::move(reason); }

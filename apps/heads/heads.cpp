@@ -9,7 +9,7 @@
 #include "apps/command.h"
 #include "apps/heads/bleu.h"
 #include "apps/progress.h"
-#include "mulciber/mulciber.h"
+#include "mulciber/translator.h"
 
 namespace mulciber::apps {
 namespace {

@@ -4,11 +4,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "mulciber/export.h"
+
 namespace mulciber {
 
 /// Base of every error the library throws. The library never prints, aborts or exits.
 /// what() joins the parts: "WHERE: WHAT; REMEDY".
-class Error : public std::runtime_error {
+class MULCIBER_API Error : public std::runtime_error {
  public:
   /// where: the file, tensor, layer, option or device concerned; may be empty.
   /// problem: what is wrong, with the numbers. remedy: what the reader can do; may be empty.
@@ -23,7 +25,7 @@ class Error : public std::runtime_error {
 };
 
 /// No device, a missing feature, out of device memory, or a lost device.
-class DeviceError : public Error {
+class MULCIBER_API DeviceError : public Error {
  public:
   enum class Kind { kUnavailable, kOutOfMemory, kLost, kFailed };
   DeviceError(Kind kind, std::string where, std::string problem, std::string remedy = {});
@@ -34,25 +36,25 @@ class DeviceError : public Error {
 };
 
 /// No kernel variant serves a problem on this device, or a shader module is malformed.
-class KernelError : public Error {
+class MULCIBER_API KernelError : public Error {
  public:
   using Error::Error;
 };
 
 /// A setting that means nothing, such as an unknown word in a list of limits.
-class SettingError : public Error {
+class MULCIBER_API SettingError : public Error {
  public:
   using Error::Error;
 };
 
 /// Tensors whose shapes or types do not fit the operation, named by layer.
-class ShapeError : public Error {
+class MULCIBER_API ShapeError : public Error {
  public:
   using Error::Error;
 };
 
 /// A checkpoint, configuration, tokenizer or input text that cannot be used.
-class ModelError : public Error {
+class MULCIBER_API ModelError : public Error {
  public:
   using Error::Error;
 };

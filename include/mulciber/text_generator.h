@@ -1,11 +1,19 @@
-// Text generation with decoder-only language models on any Vulkan device. It needs no Vulkan
-// headers. Errors are the types of mulciber/error.h; nothing is printed.
+// Text generation with decoder-only language models on any Vulkan device. No Vulkan headers are
+// needed. Errors are the types of mulciber/error.h; nothing is printed.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "mulciber/mulciber.h"
+#include "mulciber/device.h"
+#include "mulciber/load_options.h"
 
 namespace mulciber {
 
@@ -94,7 +102,7 @@ enum class GenerateEnd {
   kCancelled,
 };
 /// "end of text", "context full", ...
-const char* name_of(GenerateEnd end);
+MULCIBER_API const char* name_of(GenerateEnd end);
 
 /// Most weights of a TokenAttention: layers * heads * tokens^2.
 constexpr uint64_t kMostAttentionWeights = 1 << 26;
@@ -148,7 +156,7 @@ struct MemoryPrediction {
 };
 
 /// A language model: a Hugging Face folder or a GGUF file, on a device.
-class TextGenerator {
+class MULCIBER_API TextGenerator {
  public:
   /// Throws ModelError when the files do not hold a language model or disagree, DeviceError when
   /// weights and context do not fit the device's memory (before anything is loaded).

@@ -1,0 +1,54 @@
+// Vulkan devices: which there are, opening one, and its self-test. No Vulkan headers are needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mulciber/error.h"
+#include "mulciber/export.h"
+
+namespace mulciber {
+
+/// An open Vulkan device, which everything that computes on it shares.
+class Device;
+
+struct DeviceOptions {
+  std::string device;     // index, part of a name, or "" for the best (hardware before software)
+  std::string limits;     // capabilities to take away: "no-fp16,shared=16384"
+  bool validate = false;  // Khronos validation layer with synchronization validation
+  bool profile = false;   // time every kernel
+};
+
+struct DeviceDescription {
+  std::string name, driver;
+  bool software = false;
+  uint64_t memory_bytes = 0;  // device-local memory this process may use now
+};
+
+/// Every Vulkan device of this machine, best first; the place in the list is the index that
+/// DeviceOptions::device takes.
+/// Throws DeviceError when there is no Vulkan loader or no driver.
+MULCIBER_API std::vector<DeviceDescription> list_devices(const DeviceOptions& options = {});
+/// Throws DeviceError when no device matches, naming those that are there, and SettingError for a
+/// limit that does not exist.
+MULCIBER_API std::shared_ptr<Device> open_device(const DeviceOptions& options = {});
+MULCIBER_API DeviceDescription describe(const Device& device);
+
+struct SelfTest {
+  size_t passed = 0;                  // kernels that were tested now and computed what they should
+  size_t untested = 0;                // left for the next call, for want of time
+  std::vector<std::string> failures;  // "kernel: what went wrong"
+};
+
+/// Has the device compute small cases with known results, one for every kernel that it may use and
+/// that was not yet tested on this driver version. What is learnt is kept in
+/// DeviceOptions::cache_folder, and devices opened with that folder from then on, by any process,
+/// use no kernel that failed: call it before open_device(). It takes about `seconds` when a driver
+/// is new, and next to nothing later. Does nothing while another process tests, or where there is
+/// no folder to write to. Throws DeviceError when no device matches.
+MULCIBER_API SelfTest self_test(const DeviceOptions& options = {}, double seconds = 2);
+
+}  // namespace mulciber

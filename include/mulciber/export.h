@@ -1,0 +1,8 @@
+// Marks what the shared library exports; everything else in it is hidden.
+#pragma once
+
+#if defined(__GNUC__)
+#define MULCIBER_API __attribute__((visibility("default")))
+#else
+#define MULCIBER_API
+#endif

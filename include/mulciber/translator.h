@@ -1,0 +1,146 @@
+// Translation with encoder-decoder models on any Vulkan device. No Vulkan headers are needed.
+// Errors are the types of mulciber/error.h; nothing is printed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mulciber/device.h"
+#include "mulciber/load_options.h"
+
+namespace mulciber {
+
+/// Factors onto the output of attention heads: (layers, heads) row-major; empty: all 1.
+struct HeadMasks {
+  std::vector<float> encoder, decoder, cross;
+};
+
+/// Absent values are the model's own, from generation_config.json and config.json.
+struct TranslateOptions {
+  std::optional<uint32_t> beams;           // 1: greedy search; at most 32
+  std::optional<float> length_penalty;     // exponent of the length that divides a score
+  std::optional<bool> early_stopping;      // stop at the first `beams` finished hypotheses
+  std::optional<uint32_t> max_new_tokens;  // end of sentence included
+  uint32_t n_best = 1;                     // hypotheses per text, at most `beams`
+  std::vector<uint32_t> banned_tokens;     // ids never chosen, besides the model's own
+  bool attention = false;                  // attention maps of the best hypothesis
+  HeadMasks head_masks;
+
+  /// Bounds of one batch: source tokens (padding included) and sentences.
+  uint32_t batch_tokens = 1500;
+  uint32_t batch_sentences = 64;
+  /// Called after every batch with the texts done so far and their number in all.
+  std::function<void(size_t done, size_t total)> progress;
+  /// Looked at between steps; once true, translate() returns with what is complete.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// Probabilities after the softmax, row-major.
+struct AttentionMaps {
+  uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
+  uint32_t cross_layers = 0, cross_heads = 0;
+  uint32_t source_length = 0;  // source tokens, end of sentence included
+  uint32_t target_length =
+      0;  // tokens of the best hypothesis; row t is the step that chose token t
+  // Empty where the model has no attention of that kind: recurrent ones have the cross-attention
+  // alone.
+  std::vector<float> encoder;  // (encoder layers, heads, source, source)
+  std::vector<float>
+      decoder;               // (decoder layers, heads, target, target); column 0 is the start token
+  std::vector<float> cross;  // (cross layers, heads, target, source)
+};
+
+struct Alternative {
+  std::string text;
+  /// Sum of log probabilities over the number of tokens to the power of the length penalty.
+  float score = 0;
+  std::vector<uint32_t> ids;        // end of sentence included, where it was reached
+  std::vector<std::string> tokens;  // the same as pieces of the vocabulary
+};
+
+struct Translation {
+  std::string text;  // of the best hypothesis
+  float score = 0;
+  std::vector<uint32_t> ids;
+  std::vector<std::string> tokens;
+  std::vector<uint32_t> source_ids;  // end of sentence included
+  std::vector<std::string> source_tokens;
+  std::vector<Alternative> alternatives;  // the n_best hypotheses, best first
+  std::optional<AttentionMaps> attention;
+  /// False when translate() was cancelled before this text was done; the rest is empty then.
+  bool complete = false;
+};
+
+/// How probable a given translation is.
+struct TranslationScore {
+  double log_probability = 0;  // sum over the tokens, each given the source and those before it
+  uint32_t tokens = 0;         // end of sentence included
+};
+
+/// Of the last translate(), except where it says "load".
+struct TranslateStatistics {
+  size_t texts = 0, batches = 0;
+  uint64_t source_tokens = 0, target_tokens = 0, decoder_steps = 0;
+  double load_seconds = 0;      // files to device
+  double tokenize_seconds = 0;  // both ways
+  double prepare_seconds = 0;   // building and recording programs
+  double encode_seconds = 0, decode_seconds = 0, attention_seconds = 0;
+  double first_token_seconds = 0;  // from the call to the first chosen token known to the host
+  double total_seconds = 0;
+  uint64_t weight_bytes = 0;            // load: on the device
+  uint64_t predicted_device_bytes = 0;  // weights, caches and activations, before allocating
+  uint64_t peak_device_bytes = 0;       // handed out at most
+};
+
+/// Layers and heads of a model: what attention maps and head masks are made of.
+struct ModelExtents {
+  uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
+  uint32_t cross_layers = 0, cross_heads = 0;
+};
+
+/// A translation model: a Hugging Face folder (`model_type: marian`) on a device.
+class MULCIBER_API Translator {
+ public:
+  /// Throws ModelError when the folder does not hold a translation model or its files disagree,
+  /// DeviceError when the model does not fit the device's memory.
+  Translator(std::shared_ptr<Device> device, const std::string& folder,
+             const LoadOptions& options = {});
+  ~Translator();
+  Translator(Translator&&) noexcept;
+  Translator& operator=(Translator&&) noexcept;
+
+  /// Translates texts (UTF-8, one sentence or line each) and keeps their order. A text without
+  /// tokens, such as "" or blanks, translates to "" without use of the device.
+  /// Throws ModelError when a text has more tokens than the model has positions (naming both
+  /// numbers; nothing is cut), or when options do not fit the model.
+  std::vector<Translation> translate(std::span<const std::string> texts,
+                                     const TranslateOptions& options = {});
+  Translation translate(const std::string& text, const TranslateOptions& options = {});
+
+  /// Scores translations that somebody else made: targets[i] of sources[i]. A pair without source
+  /// tokens scores 0. Throws ModelError when the numbers of texts differ, or a text has more tokens
+  /// than the model has positions.
+  std::vector<TranslationScore> score(std::span<const std::string> sources,
+                                      std::span<const std::string> targets,
+                                      const HeadMasks& head_masks = {});
+
+  const TranslateStatistics& statistics() const;
+  /// What the model takes at most: source tokens, end of sentence included.
+  uint32_t max_source_tokens() const;
+  ModelExtents extents() const;
+  /// The piece that decoding starts from.
+  std::string start_token() const;
+  const std::shared_ptr<Device>& device() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# exported_symbols.sh LIBRARY: it exports what include/mulciber marks with MULCIBER_API, all of it
+# and nothing else.
+set -euo pipefail
+
+library=$1
+headers=$(dirname "$0")/../../include/mulciber
+marked=$(grep -hv '^#' "$headers"/*.h | tr '\n' ' ')
+classes=$(grep -oE '(class|struct) MULCIBER_API \w+' <<<"$marked" | awk '{ print $3 }')
+functions=$(grep -oE 'MULCIBER_API [^(;{}]*\(' <<<"$marked" | grep -oE '\w+\($' | tr -d '(')
+exported=$(nm -D --defined-only -C "$library" | cut -d ' ' -f 3-)
+
+failed=0
+of_class() { echo "^((typeinfo|typeinfo name|vtable) for mulciber::$1\$|mulciber::$1::)"; }
+of_function() { echo "^mulciber::$1\("; }
+unknown=$exported
+expect() {
+  if ! grep -qE "$2" <<<"$exported"; then
+    echo "$1 is marked, but $library does not export it"
+    failed=1
+  fi
+  unknown=$(grep -vE "$2" <<<"$unknown" || true)
+}
+for name in $classes; do expect "$name" "$(of_class "$name")"; done
+for name in $functions; do expect "$name" "$(of_function "$name")"; done
+if [[ -n $unknown ]]; then
+  echo "$library exports what no public header marks:"
+  echo "$unknown"
+  failed=1
+fi
+echo "$(wc -l <<<"$exported") symbols of $(wc -w <<<"$classes") classes and $(wc -w <<<"$functions") functions"
+exit $failed
