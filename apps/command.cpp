@@ -44,12 +44,29 @@ void flush_output() {
 
 void clear_interrupt() { g_interrupted = 0; }
 
+std::string message_of(const Error& error, const CLI::App& app) {
+  const std::string option = "--" + error.where();
+  const bool setting = dynamic_cast<const SettingError*>(&error) != nullptr ||
+                       dynamic_cast<const DeviceError*>(&error) != nullptr;
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (setting && command->get_option_no_throw(option)) return std::string("--") + error.what();
+  }
+  return error.what();
+}
+
+void take_environment(CLI::App& command, CommonOptions& options) {
+  command.parse_complete_callback([&options] {
+    options.device_options = options_from_environment(std::move(options.device_options));
+  });
+}
+
 void add_common_options(CLI::App& command, CommonOptions& options) {
-  command.add_option("--device", options.settings.device,
+  take_environment(command, options);
+  command.add_option("--device", options.device_options.device,
                      "device by index or by part of its name (see `mulciber devices`)");
-  command.add_option("--limits", options.settings.limits,
+  command.add_option("--limits", options.device_options.limits,
                      "take capabilities away, e.g. no-fp16,shared=16384,storage=1M,android-2021");
-  command.add_flag("--validate", options.settings.validate,
+  command.add_flag("--validate", options.device_options.validate,
                    "run under the Khronos validation layer, with synchronization validation");
   command
       .add_option(
@@ -65,17 +82,17 @@ namespace {
 
 // Tests the rows that were not tested on this driver until so many seconds are over: the rest at
 // the next start. Returns whether anything was.
-bool test_driver(const DeviceSettings& settings, const Capabilities& device, double seconds,
+bool test_driver(const DeviceOptions& device_options, const Capabilities& device, double seconds,
                  bool verbose) {
   const char* wanted = std::getenv("MULCIBER_SELF_TEST");
-  if (settings.ignore_verdicts || (wanted && std::string(wanted) == "0")) return false;
+  if (device_options.ignore_verdicts || (wanted && std::string(wanted) == "0")) return false;
   const size_t untested = conformance::untested_rows(device).size();
   if (untested == 0) return false;
   conformance::SelfTestOptions options{.seconds = seconds};
   options.cancelled = interrupted;
   Progress progress("testing the driver, once per version", untested);
   options.progress = [&](const Kernel&, size_t done, size_t) { progress.update(done); };
-  const conformance::SelfTestReport report = conformance::self_test(settings, options);
+  const conformance::SelfTestReport report = conformance::self_test(device_options, options);
   progress.finish();
   for (const auto& [row, reason] : report.failures) {
     fmt::print(stderr, "warning: {} fails its self-test on {} and will not be used: {}\n", row,
@@ -93,12 +110,12 @@ bool test_driver(const DeviceSettings& settings, const Capabilities& device, dou
 
 std::unique_ptr<Device> open_device(const CommonOptions& options, double self_test_seconds) {
   interrupted();  // installs the handler
-  DeviceSettings settings = options.settings;
-  settings.profile = !options.profile_file.empty();
-  std::unique_ptr<Device> device = Device::open(settings);
-  if (test_driver(settings, device->capabilities(), self_test_seconds, options.verbose)) {
+  DeviceOptions device_options = options.device_options;
+  device_options.profile = !options.profile_file.empty();
+  std::unique_ptr<Device> device = Device::open(device_options);
+  if (test_driver(device_options, device->capabilities(), self_test_seconds, options.verbose)) {
     device.reset();
-    device = Device::open(settings);
+    device = Device::open(device_options);
   }
   if (options.verbose) {
     const Capabilities& c = device->capabilities();

@@ -21,13 +21,18 @@ enum ExitCode : int {
 
 /// --device, --limits, --validate, --profile, --json and --verbose of a subcommand.
 struct CommonOptions {
-  DeviceSettings settings;
+  DeviceOptions device_options;
   std::string profile_file;
   bool json = false;
   bool verbose = false;
 };
 
-/// Adds the common options to a subcommand.
+/// The error in the command's words: a setting is called by the option that sets it.
+std::string message_of(const Error& error, const CLI::App& app);
+
+/// Once the subcommand is parsed, options that were not given are the environment's.
+void take_environment(CLI::App& command, CommonOptions& options);
+/// Adds the common options to a subcommand, and takes the environment.
 void add_common_options(CLI::App& command, CommonOptions& options);
 
 /// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on

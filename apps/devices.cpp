@@ -192,18 +192,18 @@ void print_choices(const Capabilities& device) {
 }
 
 // Tests all rows that each device may choose, whatever is known of them. Returns how many failed.
-size_t test_devices(const DeviceSettings& given, size_t count) {
+size_t test_devices(const DeviceOptions& given, size_t count) {
   size_t failed = 0;
   for (size_t i = 0; i < count; ++i) {
-    DeviceSettings settings = given;
-    settings.device = std::to_string(i);
+    DeviceOptions device_options = given;
+    device_options.device = std::to_string(i);
     conformance::SelfTestOptions options;
     options.again = true;
     options.seconds = std::numeric_limits<double>::infinity();
     options.cancelled = interrupted;
     Progress progress(fmt::format("self-test of device {}", i), 0);
     options.progress = [&](const Kernel&, size_t done, size_t) { progress.update(done); };
-    const conformance::SelfTestReport report = conformance::self_test(settings, options);
+    const conformance::SelfTestReport report = conformance::self_test(device_options, options);
     progress.finish();
     fmt::print(
         stderr,
@@ -221,7 +221,8 @@ void add_devices(CLI::App& app, int& code) {
   auto options = std::make_shared<CommonOptions>();
   CLI::App* command = app.add_subcommand(
       "devices", "What Vulkan devices are here, best first, and what they can do");
-  command->add_option("--limits", options->settings.limits,
+  take_environment(*command, *options);
+  command->add_option("--limits", options->device_options.limits,
                       "show the devices as under these limits");
   command->add_flag("--json", options->json, "machine-readable output");
   command->add_flag("-v,--verbose", options->verbose,
@@ -245,10 +246,10 @@ void add_devices(CLI::App& app, int& code) {
       fmt::print("{}", kernel_table_markdown());
       return;
     }
-    std::vector<Capabilities> devices = Device::enumerate(options->settings);
+    std::vector<Capabilities> devices = Device::enumerate(options->device_options);
     if (*test) {
-      if (test_devices(options->settings, devices.size()) > 0) code = kOverTolerance;
-      devices = Device::enumerate(options->settings);
+      if (test_devices(options->device_options, devices.size()) > 0) code = kOverTolerance;
+      devices = Device::enumerate(options->device_options);
     }
     if (options->json) {
       nlohmann::json list = nlohmann::json::array();

@@ -40,13 +40,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kBadInput;
   } catch (const DeviceError& error) {
-    fmt::print(stderr, "mulciber: {}\n", error.what());
+    fmt::print(stderr, "mulciber: {}\n", message_of(error, app));
     return kDeviceFailed;
   } catch (const KernelError& error) {  // what the device has is not enough, or its driver refused
     fmt::print(stderr, "mulciber: {}\n", error.what());
     return kDeviceFailed;
   } catch (const Error& error) {
-    fmt::print(stderr, "mulciber: {}\n", error.what());
+    fmt::print(stderr, "mulciber: {}\n", message_of(error, app));
     return kBadInput;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "mulciber: out of memory\n");

@@ -5,12 +5,11 @@
 namespace mulciber {
 
 SelfTest self_test(const DeviceOptions& options, double seconds) {
-  const DeviceSettings settings = device_settings(options);
   SelfTest result;
-  if (conformance::untested_rows(Device::open(settings)->capabilities()).empty()) return result;
+  if (conformance::untested_rows(Device::open(options)->capabilities()).empty()) return result;
   conformance::SelfTestOptions given;
   given.seconds = seconds;
-  const conformance::SelfTestReport report = conformance::self_test(settings, given);
+  const conformance::SelfTestReport report = conformance::self_test(options, given);
   result.passed = report.passed;
   result.untested = report.untested;
   for (const auto& [row, reason] : report.failures) result.failures.push_back(row + ": " + reason);

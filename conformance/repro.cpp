@@ -146,7 +146,7 @@ const char* c_type(DataType type) {
     case DataType::kQ8_0: return "Q8_0";
     default: break;
   }
-  throw ModelError("--repro", "an output of this type cannot be compared by the C program", "");
+  throw ModelError("repro", "an output of this type cannot be compared by the C program", "");
 }
 
 // A driver's name may hold anything.
@@ -349,7 +349,7 @@ std::vector<std::string> write_repro(Device& device, const SuiteCase& suite_case
   fs::create_directories(folder, error);
   if (error)
     throw ModelError(folder.string(), "cannot be made: " + error.message(),
-                     "choose another with --output");
+                     "choose another folder");
   std::vector<std::string> names;
   auto write = [&](const std::string& name, std::string_view bytes) {
     write_file(folder / name, bytes);

@@ -26,8 +26,8 @@ Fraction parse_fraction(const std::string& text) {
     good = count.ec == std::errc() && count.ptr == end && fraction.index < fraction.count;
   }
   if (!good) {
-    throw ModelError("--fraction", fmt::format("'{}' is no part of a whole", text),
-                     "give I,N with I from 0 to N-1: 0,4 is the first of four parts");
+    throw SettingError("fraction", fmt::format("'{}' is no part of a whole", text),
+                       "give I,N with I from 0 to N-1: 0,4 is the first of four parts");
   }
   return fraction;
 }
@@ -63,11 +63,11 @@ std::vector<const SuiteCase*> select_cases(const std::vector<const SuiteCase*>& 
     std::unordered_set<std::string> unknown = listed;
     for (const SuiteCase* c : cases) unknown.erase(c->name);
     if (!unknown.empty()) {
-      throw ModelError(
-          "--caselist",
+      throw SettingError(
+          "caselist",
           fmt::format("no case '{}'{}", *std::min_element(unknown.begin(), unknown.end()),
                       unknown.size() > 1 ? fmt::format(" and {} more", unknown.size() - 1) : ""),
-          "`mulciber conform --list` prints the names");
+          "`mulciber conform` lists the names of all cases");
     }
   }
   auto any_matches = [](const std::vector<std::string>& globs, const std::string& name) {

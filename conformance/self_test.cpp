@@ -86,9 +86,9 @@ using Clock = std::chrono::steady_clock;
 /// Tests rows one after the other, on several threads.
 class Tester {
  public:
-  Tester(const DeviceSettings& settings, const SelfTestOptions& options, DenyList& list,
+  Tester(const DeviceOptions& device_options, const SelfTestOptions& options, DenyList& list,
          std::vector<const Kernel*> rows, SelfTestReport& report, Clock::time_point start)
-      : settings_(settings),
+      : device_options_(device_options),
         options_(options),
         list_(list),
         rows_(std::move(rows)),
@@ -106,7 +106,7 @@ class Tester {
       note(*row, test, result);
       if (result.status == Status::kDeviceLost) {
         device.reset();
-        device = Device::open(settings_);
+        device = Device::open(device_options_);
       }
     }
     return device;
@@ -150,7 +150,7 @@ class Tester {
     }
   }
 
-  const DeviceSettings& settings_;
+  const DeviceOptions& device_options_;
   const SelfTestOptions& options_;
   DenyList& list_;
   const std::vector<const Kernel*> rows_;
@@ -162,16 +162,16 @@ class Tester {
 
 }  // namespace
 
-SelfTestReport self_test(const DeviceSettings& given, const SelfTestOptions& options) {
+SelfTestReport self_test(const DeviceOptions& given, const SelfTestOptions& options) {
   const auto start = Clock::now();
-  DeviceSettings settings = given;
-  settings.ignore_verdicts = true;
-  settings.profile = false;
-  std::unique_ptr<Device> device = Device::open(settings);
+  DeviceOptions device_options = given;
+  device_options.ignore_verdicts = true;
+  device_options.profile = false;
+  std::unique_ptr<Device> device = Device::open(device_options);
   const Capabilities capabilities = device->capabilities();
 
   SelfTestReport report;
-  DenyList list(capabilities, settings.cache_folder);
+  DenyList list(capabilities, device_options.cache_folder);
   report.kept = list.begin_testing(options.again);
   if (!report.kept && !options.again) return report;
   std::vector<const Kernel*> rows;
@@ -187,12 +187,12 @@ SelfTestReport self_test(const DeviceSettings& given, const SelfTestOptions& opt
 
   const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
   const unsigned threads = options.threads ? options.threads : capabilities.has(kCpu) ? cores : 1;
-  Tester tester(settings, options, list, std::move(rows), report, start);
+  Tester tester(device_options, options, list, std::move(rows), report, start);
   device = tester.work(std::move(device), alone);
   std::vector<std::future<void>> others;
   for (unsigned i = 1; i < std::min<size_t>(threads, tester.left()); ++i) {
     others.push_back(
-        std::async(std::launch::async, [&] { tester.work(Device::open(settings), count); }));
+        std::async(std::launch::async, [&] { tester.work(Device::open(device_options), count); }));
   }
   tester.work(std::move(device), count);
   for (std::future<void>& other : others) other.get();

@@ -46,6 +46,6 @@ struct SelfTestReport {
 /// Tests on a device of its own, so that nothing of it shows in counters, profiles and memory of
 /// others. Devices that are open keep their choices; those opened later know the verdicts. Without
 /// `again` nothing is done where verdicts cannot be kept. Throws DeviceError when no device opens.
-SelfTestReport self_test(const DeviceSettings& settings, const SelfTestOptions& options = {});
+SelfTestReport self_test(const DeviceOptions& device_options, const SelfTestOptions& options = {});
 
 }  // namespace mulciber::conformance

@@ -104,7 +104,7 @@ Perplexity perplexity(
     throw ModelError(
         "text",
         fmt::format("has {} tokens, and two chunks of {} are the least", ids.size(), context),
-        "give a longer text, or a smaller --context");
+        "give a longer text, or a smaller context");
   const auto all = static_cast<uint32_t>(
       std::min<uint64_t>(ids.size() / context, most_chunks > 0 ? most_chunks : ids.size()));
   Perplexity result;

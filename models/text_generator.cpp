@@ -209,8 +209,7 @@ std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt,
     throw ModelError(
         "prompt",
         fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
-        "give a shorter text, ask for a larger context, or let it go on without the oldest tokens "
-        "(--shift)");
+        "give a shorter text, ask for a larger context, or let it go on without the oldest tokens");
   return ids;
 }
 

@@ -132,7 +132,7 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
 /// "no-fp16,shared=16384,storage=1M" or a preset such as "android-2021". Throws SettingError naming
 /// `where` and the words that are known.
 void apply_limits(Capabilities& capabilities, std::string_view limits,
-                  const char* where = "--limits");
+                  const char* where = "limits");
 /// The words that apply_limits knows, each with one line of explanation.
 std::vector<std::pair<std::string, std::string>> known_limits();
 

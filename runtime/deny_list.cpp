@@ -21,7 +21,7 @@ constexpr uint32_t kCrashes = 2;  // one may be somebody's kill, two in the same
 
 // Verdicts hold for one driver version, and for one way in which it compiles rows: subgroups of
 // another size
-// (--limits, or a setting of the driver) make other pipelines.
+// (limits, or a setting of the driver) make other pipelines.
 std::string identity_of(const Capabilities& c) {
   std::string uuid;
   for (uint8_t byte : c.pipeline_cache_uuid) uuid += fmt::format("{:02x}", byte);
@@ -46,7 +46,7 @@ uint64_t row_hash(const Kernel& kernel) {
 
 DenyList::DenyList(const Capabilities& device, const std::string& folder)
     : identity_(identity_of(device)) {
-  if (std::filesystem::path path = cache_folder(folder); !path.empty()) {
+  if (std::filesystem::path path = writable_cache_folder(folder); !path.empty()) {
     Fnv1a hash;
     hash.add(identity_);
     file_ = path / fmt::format("verdicts-{:016x}.json", hash.value());

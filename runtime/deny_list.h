@@ -19,7 +19,7 @@ uint64_t row_hash(const Kernel& kernel);
 class DenyList {
  public:
   /// Reads what is on disk for this device, driver version and subgroup size. A file that is
-  /// absent, truncated or damaged counts as none. `cache_folder`: as DeviceSettings has it.
+  /// absent, truncated or damaged counts as none. `cache_folder`: as DeviceOptions has it.
   DenyList(const Capabilities& device, const std::string& cache_folder);
   ~DenyList();
   DenyList(const DenyList&) = delete;

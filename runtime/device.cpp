@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "runtime/deny_list.h"
@@ -53,11 +52,6 @@ const char* name_of(VkResult result) {
   }
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                                VkDebugUtilsMessageTypeFlagsEXT,
                                                const VkDebugUtilsMessengerCallbackDataEXT* data,
@@ -99,7 +93,7 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
   }
   VkResult result = vkCreateInstance(&info, nullptr, &handle->instance);
   if (result == VK_ERROR_LAYER_NOT_PRESENT) {
-    throw DeviceError(Kind::kUnavailable, "--validate",
+    throw DeviceError(Kind::kUnavailable, "validate",
                       "the Khronos validation layer is not installed",
                       "install vulkan-validationlayers");
   }
@@ -131,7 +125,7 @@ struct Found {
 
 // Best first: hardware before software; among equals the one with more memory, then the driver's
 // order.
-std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSettings& settings) {
+std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceOptions& options) {
   uint32_t count = 0;
   vkEnumeratePhysicalDevices(instance.instance, &count, nullptr);
   std::vector<VkPhysicalDevice> handles(count);
@@ -144,10 +138,9 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceSett
     if (properties.apiVersion < VK_API_VERSION_1_1) continue;
     Found device{physical, read_capabilities(physical, instance.version)};
     apply_quirks(device.capabilities);
-    apply_limits(device.capabilities, environment("MULCIBER_LIMITS"), "MULCIBER_LIMITS");
-    apply_limits(device.capabilities, settings.limits);
-    if (!settings.ignore_verdicts)
-      DenyList(device.capabilities, settings.cache_folder).apply(device.capabilities);
+    apply_limits(device.capabilities, options.limits);
+    if (!options.ignore_verdicts)
+      DenyList(device.capabilities, options.cache_folder).apply(device.capabilities);
     found.push_back(std::move(device));
   }
   auto local_memory = [](const Capabilities& c) {
@@ -191,35 +184,29 @@ const Found& choose(const std::vector<Found>& found, const std::string& wanted) 
   for (size_t i = 0; i < found.size(); ++i) {
     names += fmt::format("{}{}: {}", i ? ", " : "", i, found[i].capabilities.name);
   }
-  throw DeviceError(Kind::kUnavailable, "--device", fmt::format("no device '{}'", wanted),
+  throw DeviceError(Kind::kUnavailable, "device", fmt::format("no device '{}'", wanted),
                     "there are " + names);
-}
-
-DeviceSettings with_environment(DeviceSettings settings) {
-  if (environment("MULCIBER_VALIDATE") == "1") settings.validate = true;
-  if (settings.device.empty()) settings.device = environment("MULCIBER_DEVICE");
-  return settings;
 }
 
 }  // namespace
 
-std::vector<Capabilities> Device::enumerate(const DeviceSettings& settings) {
+std::vector<Capabilities> Device::enumerate(const DeviceOptions& options) {
   auto instance = create_instance(false);
   std::vector<Capabilities> list;
-  for (Found& device : find_devices(*instance, settings))
+  for (Found& device : find_devices(*instance, options))
     list.push_back(std::move(device.capabilities));
   return list;
 }
 
-std::unique_ptr<Device> Device::open(const DeviceSettings& given) {
+std::unique_ptr<Device> Device::open(const DeviceOptions& options) {
   std::unique_ptr<Device> device(new Device);
-  device->settings_ = with_environment(given);
-  device->instance_ = create_instance(device->settings_.validate);
-  std::vector<Found> found = find_devices(*device->instance_, device->settings_);
-  const Found& chosen = choose(found, device->settings_.device);
+  device->options_ = options;
+  device->instance_ = create_instance(device->options_.validate);
+  std::vector<Found> found = find_devices(*device->instance_, options);
+  const Found& chosen = choose(found, device->options_.device);
   device->capabilities_ = chosen.capabilities;
-  if (device->settings_.hang_seconds <= 0) {
-    device->settings_.hang_seconds = chosen.capabilities.tuning.hang_seconds;
+  if (device->options_.hang_seconds <= 0) {
+    device->options_.hang_seconds = chosen.capabilities.tuning.hang_seconds;
   }
   device->create(chosen.physical);
   return device;
@@ -237,12 +224,11 @@ void Device::create(VkPhysicalDevice physical) {
       families.begin(), families.end(),
       [](const VkQueueFamilyProperties& f) { return f.queueFlags & VK_QUEUE_COMPUTE_BIT; });
   if (family == families.end()) {
-    throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue",
-                      "choose another with --device");
+    throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue", "choose another device");
   }
   queue_family_ = static_cast<uint32_t>(family - families.begin());
 
-  // Exactly what the capabilities offer is enabled, so that a mask of --limits is real.
+  // Exactly what the capabilities offer is enabled, so that a mask of limits is real.
   std::vector<const char*> extensions;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   auto enable = [&](bool wanted, auto& structure, uint32_t core_since, const char* extension) {
@@ -296,7 +282,7 @@ void Device::create(VkPhysicalDevice physical) {
   queues[0].pQueuePriorities = queues[1].pQueuePriorities = priorities;
   uint32_t queue_infos = 1;
   std::optional<QueuePlace> second;
-  if (settings_.second_queue) second = second_compute_queue(families, queue_family_);
+  if (options_.second_queue) second = second_compute_queue(families, queue_family_);
   if (second && second->family == queue_family_) {
     queues[0].queueCount = 2;
   } else if (second) {
@@ -327,7 +313,7 @@ void Device::create(VkPhysicalDevice physical) {
 
   memory_ = std::make_unique<Allocator>(*this);
   pipelines_ = std::make_unique<PipelineCache>(*this);
-  if (settings_.profile) profiler_ = std::make_unique<Profiler>();
+  if (options_.profile) profiler_ = std::make_unique<Profiler>();
 }
 
 Device::~Device() {
@@ -353,9 +339,8 @@ std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProp
 
 void Device::require_alive() const {
   if (lost_) {
-    throw DeviceError(
-        Kind::kLost, capabilities_.name, "the device was lost earlier",
-        "open it anew; if it happens again, update the driver or use --device with another");
+    throw DeviceError(Kind::kLost, capabilities_.name, "the device was lost earlier",
+                      "open it anew; if it happens again, update the driver or use another device");
   }
 }
 
@@ -363,9 +348,9 @@ void Device::check(VkResult result, const char* what) {
   if (result >= 0) return;
   if (result == VK_ERROR_DEVICE_LOST) {
     lost_ = true;
-    throw DeviceError(
-        Kind::kLost, capabilities_.name, fmt::format("the device was lost in {}", what),
-        "open it anew; if it happens again, update the driver or use --device with another");
+    throw DeviceError(Kind::kLost, capabilities_.name,
+                      fmt::format("the device was lost in {}", what),
+                      "open it anew; if it happens again, update the driver or use another device");
   }
   bool memory = result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
   throw DeviceError(
@@ -405,13 +390,13 @@ void Device::wait(Ticket ticket) {
     Pending& front = pending_.front();
     ++counters_.host_waits;
     VkResult result = vk_.vkWaitForFences(device_, 1, &front.fence, VK_TRUE,
-                                          static_cast<uint64_t>(settings_.hang_seconds * 1e9));
+                                          static_cast<uint64_t>(options_.hang_seconds * 1e9));
     if (result == VK_TIMEOUT) {
       lost_ = true;
       throw DeviceError(
           Kind::kLost, capabilities_.name,
-          fmt::format("did not finish a submission within {:g} s", settings_.hang_seconds),
-          "the driver may hang; try another with --device, or a smaller model");
+          fmt::format("did not finish a submission within {:g} s", options_.hang_seconds),
+          "the driver may hang; try another device, or a smaller model");
     }
     check(result, "vkWaitForFences");
     check(vk_.vkResetFences(device_, 1, &front.fence), "vkResetFences");

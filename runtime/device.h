@@ -13,6 +13,7 @@
 
 #include <volk.h>
 
+#include "mulciber/device.h"
 #include "mulciber/error.h"
 #include "runtime/capabilities.h"
 #include "runtime/memory.h"
@@ -21,19 +22,6 @@ namespace mulciber {
 
 class PipelineCache;
 class Profiler;
-
-struct DeviceSettings {
-  std::string device;        // index, part of a name, or "" for the best (hardware before software)
-  std::string limits;        // masks of --limits; added to the environment's MULCIBER_LIMITS
-  bool validate = false;     // the Khronos validation layer with synchronization validation
-  bool profile = false;      // timestamps around every node
-  std::string cache_folder;  // "" : the user's cache folder
-  bool second_queue = false;  // also open a second compute queue, where there is one
-  bool ignore_verdicts =
-      false;  // run also rows that failed their self-test on this driver (conformance)
-  double submission_ms = 100;  // longest a submission is expected to keep the device busy
-  double hang_seconds = 0;     // a submission that takes longer has hung; 0: Tuning::hang_seconds
-};
 
 /// Everything the runtime does that a decode step must not do, counted, so that a test can look.
 struct Counters {
@@ -60,23 +48,23 @@ class Device {
  public:
   /// Capabilities of every device, best first, in the order that indices name them.
   /// Throws DeviceError when there is no Vulkan loader or no driver.
-  static std::vector<Capabilities> enumerate(const DeviceSettings& settings);
+  static std::vector<Capabilities> enumerate(const DeviceOptions& options);
   /// Throws DeviceError when nothing matches, naming what is there.
-  static std::unique_ptr<Device> open(const DeviceSettings& settings);
+  static std::unique_ptr<Device> open(const DeviceOptions& options);
   ~Device();
 
   const Capabilities& capabilities() const { return capabilities_; }
-  const DeviceSettings& settings() const { return settings_; }
+  const DeviceOptions& options() const { return options_; }
   Allocator& memory() { return *memory_; }
   PipelineCache& pipelines() { return *pipelines_; }
-  /// Null unless DeviceSettings::profile.
+  /// Null unless DeviceOptions::profile.
   Profiler* profiler() { return profiler_.get(); }
   Counters& counters() { return counters_; }
 
   /// Submits command buffers in order, after everything submitted before. Returns at once.
   Ticket submit(std::span<const VkCommandBuffer> commands);
   /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost
-  /// or a submission takes longer than DeviceSettings::hang_seconds; from then on every call throws
+  /// or a submission takes longer than DeviceOptions::hang_seconds; from then on every call throws
   /// it.
   void wait(Ticket ticket);
   bool finished(Ticket ticket);
@@ -96,7 +84,7 @@ class Device {
   VkDevice handle() const { return device_; }
   VkPhysicalDevice physical() const { return physical_; }
   uint32_t queue_family() const { return queue_family_; }
-  /// A queue beside the one of submit(): null unless DeviceSettings::second_queue asked for it and
+  /// A queue beside the one of submit(): null unless DeviceOptions::second_queue asked for it and
   /// the device has one. Whoever uses it synchronizes it, and has ended its work before the device
   /// is destroyed.
   VkQueue second_queue() const { return second_queue_; }
@@ -111,7 +99,7 @@ class Device {
   Device() = default;
   void create(VkPhysicalDevice physical);
 
-  DeviceSettings settings_;
+  DeviceOptions options_;
   Capabilities capabilities_;
   Counters counters_;
   std::shared_ptr<struct InstanceHandle> instance_;

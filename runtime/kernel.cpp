@@ -338,7 +338,7 @@ const Kernel& require_kernel(const Capabilities& device, const Problem& problem)
                     fmt::format("no kernel serves {} activations with {} weights on {}:{}",
                                 name_of(problem.types.activation), name_of(problem.types.weight),
                                 device.name, reasons),
-                    "run without --limits, or use another storage type");
+                    "take fewer capabilities away, or use another storage type");
 }
 
 }  // namespace mulciber

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -53,30 +52,16 @@ std::string hex(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-std::filesystem::path cache_folder(const std::string& wanted) {
-  namespace fs = std::filesystem;
-  auto from_environment = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value && *value ? fs::path(value) : fs::path();
-  };
-  fs::path folder = wanted;
-  if (folder.empty()) folder = from_environment("MULCIBER_CACHE");
-  if (folder.empty()) {
-    if (fs::path xdg = from_environment("XDG_CACHE_HOME"); !xdg.empty()) folder = xdg / "mulciber";
-  }
-  if (folder.empty()) {
-    if (fs::path home = from_environment("HOME"); !home.empty())
-      folder = home / ".cache" / "mulciber";
-  }
+std::filesystem::path writable_cache_folder(const std::filesystem::path& folder) {
   if (folder.empty()) return {};
   std::error_code error;
-  fs::create_directories(folder, error);
-  return error ? fs::path() : folder;
+  std::filesystem::create_directories(folder, error);
+  return error ? std::filesystem::path() : folder;
 }
 
 PipelineCache::PipelineCache(Device& device) : device_(device) {
   const Capabilities& c = device.capabilities();
-  if (std::filesystem::path folder = cache_folder(device.settings().cache_folder);
+  if (std::filesystem::path folder = writable_cache_folder(device.options().cache_folder);
       !folder.empty()) {
     file_ = folder / fmt::format("pipelines-{:08x}-{:08x}-{}.bin", c.vendor_id, c.device_id,
                                  hex(c.pipeline_cache_uuid));
@@ -250,7 +235,7 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
     throw KernelError(
         kernel.id,
         fmt::format("{} could not make the pipeline ({})", c.driver_name, static_cast<int>(status)),
-        "update the driver, or leave the feature out with --limits");
+        "update the driver, or take the feature away with limits");
   }
   ++device_.counters().pipelines;
   return result;

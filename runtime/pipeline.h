@@ -77,8 +77,7 @@ class PipelineCache {
   bool changed_ = false;
 };
 
-/// The folder for caches: `wanted`, or MULCIBER_CACHE, or XDG_CACHE_HOME/mulciber, or
-/// ~/.cache/mulciber; empty when none can be made.
-std::filesystem::path cache_folder(const std::string& wanted);
+/// DeviceOptions::cache_folder, which is made where it is not there; empty when it cannot be.
+std::filesystem::path writable_cache_folder(const std::filesystem::path& folder);
 
 }  // namespace mulciber

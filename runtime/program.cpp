@@ -97,7 +97,7 @@ uint64_t ProgramBuilder::rows_per_binding(uint64_t bytes_per_row) const {
 
 uint64_t ProgramBuilder::flops_per_node() const {
   if (!device_) return std::numeric_limits<uint64_t>::max();
-  return static_cast<uint64_t>(device_->pace().flops_per_s * device_->settings().submission_ms *
+  return static_cast<uint64_t>(device_->pace().flops_per_s * device_->options().submission_ms *
                                1e-3);
 }
 

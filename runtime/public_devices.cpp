@@ -1,13 +1,38 @@
 // Devices of the public interface.
 #include "runtime/public_devices.h"
 
-namespace mulciber {
+#include <cstdlib>
+#include <filesystem>
 
-DeviceSettings device_settings(const DeviceOptions& options) {
-  return {.device = options.device,
-          .limits = options.limits,
-          .validate = options.validate,
-          .profile = options.profile};
+namespace mulciber {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string user_cache_folder() {
+  namespace fs = std::filesystem;
+  if (const std::string folder = environment("MULCIBER_CACHE"); !folder.empty()) return folder;
+  if (const std::string folder = environment("XDG_CACHE_HOME"); !folder.empty())
+    return fs::path(folder) / "mulciber";
+  const std::string home = environment("HOME");
+  return home.empty() ? std::string() : (fs::path(home) / ".cache" / "mulciber").string();
+}
+
+}  // namespace
+
+DeviceOptions options_from_environment(DeviceOptions options) {
+  if (options.device.empty()) options.device = environment("MULCIBER_DEVICE");
+  if (const std::string limits = environment("MULCIBER_LIMITS"); !limits.empty()) {
+    Capabilities any;
+    apply_limits(any, limits, "MULCIBER_LIMITS");  // an error names the variable
+    options.limits = options.limits.empty() ? limits : limits + "," + options.limits;
+  }
+  if (environment("MULCIBER_VALIDATE") == "1") options.validate = true;
+  if (options.cache_folder.empty()) options.cache_folder = user_cache_folder();
+  return options;
 }
 
 DeviceDescription describe(const Capabilities& capabilities) {
@@ -25,13 +50,11 @@ DeviceDescription describe(const Device& device) { return describe(device.capabi
 
 std::vector<DeviceDescription> list_devices(const DeviceOptions& options) {
   std::vector<DeviceDescription> descriptions;
-  for (const Capabilities& capabilities : Device::enumerate(device_settings(options)))
+  for (const Capabilities& capabilities : Device::enumerate(options))
     descriptions.push_back(describe(capabilities));
   return descriptions;
 }
 
-std::shared_ptr<Device> open_device(const DeviceOptions& options) {
-  return Device::open(device_settings(options));
-}
+std::shared_ptr<Device> open_device(const DeviceOptions& options) { return Device::open(options); }
 
 }  // namespace mulciber

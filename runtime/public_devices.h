@@ -1,13 +1,11 @@
-// The public interface (mulciber/mulciber.h) over devices.
+// The public interface (mulciber/device.h) over devices.
 #pragma once
 
-#include "mulciber/mulciber.h"
+#include "mulciber/device.h"
 #include "runtime/device.h"
 
 namespace mulciber {
 
-/// DeviceOptions as the runtime takes them.
-DeviceSettings device_settings(const DeviceOptions& options);
 DeviceDescription describe(const Capabilities& capabilities);
 
 }  // namespace mulciber

@@ -49,7 +49,7 @@ void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
 }
 
 Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
-    : device_(device), nodes_(std::move(nodes)), longest_part_ms_(device.settings().submission_ms) {
+    : device_(device), nodes_(std::move(nodes)), longest_part_ms_(device.options().submission_ms) {
   std::vector<PipelineKey> keys;
   for (const ResolvedNode& node : nodes_) keys.push_back(key_of(*node.node, device.capabilities()));
   device_.pipelines().prepare(keys);
@@ -251,7 +251,7 @@ Ticket Recording::submit(size_t* submissions, uint32_t times) {
     for (; times > 1; --times) submit(submissions, 1);
   }
   if (times_pending_ && device_.finished(last_ticket_)) collect_times();
-  const double budget = device_.settings().submission_ms;
+  const double budget = device_.options().submission_ms;
   std::vector<VkCommandBuffer> batch;
   double batch_ms = 0;
   *submissions = 0;
@@ -314,7 +314,7 @@ void Recording::collect_times() {
     part.estimated_ms = part.measured ? std::min(part.estimated_ms, ms) : ms;
     if (part.measured) {
       device_.observe(work.flops, work.bytes, part.estimated_ms * 1e-3);
-      if (part.estimated_ms > device_.settings().submission_ms && part.last - part.first > 1)
+      if (part.estimated_ms > device_.options().submission_ms && part.last - part.first > 1)
         too_long = true;
     }
     part.measured = true;

@@ -46,7 +46,7 @@ class Recording {
   Recording(const Recording&) = delete;
 
   /// Replays everything so many times, in as few submissions as stay below
-  /// DeviceSettings::submission_ms each by estimate. `submissions`: how many were made.
+  /// DeviceOptions::submission_ms each by estimate. `submissions`: how many were made.
   Ticket submit(size_t* submissions, uint32_t times);
   /// Records the nodes into a host's command buffer.
   void record_all(VkCommandBuffer commands);

@@ -7,7 +7,8 @@
 namespace mulciber::tests {
 
 inline Device& shared_device() {
-  static std::unique_ptr<Device> device = Device::open({.ignore_verdicts = true});
+  static std::unique_ptr<Device> device =
+      Device::open(options_from_environment({.ignore_verdicts = true}));
   return *device;
 }
 

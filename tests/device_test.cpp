@@ -1,6 +1,9 @@
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "conformance/background_load.h"
@@ -30,24 +33,59 @@ void use_a_pipeline(Device& device) {
 }  // namespace
 
 TEST_CASE("A device is chosen by index, by name, or as the best") {
-  std::vector<Capabilities> all = Device::enumerate({});
+  std::vector<Capabilities> all = Device::enumerate(options_from_environment());
   REQUIRE_FALSE(all.empty());
   for (size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].kind <= all[i].kind);  // software last
-  CHECK(Device::open({})->capabilities().name == all[0].name);
-  DeviceSettings settings;
-  settings.device = std::to_string(all.size() - 1);
-  CHECK(Device::open(settings)->capabilities().name == all.back().name);
-  settings.device = all[0].name.substr(1, 5);
-  CHECK(Device::open(settings)->capabilities().name == all[0].name);
-  settings.device = "no such device";
-  CHECK_THROWS_WITH(Device::open(settings),
+  CHECK(Device::open(options_from_environment())->capabilities().name == all[0].name);
+  DeviceOptions options = options_from_environment();
+  options.device = std::to_string(all.size() - 1);
+  CHECK(Device::open(options)->capabilities().name == all.back().name);
+  options.device = all[0].name.substr(1, 5);
+  CHECK(Device::open(options)->capabilities().name == all[0].name);
+  options.device = "no such device";
+  CHECK_THROWS_WITH(Device::open(options),
                     ContainsSubstring(all[0].name) && ContainsSubstring("no such device"));
-  settings.device = "99";
-  CHECK_THROWS_AS(Device::open(settings), DeviceError);
+  options.device = "99";
+  CHECK_THROWS_AS(Device::open(options), DeviceError);
+}
+
+TEST_CASE("The environment counts where a program asks for it, and nowhere else") {
+  const tests::TemporaryFolder folder;
+  const std::pair<const char*, std::string> variables[] = {
+      {"MULCIBER_DEVICE", "no such device"},
+      {"MULCIBER_LIMITS", "no-subgroup,no-fp16"},
+      {"MULCIBER_CACHE", (folder.path() / "cache").string()},
+      {"MULCIBER_VALIDATE", "1"}};
+  std::vector<std::optional<std::string>> before;
+  for (const auto& [name, value] : variables) {
+    const char* old = std::getenv(name);
+    before.push_back(old ? std::optional<std::string>(old) : std::nullopt);
+    ::setenv(name, value.c_str(), 1);
+  }
+  const DeviceOptions asked = options_from_environment({.limits = "shared=16384"});
+  const DeviceOptions given =
+      options_from_environment({.device = "0", .cache_folder = folder.path().string()});
+  CHECK(Device::open({})->capabilities().applied_limits.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "cache"));
+  ::setenv("MULCIBER_LIMITS", "no-such-limit", 1);
+  CHECK_THROWS_WITH(options_from_environment(),
+                    ContainsSubstring("MULCIBER_LIMITS: 'no-such-limit'"));
+  for (size_t i = 0; i < std::size(variables); ++i) {
+    if (before[i])
+      ::setenv(variables[i].first, before[i]->c_str(), 1);
+    else
+      ::unsetenv(variables[i].first);
+  }
+  CHECK(asked.device == "no such device");
+  CHECK(asked.limits == "no-subgroup,no-fp16,shared=16384");
+  CHECK(asked.cache_folder == (folder.path() / "cache").string());
+  CHECK(asked.validate);
+  CHECK(given.device == "0");
+  CHECK(given.cache_folder == folder.path().string());
 }
 
 TEST_CASE("Limits take capabilities away") {
-  Capabilities c = Device::enumerate({})[0];
+  Capabilities c = Device::enumerate(options_from_environment())[0];
   c.features |=
       kFloat16 | kStorage16 | kCooperativeMatrix | kMatrix16x16x16F16 | kSubgroupArithmetic;
   c.max_storage_range = 1 << 30;
@@ -109,7 +147,7 @@ TEST_CASE("Every row that a quirk denies exists, and an undenied one remains for
 }
 
 TEST_CASE("A lost device stays lost and says so") {
-  auto device = Device::open({});
+  auto device = Device::open(options_from_environment());
   CHECK_THROWS_AS(device->check(VK_ERROR_DEVICE_LOST, "vkQueueSubmit"), DeviceError);
   auto lost = [](const DeviceError& error) { return error.kind() == DeviceError::Kind::kLost; };
   CHECK_THROWS_MATCHES(device->memory().allocate(16, MemoryUse::kDevice), DeviceError,
@@ -122,9 +160,9 @@ TEST_CASE("A lost device stays lost and says so") {
 TEST_CASE("A device that does not answer in time is lost, and can be closed") {
   CHECK(tuning_of(DeviceKind::kSoftware).hang_seconds >
         tuning_of(DeviceKind::kDiscrete).hang_seconds);
-  DeviceSettings settings;
-  settings.hang_seconds = 1e-9;
-  auto device = Device::open(settings);
+  DeviceOptions options = options_from_environment();
+  options.hang_seconds = 1e-9;
+  auto device = Device::open(options);
   ProgramBuilder builder(*device, "slow");
   Tensor x = builder.activation({512, 512}, DataType::kF32);
   Tensor w = builder.activation({512, 512}, DataType::kF32);
@@ -137,9 +175,7 @@ TEST_CASE("A device that does not answer in time is lost, and can be closed") {
 
 TEST_CASE("Bytes survive the way to the device and back") {
   for (const char* limits : {"", "no-host-visible"}) {
-    DeviceSettings settings;
-    settings.limits = limits;
-    auto device = Device::open(settings);
+    auto device = Device::open(options_from_environment({.limits = limits}));
     for (size_t size : {1u, 3u, 4096u, 9u << 20, (24u << 20) + 5}) {  // above the staging ring too
       std::vector<std::byte> sent(size);
       for (size_t i = 0; i < size; ++i) sent[i] = static_cast<std::byte>(i * 2654435761u >> 24);
@@ -152,7 +188,7 @@ TEST_CASE("Bytes survive the way to the device and back") {
 }
 
 TEST_CASE("Memory is taken in large blocks and handed back") {
-  auto device = Device::open({});
+  auto device = Device::open(options_from_environment());
   Allocator& memory = device->memory();
   const uint64_t before = memory.used();
   {
@@ -175,17 +211,17 @@ TEST_CASE("Memory is taken in large blocks and handed back") {
 }
 
 TEST_CASE("More memory than a device has is refused with the numbers") {
-  auto device = Device::open({});
+  auto device = Device::open(options_from_environment());
   CHECK_THROWS_AS(device->memory().allocate(1ull << 50, MemoryUse::kDevice), DeviceError);
 }
 
 TEST_CASE("The pipeline cache on disk survives damage") {
   tests::TemporaryFolder folder;
-  DeviceSettings settings;
-  settings.cache_folder = folder.path().string();
+  DeviceOptions options = options_from_environment();
+  options.cache_folder = folder.path().string();
   fs::path file;
   {
-    auto device = Device::open(settings);
+    auto device = Device::open(options);
     use_a_pipeline(*device);
     file = device->pipelines().file();
   }
@@ -202,7 +238,7 @@ TEST_CASE("The pipeline cache on disk survives damage") {
   damaged.push_back(foreign);
   for (const std::string& content : damaged) {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
-    auto device = Device::open(settings);
+    auto device = Device::open(options);
     use_a_pipeline(*device);
   }
   CHECK(fs::file_size(file) == whole.size());  // repaired
@@ -210,12 +246,12 @@ TEST_CASE("The pipeline cache on disk survives damage") {
 
 TEST_CASE("Processes may write the pipeline cache at one time") {
   tests::TemporaryFolder folder;
-  DeviceSettings settings;
-  settings.cache_folder = folder.path().string();
+  DeviceOptions options = options_from_environment();
+  options.cache_folder = folder.path().string();
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
-      auto device = Device::open(settings);
+      auto device = Device::open(options);
       use_a_pipeline(*device);
     });
   }
@@ -226,9 +262,9 @@ TEST_CASE("Processes may write the pipeline cache at one time") {
 }
 
 TEST_CASE("A home that cannot be written to costs only the cache") {
-  DeviceSettings settings;
-  settings.cache_folder = "/proc/no-such-folder";
-  auto device = Device::open(settings);
+  DeviceOptions options = options_from_environment();
+  options.cache_folder = "/proc/no-such-folder";
+  auto device = Device::open(options);
   CHECK(device->pipelines().file().empty());
   use_a_pipeline(*device);
 }
@@ -254,9 +290,9 @@ TEST_CASE("The second queue is of the same family, else of another that computes
 }
 
 TEST_CASE("A second queue is opened where there is one, and kept busy beside the first") {
-  DeviceSettings settings;
-  settings.second_queue = true;
-  std::unique_ptr<Device> device = Device::open(settings);
+  DeviceOptions options = options_from_environment();
+  options.second_queue = true;
+  std::unique_ptr<Device> device = Device::open(options);
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -266,7 +302,7 @@ TEST_CASE("A second queue is opened where there is one, and kept busy beside the
     if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) queues += family.queueCount;
   }
   CHECK((device->second_queue() != VK_NULL_HANDLE) == (queues > 1));
-  CHECK(Device::open({})->second_queue() == VK_NULL_HANDLE);
+  CHECK(Device::open(options_from_environment())->second_queue() == VK_NULL_HANDLE);
 
   conformance::BackgroundLoad load(*device);
   use_a_pipeline(*device);

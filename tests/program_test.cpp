@@ -89,9 +89,9 @@ TEST_CASE("Activations of a program share an arena by lifetime") {
 
 TEST_CASE("Submissions are bounded by time and results do not depend on it") {
   auto submissions_at = [](double submission_ms) {
-    DeviceSettings settings;
-    settings.submission_ms = submission_ms;
-    auto device = Device::open(settings);
+    DeviceOptions options = options_from_environment();
+    options.submission_ms = submission_ms;
+    auto device = Device::open(options);
     Chain chain(*device, 3, 4);
     chain.program->run();
     CHECK(chain.result(*device) == 13);
@@ -144,9 +144,9 @@ TEST_CASE("A wrong shape is refused with the layer's name") {
 }
 
 TEST_CASE("The profiler times every node and writes a trace") {
-  DeviceSettings settings;
-  settings.profile = true;
-  auto device = Device::open(settings);
+  DeviceOptions options = options_from_environment();
+  options.profile = true;
+  auto device = Device::open(options);
   Chain chain(*device, 2, 3);
   chain.program->run();
   if (device->capabilities().timestamp_period == 0) {
@@ -169,7 +169,8 @@ TEST_CASE("The profiler times every node and writes a trace") {
 }
 
 TEST_CASE("Grids of any size run on a device that allows few workgroups") {
-  const std::unique_ptr<Device> few = Device::open({.limits = "groups=2", .ignore_verdicts = true});
+  const std::unique_ptr<Device> few =
+      Device::open(options_from_environment({.limits = "groups=2", .ignore_verdicts = true}));
   REQUIRE(few->capabilities().max_groups == std::array<uint32_t, 3>{2, 2, 2});
   std::vector<float> values(7 * 3 * 60);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7 % 23) / 8;

@@ -74,7 +74,8 @@ TEST_CASE("Dependent dispatches of a repro wait for each other") {
 }
 
 TEST_CASE("A row that the device cannot run gives no repro") {
-  const std::unique_ptr<Device> phone = Device::open({.limits = "android-2021"});
+  const std::unique_ptr<Device> phone =
+      Device::open(options_from_environment({.limits = "android-2021"}));
   const tests::TemporaryFolder folder;
   CHECK_THROWS_AS(
       write_repro(*phone, first_case("matmul", "matmul_shuffle_f32"), 0, nullptr, folder.path()),

@@ -66,7 +66,8 @@ TEST_CASE("Every row has a case of its self-test, exact where the op only adds a
 
 TEST_CASE("A row that computes wrongly is denied, with the reason, and the next one serves") {
   tests::TemporaryFolder folder;
-  const DeviceSettings settings{.cache_folder = folder.path().string()};
+  const DeviceOptions device_options =
+      options_from_environment({.cache_folder = folder.path().string()});
   const Kernel& row = row_of("append_cache_vector_f32");
   const tests::Mutant* mutant = nullptr;
   for (const tests::Mutant& candidate : tests::mutants()) {
@@ -78,7 +79,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   broken.reflection = reflect_spirv(mutant->name, mutant->spirv);
 
   const Problem problem{row.op, row.types, row.shape};
-  const Capabilities before = Device::enumerate(settings)[0];
+  const Capabilities before = Device::enumerate(device_options)[0];
   CHECK(select_kernel(before, problem).kernel == &row);
   CHECK(std::ranges::count(untested_rows(before), &row) == 1);
 
@@ -94,7 +95,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
     begun = begun || &asked == &row;
   };
   options.cancelled = [&] { return begun; };
-  const SelfTestReport report = self_test(settings, options);
+  const SelfTestReport report = conformance::self_test(device_options, options);
   CHECK(report.kept);
   CHECK_FALSE(done);
   INFO(report.passed << " passed, " << report.untested << " left; " << self_test_case(row).name);
@@ -102,7 +103,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   CHECK(report.failures[0].row == row.id);
   CHECK_THAT(report.failures[0].reason, ContainsSubstring("expected"));
 
-  const auto device = Device::open(settings);
+  const auto device = Device::open(device_options);
   const Capabilities& after = device->capabilities();
   const Selection selection = select_kernel(after, problem);
   REQUIRE(selection.kernel);
@@ -112,7 +113,8 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   CHECK(after.passed_rows.size() == report.passed);
   CHECK(std::ranges::count(untested_rows(after), &row) == 0);
   // Conformance runs what is denied.
-  CHECK(Device::enumerate({.cache_folder = settings.cache_folder, .ignore_verdicts = true})[0]
+  CHECK(Device::enumerate(options_from_environment(
+            {.cache_folder = device_options.cache_folder, .ignore_verdicts = true}))[0]
             .denied_rows == before.denied_rows);
 
   const nlohmann::json said = self_test_in_new_process(folder.path());
@@ -132,21 +134,22 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   begun = false;
   options.progress = [&](const Kernel& asked, size_t, size_t) { begun = begun || &asked == &row; };
   options.cancelled = [&] { return begun; };
-  CHECK(self_test(settings, options).failures.empty());
-  CHECK(select_kernel(Device::enumerate(settings)[0], problem).kernel == &row);
+  CHECK(conformance::self_test(device_options, options).failures.empty());
+  CHECK(select_kernel(Device::enumerate(device_options)[0], problem).kernel == &row);
 }
 
 TEST_CASE("Where the last row is denied, the op refuses with the reason") {
   tests::TemporaryFolder folder;
-  const DeviceSettings settings{.cache_folder = folder.path().string()};
+  const DeviceOptions device_options =
+      options_from_environment({.cache_folder = folder.path().string()});
   const Kernel &vector = row_of("append_cache_vector_f32"), &last = row_of("append_cache_f32");
   {
-    DenyList list(Device::enumerate(settings)[0], settings.cache_folder);
+    DenyList list(Device::enumerate(device_options)[0], device_options.cache_folder);
     REQUIRE(list.begin_testing(false));
     list.fail(vector, "first reason");
     list.fail(last, "second reason");
   }
-  const auto device = Device::open(settings);
+  const auto device = Device::open(device_options);
   CHECK_THROWS_AS(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}),
                   KernelError);
   CHECK_THROWS_WITH(require_kernel(device->capabilities(), {last.op, last.types, vector.shape}),
@@ -156,7 +159,8 @@ TEST_CASE("Where the last row is denied, the op refuses with the reason") {
 TEST_CASE("A verdict holds for one driver version and one build of the row") {
   tests::TemporaryFolder folder;
   const std::string cache = folder.path().string();
-  const Capabilities device = Device::enumerate({.cache_folder = cache})[0];
+  const Capabilities device =
+      Device::enumerate(options_from_environment({.cache_folder = cache}))[0];
   const Kernel& row = row_of("elementwise_f32");
   {
     DenyList list(device, cache);
@@ -203,7 +207,8 @@ TEST_CASE("A verdict holds for one driver version and one build of the row") {
 TEST_CASE("A row in which two processes died is denied, one is tested again") {
   tests::TemporaryFolder folder;
   const std::string cache = folder.path().string();
-  const Capabilities device = Device::enumerate({.cache_folder = cache})[0];
+  const Capabilities device =
+      Device::enumerate(options_from_environment({.cache_folder = cache}))[0];
   const Kernel &row = row_of("elementwise_f32"), &other = row_of("elementwise_f16");
   for (int death = 0; death < 2; ++death) {
     DenyList list(device, cache);
@@ -225,11 +230,12 @@ TEST_CASE("A row in which two processes died is denied, one is tested again") {
 TEST_CASE("One process tests at a time, and none where nothing can be kept") {
   tests::TemporaryFolder folder;
   const std::string cache = folder.path().string();
-  const Capabilities device = Device::enumerate({.cache_folder = cache})[0];
+  const Capabilities device =
+      Device::enumerate(options_from_environment({.cache_folder = cache}))[0];
   DenyList first(device, cache), second(device, cache);
   CHECK(first.begin_testing(false));
   CHECK_FALSE(second.begin_testing(false));
-  CHECK_FALSE(self_test({.cache_folder = cache}).kept);
+  CHECK_FALSE(conformance::self_test(options_from_environment({.cache_folder = cache})).kept);
   first.end_testing();
   CHECK(second.begin_testing(false));
 
@@ -237,19 +243,21 @@ TEST_CASE("One process tests at a time, and none where nothing can be kept") {
        {"/dev/null/none", "/proc/self"}) {  // no folder, and one that nobody may write to
     INFO(place);
     CHECK_FALSE(DenyList(device, place).begin_testing(false));
-    const SelfTestReport report = self_test({.cache_folder = place});
+    const SelfTestReport report =
+        conformance::self_test(options_from_environment({.cache_folder = place}));
     CHECK_FALSE(report.kept);
     CHECK(report.passed + report.failures.size() == 0);
-    CHECK(Device::open({.cache_folder = place}));
+    CHECK(Device::open(options_from_environment({.cache_folder = place})));
   }
 }
 
 TEST_CASE("Threads share the rows, after one that a process died in") {
   tests::TemporaryFolder folder;
-  const DeviceSettings settings{.cache_folder = folder.path().string()};
+  const DeviceOptions device_options =
+      options_from_environment({.cache_folder = folder.path().string()});
   const Kernel& suspect = row_of("embedding_f32");
   {
-    DenyList list(Device::enumerate(settings)[0], settings.cache_folder);
+    DenyList list(Device::enumerate(device_options)[0], device_options.cache_folder);
     REQUIRE(list.begin_testing(false));
     list.begin(suspect);
   }
@@ -262,12 +270,12 @@ TEST_CASE("Threads share the rows, after one that a process died in") {
     order.push_back(&row);
   };
   options.cancelled = [&] { return order.size() >= 9; };
-  const SelfTestReport report = self_test(settings, options);
+  const SelfTestReport report = conformance::self_test(device_options, options);
   CHECK(report.failures.empty());
   CHECK(report.passed == 9);
   REQUIRE(order.size() == 9);
   CHECK(order[0] == &suspect);
   std::ranges::sort(order);
   CHECK(std::ranges::adjacent_find(order) == order.end());
-  CHECK(Device::enumerate(settings)[0].passed_rows.size() == 9);
+  CHECK(Device::enumerate(device_options)[0].passed_rows.size() == 9);
 }

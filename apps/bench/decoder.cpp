@@ -75,7 +75,7 @@ int bench_decoder(const ModelBench& options) {
   const double prefill = median(measured.prefill), decode = median(measured.decode);
   const double share = decode * static_cast<double>(measured.step_bytes) / peaks.bytes_per_second;
 
-  DeviceSettings profiled = options.common.settings;
+  DeviceOptions profiled = options.common.device_options;
   profiled.profile = true;
   std::shared_ptr<Device> timed = Device::open(profiled);
   Bench bench(*timed, options);

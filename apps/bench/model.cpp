@@ -10,7 +10,7 @@
 #include "apps/bench/peaks.h"
 #include "apps/language_model.h"
 #include "models/registry.h"
-#include "mulciber/mulciber.h"
+#include "mulciber/translator.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {
@@ -83,7 +83,7 @@ int bench_model(const ModelBench& options) {
     }
   }
 
-  DeviceSettings profiled = options.common.settings;
+  DeviceOptions profiled = options.common.device_options;
   profiled.profile = true;
   std::shared_ptr<Device> timed = Device::open(profiled);
   Translator translator(timed, options.model);

@@ -279,9 +279,10 @@ void add_conform(CLI::App& app, int& code) {
       code = run_conform_worker();
       return;
     }
-    options->child.device = options->settings.device;
-    options->child.limits = options->settings.limits;
-    options->child.validate = options->settings.validate;
+    options->child.device = options->device_options.device;
+    options->child.limits = options->device_options.limits;
+    options->child.cache_folder = options->device_options.cache_folder;
+    options->child.validate = options->device_options.validate;
     code = conform(*options);
   });
 }

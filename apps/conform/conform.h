@@ -26,7 +26,7 @@ Injection parse_injection(const std::string& text);
 
 /// What a child must know; the parent sends it as one line of JSON.
 struct ChildSettings {
-  std::string device, limits;
+  std::string device, limits, cache_folder;
   bool validate = false;
   uint64_t seed = 0;
   uint32_t repeats = 20;

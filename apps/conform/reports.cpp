@@ -106,7 +106,7 @@ int make_repro(const ConformOptions& options, const std::vector<const SuiteCase*
   }
   const std::filesystem::path folder = options.output.empty() ? "repro" : options.output;
   CommonOptions common = options;
-  common.settings.ignore_verdicts =
+  common.device_options.ignore_verdicts =
       true;  // a row that failed its self-test is what a repro is about
   const std::unique_ptr<Device> device = open_device(common);
   write_repro(*device, *found, options.child.seed, nullptr, folder);

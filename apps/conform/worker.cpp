@@ -40,6 +40,7 @@ ChildSettings read_settings(const std::string& line) {
   ChildSettings s;
   s.device = json.at("device");
   s.limits = json.at("limits");
+  s.cache_folder = json.at("cache_folder");
   s.validate = json.at("validate");
   s.seed = json.at("seed");
   s.repeats = json.at("repeats");
@@ -55,9 +56,10 @@ class Worker {
     for (const SuiteCase* c : list_cases(settings)) cases_.emplace(c->name, c);
     for (const std::string& text : settings.injections)
       injections_.push_back(parse_injection(text));
-    DeviceSettings device;
+    DeviceOptions device;
     device.device = settings.device;
     device.limits = settings.limits;
+    device.cache_folder = settings.cache_folder;
     device.validate = settings.validate;
     device.second_queue = true;
     device.ignore_verdicts = true;  // a row that failed its self-test is what a report is about

@@ -141,7 +141,7 @@ Fingerprint fingerprint_of(const Device& device, const RunOptions& options) {
   add_rows(f);
   f.seed = options.seed;
   f.repeats = options.repeats;
-  f.validated = device.settings().validate;
+  f.validated = device.options().validate;
   f.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   return f;
 }

@@ -107,7 +107,7 @@ CaseRecord case_of(const Json& line) {
 // What `use` makes of a line; errors of the JSON library and of a status become one of ours.
 template <typename Use>
 auto with_line(std::string_view line, const std::string& where, Use&& use) {
-  const char* kRemedy = "give a file that `mulciber conform --output` wrote";
+  const char* kRemedy = "give a record that `mulciber conform` wrote";
   try {
     return use(Json::parse(line));
   } catch (const nlohmann::json::exception& error) {
@@ -192,7 +192,7 @@ RunRecord read_run(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) {
     throw ModelError(file.string(), fmt::format("cannot be read ({})", std::strerror(errno)),
-                     "give a file that `mulciber conform --output` wrote");
+                     "give a record that `mulciber conform` wrote");
   }
   RunRecord run;
   std::unordered_map<std::string, size_t> places;
@@ -220,7 +220,7 @@ RunRecord read_run(const std::filesystem::path& file) {
   }
   if (number == 0) {
     throw ModelError(file.string(), "holds no whole line",
-                     "give a file that `mulciber conform --output` wrote");
+                     "give a record that `mulciber conform` wrote");
   }
   return run;
 }
@@ -258,7 +258,7 @@ void RunWriter::write_line(std::string line) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       throw ModelError(file_.string(), fmt::format("cannot be written ({})", std::strerror(errno)),
-                       "make room, and go on with --resume");
+                       "make room, and resume the run");
     }
     done += static_cast<size_t>(count);
   }

@@ -20,7 +20,23 @@ struct DeviceOptions {
   std::string limits;     // capabilities to take away: "no-fp16,shared=16384"
   bool validate = false;  // Khronos validation layer with synchronization validation
   bool profile = false;   // time every kernel
+  /// Where compiled pipelines and verdicts of self_test() are kept from process to process; made
+  /// where it is not there. "": nothing is kept.
+  std::string cache_folder;
+  bool ignore_verdicts = false;  // use also kernels that failed their self-test on this driver
+  bool second_queue = false;     // also open a second compute queue, where there is one
+  double submission_ms = 100;    // longest a submission is expected to keep the device busy
+  /// A submission that takes longer has hung, and the device counts as lost. 0: a minute on
+  /// hardware, fifteen on software, which may compile a kernel at its first dispatch.
+  double hang_seconds = 0;
 };
+
+/// The options, and what the environment of this process says where they leave it open:
+/// MULCIBER_DEVICE; MULCIBER_LIMITS, in addition to limits; MULCIBER_VALIDATE=1; and as
+/// cache_folder MULCIBER_CACHE, XDG_CACHE_HOME/mulciber or ~/.cache/mulciber. Nothing else in the
+/// library looks at the environment. Throws SettingError naming MULCIBER_LIMITS for a limit that
+/// does not exist.
+MULCIBER_API DeviceOptions options_from_environment(DeviceOptions options = {});
 
 struct DeviceDescription {
   std::string name, driver;
