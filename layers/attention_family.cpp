@@ -56,7 +56,7 @@ uint32_t value_column(const AttentionOptions& options) {
 }
 
 /// Keys, projected or not, and values as columns of one tensor, as the kernels read them.
-Tensor side_by_side(ProgramBuilder& builder, const Attention& attention, const HeadColumns& k,
+Tensor side_by_side(ProgramBuilder& builder, const AttentionFamily& attention, const HeadColumns& k,
                     const HeadColumns& v) {
   const uint32_t key_columns = attention.options.kv_heads * attention.options.head_size;
   const uint32_t value_columns = attention.options.kv_heads * attention.options.value_size;
@@ -79,9 +79,9 @@ Tensor side_by_side(ProgramBuilder& builder, const Attention& attention, const H
 
 }  // namespace
 
-Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q,
-                             const HeadColumns& given_k, const HeadColumns& given_v,
-                             Tensor* map) const {
+Tensor AttentionFamily::operator()(ProgramBuilder& builder, const HeadColumns& q,
+                                   const HeadColumns& given_k, const HeadColumns& given_v,
+                                   Tensor* map) const {
   AttentionOptions bound = options;
   if (given_k.tensor.shape.rank() != 3 || given_v.tensor.shape.rank() != 3) {
     throw ShapeError(builder.path(), "keys or values are not (rows, length, columns)",
@@ -106,6 +106,11 @@ Tensor Attention::operator()(ProgramBuilder& builder, const HeadColumns& q,
     check_whole(builder, "q", raw);
     const auto scope = builder.scope("query");
     queries = {(*query)(builder, raw.tensor), 0};
+  }
+  if (value) {
+    check_whole(builder, "v", v);
+    const auto scope = builder.scope("value");
+    values = v = {(*value)(builder, v.tensor), 0};
   }
   if (key || !same_storage(k.tensor, v.tensor)) {
     const Tensor both = side_by_side(builder, *this, k, v);
@@ -165,12 +170,14 @@ std::vector<float> convolution_rows(std::span<const float> weight, uint32_t out,
   return rows;
 }
 
-std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_t stride) {
+std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_t stride,
+                                          int32_t first_position) {
   std::vector<float> mask;
   for (uint32_t query = 0; query < q_len; ++query) {
+    const int64_t position = int64_t{first_position} + query;
     for (uint32_t key = 0; key < keys / stride; ++key) {
-      mask.push_back((key + 1) * stride - 1 <= query ? 0.0f
-                                                     : -std::numeric_limits<float>::infinity());
+      const bool past = (int64_t{key} + 1) * stride <= position + 1;
+      mask.push_back(past ? 0.0f : -std::numeric_limits<float>::infinity());
     }
   }
   return mask;

@@ -32,12 +32,13 @@ struct KeyCompression {
 ///   listed keys
 /// Heads project apart: a weight per head is a weight of all heads with zeros elsewhere
 /// (block_diagonal()).
-struct Attention {
+struct AttentionFamily {
   AttentionOptions options;  // sizes after projection; a control of its own for masks and patterns
   std::optional<Linear> query;  // (heads * head_size, columns of q)
   std::optional<Linear> key;    // (kv_heads * head_size, columns of k)
-  /// Before `key`. The length of k and v must be a multiple of the stride. Positions of keys then
-  /// count compressed ones: instead of options.causal a mask says what is past, see
+  std::optional<Linear> value;  // (kv_heads * value_size, columns of v)
+  /// Before `key` and `value`. The length of k and v must be a multiple of the stride. Positions of
+  /// keys then count compressed ones: instead of options.causal a mask says what is past, see
   /// compressed_causal_mask().
   std::optional<KeyCompression> compression;
   std::optional<Tensor> vector;  // (heads, head_size) f32: v of the additive scores
@@ -64,10 +65,11 @@ std::vector<float> block_diagonal(std::span<const float> weights, uint32_t heads
 /// taps * in).
 std::vector<float> convolution_rows(std::span<const float> weight, uint32_t out, uint32_t in,
                                     uint32_t taps);
-/// For AttentionBias::kMask: (q_len, keys / stride) floats, 0 where query i, at position i, sees a
-/// compressed key all of whose positions are at or before its own, -infinity elsewhere. The first
-/// stride - 1 queries see none, and give zeros.
-std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_t stride);
+/// For AttentionBias::kMask: (q_len, keys / stride) floats, 0 where query i, at position
+/// first_position + i, sees a compressed key all of whose positions are at or before its own,
+/// -infinity elsewhere. Queries at the first stride - 1 positions see none, and give zeros.
+std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_t stride,
+                                          int32_t first_position = 0);
 
 /// T5's bias by distance, written out for AttentionBias::kRelative with bias_span = max_distance:
 /// (heads, 2 * max_distance + 1) floats from the table (buckets, heads). Source: Raffel et al.

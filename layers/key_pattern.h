@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "mulciber/attention.h"
 #include "ops/attention.h"
 
 namespace mulciber {
@@ -33,17 +34,6 @@ KeyList longformer_keys(uint32_t length, uint32_t window,
                         const std::vector<uint32_t>& global_tokens, uint32_t block = 64);
 
 /// Source: Zaheer et al. 2020, arXiv:2007.14062.
-struct BigBird {
-  uint32_t block = 64;
-  uint32_t window_blocks = 1;           // to each side
-  std::vector<uint32_t> global_blocks;  // see all and are seen by all
-  std::vector<std::vector<uint32_t>>
-      random_blocks;  // per block of queries; random_blocks() draws them
-};
 KeyList bigbird_keys(uint32_t length, const BigBird& bigbird);
-
-/// `each` different blocks of `blocks` for every block, ascending; the same for the same seed
-/// everywhere.
-std::vector<std::vector<uint32_t>> random_blocks(uint32_t blocks, uint32_t each, uint32_t seed);
 
 }  // namespace mulciber

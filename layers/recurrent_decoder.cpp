@@ -46,14 +46,14 @@ Tensor AttentionMemory::operator()(ProgramBuilder& builder, const HeadColumns& q
   const auto batch = static_cast<int32_t>(memory.tensor.shape[0]);
   AttentionControl control = {.tensor = memory.control, .key_counts = 0, .head_mask = batch};
   if (vector) control.score_vector = batch + static_cast<int32_t>(heads);
-  const Attention attention = {.options = {.heads = heads,
-                                           .kv_heads = heads,
-                                           .head_size = key_size,
-                                           .value_size = value_size,
-                                           .score = score,
-                                           .rows_per_kv = memory.rows_per_memory,
-                                           .control = control},
-                               .query = query};
+  const AttentionFamily attention = {.options = {.heads = heads,
+                                                 .kv_heads = heads,
+                                                 .head_size = key_size,
+                                                 .value_size = value_size,
+                                                 .score = score,
+                                                 .rows_per_kv = memory.rows_per_memory,
+                                                 .control = control},
+                                     .query = query};
   return attention(builder, q, {memory.tensor, 0}, {memory.tensor, heads * key_size}, map);
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "mulciber/attention.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -30,14 +31,6 @@ struct AttentionControl {
   int32_t centers = -1;       // (rows, q_len, heads) floats, as AttentionCenter::kPredicted says
   int32_t arrivals =
       -1;  // (rows of keys, heads) zeros, and zero again after: lets workgroups share long keys
-};
-
-/// What becomes of a query and a key before `scale`.
-enum class AttentionScore : uint32_t {
-  kDot = 0,       // q . k
-  kAdditive = 1,  // v . tanh(q + k); Bahdanau et al. 2015, arXiv:1409.0473
-  kLeaky = 2,     // v . leaky_relu(q + k); graph attention, Brody et al. 2022, arXiv:2105.14491
-  kDistance = 3,  // -|q - k|^2; with the scale 1 / (2 sigma^2) Nadaraya-Watson regression
 };
 
 /// Local attention: weights fall off from a center, times exp(-distance^2 / (2 sigma^2)), and are

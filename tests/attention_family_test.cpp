@@ -44,7 +44,7 @@ class Inputs : public tests::DeviceTensors {
   std::normal_distribution<float> normal_{0, 0.8f};
 };
 
-std::vector<float> run(const Attention& attention, const HeadColumns& q, const HeadColumns& k,
+std::vector<float> run(const AttentionFamily& attention, const HeadColumns& q, const HeadColumns& k,
                        const HeadColumns& v) {
   ProgramBuilder builder(tests::shared_device(), "attention");
   const Tensor y = attention(builder, q, k, v);
@@ -105,7 +105,7 @@ TEST_CASE(
             .tensor,
         bias.tensor};
   };
-  Attention attention{
+  AttentionFamily attention{
       .options =
           {.heads = 1, .kv_heads = 1, .head_size = kSize, .value_size = kSize, .scale = 0.35f},
       .compression = KeyCompression{
@@ -159,14 +159,14 @@ TEST_CASE("A learned query pools an image grid, each image with additive scores 
               grid = inputs.random({kImages, kPatches, kColumns});
   const Array w = inputs.random({kHidden, kColumns}), u = inputs.random({kHidden, kColumns}),
               v = inputs.random({1, kHidden});
-  const Attention pooling{.options = {.heads = 1,
-                                      .kv_heads = 1,
-                                      .head_size = kHidden,
-                                      .value_size = kColumns,
-                                      .score = AttentionScore::kAdditive},
-                          .query = Linear{w.tensor, {}},
-                          .key = Linear{u.tensor, {}},
-                          .vector = v.tensor};
+  const AttentionFamily pooling{.options = {.heads = 1,
+                                            .kv_heads = 1,
+                                            .head_size = kHidden,
+                                            .value_size = kColumns,
+                                            .score = AttentionScore::kAdditive},
+                                .query = Linear{w.tensor, {}},
+                                .key = Linear{u.tensor, {}},
+                                .vector = v.tensor};
   const std::vector<float> found = run(pooling, {query.tensor}, {grid.tensor}, {grid.tensor});
   for (uint32_t image = 0; image < kImages; ++image) {
     std::vector<double> scores;
@@ -195,7 +195,7 @@ TEST_CASE("Keys and values of different sources: a key-value memory, down to one
               v = inputs.random({kRows, kSlots, kValue});
   const std::vector<uint32_t> counts = {1, 0, 9, 4};
   for (uint32_t first = 0; first < counts.size(); first += kRows) {
-    Attention memory{
+    AttentionFamily memory{
         .options = {.heads = 1, .kv_heads = 1, .head_size = kKey, .value_size = kValue}};
     memory.options.query_offset = 0;
     memory.options.control = control_of(inputs, counts);
@@ -223,11 +223,11 @@ TEST_CASE("Keys of length 0 give zeros, with projections and without") {
   Tensor none = q.tensor, values = q.tensor;  // storage that nobody reads
   none.shape = {kRows, 0, kSize};
   values.shape = {kRows, 0, kSize};
-  Attention attention{.options = {.heads = 2,
-                                  .kv_heads = 2,
-                                  .head_size = kSize / 2,
-                                  .value_size = kSize / 2,
-                                  .causal = true}};
+  AttentionFamily attention{.options = {.heads = 2,
+                                        .kv_heads = 2,
+                                        .head_size = kSize / 2,
+                                        .value_size = kSize / 2,
+                                        .causal = true}};
   const std::vector<float> zeros(kRows * kQueries * kSize, 0.0f);
   CHECK(run(attention, {q.tensor}, {none}, {none}) == zeros);
   attention.key = Linear{w.tensor, {}};
@@ -252,14 +252,14 @@ TEST_CASE(
               from = inputs.random({kHeads, kHeads * kValue});
   const Array ones = inputs.array({kHeads, 1}, {1, 1});
   const KeyList list = listed_keys(1, 1, neighbours);
-  Attention graph{.options = {.heads = kHeads,
-                              .kv_heads = kHeads,
-                              .head_size = 1,
-                              .value_size = kValue,
-                              .score = AttentionScore::kLeaky},
-                  .query = Linear{to.tensor, {}},
-                  .key = Linear{from.tensor, {}},
-                  .vector = ones.tensor};
+  AttentionFamily graph{.options = {.heads = kHeads,
+                                    .kv_heads = kHeads,
+                                    .head_size = 1,
+                                    .value_size = kValue,
+                                    .score = AttentionScore::kLeaky},
+                        .query = Linear{to.tensor, {}},
+                        .key = Linear{from.tensor, {}},
+                        .vector = ones.tensor};
   graph.options.query_offset = 0;
   graph.options.pattern = list.pattern;
   graph.options.control = control_of(inputs, list.words);

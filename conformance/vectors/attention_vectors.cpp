@@ -111,7 +111,7 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
   c.degenerate = true;  // outside vectors may be about anything: equal scores, rows that are masked
   c.inputs = entry.inputs;
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    Attention attention{.options = parts.options};
+    AttentionFamily attention{.options = parts.options};
     attention.options.control = parts.control;
     attention.options.control->tensor = inputs[3];
     const auto linear = [&](int weight, int bias) {

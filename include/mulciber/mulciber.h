@@ -1,6 +1,7 @@
 // The public interface of the library: every header of it.
 #pragma once
 
+#include "mulciber/attention.h"
 #include "mulciber/device.h"
 #include "mulciber/error.h"
 #include "mulciber/text_generator.h"

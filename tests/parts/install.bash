@@ -6,7 +6,12 @@ consumer() {
   cmake --install build --strip --prefix "$stage" &&
     cmake -S tests/install -B build/consumer -G Ninja -DCMAKE_PREFIX_PATH="$stage" &&
     cmake --build build/consumer &&
-    [[ -n $(build/consumer/consumer "$stage/share/mulciber/en-de") ]]
+    [[ -n $(build/consumer/consumer "$stage/share/mulciber/en-de") ]] &&
+    [[ $(build/consumer/attention | head -n 1) == '1 0 0 0 ' ]] || return 1
+  # A program catches what the library throws.
+  local status=0
+  build/consumer/consumer "$stage/no-such-model" || status=$?
+  ((status == 1))
 }
 installed_size() {
   local bytes
@@ -17,6 +22,7 @@ installed_size() {
 }
 run_install() {
   on_driver lvp check "find_package consumer" consumer
+  check "exported symbols" bash -c 'tests/install/exported_symbols.sh build/stage/lib*/libmulciber.so'
   check "installed size under 10 MB" installed_size
   tail -n 1 "$logs/installed-size-under-10-MB.log"
 }
