@@ -1,5 +1,7 @@
 #include "models/config.h"
 
+#include <functional>
+
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -31,6 +33,29 @@ EarlyStopping read_early_stopping(const ConfigReader& config, const char* key) {
     return found->get<bool>() ? EarlyStopping::kEarly : EarlyStopping::kHeuristic;
   if (*found == "never") return EarlyStopping::kNever;
   config.fail(key, "is " + printable(found->dump()) + "; true, false or \"never\" is expected");
+}
+
+/// Where do_sample is not asked for, its numbers are checked and have no effect. The fallbacks are
+/// those of transformers.
+Sampling read_sampling(const std::function<const ConfigReader&(const char*)>& reader) {
+  const auto number = [&](const char* key, double fallback, double most) {
+    return static_cast<float>(reader(key).number_or(key, fallback, 0, most));
+  };
+  const auto positive = [&](const char* key, double most) {
+    const float value = number(key, 1, most);
+    return value > 0 ? value : 1;
+  };
+  Sampling drawn;
+  drawn.temperature = number("temperature", 1, 1e6);
+  drawn.top_k = static_cast<uint32_t>(reader("top_k").integer_or("top_k", 50, 0, kLargestVocab));
+  drawn.top_p = positive("top_p", 1);
+  drawn.min_p = number("min_p", 0, 1);
+  drawn.typical_p = positive("typical_p", 1);
+  Sampling sampling = reader("do_sample").boolean_or("do_sample", false) ? drawn : Sampling{};
+  sampling.repetition_penalty = positive("repetition_penalty", 1e6);
+  sampling.penalty_window = static_cast<uint32_t>(
+      reader("penalty_last_n").integer_or("penalty_last_n", -1, -1, kMostTokens));  // -1: all
+  return sampling;
 }
 
 }  // namespace
@@ -76,16 +101,7 @@ GenerationConfig read_generation_config(const ConfigReader& config, const Config
   result.length_penalty = reader("length_penalty").number_or("length_penalty", 1.0, -100, 100);
   result.early_stopping = read_early_stopping(reader("early_stopping"), "early_stopping");
   result.renormalize_logits = reader("renormalize_logits").boolean_or("renormalize_logits", false);
-  result.do_sample = reader("do_sample").boolean_or("do_sample", false);
-  result.temperature = reader("temperature").number_or("temperature", 1.0, 0, 1e6);
-  result.top_k = count("top_k", 50, kLargestVocab);
-  result.top_p = reader("top_p").number_or("top_p", 1.0, 0, 1);
-  result.min_p = reader("min_p").number_or("min_p", 0.0, 0, 1);
-  result.typical_p = reader("typical_p").number_or("typical_p", 1.0, 0, 1);
-  result.repetition_penalty =
-      reader("repetition_penalty").number_or("repetition_penalty", 1.0, 0, 1e6);
-  result.penalty_last_n = static_cast<std::int32_t>(
-      reader("penalty_last_n").integer_or("penalty_last_n", -1, -1, kMostTokens));
+  result.sampling = read_sampling(reader);
   result.no_repeat_ngram_size = count("no_repeat_ngram_size", 0, 1024);
   return result;
 }

@@ -7,6 +7,7 @@
 
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/config_reader.h"
+#include "mulciber/sampling.h"
 #include "ops/matmul.h"
 #include "ops/search.h"
 
@@ -32,15 +33,9 @@ struct GenerationConfig {
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
   /// Scores are normalized again after forbidden tokens were taken out.
   bool renormalize_logits = false;
-  bool do_sample = false;
-  double temperature = 1.0;
-  std::int32_t top_k = 50;
-  double top_p = 1.0;
-  double min_p = 0.0;
-  double typical_p = 1.0;
-  double repetition_penalty = 1.0;
-  std::int32_t penalty_last_n =
-      -1;  // tokens that the penalty looks at, -1: all; GGUF files alone have it
+  /// How a language model chooses: by do_sample and its numbers, or else the likeliest token.
+  /// penalty_window: 0xffffffff, the whole text, but for GGUF files that say otherwise.
+  Sampling sampling;
   std::int32_t no_repeat_ngram_size = 0;
 };
 

@@ -75,19 +75,9 @@ std::vector<uint32_t> end_ids(const DecoderConfig& config, const Tokenizer& toke
   return ids;
 }
 
-SampleSettings settings_of(const Sampling& sampling) {
-  const SampleSettings settings = {.temperature = sampling.temperature,
-                                   .top_k = sampling.top_k,
-                                   .top_p = sampling.top_p,
-                                   .min_p = sampling.min_p,
-                                   .typical_p = sampling.typical_p,
-                                   .repetition_penalty = sampling.repetition_penalty,
-                                   .presence_penalty = sampling.presence_penalty,
-                                   .frequency_penalty = sampling.frequency_penalty,
-                                   .penalty_window = sampling.penalty_window,
-                                   .seed = sampling.seed};
-  sample_setting_words(settings);  // throws what is out of range
-  return settings;
+Sampling checked(const Sampling& sampling) {
+  sample_setting_words({.sampling = sampling});  // throws what is out of range
+  return sampling;
 }
 
 /// One text as its tokens come.
@@ -332,7 +322,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   SequenceRequest request = impl.request(options);
   if (options.attention) impl.bound_attention(request, encoded.size(), options);
   request.sampling.assign(request.prompts.size(),
-                          settings_of(options.sampling.value_or(default_sampling())));
+                          checked(options.sampling.value_or(default_sampling())));
+  request.streams.assign(request.prompts.size(), 0);
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
     look();
@@ -379,7 +370,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
       break;
     request.on_prompt = [&](size_t, size_t) { look(); };
     // Random numbers follow from the number of tokens, which falls back.
-    ++request.sampling[0].stream;
+    ++request.streams[0];
   }
   impl.statistics.new_tokens = all.size() - encoded.size();
   if (options.shift && end == SequenceEnd::kFull) end = SequenceEnd::kLimit;
@@ -402,7 +393,7 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
   if (options.shift)
     throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",
                        "continue such texts one by one");
-  const SampleSettings settings = settings_of(options.sampling.value_or(default_sampling()));
+  const Sampling sampling = checked(options.sampling.value_or(default_sampling()));
   std::vector<std::vector<int32_t>> encoded;
   for (const std::string& prompt : prompts) encoded.push_back(impl.encode(prompt, options));
   std::vector<Generation> results;
@@ -410,7 +401,8 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
   for (size_t first = 0; first < prompts.size(); first += rows) {
     const auto count = static_cast<uint32_t>(std::min<size_t>(rows, prompts.size() - first));
     SequenceRequest request = impl.request(options);
-    request.sampling.assign(rows, settings);
+    request.sampling.assign(rows, sampling);
+    request.streams.assign(rows, 0);
     request.cancel = options.cancel;
     std::vector<Answer> answers;
     for (uint32_t row = 0; row < count; ++row) {
@@ -418,7 +410,7 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
       if (options.attention) impl.bound_attention(request, ids.size(), options);
       answers.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
       request.prompts[row].assign(ids.begin(), ids.end());
-      request.sampling[row].stream = static_cast<uint32_t>(first) + row;
+      request.streams[row] = static_cast<uint32_t>(first) + row;
       impl.batch->truncate(row, 0);
       impl.statistics.prompt_tokens += ids.size();
     }
@@ -459,19 +451,8 @@ std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessag
 }
 
 Sampling TextGenerator::default_sampling() const {
-  const GenerationConfig& config = impl_->model->config().generation;
-  Sampling sampling;
-  if (config.do_sample) {
-    sampling.temperature = static_cast<float>(config.temperature);
-    sampling.top_k = static_cast<uint32_t>(config.top_k);
-    sampling.top_p = config.top_p > 0 ? static_cast<float>(config.top_p) : 1;
-    sampling.min_p = static_cast<float>(config.min_p);
-    sampling.typical_p = config.typical_p > 0 ? static_cast<float>(config.typical_p) : 1;
-  }
-  if (config.repetition_penalty > 0)
-    sampling.repetition_penalty = static_cast<float>(config.repetition_penalty);
-  sampling.penalty_window =
-      config.penalty_last_n < 0 ? impl_->context : static_cast<uint32_t>(config.penalty_last_n);
+  Sampling sampling = impl_->model->config().generation.sampling;
+  sampling.penalty_window = std::min(sampling.penalty_window, impl_->context);
   return sampling;
 }
 

@@ -100,42 +100,43 @@ SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t
   return layout;
 }
 
-std::vector<uint32_t> sample_setting_words(const SampleSettings& settings) {
-  const float floats[] = {settings.temperature,
-                          settings.top_p,
-                          settings.min_p,
-                          settings.typical_p,
-                          settings.repetition_penalty,
-                          settings.presence_penalty,
-                          settings.frequency_penalty};
+std::vector<uint32_t> sample_setting_words(const SampleRow& row) {
+  const Sampling& sampling = row.sampling;
+  const float floats[] = {sampling.temperature,
+                          sampling.top_p,
+                          sampling.min_p,
+                          sampling.typical_p,
+                          sampling.repetition_penalty,
+                          sampling.presence_penalty,
+                          sampling.frequency_penalty};
   const bool finite = std::ranges::all_of(floats, [](float value) { return std::isfinite(value); });
-  if (!finite || settings.temperature < 0 || !(settings.top_p > 0) || settings.min_p < 0 ||
-      settings.min_p > 1 || !(settings.typical_p > 0) || !(settings.repetition_penalty > 0)) {
+  if (!finite || sampling.temperature < 0 || !(sampling.top_p > 0) || sampling.min_p < 0 ||
+      sampling.min_p > 1 || !(sampling.typical_p > 0) || !(sampling.repetition_penalty > 0)) {
     throw SettingError(
         "sampling",
         fmt::format("temperature {}, top p {}, min p {}, typical p {}, penalties {}, {} and {}",
-                    settings.temperature, settings.top_p, settings.min_p, settings.typical_p,
-                    settings.repetition_penalty, settings.presence_penalty,
-                    settings.frequency_penalty),
+                    sampling.temperature, sampling.top_p, sampling.min_p, sampling.typical_p,
+                    sampling.repetition_penalty, sampling.presence_penalty,
+                    sampling.frequency_penalty),
         "the temperature must be 0 or more, min p within 0 and 1, top p, typical p and the "
         "repetition penalty above 0");
   }
   const auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
   std::vector<uint32_t> words(SAMPLE_SETTING_WORDS, 0);
-  words[SAMPLE_SEED] = static_cast<uint32_t>(settings.seed);
-  words[SAMPLE_SEED + 1] = static_cast<uint32_t>(settings.seed >> 32);
-  words[SAMPLE_STREAM] = settings.stream;
-  words[SAMPLE_TEMPERATURE] = bits(settings.temperature);
-  words[SAMPLE_TOP_K] = settings.top_k;
-  words[SAMPLE_TOP_P] = bits(settings.top_p);
-  words[SAMPLE_MIN_P] = bits(settings.min_p);
-  words[SAMPLE_TYPICAL_P] = bits(settings.typical_p);
-  words[SAMPLE_REPETITION] = bits(settings.repetition_penalty);
-  words[SAMPLE_PRESENCE] = bits(settings.presence_penalty);
-  words[SAMPLE_FREQUENCY] = bits(settings.frequency_penalty);
-  words[SAMPLE_WINDOW] = settings.penalty_window;
-  words[SAMPLE_LAST_POSITION] = settings.last_position;
-  words[SAMPLE_LAST_COUNT] = settings.last_count;
+  words[SAMPLE_SEED] = static_cast<uint32_t>(sampling.seed);
+  words[SAMPLE_SEED + 1] = static_cast<uint32_t>(sampling.seed >> 32);
+  words[SAMPLE_STREAM] = row.stream;
+  words[SAMPLE_TEMPERATURE] = bits(sampling.temperature);
+  words[SAMPLE_TOP_K] = sampling.top_k;
+  words[SAMPLE_TOP_P] = bits(sampling.top_p);
+  words[SAMPLE_MIN_P] = bits(sampling.min_p);
+  words[SAMPLE_TYPICAL_P] = bits(sampling.typical_p);
+  words[SAMPLE_REPETITION] = bits(sampling.repetition_penalty);
+  words[SAMPLE_PRESENCE] = bits(sampling.presence_penalty);
+  words[SAMPLE_FREQUENCY] = bits(sampling.frequency_penalty);
+  words[SAMPLE_WINDOW] = sampling.penalty_window;
+  words[SAMPLE_LAST_POSITION] = row.last_position;
+  words[SAMPLE_LAST_COUNT] = row.last_count;
   return words;
 }
 
@@ -161,7 +162,7 @@ std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout,
     *at(layout.fed + row) = given.fed;
     *at(layout.counts + row) = static_cast<uint32_t>(given.history.size());
     *at(layout.stopped + row) = given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING;
-    std::ranges::copy(sample_setting_words(given.settings),
+    std::ranges::copy(sample_setting_words(given),
                       at(layout.settings + row * SAMPLE_SETTING_WORDS));
     const size_t lost =
         given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);

@@ -6,50 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "mulciber/sampling.h"
 #include "runtime/program.h"
 
 namespace mulciber {
-
-/// How one sequence chooses. What is done, in this order (that of Hugging Face transformers' logits
-/// processors):
-///  1. penalties over the latest `penalty_window` tokens of the history, the prompt included. For
-///  an id that stands
-///     there n > 0 times: a positive logit is divided by repetition_penalty, another multiplied
-///     with it; then presence_penalty + n * frequency_penalty is taken off (as OpenAI's interface
-///     defines them);
-///  2. banned ids are impossible;
-///  3. temperature 0: the largest logit, of equals the smallest id, and nothing of what follows;
-///  4. logits are divided by the temperature, p is their softmax;
-///  5. top k: ids of which fewer than k are more probable stay;
-///  6. top p: of these, renormalized, ids stay whose more probable ones add up to less than top_p;
-///  7. min p: ids stay that have at least min_p times the probability of the best;
-///  8. typical: of these, renormalized, with a = |-log p - entropy|, ids stay where those of
-///  smaller a add up to less
-///     than typical_p (Meister et al. 2022, arXiv:2202.00666);
-///  9. one of the rest by its probability: the first id, in their order, at which the sum of
-///  probabilities up to it
-///     passes u. u in (0, 1) comes from Philox 4x32-10 (Salmon et al. 2011,
-///     doi:10.1145/2063384.2063405) with the seed as key and (tokens of the history, stream, 0, 0)
-///     as counter: it depends neither on the row nor on how many steps are submitted at once.
-/// Ids of equal logits stay or go together. NaN counts as impossible, infinity as the largest
-/// finite number. Where nothing is possible the choice is id 0. Sums are f32.
-struct SampleSettings {
-  float temperature = 1;         // 0: greedy
-  uint32_t top_k = 0;            // 0: off
-  float top_p = 1;               // 1 and above: off
-  float min_p = 0;               // 0: off
-  float typical_p = 1;           // 1 and above: off
-  float repetition_penalty = 1;  // 1: off; above 0
-  float presence_penalty = 0;
-  float frequency_penalty = 0;
-  uint32_t penalty_window = 64;
-  uint64_t seed = 0;
-  uint32_t stream = 0;  // another for each sequence of one seed
-  /// The row stops when the token to be fed next stands at this position; usually the cache's
-  /// capacity.
-  uint32_t last_position = 0xffffffff;
-  uint32_t last_count = 0xffffffff;  // ... or when its history has come to so many tokens
-};
 
 /// Where the state of `rows` sequences stands in the control tensor, in words; shaders/sample.h
 /// defines each field. Other ops read it: embedding takes `tokens`, rope_append and append_cache
@@ -81,7 +41,12 @@ SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t
 
 /// A sequence before the step that the first choice follows.
 struct SampleRow {
-  SampleSettings settings = {};
+  Sampling sampling = {};
+  uint32_t stream = 0;  // another for each sequence of one seed
+  /// The row stops when the token to be fed next stands at this position; usually the cache's
+  /// capacity.
+  uint32_t last_position = 0xffffffff;
+  uint32_t last_count = 0xffffffff;  // ... or when its history has come to so many tokens
   std::vector<uint32_t> history =
       {};  // its tokens so far, the prompt whole; the latest are kept where there is no room
   uint32_t position = 0;  // of the first token that the step feeds
@@ -96,17 +61,22 @@ std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout,
                                            std::span<const SampleRow> rows,
                                            std::span<const uint32_t> banned = {},
                                            std::span<const uint32_t> stops = {});
-/// The SAMPLE_SETTING_WORDS words of one row's settings. Throws SettingError when one is out of its
-/// range.
-std::vector<uint32_t> sample_setting_words(const SampleSettings& settings);
+/// The SAMPLE_SETTING_WORDS words of one row: its sampling, stream and lasts. Throws SettingError
+/// when one is out of its range.
+std::vector<uint32_t> sample_setting_words(const SampleRow& row);
 
-/// Chooses a token for each row. logits: (rows, vocabulary) f32, one row for each sequence;
-/// penalties and bans are written into them. control: u32, holds the state. A running row: its
-/// choice goes to `tokens` and to the end of the history, `positions` grows by `fed`, `fed` becomes
-/// 1; a choice that is one of `stops`, or a position or a history that comes to the settings' last,
-/// sets `stopped`. A stopped row changes no more: it feeds its last token at its last position
-/// again. progress: u32, layout.progress_words() or more, which may be host memory. Two dispatches.
-/// Vocabularies up to 2^19. Throws ShapeError naming the layer.
+/// Chooses a token for each row, as Sampling says: the first id, in their order, at which the sum
+/// of probabilities up to it passes u. u in (0, 1) comes from Philox 4x32-10 (Salmon et al. 2011,
+/// doi:10.1145/2063384.2063405) with the seed as key and (tokens of the history, stream, 0, 0) as
+/// counter: it depends neither on the row nor on how many steps are submitted at once. Ids of equal
+/// logits stay or go together. NaN counts as impossible, infinity as the largest finite number.
+/// Where nothing is possible the choice is id 0. Sums are f32. logits: (rows, vocabulary) f32, one
+/// row for each sequence; penalties and bans are written into them. control: u32, holds the state.
+/// A running row: its choice goes to `tokens` and to the end of the history, `positions` grows by
+/// `fed`, `fed` becomes 1; a choice that is one of `stops`, or a position or a history that comes
+/// to the settings' last, sets `stopped`. A stopped row changes no more: it feeds its last token at
+/// its last position again. progress: u32, layout.progress_words() or more, which may be host
+/// memory. Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
             const SampleStateLayout& layout, const Tensor& progress);
 

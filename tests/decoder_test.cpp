@@ -248,9 +248,9 @@ TEST_CASE("The tokens are the same whatever the number of steps per submission")
 TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
   const auto model = open_decoder(small_model());
   const std::vector<uint32_t> prompt = prompt_of(9, 5);
-  const SampleSettings settings = {
+  const Sampling settings = {
       .temperature = 1.4f, .top_k = 60, .top_p = 0.97f, .repetition_penalty = 1.1f, .seed = 42};
-  const auto draw = [&](const SampleSettings& s, uint32_t steps, std::vector<uint32_t> stops = {}) {
+  const auto draw = [&](const Sampling& s, uint32_t steps, std::vector<uint32_t> stops = {}) {
     SequenceBatch batch(shared_device(), model->network(), {1, 96});
     return batch.generate({.prompts = {prompt},
                            .max_new_tokens = 40,
@@ -265,7 +265,7 @@ TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
     INFO(steps << " steps per submission");
     CHECK(draw(settings, steps).rows[0].ids == expected);
   }
-  SampleSettings other = settings;
+  Sampling other = settings;
   other.seed = 43;
   CHECK(draw(other, 2).rows[0].ids != expected);
   CHECK(draw({.temperature = 0.5f, .top_k = 1, .seed = 9}, 2).rows[0].ids ==

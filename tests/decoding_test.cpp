@@ -70,10 +70,10 @@ TEST_CASE("What a search cannot do is refused by the key that asks for it") {
   wrong.forced_bos = 4;
   CHECK_THAT(refusal(wrong), ContainsSubstring("forced_bos_token_id"));
   wrong = config();
-  wrong.do_sample = true;
+  wrong.sampling.temperature = 1;
   CHECK_THAT(refusal(wrong), ContainsSubstring("do_sample"));
   wrong = config();
-  wrong.repetition_penalty = 1.2;
+  wrong.sampling.repetition_penalty = 1.2f;
   CHECK_THAT(refusal(wrong), ContainsSubstring("repetition_penalty"));
   wrong = config();
   wrong.no_repeat_ngram_size = 3;

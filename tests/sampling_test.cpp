@@ -64,11 +64,11 @@ class Sampler {
   Tensor logits_, control_, progress_;
 };
 
-std::vector<SampleRow> rows_of(uint32_t count, SampleSettings settings) {
+std::vector<SampleRow> rows_of(uint32_t count, const Sampling& sampling) {
   std::vector<SampleRow> rows(count);
   for (uint32_t row = 0; row < count; ++row) {
-    settings.stream = row;
-    rows[row].settings = settings;
+    rows[row].stream = row;
+    rows[row].sampling = sampling;
     rows[row].history = {1, 2, 3};
   }
   return rows;
@@ -85,9 +85,9 @@ TEST_CASE("Ids are drawn as often as their probabilities say") {
   const std::vector<float> logits = {0.5f, -1, 2, 1.5f, -0.25f, 0, 1, -3, 2.25f, 0.75f, -2, 1.75f};
   const std::vector<double> exact(logits.begin(), logits.end());
   constexpr uint32_t kRows = 500, kSteps = 8;
-  for (SampleSettings settings :
-       {SampleSettings{}, SampleSettings{.temperature = 0.6f, .top_k = 7, .top_p = 0.9f},
-        SampleSettings{.temperature = 1.5f, .min_p = 0.2f, .typical_p = 0.8f}}) {
+  for (Sampling settings :
+       {Sampling{.temperature = 1}, Sampling{.temperature = 0.6f, .top_k = 7, .top_p = 0.9f},
+        Sampling{.temperature = 1.5f, .min_p = 0.2f, .typical_p = 0.8f}}) {
     settings.seed = 20240229;
     Sampler sampler(logits, rows_of(kRows, settings));
     sampler.run(1, kSteps);
@@ -155,9 +155,9 @@ TEST_CASE("A stopped row stays where it is") {
 }
 
 TEST_CASE("Settings and states that cannot be are refused") {
-  CHECK_THROWS_AS(sample_setting_words({.temperature = -1}), SettingError);
-  CHECK_THROWS_AS(sample_setting_words({.top_p = 0}), SettingError);
-  CHECK_THROWS_AS(sample_setting_words({.repetition_penalty = 0}), SettingError);
+  CHECK_THROWS_AS(sample_setting_words({.sampling = {.temperature = -1}}), SettingError);
+  CHECK_THROWS_AS(sample_setting_words({.sampling = {.top_p = 0}}), SettingError);
+  CHECK_THROWS_AS(sample_setting_words({.sampling = {.repetition_penalty = 0}}), SettingError);
   CHECK_THROWS_AS(plan_sample_state(0, 0, 8, 0, 0), ShapeError);
   const SampleStateLayout layout = plan_sample_state(0, 1, 8, 0, 1);
   const std::vector<uint32_t> two = {1, 2};

@@ -51,19 +51,19 @@ struct RowState {
 };
 
 /// One step of a row; returns the margin of its choice.
-double step_reference(const Variant& v, const SampleSettings& settings,
-                      std::span<const double> logits, RowState& row) {
+double step_reference(const Variant& v, const SampleRow& given, std::span<const double> logits,
+                      RowState& row) {
   const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
   const std::span<const uint32_t> window = std::span(row.history).last(held);
-  const Choice choice = choose(penalized(logits, settings, window, v.banned), settings,
-                               random_number(settings.seed, row.count, settings.stream));
+  const Choice choice = choose(penalized(logits, given.sampling, window, v.banned), given.sampling,
+                               random_number(given.sampling.seed, row.count, given.stream));
   if (row.stopped != SAMPLE_RUNNING) return kInfinity;
   row.history.push_back(choice.id);
   row.position += row.fed;
   row.fed = 1;
   row.token = choice.id;
   ++row.count;
-  if (row.position >= settings.last_position || row.count >= settings.last_count)
+  if (row.position >= given.last_position || row.count >= given.last_count)
     row.stopped = SAMPLE_LIMIT;
   if (std::ranges::count(v.stops, choice.id) > 0) row.stopped = SAMPLE_STOP_ID;
   return choice.margin;
@@ -91,9 +91,7 @@ CaseInput logits_input(const Variant& v, bool any_margin) {
           for (int attempt = 0; attempt < 200; ++attempt) {
             draw_logits(v, logits, random);
             RowState state(v.rows[row]);
-            if (any_margin ||
-                step_reference(v, v.rows[row].settings, logits, state) >= kLeastMargin)
-              break;
+            if (any_margin || step_reference(v, v.rows[row], logits, state) >= kLeastMargin) break;
           }
         }
       }};
@@ -130,7 +128,7 @@ OpCase choose_case(const Variant& v, KernelTypes types) {
       RowState row(v.rows[r]);
       for (uint32_t step = 0; step < v.steps; ++step) {
         const uint32_t before = row.count;
-        step_reference(v, v.rows[r].settings,
+        step_reference(v, v.rows[r],
                        std::span(inputs[2 + step].values).subspan(r * v.vocabulary, v.vocabulary),
                        row);
         if (row.count == before) continue;
@@ -151,13 +149,12 @@ OpCase choose_case(const Variant& v, KernelTypes types) {
 }
 
 /// Rows of one batch, each with other settings, seed and history.
-std::vector<SampleRow> rows_with(std::vector<SampleSettings> settings, uint64_t vocabulary) {
+std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocabulary) {
   std::vector<SampleRow> rows;
-  for (SampleSettings& s : settings) {
+  for (Sampling& s : samplings) {
     const auto r = static_cast<uint32_t>(rows.size());
     s.seed = 0x1234567800000000ull + 77 * r + vocabulary;
-    s.stream = r;
-    SampleRow row{.settings = s, .position = 3 + r, .fed = r % 3 + 1};
+    SampleRow row{.sampling = s, .stream = r, .position = 3 + r, .fed = r % 3 + 1};
     for (uint32_t t = 0; t < 5 + 9 * r; ++t)
       row.history.push_back(static_cast<uint32_t>((t * t + r) % vocabulary));
     rows.push_back(row);
@@ -177,7 +174,7 @@ class SampleChooseCases : public OpCases {
       throw ShapeError("sample", "a shape is two positive numbers",
                        "give rows,vocabulary such as 1,32000");
     }
-    const SampleSettings usual{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
+    const Sampling usual{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
     return choose_case({.vocabulary = shape[1],
                         .rows = rows_with(std::vector(shape[0], usual), shape[1]),
                         .name = "usual"},
@@ -192,19 +189,31 @@ class SampleChooseCases : public OpCases {
            .rows = rows_with({{.temperature = 0}, {.temperature = 0}}, vocabulary),
            .name = "greedy"});
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{}, {.temperature = 0.5f}, {.temperature = 2}}, vocabulary),
+           .rows = rows_with({{.temperature = 1}, {.temperature = 0.5f}, {.temperature = 2}},
+                             vocabulary),
            .name = "all"});
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{.top_k = 1}, {.top_k = 3}, {.top_k = 40}}, vocabulary),
+           .rows = rows_with({{.temperature = 1, .top_k = 1},
+                              {.temperature = 1, .top_k = 3},
+                              {.temperature = 1, .top_k = 40}},
+                             vocabulary),
            .name = "top_k"});
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{.top_p = 0.1f}, {.top_p = 0.6f}, {.top_p = 0.95f}}, vocabulary),
+           .rows = rows_with({{.temperature = 1, .top_p = 0.1f},
+                              {.temperature = 1, .top_p = 0.6f},
+                              {.temperature = 1, .top_p = 0.95f}},
+                             vocabulary),
            .name = "top_p"});
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{.min_p = 0.01f}, {.min_p = 0.2f}, {.min_p = 0.9f}}, vocabulary),
+           .rows = rows_with({{.temperature = 1, .min_p = 0.01f},
+                              {.temperature = 1, .min_p = 0.2f},
+                              {.temperature = 1, .min_p = 0.9f}},
+                             vocabulary),
            .name = "min_p"});
       add({.vocabulary = vocabulary,
-           .rows = rows_with({{.typical_p = 0.2f}, {.typical_p = 0.9f}}, vocabulary),
+           .rows = rows_with(
+               {{.temperature = 1, .typical_p = 0.2f}, {.temperature = 1, .typical_p = 0.9f}},
+               vocabulary),
            .name = "typical"});
       add({.vocabulary = vocabulary,
            .rows = rows_with(
@@ -214,7 +223,8 @@ class SampleChooseCases : public OpCases {
                  .min_p = 0.02f,
                  .typical_p = 0.95f},
                 {.temperature = 1.3f, .top_k = 50, .top_p = 0.8f, .repetition_penalty = 1.2f},
-                {.top_p = 0.9f,
+                {.temperature = 1,
+                 .top_p = 0.9f,
                  .presence_penalty = 1,
                  .frequency_penalty = 0.5f,
                  .penalty_window = 6}},
@@ -228,38 +238,45 @@ class SampleChooseCases : public OpCases {
       add({.vocabulary = vocabulary,
            .rows = rows_with({{.temperature = 0},
                               {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f},
-                              {.top_p = 0.9f},
-                              {}},
+                              {.temperature = 1, .top_p = 0.9f},
+                              {.temperature = 1}},
                              vocabulary),
            .deviation = 30,
            .name = "spread"});
     }
     // Flat: the first filter goes through most chunks.
     add({.vocabulary = 262144,
-         .rows = rows_with({{.top_k = 1000, .top_p = 0.5f, .typical_p = 0.5f}}, 262144),
+         .rows = rows_with({{.temperature = 1, .top_k = 1000, .top_p = 0.5f, .typical_p = 0.5f}},
+                           262144),
          .deviation = 0.1,
          .name = "flat"});
     add({.vocabulary = 300,
-         .rows = rows_with({{.temperature = 0}, {.top_k = 9}, {.top_p = 0.5f}}, 300),
+         .rows = rows_with({{.temperature = 0},
+                            {.temperature = 1, .top_k = 9},
+                            {.temperature = 1, .top_p = 0.5f}},
+                           300),
          .levels = 1,
          .name = "ties"});
     add({.vocabulary = 300,
-         .rows = rows_with({{.temperature = 0}, {.top_k = 9}, {.top_p = 0.5f}}, 300),
+         .rows = rows_with({{.temperature = 0},
+                            {.temperature = 1, .top_k = 9},
+                            {.temperature = 1, .top_p = 0.5f}},
+                           300),
          .odd_values = true,
          .name = "odd_values"});
     std::vector<uint32_t> all(40);
     for (uint32_t id = 0; id < 40; ++id) all[id] = id;
     add({.vocabulary = 40,
-         .rows = rows_with({{}, {.temperature = 0}}, 40),
+         .rows = rows_with({{.temperature = 1}, {.temperature = 0}}, 40),
          .banned = all,
          .name = "all_banned"});
     // Several steps: stops, limits, an idle row, rings that wrap around. Greedy, so that every step
     // is exact.
-    SampleSettings greedy{.temperature = 0, .repetition_penalty = 2, .penalty_window = 100};
+    Sampling greedy{.temperature = 0, .repetition_penalty = 2, .penalty_window = 100};
     std::vector<SampleRow> rows = rows_with(std::vector(6, greedy), 12);
-    rows[1].settings.last_position = rows[1].position + rows[1].fed + 2;
-    rows[2].settings.last_position = rows[2].position + rows[2].fed;
-    rows[3].settings.last_count = static_cast<uint32_t>(rows[3].history.size()) + 3;
+    rows[1].last_position = rows[1].position + rows[1].fed + 2;
+    rows[2].last_position = rows[2].position + rows[2].fed;
+    rows[3].last_count = static_cast<uint32_t>(rows[3].history.size()) + 3;
     rows[4].idle = true;
     add({.vocabulary = 12,
          .rows = rows,
@@ -298,7 +315,7 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
       const SampleRow& row = v.rows[r];
       double* own = &logits.values[r * v.vocabulary];
       const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
-      const std::vector<double> after = penalized(std::span(own, v.vocabulary), row.settings,
+      const std::vector<double> after = penalized(std::span(own, v.vocabulary), row.sampling,
                                                   std::span(row.history).last(held), v.banned);
       for (uint64_t id = 0; id < v.vocabulary; ++id) {
         if (after[id] == own[id]) continue;
@@ -312,7 +329,7 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
         if (std::isfinite(after[id]))
           logits.bounds[r * v.vocabulary + id] = 6 * ulp32(std::fabs(after[id]) + 8);
       }
-      const double degree = row.settings.temperature > 0 ? row.settings.temperature : 1;
+      const double degree = row.sampling.temperature > 0 ? row.sampling.temperature : 1;
       for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk) {
         const uint64_t end = std::min(begin + chunk, v.vocabulary);
         Bounded largest(-kInfinity);
@@ -349,7 +366,7 @@ class SampleScanCases : public OpCases {
       throw ShapeError("sample", "a shape is two positive numbers",
                        "give rows,vocabulary such as 1,32000");
     }
-    const SampleSettings usual{.temperature = 0.8f, .repetition_penalty = 1.1f};
+    const Sampling usual{.temperature = 0.8f, .repetition_penalty = 1.1f};
     return scan_case({.vocabulary = shape[1],
                       .rows = rows_with(std::vector(shape[0], usual), shape[1]),
                       .name = "usual"},
@@ -361,13 +378,16 @@ class SampleScanCases : public OpCases {
     for (uint64_t vocabulary : {1, 2, 7, 31, 255, 256, 257, 1000, 5003, 32000, 262208}) {
       for (bool rules : {false, true}) {
         Variant v{.vocabulary = vocabulary, .name = rules ? "rules" : "plain"};
-        SampleSettings s{.temperature = 0.7f};
-        v.rows = rows_with({s, {.temperature = 0}, {}}, vocabulary);
+        Sampling s{.temperature = 0.7f};
+        v.rows = rows_with({s, {.temperature = 0}, {.temperature = 1}}, vocabulary);
         if (rules) {
           v.rows = rows_with(
-              {{.repetition_penalty = 1.3f},
+              {{.temperature = 1, .repetition_penalty = 1.3f},
                {.temperature = 0.5f, .presence_penalty = 0.75f, .frequency_penalty = 0.25f},
-               {.repetition_penalty = 0.8f, .frequency_penalty = -0.5f, .penalty_window = 7}},
+               {.temperature = 1,
+                .repetition_penalty = 0.8f,
+                .frequency_penalty = -0.5f,
+                .penalty_window = 7}},
               vocabulary);
           v.banned = {1, 4, 200, 255, 256, 4000000};
           v.history_capacity = 20;

@@ -62,7 +62,7 @@ double random_number(uint64_t seed, uint32_t step, uint32_t stream) {
   return (static_cast<double>(c[0] >> 9) + 0.5) * 0x1p-23;
 }
 
-std::vector<double> penalized(std::span<const double> logits, const SampleSettings& settings,
+std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned) {
   std::vector<double> result(logits.begin(), logits.end());
   for (double& logit : result) {
@@ -70,13 +70,13 @@ std::vector<double> penalized(std::span<const double> logits, const SampleSettin
         std::isnan(logit) ? -kInfinity : std::min<double>(logit, std::numeric_limits<float>::max());
   }
   std::map<uint32_t, double> times;
-  const size_t window = std::min<size_t>(history.size(), settings.penalty_window);
+  const size_t window = std::min<size_t>(history.size(), sampling.penalty_window);
   for (uint32_t token : history.subspan(history.size() - window)) times[token] += 1;
   for (const auto& [token, n] : times) {
     if (token >= result.size()) continue;
     double& logit = result[token];
-    logit = logit > 0 ? logit / settings.repetition_penalty : logit * settings.repetition_penalty;
-    logit -= settings.presence_penalty + n * settings.frequency_penalty;
+    logit = logit > 0 ? logit / sampling.repetition_penalty : logit * sampling.repetition_penalty;
+    logit -= sampling.presence_penalty + n * sampling.frequency_penalty;
   }
   for (uint32_t id : banned) {
     if (id < result.size()) result[id] = -kInfinity;
@@ -84,13 +84,13 @@ std::vector<double> penalized(std::span<const double> logits, const SampleSettin
   return result;
 }
 
-Choice choose(std::span<const double> logits, const SampleSettings& settings, double u) {
+Choice choose(std::span<const double> logits, const Sampling& sampling, double u) {
   Choice choice;
   choice.margin = kInfinity;
   const auto best = std::ranges::max_element(logits);  // the first of equals
   choice.id = *best == -kInfinity ? 0 : static_cast<uint32_t>(best - logits.begin());
   choice.probabilities.assign(logits.size(), 0);
-  if (*best == -kInfinity || settings.temperature == 0) {
+  if (*best == -kInfinity || sampling.temperature == 0) {
     choice.probabilities[choice.id] = 1;
     return choice;
   }
@@ -98,23 +98,23 @@ Choice choose(std::span<const double> logits, const SampleSettings& settings, do
   std::vector<double>& p = choice.probabilities;
   const std::vector<double> keys(logits.begin(), logits.end());
   for (size_t id = 0; id < p.size(); ++id)
-    p[id] = std::exp((logits[id] - largest) / settings.temperature);
+    p[id] = std::exp((logits[id] - largest) / sampling.temperature);
   // Counts are exact in any arithmetic; sums are not.
-  if (settings.top_k > 0) keep_first(p, keys, settings.top_k, true);
+  if (sampling.top_k > 0) keep_first(p, keys, sampling.top_k, true);
   normalize(p);
-  if (settings.top_p < 1)
-    choice.margin = std::min(choice.margin, keep_first(p, keys, settings.top_p, false));
-  if (settings.min_p > 0) {
+  if (sampling.top_p < 1)
+    choice.margin = std::min(choice.margin, keep_first(p, keys, sampling.top_p, false));
+  if (sampling.min_p > 0) {
     const double most = *std::ranges::max_element(p);
     for (double& share : p) {
       if (share == 0) continue;
       choice.margin =
-          std::min(choice.margin, std::fabs(share / most - settings.min_p) / settings.min_p);
-      if (share < settings.min_p * most) share = 0;
+          std::min(choice.margin, std::fabs(share / most - sampling.min_p) / sampling.min_p);
+      if (share < sampling.min_p * most) share = 0;
     }
   }
   normalize(p);
-  if (settings.typical_p < 1) {
+  if (sampling.typical_p < 1) {
     double entropy = 0;
     for (double share : p) entropy -= share > 0 ? share * std::log(share) : 0;
     std::vector<double> distances(p.size(), 0);
@@ -122,7 +122,7 @@ Choice choose(std::span<const double> logits, const SampleSettings& settings, do
       if (p[id] > 0) distances[id] = -std::fabs(-std::log(p[id]) - entropy);
     }
     // Distances that all but meet, from both sides of the entropy, may change places.
-    choice.margin = std::min(choice.margin, keep_first(p, distances, settings.typical_p, false, 2));
+    choice.margin = std::min(choice.margin, keep_first(p, distances, sampling.typical_p, false, 2));
     normalize(p);
   }
   double sum = 0;

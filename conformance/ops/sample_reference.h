@@ -14,7 +14,7 @@ namespace mulciber::conformance {
 double random_number(uint64_t seed, uint32_t step, uint32_t stream);
 
 /// Logits after penalties and bans. history: the whole sequence.
-std::vector<double> penalized(std::span<const double> logits, const SampleSettings& settings,
+std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned);
 
 struct Choice {
@@ -27,6 +27,6 @@ struct Choice {
 };
 
 /// The choice among penalized logits at random number u, by sorting.
-Choice choose(std::span<const double> logits, const SampleSettings& settings, double u);
+Choice choose(std::span<const double> logits, const Sampling& sampling, double u);
 
 }  // namespace mulciber::conformance

@@ -4,5 +4,6 @@
 #include "mulciber/attention.h"
 #include "mulciber/device.h"
 #include "mulciber/error.h"
+#include "mulciber/sampling.h"
 #include "mulciber/text_generator.h"
 #include "mulciber/translator.h"

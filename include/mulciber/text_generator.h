@@ -14,6 +14,7 @@
 
 #include "mulciber/device.h"
 #include "mulciber/load_options.h"
+#include "mulciber/sampling.h"
 
 namespace mulciber {
 
@@ -45,22 +46,6 @@ struct GeneratorOptions {
 /// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
 struct ChatMessage {
   std::string role, content;
-};
-
-/// How the next token is chosen, in this order (that of Hugging Face transformers): penalties, then
-/// temperature, top k, top p, min p, typical; of what they leave, a token is drawn by its
-/// probability.
-struct Sampling {
-  float temperature = 0;  // 0: always the likeliest token, exactly, and nothing of the next four
-  uint32_t top_k = 0;     // so many of the likeliest tokens stay; 0: all
-  float top_p = 1;        // the likeliest tokens that have this probability together; 1: all
-  float min_p = 0;        // tokens of this share of the likeliest's probability; 0: all
-  float typical_p = 1;  // the most typical tokens (Meister et al. 2022) of this probability; 1: all
-  float repetition_penalty = 1;  // above 1: what stands in the window becomes less likely
-  float presence_penalty = 0, frequency_penalty = 0;  // off the logits, once and for every time
-  uint32_t penalty_window = 64;  // tokens, the latest, prompt included, that penalties look at
-  uint64_t seed = 0;             // the same seed, tokens and device give the same answer
-  bool operator==(const Sampling&) const = default;
 };
 
 struct GenerateOptions {

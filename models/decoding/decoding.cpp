@@ -23,8 +23,8 @@ GenerationSettings generation_settings(const GenerationConfig& config, uint32_t 
   GenerationSettings settings;
   if (config.eos.size() > 1) unsupported("eos_token_id", "names several ids");
   if (config.forced_bos) unsupported("forced_bos_token_id", "forces the first id");
-  if (config.do_sample) unsupported("do_sample", "asks for sampling");
-  if (config.repetition_penalty != 1) unsupported("repetition_penalty", "is not 1");
+  if (config.sampling.temperature > 0) unsupported("do_sample", "asks for sampling");
+  if (config.sampling.repetition_penalty != 1) unsupported("repetition_penalty", "is not 1");
   if (config.no_repeat_ngram_size > 0) unsupported("no_repeat_ngram_size", "is not 0");
   if (config.min_length > 0) unsupported("min_length", "is not 0");
   for (const std::vector<int32_t>& word : config.bad_words_ids) {

@@ -295,6 +295,10 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
     throw ModelError(
         "settings of sampling",
         fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
+  if (!request.streams.empty() && request.streams.size() != shape_.rows)
+    throw ModelError(
+        "streams of chance",
+        fmt::format("are {}, the batch has {} rows", request.streams.size(), shape_.rows), "");
   Run run = {.request = request,
              .result = {},
              .states = std::vector<uint32_t>(shape_.rows, SAMPLE_IDLE),
@@ -320,12 +324,12 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
     const auto history = words_.begin() + state.history + row * state.history_capacity;
     std::copy(prompt.begin(), prompt.end(), history + length(row));
     run.first[row] = words_[state.counts + row] = static_cast<uint32_t>(needed);
-    SampleSettings settings =
-        request.sampling.empty() ? SampleSettings{.temperature = 0} : request.sampling[row];
-    settings.last_position = shape_.capacity;
-    settings.last_count =
+    SampleRow chooses = {.last_position = shape_.capacity};
+    if (!request.sampling.empty()) chooses.sampling = request.sampling[row];
+    if (!request.streams.empty()) chooses.stream = request.streams[row];
+    chooses.last_count =
         static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
-    std::ranges::copy(sample_setting_words(settings),
+    std::ranges::copy(sample_setting_words(chooses),
                       words_.begin() + state.settings + row * SAMPLE_SETTING_WORDS);
   }
   words_[state.stops] = static_cast<uint32_t>(request.stops.size());

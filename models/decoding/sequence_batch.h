@@ -29,9 +29,8 @@ struct SequenceRequest {
   std::vector<std::vector<uint32_t>> prompts;
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
-  /// How each row chooses. Empty: the likeliest id, always. last_position and last_count are not
-  /// looked at.
-  std::vector<SampleSettings> sampling;
+  std::vector<Sampling> sampling;     // how each row chooses; empty: the likeliest id, always
+  std::vector<uint32_t> streams;      // of chance, another for each text of one seed; empty: all 0
   std::vector<uint32_t> stops;        // at most kMostStops
   uint32_t steps_per_submission = 0;  // 0: what suits the device
   const std::atomic<bool>* cancel = nullptr;
