@@ -33,7 +33,7 @@ int run(const Options& options) {
   const Checkpoint checkpoint(options.model);
   const DecoderFamily& family = decoder_family(checkpoint);
   const uint32_t context = options.context.value_or(
-      std::min(kDefaultChunk, read_decoder_config(checkpoint, family).max_positions));
+      std::min(kDefaultChunk, read_decoder_config(checkpoint, family).context));
   const auto tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(),
                                         checkpoint.model_type());
   const std::vector<int32_t> encoded =

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostLayers = 1024;
 constexpr std::int64_t kMostHeads = 1024;
 constexpr std::int64_t kWidest = 1 << 20;
 constexpr std::int64_t kLargestVocab = 1 << 24;
-constexpr std::int64_t kMostPositions = 1 << 24;
+constexpr std::int64_t kMostContext = 1 << 24;
 constexpr std::int64_t kMostTokens = 1 << 24;
 
 /// Reads one JSON object key by key. A key that is missing or null counts as absent; one of the

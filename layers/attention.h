@@ -32,7 +32,7 @@ struct AttentionView {
 
 /// Keys and values of all earlier steps.
 struct KeyValueCache {
-  Tensor tensor;          // (rows, capacity, heads * (d_k + d_v)), outlives the program
+  Tensor tensor;          // (rows, context, heads * (d_k + d_v)), outlives the program
   Tensor control;         // u32
   uint32_t position = 0;  // word of control: where this step's keys go
 };

@@ -18,7 +18,7 @@ namespace mulciber {
 struct CausalState {
   Tensor control;          // u32
   uint32_t positions = 0;  // word of the first of (rows): tokens in the cache before this pass
-  std::span<const Tensor> caches;  // per layer: (rows, capacity, CausalAttention::cache_columns())
+  std::span<const Tensor> caches;  // per layer: (rows, context, CausalAttention::cache_columns())
   int32_t head_masks =
       -1;  // word of the first of (layers, heads) floats, onto each head's output; -1: none
   int32_t arrivals = -1;  // word of (rows, heads) zeros: AttentionControl::arrivals; -1: none

@@ -81,9 +81,9 @@ struct Decoder {
   /// State of a step: where it stands in control, and each layer's cache.
   struct Step {
     int32_t position = 0;   // word: tokens before this one
-    int32_t ancestry = -1;  // word: (rows, capacity), as AttentionControl has it; -1: none
+    int32_t ancestry = -1;  // word: (rows, context), as AttentionControl has it; -1: none
     uint32_t rows_per_memory = 1;
-    std::span<const Tensor> caches;  // per layer: (rows, capacity, heads * (d_k + d_v))
+    std::span<const Tensor> caches;  // per layer: (rows, context, heads * (d_k + d_v))
   };
   /// The next token of every row. Result: (rows, 1, D).
   Tensor step(ProgramBuilder& builder, const TokenInput& tokens, std::span<const Tensor> memories,

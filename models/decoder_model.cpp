@@ -12,8 +12,7 @@ namespace mulciber {
 namespace {
 
 uint32_t positions_of(const DecoderConfig& config, const ModelOptions& options) {
-  return options.context > 0 ? std::min(options.context, config.max_positions)
-                             : config.max_positions;
+  return options.context > 0 ? std::min(options.context, config.context) : config.context;
 }
 
 std::string family_name(const Checkpoint& checkpoint) {
@@ -189,12 +188,12 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint,
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.parts(name); },
           positions_of(config_, options), options.activations, cache_type(options))) {
-  network_.head_factors = factors_of(family_, config_, options.masked_heads);
+  network_.head_masks = factors_of(family_, config_, options.masked_heads);
 }
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
   PaddedIds ids =
-      read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
+      read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.context);
   const std::vector<uint32_t> first = first_tokens(family_, inputs, ids);
   check_positions(family_, inputs, ids, first);
   // Padding goes behind the tokens, where nothing sees it.
@@ -257,17 +256,17 @@ std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
 NamedArrays DecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
                                    uint32_t n_best) {
   const PaddedIds ids =
-      read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.max_positions);
+      read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.context);
   if (ids.rows != 1 || n_best != 1 || config.num_beams != 1)
     throw ModelError(
         family_ + " input `input_ids`",
         "asks for several rows, beams or results: one is what a decoder-only search gives", "");
   SequenceRequest request = {.prompts = {ids.ids}};
   request.max_new_tokens = static_cast<uint32_t>(
-      config.max_new_tokens.value_or(static_cast<int32_t>(network_.max_positions - ids.length)));
+      config.max_new_tokens.value_or(static_cast<int32_t>(network_.context - ids.length)));
   for (int32_t stop : config.eos) request.stops.push_back(static_cast<uint32_t>(stop));
-  const uint32_t capacity = std::min(ids.length + request.max_new_tokens, network_.max_positions);
-  SequenceBatch batch(device_, network_, {1, capacity}, memory_limit_);
+  const uint32_t context = std::min(ids.length + request.max_new_tokens, network_.context);
+  SequenceBatch batch(device_, network_, {1, context}, memory_limit_);
   const SequenceResult result = batch.generate(request);
   const std::vector<uint32_t>& found = result.rows[0].ids;
   return {{"output_ids", {{1, found.size()}, {found.begin(), found.end()}}}};

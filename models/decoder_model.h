@@ -40,7 +40,7 @@ class DecoderModel : public Model {
                        uint32_t n_best) override;
   /// What tokens read of one another, of every layer and head: (layers, heads, length, length)
   /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
-  /// network().max_positions of them.
+  /// network().context of them.
   std::vector<float> attention(std::span<const uint32_t> ids);
 
  private:

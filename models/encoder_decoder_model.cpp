@@ -44,11 +44,11 @@ uint32_t EncoderDecoderModel::batch_limit(uint32_t source_length,
 
 void EncoderDecoderModel::check_source(std::span<const uint32_t> ids) const {
   if (ids.empty()) throw ModelError("source text", "has no tokens", "");
-  if (ids.size() > network().max_positions)
-    throw ModelError("source text",
-                     fmt::format("has {} tokens, the model takes at most {}", ids.size(),
-                                 network().max_positions),
-                     "split the text into sentences");
+  if (ids.size() > network().context)
+    throw ModelError(
+        "source text",
+        fmt::format("has {} tokens, the model takes at most {}", ids.size(), network().context),
+        "split the text into sentences");
   for (uint32_t id : ids) {
     if (id >= network().source_vocabulary)
       throw ModelError("source text",
@@ -59,11 +59,10 @@ void EncoderDecoderModel::check_source(std::span<const uint32_t> ids) const {
 }
 
 void EncoderDecoderModel::check_target(std::span<const uint32_t> ids) const {
-  if (ids.empty() || ids.size() > network().max_positions)
+  if (ids.empty() || ids.size() > network().context)
     throw ModelError(
         "target text",
-        fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), network().max_positions),
-        "");
+        fmt::format("has {} tokens, the model takes 1 to {}", ids.size(), network().context), "");
   for (uint32_t id : ids) {
     if (id >= network().target_vocabulary)
       throw ModelError("target text",
@@ -76,10 +75,10 @@ void EncoderDecoderModel::check_target(std::span<const uint32_t> ids) const {
 NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs,
                                          std::span<const std::string> wanted) {
   ForwardRequest request;
-  request.source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary,
-                                   network().max_positions);
+  request.source =
+      read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().context);
   request.target = read_padded_ids(family_, inputs, "decoder_input_ids",
-                                   network().target_vocabulary, network().max_positions);
+                                   network().target_vocabulary, network().context);
   if (request.target.rows != request.source.rows)
     throw ModelError(
         family_ + " input `decoder_input_ids`",
@@ -95,8 +94,8 @@ NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs,
 
 NamedArrays EncoderDecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
                                           uint32_t n_best) {
-  PaddedIds source = read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary,
-                                     network().max_positions);
+  PaddedIds source =
+      read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().context);
   apply_mask(family_, source, inputs);
   if (source.rows != 1)
     throw ModelError(family_ + " input `input_ids`",
@@ -104,7 +103,7 @@ NamedArrays EncoderDecoderModel::generate(const NamedArrays& inputs, const Gener
   source.ids.resize(source.lengths[0]);
   GenerationRequest request;
   request.sources = {&source.ids, 1};
-  request.settings = generation_settings(config, network().max_positions);
+  request.settings = generation_settings(config, network().context);
   request.settings.n_best = n_best;
   const std::vector<Hypothesis> found = generate(request).items.at(0);
 
@@ -121,7 +120,7 @@ NamedArrays EncoderDecoderModel::generate(const NamedArrays& inputs, const Gener
 }
 
 GenerationResult EncoderDecoderModel::generate(const GenerationRequest& request) {
-  check_settings(request.settings, network().target_vocabulary, network().max_positions);
+  check_settings(request.settings, network().target_vocabulary, network().context);
   if (request.sources.empty()) return {};
   for (const std::vector<uint32_t>& source : request.sources) check_source(source);
   return programs_.generate(request, request.settings.pad);
@@ -129,7 +128,7 @@ GenerationResult EncoderDecoderModel::generate(const GenerationRequest& request)
 
 std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint32_t>> sources,
                                                std::span<const std::vector<uint32_t>> targets,
-                                               uint32_t start, const HeadFactors& head_factors) {
+                                               uint32_t start, const HeadMasks& head_masks) {
   if (sources.empty()) return {};
   std::vector<std::vector<uint32_t>> fed;  // the start, and all but the last of the target
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -140,18 +139,18 @@ std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint3
   }
   return programs_.score({.source = pad_ids(sources, pad()),
                           .target = pad_ids(fed, pad()),
-                          .head_factors = head_factors,
+                          .head_masks = head_masks,
                           .next = {targets.begin(), targets.end()}});
 }
 
 SequenceAttention EncoderDecoderModel::attention(const std::vector<uint32_t>& source,
                                                  const std::vector<uint32_t>& target,
-                                                 const HeadFactors& head_factors) {
+                                                 const HeadMasks& head_masks) {
   check_source(source);
   check_target(target);
   const ForwardResult result = programs_.forward({.source = pad_ids({&source, 1}, pad()),
                                                   .target = pad_ids({&target, 1}, pad()),
-                                                  .head_factors = head_factors,
+                                                  .head_masks = head_masks,
                                                   .attentions = true});
   const auto floats = [&](const char* name) {
     const auto found = result.find(name);

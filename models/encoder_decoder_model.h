@@ -28,8 +28,8 @@ class EncoderDecoderModel : public SequenceToSequenceModel {
   bool half_precision() const override { return half_precision_; }
   uint32_t vocabulary() const override { return network().target_vocabulary; }
   const GenerationConfig& generation_config() const override { return generation_; }
-  uint32_t max_source_tokens() const override { return network().max_positions; }
-  uint32_t max_target_positions() const override { return network().max_positions; }
+  uint32_t max_source_tokens() const override { return network().context; }
+  uint32_t max_target_tokens() const override { return network().context; }
   Extents extents() const override { return extents_; }
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) override;
   uint64_t weight_bytes() const override { return weights_.bytes(); }
@@ -42,10 +42,10 @@ class EncoderDecoderModel : public SequenceToSequenceModel {
   GenerationResult generate(const GenerationRequest& request) override;
   std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
                             std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                            const HeadFactors& head_factors) override;
+                            const HeadMasks& head_masks) override;
   SequenceAttention attention(const std::vector<uint32_t>& source,
                               const std::vector<uint32_t>& target,
-                              const HeadFactors& head_factors) override;
+                              const HeadMasks& head_masks) override;
 
  private:
   const EncoderDecoderNetwork& network() const { return programs_.network(); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/decoding/decoding.h"
+#include "mulciber/translator.h"
 
 namespace mulciber {
 
@@ -40,16 +41,11 @@ class Model {
   virtual uint32_t vocabulary() const = 0;
 };
 
-/// Factors onto the output of attention heads, each (layers, heads); empty: all 1.
-struct HeadFactors {
-  std::span<const float> encoder, decoder, cross;
-};
-
 /// A search over one batch.
 struct GenerationRequest {
   std::span<const std::vector<uint32_t>> sources;  // ids, end of text included
   GenerationSettings settings;
-  HeadFactors head_factors;
+  HeadMasks head_masks;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_first_token;
 };
@@ -74,7 +70,7 @@ class SequenceToSequenceModel : public Model {
   virtual const GenerationConfig& generation_config() const = 0;
   virtual uint32_t max_source_tokens() const = 0;
   /// Ids the decoder can be fed.
-  virtual uint32_t max_target_positions() const = 0;
+  virtual uint32_t max_target_tokens() const = 0;
   struct Extents {
     uint32_t encoder_layers, encoder_heads, decoder_layers, decoder_heads;  // 0: no self-attention
     uint32_t cross_layers, cross_heads;
@@ -94,11 +90,11 @@ class SequenceToSequenceModel : public Model {
   /// begins with. Throws ModelError as generate() does.
   virtual std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
                                     std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                                    const HeadFactors& head_factors) = 0;
+                                    const HeadMasks& head_masks) = 0;
   /// The maps of one pair of sequences. target: what the decoder is fed, start token first.
   virtual SequenceAttention attention(const std::vector<uint32_t>& source,
                                       const std::vector<uint32_t>& target,
-                                      const HeadFactors& head_factors) = 0;
+                                      const HeadMasks& head_masks) = 0;
 };
 
 }  // namespace mulciber

@@ -24,10 +24,10 @@ uint32_t scored_length(uint32_t vocabulary, uint32_t context) {
 
 TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t context)
     : device_(device), network_(network), context_(context) {
-  if (context < 2 || context > network.max_positions)
+  if (context < 2 || context > network.context)
     throw ModelError("perplexity",
                      fmt::format("a context of {} tokens is not within 2 and the model's {}",
-                                 context, network.max_positions),
+                                 context, network.context),
                      "");
   const uint32_t length = scored_length(network.vocabulary, context);
   layout_ = plan_batch(network, {1, context}, std::min(kLongestPass, context));

@@ -37,12 +37,12 @@ ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
 }
 
 uint32_t context_of(const DecoderConfig& config, const GeneratorOptions& options) {
-  if (options.context > config.max_positions)
+  if (options.context > config.context)
     throw ModelError("context",
                      fmt::format("of {} tokens is asked for, the model was made for {}",
-                                 options.context, config.max_positions),
+                                 options.context, config.context),
                      "");
-  return options.context > 0 ? options.context : std::min(config.max_positions, kDefaultContext);
+  return options.context > 0 ? options.context : std::min(config.context, kDefaultContext);
 }
 
 MemoryPrediction predict_memory(Device& device, const Checkpoint& checkpoint,

@@ -61,7 +61,7 @@ std::unique_ptr<SequenceToSequenceModel> open_translation_model(Device& device,
 GenerationSettings settings_of(const SequenceToSequenceModel& model,
                                const TranslateOptions& options) {
   GenerationSettings settings =
-      generation_settings(model.generation_config(), model.max_target_positions());
+      generation_settings(model.generation_config(), model.max_target_tokens());
   if (options.beams) settings.beams = *options.beams;
   if (options.length_penalty) settings.length_penalty = *options.length_penalty;
   if (options.early_stopping)
@@ -71,7 +71,7 @@ GenerationSettings settings_of(const SequenceToSequenceModel& model,
   settings.n_best = options.n_best;
   settings.banned.insert(settings.banned.end(), options.banned_tokens.begin(),
                          options.banned_tokens.end());
-  check_settings(settings, model.vocabulary(), model.max_target_positions());
+  check_settings(settings, model.vocabulary(), model.max_target_tokens());
   return settings;
 }
 
@@ -147,8 +147,7 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
   // Step t was fed the start token and the tokens before t.
   std::vector<uint32_t> fed = {start};
   fed.insert(fed.end(), result.ids.begin(), result.ids.end() - 1);
-  SequenceAttention attention =
-      model->attention(result.source_ids, fed, {masks.encoder, masks.decoder, masks.cross});
+  SequenceAttention attention = model->attention(result.source_ids, fed, masks);
   maps.encoder = std::move(attention.encoder);
   maps.decoder = std::move(attention.decoder);
   maps.cross = std::move(attention.cross);
@@ -205,15 +204,15 @@ std::vector<Translation> Translator::translate(std::span<const std::string> text
     for (size_t index : batch) batch_sources.push_back(sources[indices[index]]);
 
     const HeadMasks& masks = options.head_masks;
-    const GenerationResult found =
-        model.generate({.sources = batch_sources,
-                        .settings = settings,
-                        .head_factors = {masks.encoder, masks.decoder, masks.cross},
-                        .cancel = options.cancel,
-                        .on_first_token = [&] {
-                          if (statistics.first_token_seconds == 0)
-                            statistics.first_token_seconds = seconds_since(start);
-                        }});
+    const GenerationResult found = model.generate({.sources = batch_sources,
+                                                   .settings = settings,
+                                                   .head_masks = masks,
+                                                   .cancel = options.cancel,
+                                                   .on_first_token = [&] {
+                                                     if (statistics.first_token_seconds == 0)
+                                                       statistics.first_token_seconds =
+                                                           seconds_since(start);
+                                                   }});
     statistics.batches += 1;
     statistics.decoder_steps += found.steps;
     statistics.prepare_seconds += found.prepare_seconds;
@@ -276,9 +275,7 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
       batch_sources.push_back(source_ids[i]);
       batch_targets.push_back(target_ids[i]);
     }
-    const std::vector<double> scores =
-        model.score(batch_sources, batch_targets, start,
-                    {head_masks.encoder, head_masks.decoder, head_masks.cross});
+    const std::vector<double> scores = model.score(batch_sources, batch_targets, start, head_masks);
     for (size_t i = 0; i < batch.size(); ++i)
       result[indices[batch[i]]] = {scores[i], static_cast<uint32_t>(target_ids[batch[i]].size())};
   }

@@ -465,7 +465,7 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
     refuse(builder,
            fmt::format("x has shape {} and the cache {}", x.shape.to_string(),
                        cache.shape.to_string()),
-           "they must be (rows, length, columns) and (rows, capacity, columns)");
+           "they must be (rows, length, columns) and (rows, context, columns)");
   }
   if (options.first_column + cache.shape.columns() > x.shape.columns()) {
     refuse(builder,
@@ -488,10 +488,10 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
       {Op::kAppendCache, {x.type, cache.type}, in_fours ? kColumnsMultipleOf4 : kAnyShape});
 
   const uint64_t rows = x.shape[0], q_len = x.shape[1], columns = cache.shape.columns();
-  const uint64_t capacity = cache.shape[1];
+  const uint64_t context = cache.shape[1];
   const uint64_t x_bytes = q_len * x.shape.columns() * size_of(x.type);
   const uint64_t cache_row_bytes = row_bytes(cache.type, columns),
-                 cache_bytes = capacity * cache_row_bytes;
+                 cache_bytes = context * cache_row_bytes;
   const uint64_t count = rows_per_node(builder, kernel, rows, {x_bytes, cache_bytes});
   // What one invocation writes: four columns, a block, or a word; a row of an odd number of halves
   // may begin and end inside a word.
@@ -503,10 +503,10 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
     Node node;
     node.kernel = &kernel;
     node.buffers = {{slice(x, q_len, first, these, rows), Access::kRead},
-                    {slice(cache, capacity, first, these, rows), Access::kReadWrite},
+                    {slice(cache, context, first, these, rows), Access::kReadWrite},
                     {options.control, Access::kRead}};
     node.set_params(shader::AppendCacheParams{
-        static_cast<uint32_t>(q_len), static_cast<uint32_t>(capacity),
+        static_cast<uint32_t>(q_len), static_cast<uint32_t>(context),
         static_cast<uint32_t>(columns), static_cast<uint32_t>(x.shape.columns()),
         options.first_column,
         options.position_offset + static_cast<uint32_t>(first) * options.position_stride,

@@ -22,7 +22,7 @@ struct AttentionControl {
   int32_t key_counts = -1;  // keys a row may see: control[key_counts + kv_row * stride] + extra
   uint32_t key_count_stride = 1;  // 1: one count per row of keys; 0: one for all
   uint32_t key_count_extra = 0;
-  int32_t ancestry = -1;   // (q rows, key capacity): row of the cache that holds key t of a q row
+  int32_t ancestry = -1;   // (q rows, context): row of the cache that holds key t of a q row
   int32_t head_mask = -1;  // (heads) floats, multiplied onto each head's output
   int32_t bias = -1;       // floats, as AttentionOptions::bias says
   int32_t pattern = -1;    // as KeyPattern says
@@ -109,7 +109,7 @@ bool same_storage(const Tensor& a, const Tensor& b);
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; online softmax: Milakov and Gimelshein 2018,
 /// arXiv:1805.02867.
 /// q: (rows, q_len, ...), k and v: columns of one and the same (rows / rows_per_kv, kv_len, ...)
-/// tensor (with ancestry: (rows, capacity, ...)), of q's type, or f16 or q8_0 where q is f32;
+/// tensor (with ancestry: (rows, context, ...)), of q's type, or f16 or q8_0 where q is f32;
 /// result: (rows, q_len, heads * value_size), of q's type.
 /// A query that may see no key gives zeros, as all do where kv_len is 0. Throws ShapeError naming
 /// the layer.
@@ -125,9 +125,9 @@ Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q,
 Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                      const AttentionOptions& options);
 
-/// Writes columns of x: (rows, q_len, ...) into cache: (rows, capacity, columns) at position
+/// Writes columns of x: (rows, q_len, ...) into cache: (rows, context, columns) at position
 /// control[position_offset + row * position_stride] + i for query i. Nothing is written past the
-/// capacity. cache: of x's type, or of less: f16; q8_0, where x is f32 and columns are whole blocks
+/// context. cache: of x's type, or of less: f16; q8_0, where x is f32 and columns are whole blocks
 /// of 32.
 struct AppendCacheOptions {
   uint32_t first_column = 0;  // of x

@@ -33,7 +33,7 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
   if (cache.shape.rank() != 3 || cache.shape[0] != qkv.shape[0] || cache.shape[1] == 0 ||
       cache.shape.columns() != 2ull * options.kv_heads * options.head_size) {
     refuse(fmt::format("the cache is {}", cache.shape.to_string()),
-           fmt::format("it must be ({}, capacity, {})", qkv.shape[0],
+           fmt::format("it must be ({}, context, {})", qkv.shape[0],
                        2ull * options.kv_heads * options.head_size));
   }
   if (is_block_type(cache.type) && (options.head_size % block_elements(cache.type) != 0 ||
@@ -70,7 +70,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
   check(builder, qkv, cache, options);
   const Kernel& kernel = builder.select({Op::kRopeAppend, {qkv.type, cache.type}, kAnyShape});
   const bool writes_cache = kernel.reflection.buffer_count == kBuffersWithCache;
-  const uint64_t rows = qkv.shape[0], length = qkv.shape[1], capacity = cache.shape[1];
+  const uint64_t rows = qkv.shape[0], length = qkv.shape[1], context = cache.shape[1];
   const uint64_t row_elements = length * qkv.shape.columns();
   const uint64_t step =
       rows_per_node(builder, kernel, rows, {qkv.bytes() / rows, cache.bytes() / rows});
@@ -91,7 +91,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     params.kv_heads = options.kv_heads;
     params.head_size = options.head_size;
     params.rotary_size = options.rotary_size;
-    params.capacity = static_cast<uint32_t>(capacity);
+    params.context = static_cast<uint32_t>(context);
     params.angle_rows = static_cast<uint32_t>(options.angles.shape[0]);
     params.position_offset =
         options.position_offset + static_cast<uint32_t>(row) * options.position_stride;

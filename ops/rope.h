@@ -31,11 +31,11 @@ struct RopeOptions {
 };
 
 /// qkv: (rows, length, (heads + 2 * kv_heads) * head_size) f32 or f16: queries, keys, values, head
-/// after head. cache: (rows, capacity, 2 * kv_heads * head_size) f32, f16, or q8_0 (qkv in f32,
+/// after head. cache: (rows, context, 2 * kv_heads * head_size) f32, f16, or q8_0 (qkv in f32,
 /// heads of whole blocks of 32): of each position the keys, then the values. Queries are rotated in
 /// place and are the first columns of qkv, as the result says; what qkv holds after them is
 /// undefined. Rotated keys and plain values go into the cache at each token's position; nothing is
-/// written past the capacity. One dispatch (two where a device binds only four buffers). Source: Su
+/// written past the context. One dispatch (two where a device binds only four buffers). Source: Su
 /// et al. 2021, arXiv:2104.09864. Throws ShapeError naming the layer.
 HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
                         const RopeOptions& options);

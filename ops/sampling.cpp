@@ -27,7 +27,7 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   params.chunk = SAMPLE_LEAST_CHUNK;
   while (uint64_t{params.chunk} * SAMPLE_MOST_CHUNKS < vocabulary) params.chunk *= 2;
   params.chunks = (params.vocabulary + params.chunk - 1) / params.chunk;
-  params.capacity = layout.history_capacity;
+  params.history_capacity = layout.history_capacity;
   params.banned_capacity = layout.banned_capacity;
   params.stop_capacity = layout.stop_capacity;
   params.positions = layout.positions;

@@ -43,8 +43,8 @@ SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t
 struct SampleRow {
   Sampling sampling = {};
   uint32_t stream = 0;  // another for each sequence of one seed
-  /// The row stops when the token to be fed next stands at this position; usually the cache's
-  /// capacity.
+  /// The row stops when the token to be fed next stands at this position; usually the
+  /// context.
   uint32_t last_position = 0xffffffff;
   uint32_t last_count = 0xffffffff;  // ... or when its history has come to so many tokens
   std::vector<uint32_t> history =

@@ -90,9 +90,9 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
 }
 
 BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t beams,
-                                uint32_t capacity, uint32_t banned_capacity) {
-  if (batch == 0 || beams == 0 || capacity < 2 || beams > kMostCandidates / 2) {
-    refuse("beam search", fmt::format("batch {}, {} beams, {} tokens", batch, beams, capacity),
+                                uint32_t context, uint32_t banned_capacity) {
+  if (batch == 0 || beams == 0 || context < 2 || beams > kMostCandidates / 2) {
+    refuse("beam search", fmt::format("batch {}, {} beams, {} tokens", batch, beams, context),
            fmt::format("use 1 to {} beams, and room for 2 tokens or more", kMostCandidates / 2));
   }
   uint64_t rows = uint64_t{batch} * beams;
@@ -100,7 +100,7 @@ BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t be
   layout.first_word = first_word;
   layout.batch = batch;
   layout.beams = beams;
-  layout.capacity = capacity;
+  layout.context = context;
   layout.banned_capacity = banned_capacity;
   uint64_t next = first_word;
   auto take = [&](uint64_t words) {
@@ -117,12 +117,12 @@ BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t be
   layout.finished = take(rows * BEAM_FINISHED_WORDS);
   layout.tokens = take(rows);
   layout.scores = take(rows);
-  layout.ancestry = take(rows * capacity);
-  layout.history_tokens = take(rows * capacity);
-  layout.history_parents = take(rows * capacity);
+  layout.ancestry = take(rows * context);
+  layout.history_tokens = take(rows * context);
+  layout.history_parents = take(rows * context);
   if (next > std::numeric_limits<uint32_t>::max() / 4) {
     refuse("beam search",
-           fmt::format("{} rows of {} tokens take {} words of state", rows, capacity,
+           fmt::format("{} rows of {} tokens take {} words of state", rows, context,
                        next - first_word),
            "use a smaller batch or a shorter maximum length");
   }
@@ -133,12 +133,12 @@ BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t be
 std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout,
                                          const BeamSettings& settings) {
   if (settings.banned.size() > layout.banned_capacity || settings.max_length < 2 ||
-      settings.max_length > layout.capacity) {
+      settings.max_length > layout.context) {
     refuse("beam search",
            fmt::format("{} banned ids and a maximum length of {} do not fit a state for {} ids and "
                        "{} tokens",
                        settings.banned.size(), settings.max_length, layout.banned_capacity,
-                       layout.capacity),
+                       layout.context),
            "plan a larger state, and a maximum length of 2 or more");
   }
   std::vector<uint32_t> words(layout.words, 0);
@@ -157,7 +157,7 @@ std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout,
   for (uint32_t row = 0; row < rows; ++row) {
     *at(layout.tokens + row) = settings.start;
     *at(layout.scores + row) = as_word(row % layout.beams == 0 ? 0.0f : kCopyScore);
-    std::fill_n(at(layout.ancestry + row * layout.capacity), layout.capacity, row);
+    std::fill_n(at(layout.ancestry + row * layout.context), layout.context, row);
     *at(layout.history_tokens + row) = settings.start;
     *at(layout.history_parents + row) = row;
   }
@@ -180,7 +180,7 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
     uint32_t entry = layout.finished + (item * layout.beams + i) * BEAM_FINISHED_WORDS;
     uint32_t length = at(entry + BEAM_FINISHED_LENGTH);
     uint32_t row = at(entry + BEAM_FINISHED_ROW), step = at(entry + BEAM_FINISHED_STEP);
-    if (step >= layout.capacity || length < step || length > step + 1) corrupt();
+    if (step >= layout.context || length < step || length > step + 1) corrupt();
     hypotheses[i].score = std::bit_cast<float>(at(entry + BEAM_FINISHED_SCORE));
     std::vector<uint32_t>& ids = hypotheses[i].ids;
     if (length > step) ids.push_back(at(layout.settings + BEAM_EOS));
@@ -260,7 +260,7 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   shader::BeamStepParams params{};
   params.batch = layout.batch;
   params.candidates = static_cast<uint32_t>(candidates.shape[1]);
-  params.capacity = layout.capacity;
+  params.context = layout.context;
   params.position = layout.position;
   params.unfinished = layout.unfinished;
   params.settings = layout.settings;
@@ -275,7 +275,7 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   node.constants = {{BEAM_BEAMS, layout.beams}};
   // Candidates once, and per row the scores, the token, its history, and half the ancestry on
   // average.
-  node.work.bytes = candidates.bytes() + rows * 5 * 4 + rows * layout.capacity * 4;
+  node.work.bytes = candidates.bytes() + rows * 5 * 4 + rows * layout.context * 4;
   node.work.flops = rows * candidates.shape[1] * 2;
   builder.add(std::move(node));
 }

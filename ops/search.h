@@ -32,14 +32,14 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
 struct BeamStateLayout {
   uint32_t first_word = 0;  // where the state begins
   uint32_t batch = 1, beams = 1,
-           capacity = 1;        // capacity: most tokens of a hypothesis, start token included
+           context = 1;         // context: most tokens of a hypothesis, start token included
   uint32_t position = 0;        // index of the token to be fed next
   uint32_t unfinished = 0;      // items still searching
   uint32_t settings = 0;        // eos, pad, last position, length penalty, early stopping (BEAM_*)
   uint32_t tokens = 0;          // (batch * beams): token to feed next
   uint32_t scores = 0;          // (batch * beams): running sums of log probabilities, f32
-  uint32_t ancestry = 0;        // (batch * beams, capacity): row of the cache that holds position t
-  uint32_t history_tokens = 0;  // (capacity, batch * beams)
+  uint32_t ancestry = 0;        // (batch * beams, context): row of the cache that holds position t
+  uint32_t history_tokens = 0;  // (context, batch * beams)
   uint32_t history_parents = 0;
   uint32_t finished = 0;  // (batch, beams, 4): score f32, length, last row, step
   uint32_t item_state =
@@ -52,7 +52,7 @@ struct BeamStateLayout {
   TokenRules rules() const { return {banned, banned_capacity, position, forced}; }
 };
 BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t beams,
-                                uint32_t capacity, uint32_t banned_capacity);
+                                uint32_t context, uint32_t banned_capacity);
 
 enum class EarlyStopping : uint32_t { kHeuristic = 0, kEarly = 1, kNever = 2 };  // BEAM_STOP_*
 

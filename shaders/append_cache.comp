@@ -47,9 +47,9 @@ void main() {
   const uint query = gl_WorkGroupID.y;
   const uint position = AT(control, params.position_offset + row * params.position_stride) + query;
   // The first comparison also catches a sum that wrapped around.
-  if (position < query || position >= params.capacity) return;
+  if (position < query || position >= params.context) return;
   const uint from = (row * params.q_len + query) * params.x_columns + params.x_first;
-  const uint to = (row * params.capacity + position) * params.columns;
+  const uint to = (row * params.context + position) * params.columns;
   const uint index = gl_GlobalInvocationID.x;
 
 #if defined(WEIGHT_Q8_0)
@@ -59,7 +59,7 @@ void main() {
     uint x = from + index * 32u + i * 4u;
     quads[i] = vec4(x_at(x), x_at(x + 1u), x_at(x + 2u), x_at(x + 3u));
   }
-  store_block(position_words(row * params.capacity + position, params.columns), params.columns,
+  store_block(position_words(row * params.context + position, params.columns), params.columns,
               index, quads);
 #elif defined(READ_VECTORS)
   if (index >= params.columns >> 2) return;

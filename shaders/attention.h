@@ -96,7 +96,7 @@ SHADER_STRUCT_END
 // Buffers: 0 x, 1 cache, 2 control.
 SHADER_STRUCT(AppendCacheParams) {
   uint q_len;
-  uint capacity;
+  uint context;
   uint columns;  // of the cache
   uint x_columns;
   uint x_first;

@@ -63,7 +63,7 @@
 SHADER_STRUCT(BeamStepParams) {
   uint batch;
   uint candidates;
-  uint capacity;
+  uint context;
   uint position;
   uint unfinished;
   uint settings;

@@ -140,7 +140,7 @@ bool advance(uint item, uint position) {
     uint entry = chosen * rows + row;
     AT(state, params.tokens + row) = there && !done ? next_token[beam] : pad;
     AT(state, params.scores + row) = floatBitsToUint(there ? next_score[beam] : NEVER);
-    if (chosen < params.capacity) {
+    if (chosen < params.context) {
       AT(state, params.history_tokens + entry) = there ? next_token[beam] : pad;
       AT(state, params.history_parents + entry) = there ? next_parent[beam] : row;
     }
@@ -157,7 +157,7 @@ void main() {
   barrier();
 
   // A position the cache has no room for means that the host asked for a step too many.
-  bool room = position + 1 < params.capacity;
+  bool room = position + 1 < params.context;
   for (uint item = invocation; item < params.batch && room; item += LOCAL_SIZE) {
     bool was_done = AT(state, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1;
     if (!was_done && advance(item, position)) atomicAdd(unfinished, 1);
@@ -176,10 +176,10 @@ void main() {
     uint from[BEAMS];
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
       uint parent = AT(state, params.history_parents + columns * rows + item * BEAMS + beam);
-      from[beam] = AT(state, params.ancestry + parent * params.capacity + column);
+      from[beam] = AT(state, params.ancestry + parent * params.context + column);
     }
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
-      AT(state, params.ancestry + (item * BEAMS + beam) * params.capacity + column) = from[beam];
+      AT(state, params.ancestry + (item * BEAMS + beam) * params.context + column) = from[beam];
     }
   }
 

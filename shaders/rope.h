@@ -22,7 +22,7 @@ SHADER_STRUCT(RopeAppendParams) {
   uint kv_heads;
   uint head_size;
   uint rotary_size;
-  uint capacity;
+  uint context;
   uint angle_rows;
   uint position_offset;  // into control, of the first row of this dispatch
   uint position_stride;

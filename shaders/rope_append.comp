@@ -90,11 +90,10 @@ void store_staged(uint place, uint head, bool room) {
 void serve(uint head, uint query, uint row) {
   uint position = AT(control, params.position_offset + row * params.position_stride) + query;
   if (position < query) position = 0xffffffffu;  // the sum wrapped around
-  bool room = position < params.capacity;
+  bool room = position < params.context;
   uint words = params.head_size / 2;
   uint from = ((row * params.tokens + query) * (params.heads + 2 * params.kv_heads) + head) * words;
-  uint to =
-      ((row * params.capacity + position) * 2 * params.kv_heads + head - params.heads) * words;
+  uint to = ((row * params.context + position) * 2 * params.kv_heads + head - params.heads) * words;
 
   if (head >= params.heads + params.kv_heads) {
 #ifndef KEYS_IN_PLACE
@@ -154,7 +153,7 @@ void serve(uint head, uint query, uint row) {
   }
 #if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
   if (head >= params.heads)
-    store_staged(row * params.capacity + position, head - params.heads, room);
+    store_staged(row * params.context + position, head - params.heads, room);
 #endif
 }
 

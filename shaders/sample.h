@@ -7,9 +7,9 @@
 //   cache tokens     per row: that token fed        per row: tokens that the step of this choice
 //   feeds; 1 again afterwards counts     per row: tokens of the history so far, whatever it still
 //   holds of them stopped    per row: SAMPLE_RUNNING, ... settings   per row: SAMPLE_SETTING_WORDS
-//   words, below history    per row: `capacity` words; token t of the sequence, the prompt
-//   included, stands at t % capacity banned     how many, then ids that are never chosen stops how
-//   many, then ids that end a row
+//   words, below history    per row: `history_capacity` words; token t of the sequence, the prompt
+//   included, stands at t % history_capacity banned     how many, then ids that are never chosen
+//   stops how many, then ids that end a row
 //
 // `progress` is what the host reads while the device goes on, and may be host memory: per row its
 // count and whether it is stopped, then (rows, ring) ids: token t of a sequence stands at t % ring.
@@ -52,7 +52,7 @@ SHADER_STRUCT(SampleParams) {
   uint vocabulary;
   uint chunk;
   uint chunks;
-  uint capacity;
+  uint history_capacity;
   uint banned_capacity;
   uint stop_capacity;
   uint positions;

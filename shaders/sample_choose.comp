@@ -313,7 +313,8 @@ void advance(uint token) {
   AT(control, params.tokens + row) = token;
   AT(control, params.positions + row) = position;
   AT(control, params.fed + row) = 1;
-  AT(control, params.history + row * params.capacity + count % params.capacity) = token;
+  AT(control, params.history + row * params.history_capacity + count % params.history_capacity) =
+      token;
   AT(control, params.counts + row) = count + 1;
   AT(progress, 2 * params.rows + row * params.ring + count % params.ring) = token;
   bool last = position >= setting(SAMPLE_LAST_POSITION) || count + 1 >= setting(SAMPLE_LAST_COUNT);

@@ -52,7 +52,7 @@ void serve_chunk(uint chunk) {
   float repetition = setting_float(SAMPLE_REPETITION), presence = setting_float(SAMPLE_PRESENCE);
   float frequency = setting_float(SAMPLE_FREQUENCY);
   uint count = AT(control, params.counts + row);
-  uint window = min(min(count, params.capacity), setting(SAMPLE_WINDOW));
+  uint window = min(min(count, params.history_capacity), setting(SAMPLE_WINDOW));
   if (repetition == 1.0 && presence == 0.0 && frequency == 0.0) window = 0;
   uint banned = min(AT(control, params.banned), params.banned_capacity);
   bool marked = window > 0 || banned > 0;
@@ -60,8 +60,8 @@ void serve_chunk(uint chunk) {
     for (uint i = LANE; i < params.chunk; i += LANES) marks[i] = 0;
     settle();
     for (uint age = LANE; age < window; age += LANES) {
-      uint token =
-          AT(control, params.history + row * params.capacity + (count - 1 - age) % params.capacity);
+      uint token = AT(control, params.history + row * params.history_capacity +
+                                   (count - 1 - age) % params.history_capacity);
       if (token >= begin && token < end) atomicAdd(marks[token - begin], 1);
     }
     settle();

@@ -47,7 +47,7 @@ TEST_CASE("a Marian configuration is read") {
   CHECK(config.encoder_ffn == 100);
   CHECK(config.decoder_ffn == 84);
   CHECK(config.source_vocab == 273);
-  CHECK(config.max_positions == 64);
+  CHECK(config.context == 64);
   CHECK(config.activation == Activation::kSilu);
   CHECK(config.scale_embedding);
   CHECK(config.static_positions);

@@ -350,10 +350,10 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
   std::vector<float> cross(extents.decoder_layers * extents.decoder_heads, 1.0f);
   cross[0] = 0;
   double plain = 0;
-  for (const HeadFactors& factors :
-       {HeadFactors{}, HeadFactors{.encoder = {}, .decoder = {}, .cross = cross}}) {
+  for (const HeadMasks& factors :
+       {HeadMasks{}, HeadMasks{.encoder = {}, .decoder = {}, .cross = cross}}) {
     const GenerationResult found =
-        model->generate({.sources = sources, .settings = settings, .head_factors = factors});
+        model->generate({.sources = sources, .settings = settings, .head_masks = factors});
     std::vector<std::vector<uint32_t>> targets;
     for (const auto& hypotheses : found.items) {
       targets.push_back(hypotheses.at(0).ids);

@@ -37,7 +37,7 @@ GenerationRequest request_of(const SequenceToSequenceModel& model,
                              const std::vector<std::vector<uint32_t>>& sources, uint32_t beams) {
   GenerationRequest request;
   request.sources = sources;
-  request.settings = generation_settings(model.generation_config(), model.max_target_positions());
+  request.settings = generation_settings(model.generation_config(), model.max_target_tokens());
   request.settings.beams = beams;
   request.settings.n_best = beams;
   return request;

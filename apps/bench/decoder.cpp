@@ -31,7 +31,7 @@ class Bench {
                 .cache = storage_type(options.key_values),
                 .context = options.prompt + options.tokens + 1},
                decoder_family(checkpoint_)),
-        batch_(device, model_.network(), {1, model_.network().max_positions}) {
+        batch_(device, model_.network(), {1, model_.network().context}) {
     // Any ids will do: nothing of the time depends on them.
     for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i)
       prompt_.push_back((i * 7919 + 13) % model_.vocabulary());

@@ -34,7 +34,7 @@ NamedArray row_of(std::span<const uint32_t> ids) {
 }
 
 GenerationSettings search_of(const MarianConfig& config, uint32_t beams, uint32_t max_new_tokens) {
-  GenerationSettings settings = generation_settings(config.generation, config.max_positions);
+  GenerationSettings settings = generation_settings(config.generation, config.context);
   settings.beams = beams;
   settings.n_best = 1;
   settings.max_new_tokens = max_new_tokens;

@@ -88,7 +88,7 @@ struct Control {
     words.insert(words.end(), more.begin(), more.end());
     return at;
   }
-  void head_factors(uint32_t heads) {
+  void head_masks(uint32_t heads) {
     std::vector<uint32_t> factors;
     for (uint32_t head = 0; head < heads; ++head)
       factors.push_back(bits_of(1.0f - 0.25f * static_cast<float>(head)));
@@ -113,7 +113,7 @@ std::vector<uint32_t> lengths(uint64_t rows, uint64_t most) {
 Control control_for(Mask mask, const Sizes& s) {
   Control control;
   if (mask == Mask::kPadded) control.self.key_counts = control.add(lengths(s.rows, s.length));
-  if (mask == Mask::kHeads) control.head_factors(s.heads.heads);
+  if (mask == Mask::kHeads) control.head_masks(s.heads.heads);
   control.cross.key_counts = control.add(lengths(s.rows, s.memory_length));
   return control;
 }
@@ -212,23 +212,22 @@ OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms
   return c;
 }
 
-/// Whole sequences, or with a capacity one step at a position of a cache.
-OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint32_t capacity,
+/// Whole sequences, or with a context one step at a position of a cache.
+OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint32_t context,
                           uint32_t position, uint32_t beams = 1) {
   OpCase c;
-  if (capacity > 0) s.length = 1;
+  if (context > 0) s.length = 1;
   c.name = fmt::format("decoder_layer.{}_m{}.{}.", s.name(), s.memory_length, name_of(norms));
-  c.name += capacity == 0 ? "causal" : fmt::format("step_{}_of_{}", position, capacity);
+  c.name += context == 0 ? "causal" : fmt::format("step_{}_of_{}", position, context);
   if (beams > 1) c.name += fmt::format(".beams_{}", beams);
   Inputs inputs(c, types);
   const size_t x = inputs.activations({s.rows, s.length, s.width});
   const size_t memory = inputs.activations({s.rows / beams, s.memory_length, s.width});
-  const size_t cache =
-      capacity > 0 ? inputs.cache({s.rows, capacity, s.heads.memory_columns()}) : 0;
+  const size_t cache = context > 0 ? inputs.cache({s.rows, context, s.heads.memory_columns()}) : 0;
   const LayerPart part = inputs.layer(s, norms, true);
   Control control = control_for(Mask::kNone, s);
   const int32_t at = control.add({position});
-  if (capacity > 0) {
+  if (context > 0) {
     control.self.key_counts = at;
     control.self.key_count_stride = 0;
     control.self.key_count_extra = 1;
@@ -237,7 +236,7 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
     // Each beam has taken its past from the next one of the same item, by turns.
     std::vector<uint32_t> ancestry;
     for (uint32_t row = 0; row < s.rows; ++row) {
-      for (uint32_t i = 0; i < capacity; ++i) {
+      for (uint32_t i = 0; i < context; ++i) {
         ancestry.push_back(i >= position ? row : row / beams * beams + (row + i) % beams);
       }
     }
@@ -247,24 +246,24 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
     const DecoderLayer layer = decoder_layer_of(part, t);
     DecoderLayer::Inputs given;
-    given.self = view_of(control.self, t[words], capacity == 0);
+    given.self = view_of(control.self, t[words], context == 0);
     given.cross = view_of(control.cross, t[words], false, beams);
     given.memory = layer.cross_attention.project(builder, t[memory]);
-    if (capacity > 0) given.cache = KeyValueCache{t[cache], t[words], static_cast<uint32_t>(at)};
+    if (context > 0) given.cache = KeyValueCache{t[cache], t[words], static_cast<uint32_t>(at)};
     std::vector<Tensor> outputs = {layer(builder, t[x], given)};
-    if (capacity > 0) outputs.push_back(t[cache]);
+    if (context > 0) outputs.push_back(t[cache]);
     return outputs;
   };
   c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
     const BlockReference reference(t, arithmetic);
-    const BlockView self{t[words], control.self, capacity == 0},
+    const BlockView self{t[words], control.self, context == 0},
         cross{t[words], control.cross, false, beams};
     const HostTensor projected = reference.linear(part.cross->key_value, t[memory]);
     BlockCache past;
-    if (capacity > 0) past = {t[cache], position};
+    if (context > 0) past = {t[cache], position};
     std::vector<HostTensor> outputs = {
-        reference.layer(part, t[x], self, capacity > 0 ? &past : nullptr, &projected, &cross)};
-    if (capacity > 0) outputs.push_back(past.tensor);
+        reference.layer(part, t[x], self, context > 0 ? &past : nullptr, &projected, &cross)};
+    if (context > 0) outputs.push_back(past.tensor);
     return outputs;
   };
   return c;

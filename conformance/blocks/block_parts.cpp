@@ -104,13 +104,13 @@ HostTensor BlockReference::attention(const SelfAttentionPart& part, const HostTe
 HostTensor BlockReference::step(const SelfAttentionPart& part, const HostTensor& x,
                                 BlockCache& cache, const BlockView& view) const {
   const HostTensor heads = linear(part.qkv, x);
-  const uint64_t rows = x.shape[0], capacity = cache.tensor.shape[1],
+  const uint64_t rows = x.shape[0], context = cache.tensor.shape[1],
                  columns = cache.tensor.shape.columns();
   const uint32_t keys = part.sizes.key_columns();
   cache.tensor.bounds.resize(cache.tensor.values.size());
   for (uint64_t row = 0; row < rows; ++row) {
     for (uint64_t column = 0; column < columns; ++column) {
-      put(cache.tensor, (row * capacity + cache.position) * columns + column,
+      put(cache.tensor, (row * context + cache.position) * columns + column,
           at(heads, row * heads.shape.columns() + keys + column));
     }
   }

@@ -55,7 +55,7 @@ struct BlockView {
   uint32_t rows_per_kv = 1;
 };
 
-/// Keys and values of earlier steps: (rows, capacity, heads * (d_k + d_v)), changed in place.
+/// Keys and values of earlier steps: (rows, context, heads * (d_k + d_v)), changed in place.
 struct BlockCache {
   HostTensor tensor;
   uint32_t position = 0;

@@ -10,7 +10,7 @@ namespace mulciber::conformance {
 namespace {
 
 struct Variant {
-  uint64_t rows = 1, q_len = 1, capacity = 1, columns = 1;
+  uint64_t rows = 1, q_len = 1, context = 1, columns = 1;
   uint32_t position = 0;
   uint32_t first_column = 0;             // of x
   uint32_t spare = 0;                    // columns of x after those that go to the cache
@@ -21,7 +21,7 @@ struct Variant {
 OpCase build_case(const Variant& v, KernelTypes types) {
   constexpr uint32_t kPositionOffset = 2;
   OpCase c;
-  c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.capacity, v.columns, v.position);
+  c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.context, v.columns, v.position);
   if (v.first_column + v.spare > 0)
     c.name += fmt::format("_from{}_of{}", v.first_column, v.first_column + v.columns + v.spare);
   if (!v.positions.empty()) c.name += ".positions";
@@ -38,7 +38,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return v.exact ? whole_input(shape, type, 2000) : normal_input(shape, type);
   };
   c.inputs = {values({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
-              values({v.rows, v.capacity, v.columns}, types.weight), words_input(control)};
+              values({v.rows, v.context, v.columns}, types.weight), words_input(control)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     append_cache(builder, inputs[0], inputs[1],
                  {v.first_column, inputs[2], kPositionOffset, v.positions.empty() ? 0u : 1u});
@@ -51,8 +51,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     for (uint64_t row = 0; row < v.rows; ++row) {
       const auto position = static_cast<uint64_t>(
           inputs[2].values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
-      for (uint64_t i = 0; i < v.q_len && position + i < v.capacity; ++i) {
-        const size_t to = (row * v.capacity + position + i) * v.columns;
+      for (uint64_t i = 0; i < v.q_len && position + i < v.context; ++i) {
+        const size_t to = (row * v.context + position + i) * v.columns;
         const auto from =
             x.values.begin() +
             static_cast<std::ptrdiff_t>((row * v.q_len + i) * x.shape.columns() + v.first_column);
@@ -72,7 +72,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
 
 class AppendCacheCases : public OpCases {
  public:
-  std::string shape_format() const override { return "rows,q_len,capacity,columns"; }
+  std::string shape_format() const override { return "rows,q_len,context,columns"; }
   bool exact(KernelTypes types) const override { return !is_block_type(types.weight); }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 512, 512, 1536}, {80, 1, 64, 256}, {1, 1, 512, 1536}};
@@ -80,7 +80,7 @@ class AppendCacheCases : public OpCases {
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 4 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0 || shape[3] == 0) {
       throw ShapeError("append_cache", "a shape is four positive numbers",
-                       "give rows,q_len,capacity,columns such as 80,1,64,256");
+                       "give rows,q_len,context,columns such as 80,1,64,256");
     }
     return build_case({shape[0], shape[1], shape[2], shape[3]}, types);
   }
@@ -90,21 +90,21 @@ class AppendCacheCases : public OpCases {
     if (is_block_type(types.weight)) {
       // One block, an odd number (the last scale has a word to itself), and above a workgroup.
       for (uint64_t columns : {32, 64, 96, 160, 1024, 2080}) {
-        add({.rows = 2, .q_len = 1, .capacity = 5, .columns = columns, .position = 3});
-        add({.rows = 3, .q_len = 4, .capacity = 9, .columns = columns, .position = 7});
+        add({.rows = 2, .q_len = 1, .context = 5, .columns = columns, .position = 3});
+        add({.rows = 3, .q_len = 4, .context = 9, .columns = columns, .position = 7});
       }
       add({.rows = 2,
            .q_len = 3,
-           .capacity = 7,
+           .context = 7,
            .columns = 96,
            .position = 1,
            .first_column = 7,
            .spare = 2});
-      add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 64, .position = 0xfffffffe});
-      add({.rows = 4, .q_len = 2, .capacity = 6, .columns = 96, .positions = {3, 0, 5, 2}});
+      add({.rows = 2, .q_len = 3, .context = 6, .columns = 64, .position = 0xfffffffe});
+      add({.rows = 4, .q_len = 2, .context = 6, .columns = 96, .positions = {3, 0, 5, 2}});
       add({.rows = 5,
            .q_len = 1,
-           .capacity = 500,
+           .context = 500,
            .columns = 1024,
            .positions = {1, 5, 199, 499, 77}});
       return cases;
@@ -112,36 +112,36 @@ class AppendCacheCases : public OpCases {
     // Widths of one, odd (halves share a word with the neighbouring position), and above a
     // workgroup.
     for (uint64_t columns : {1, 2, 3, 63, 64, 65, 127, 128, 129, 515}) {
-      add({.rows = 2, .q_len = 1, .capacity = 5, .columns = columns, .position = 3});
-      add({.rows = 3, .q_len = 4, .capacity = 9, .columns = columns, .position = 2});
-      add({.rows = 2, .q_len = 3, .capacity = 8, .columns = columns, .position = 5, .exact = true});
+      add({.rows = 2, .q_len = 1, .context = 5, .columns = columns, .position = 3});
+      add({.rows = 3, .q_len = 4, .context = 9, .columns = columns, .position = 2});
+      add({.rows = 2, .q_len = 3, .context = 8, .columns = columns, .position = 5, .exact = true});
     }
-    add({.rows = 1, .q_len = 1, .capacity = 1, .columns = 1});
+    add({.rows = 1, .q_len = 1, .context = 1, .columns = 1});
     add({.rows = 2,
          .q_len = 3,
-         .capacity = 7,
+         .context = 7,
          .columns = 48,
          .position = 1,
          .first_column = 16,
          .spare = 5});
     add({.rows = 2,
          .q_len = 3,
-         .capacity = 7,
+         .context = 7,
          .columns = 33,
          .position = 4,
          .first_column = 7,
          .spare = 2});
     // Past the end: partly, wholly, and so far that position + query wraps around.
-    add({.rows = 2, .q_len = 4, .capacity = 6, .columns = 40, .position = 4});
-    add({.rows = 2, .q_len = 2, .capacity = 6, .columns = 40, .position = 6});
-    add({.rows = 2, .q_len = 3, .capacity = 6, .columns = 40, .position = 0xfffffffe});
+    add({.rows = 2, .q_len = 4, .context = 6, .columns = 40, .position = 4});
+    add({.rows = 2, .q_len = 2, .context = 6, .columns = 40, .position = 6});
+    add({.rows = 2, .q_len = 3, .context = 6, .columns = 40, .position = 0xfffffffe});
     for (uint64_t columns : {40, 33}) {
-      add({.rows = 4, .q_len = 2, .capacity = 6, .columns = columns, .positions = {3, 0, 5, 2}});
+      add({.rows = 4, .q_len = 2, .context = 6, .columns = columns, .positions = {3, 0, 5, 2}});
     }
-    add({.rows = 80, .q_len = 1, .capacity = 12, .columns = 256, .position = 11});
+    add({.rows = 80, .q_len = 1, .context = 12, .columns = 256, .position = 11});
     // Several MiB in all, and each row below 1 MiB, the least that a binding must hold.
-    add({.rows = 9, .q_len = 1, .capacity = 200, .columns = 1024, .position = 199});
-    add({.rows = 5, .q_len = 1, .capacity = 200, .columns = 1024, .positions = {1, 5, 199, 0, 77}});
+    add({.rows = 9, .q_len = 1, .context = 200, .columns = 1024, .position = 199});
+    add({.rows = 5, .q_len = 1, .context = 200, .columns = 1024, .positions = {1, 5, 199, 0, 77}});
     return cases;
   }
 };

@@ -129,8 +129,8 @@ class Item {
       words_[layout_.history_tokens + length * rows + row] = token;
       words_[layout_.history_parents + length * rows + row] = parent;
       for (uint32_t position = 0; position < length && !done; ++position) {
-        words_[layout_.ancestry + row * layout_.capacity + position] =
-            ancestry[layout_.ancestry + parent * layout_.capacity + position];
+        words_[layout_.ancestry + row * layout_.context + position] =
+            ancestry[layout_.ancestry + parent * layout_.context + position];
       }
     }
     for (uint32_t i = 0; i < finished_.size(); ++i) {
@@ -182,7 +182,7 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<cons
 void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
                          uint32_t k, std::vector<uint32_t>& control) {
   uint32_t unfinished = 0;
-  bool room = control[layout.position] + 1 < layout.capacity;
+  bool room = control[layout.position] + 1 < layout.context;
   for (uint32_t index = 0; index < layout.batch && room; ++index) {
     Item item(layout, index, control);
     if (!item.done()) item.advance(candidates, k);

@@ -19,7 +19,7 @@ constexpr float kEpsilon = 1e-6f;
 
 struct Variant {
   uint32_t heads = 4, kv_heads = 2, head_size = 64, rotary_size = 64;
-  uint64_t rows = 1, length = 1, capacity = 8;
+  uint64_t rows = 1, length = 1, context = 8;
   uint32_t position = 0;
   std::vector<uint32_t> positions = {};  // one for each row
   bool interleaved = false;
@@ -76,10 +76,10 @@ std::vector<HostTensor> reference(const Variant& v, std::span<const HostTensor> 
       const uint64_t position = first + i;
       const double* angle = &angles.values[std::min(position, angles.shape[0] - 1) * v.rotary_size];
       const uint64_t from = (row * v.length + i) * columns,
-                     to = (row * v.capacity + position) * 2 * key_columns;
+                     to = (row * v.context + position) * 2 * key_columns;
       for (uint32_t head = 0; head < v.heads + v.kv_heads; ++head) {
         const bool key = head >= v.heads;
-        if (key && position >= v.capacity) break;
+        if (key && position >= v.context) break;
         const double* gains = v.gains ? &inputs[4].values[key ? v.head_size : 0] : nullptr;
         const std::vector<Bounded> x =
             turned(v, &inputs[0].values[from + head * v.head_size], gains, angle);
@@ -95,7 +95,7 @@ std::vector<HostTensor> reference(const Variant& v, std::span<const HostTensor> 
           }
         }
       }
-      if (position >= v.capacity) continue;
+      if (position >= v.context) continue;
       const double* values = &inputs[0].values[from + columns - key_columns];
       if (is_block_type(cache.type)) {
         put_q8_0(cache, to + key_columns, std::vector<Bounded>(values, values + key_columns));
@@ -110,7 +110,7 @@ std::vector<HostTensor> reference(const Variant& v, std::span<const HostTensor> 
 OpCase build_case(const Variant& v, KernelTypes types) {
   OpCase c;
   c.types = types;
-  c.name = fmt::format("r{}_q{}_c{}_h{}x{}_d{}_of{}.at{}", v.rows, v.length, v.capacity, v.heads,
+  c.name = fmt::format("r{}_q{}_c{}_h{}x{}_d{}_of{}.at{}", v.rows, v.length, v.context, v.heads,
                        v.kv_heads, v.rotary_size, v.head_size, v.position);
   if (v.interleaved) c.name += ".interleaved";
   if (v.gains) c.name += ".gains";
@@ -126,8 +126,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     control.insert(control.end(), v.positions.begin(), v.positions.end());
   }
   c.inputs = {normal_input({v.rows, v.length, columns}, types.activation),
-              normal_input({v.rows, v.capacity, 2ull * v.kv_heads * v.head_size}, types.weight),
-              angle_input(v.angle_rows > 0 ? v.angle_rows : v.capacity, v.rotary_size),
+              normal_input({v.rows, v.context, 2ull * v.kv_heads * v.head_size}, types.weight),
+              angle_input(v.angle_rows > 0 ? v.angle_rows : v.context, v.rotary_size),
               words_input(control)};
   if (v.gains) c.inputs.push_back(normal_input({2, v.head_size}, DataType::kF32));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
@@ -174,7 +174,7 @@ class RopeAppendCases : public OpCases {
                        .rotary_size = head_size,
                        .rows = shape[0],
                        .length = shape[1],
-                       .capacity = shape[1] + 8,
+                       .context = shape[1] + 8,
                        .position = 5},
                       types);
   }
@@ -193,7 +193,7 @@ class RopeAppendCases : public OpCases {
                .rotary_size = head_size,
                .rows = 2,
                .length = 3,
-               .capacity = 9,
+               .context = 9,
                .position = 4});
         }
         add({.heads = 1,
@@ -214,16 +214,16 @@ class RopeAppendCases : public OpCases {
              .rotary_size = 32,
              .length = 5,
              .position = 2});
-        add({.rows = 4, .length = 2, .capacity = 40, .positions = {39, 5, 17, 38}});
+        add({.rows = 4, .length = 2, .context = 40, .positions = {39, 5, 17, 38}});
         // Past the end of cache and table: partly, wholly, and so far that position + token wraps
         // around.
-        add({.length = 4, .capacity = 6, .position = 4});
-        add({.length = 2, .capacity = 6, .position = 6, .angle_rows = 4});
-        add({.length = 3, .capacity = 6, .position = 0xfffffffe});
-        add({.length = 2, .capacity = 300, .position = 298, .angle_rows = 512});
+        add({.length = 4, .context = 6, .position = 4});
+        add({.length = 2, .context = 6, .position = 6, .angle_rows = 4});
+        add({.length = 3, .context = 6, .position = 0xfffffffe});
+        add({.length = 2, .context = 300, .position = 298, .angle_rows = 512});
         // Above 1 MiB in all: several nodes where the storage range is that small.
         add({.rows = 7,
-             .capacity = 900,
+             .context = 900,
              .positions = {0, 899, 5, 6, 500, 77, 900},
              .angle_rows = 900});
       }

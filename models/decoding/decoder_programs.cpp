@@ -35,25 +35,25 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.longest = longest;
   layout.last = layout.prompt + shape.rows * longest;
   // The last token of a sequence need not be in the cache.
-  layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.capacity + 1, 0,
+  layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.context + 1, 0,
                                    kMostStops, kRing);
   layout.arrivals = layout.state.first_word + layout.state.words;
   uint32_t heads = 0;
   for (const CausalLayer& layer : network.decoder.layers)
     heads = std::max(heads, layer.attention.heads);
   layout.words = layout.arrivals + shape.rows * heads;
-  if (!network.head_factors.empty()) {
+  if (!network.head_masks.empty()) {
     layout.head_masks = static_cast<int32_t>(layout.words);
-    layout.words += static_cast<uint32_t>(network.head_factors.size());
+    layout.words += static_cast<uint32_t>(network.head_masks.size());
   }
   return layout;
 }
 
 std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
   std::vector<uint32_t> words(layout.words, 0);
-  for (size_t i = 0; i < network.head_factors.size(); ++i)
+  for (size_t i = 0; i < network.head_masks.size(); ++i)
     words[static_cast<size_t>(layout.head_masks) + i] =
-        std::bit_cast<uint32_t>(network.head_factors[i]);
+        std::bit_cast<uint32_t>(network.head_masks[i]);
   return words;
 }
 
@@ -64,7 +64,7 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
                           .caches = {}};
   for (const CausalLayer& layer : network.decoder.layers)
     tensors.caches.push_back(
-        planned({shape.rows, shape.capacity, layer.attention.cache_columns()}, network.cache));
+        planned({shape.rows, shape.context, layer.attention.cache_columns()}, network.cache));
   return tensors;
 }
 

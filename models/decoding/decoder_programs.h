@@ -15,7 +15,7 @@ constexpr uint32_t kMostStops = 16;
 
 struct BatchShape {
   uint32_t rows = 1;
-  uint32_t capacity = 0;  // tokens of a sequence
+  uint32_t context = 0;  // tokens of a sequence
 };
 
 /// Where everything stands in control, in words. Every program of a batch reads the same.
@@ -36,7 +36,7 @@ std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLa
 /// What programs read and write besides their arenas.
 struct BatchTensors {
   Tensor control, progress;    // u32
-  std::vector<Tensor> caches;  // per layer: (rows, capacity, columns)
+  std::vector<Tensor> caches;  // per layer: (rows, context, columns)
 };
 /// Shapes alone: for planning.
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,

@@ -19,7 +19,7 @@ namespace {
 
 }  // namespace
 
-GenerationSettings generation_settings(const GenerationConfig& config, uint32_t max_positions) {
+GenerationSettings generation_settings(const GenerationConfig& config, uint32_t context) {
   GenerationSettings settings;
   if (config.eos.size() > 1) unsupported("eos_token_id", "names several ids");
   if (config.forced_bos) unsupported("forced_bos_token_id", "forces the first id");
@@ -41,18 +41,17 @@ GenerationSettings generation_settings(const GenerationConfig& config, uint32_t 
   settings.renormalize = config.renormalize_logits;
 
   // The start token and all but the last id are fed, so that many ids fit into as many positions.
-  settings.max_new_tokens = max_positions;
+  settings.max_new_tokens = context;
   if (config.max_new_tokens) {
     settings.max_new_tokens = static_cast<uint32_t>(*config.max_new_tokens);
   } else if (config.max_length) {
     settings.max_new_tokens = static_cast<uint32_t>(std::max(*config.max_length - 1, 1));
   }
-  settings.max_new_tokens = std::min(settings.max_new_tokens, max_positions);
+  settings.max_new_tokens = std::min(settings.max_new_tokens, context);
   return settings;
 }
 
-void check_settings(const GenerationSettings& settings, uint32_t vocabulary,
-                    uint32_t max_positions) {
+void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uint32_t context) {
   const auto fail = [](const char* option, const std::string& problem) {
     throw ModelError(option, problem, "");
   };
@@ -63,9 +62,9 @@ void check_settings(const GenerationSettings& settings, uint32_t vocabulary,
   if (settings.n_best < 1 || settings.n_best > settings.beams)
     fail("n-best", fmt::format("{} is not between 1 and the number of beams, {}", settings.n_best,
                                settings.beams));
-  if (settings.max_new_tokens < 1 || settings.max_new_tokens > max_positions)
+  if (settings.max_new_tokens < 1 || settings.max_new_tokens > context)
     fail("max new tokens", fmt::format("{} is not between 1 and the model's {} positions",
-                                       settings.max_new_tokens, max_positions));
+                                       settings.max_new_tokens, context));
   if (!(settings.length_penalty >= -100 && settings.length_penalty <= 100))
     fail("length penalty", fmt::format("{} is not between -100 and 100", settings.length_penalty));
   for (uint32_t id : settings.banned) {

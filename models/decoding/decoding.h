@@ -30,14 +30,13 @@ struct GenerationSettings {
   bool renormalize = false;            // scores are log probabilities over the ids that are left
 };
 
-/// What a model's files ask for. max_positions: ids the decoder can be fed; where the files name no
+/// What a model's files ask for. context: ids the decoder can be fed; where the files name no
 /// length it bounds the text. Throws ModelError naming the key for what these searches cannot do:
 /// several end ids, forbidden sequences of more than one id, sampling, penalties on repetition, a
 /// least length.
-GenerationSettings generation_settings(const GenerationConfig& config, uint32_t max_positions);
+GenerationSettings generation_settings(const GenerationConfig& config, uint32_t context);
 /// Throws ModelError when the numbers contradict each other or the model.
-void check_settings(const GenerationSettings& settings, uint32_t vocabulary,
-                    uint32_t max_positions);
+void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uint32_t context);
 
 /// How many candidates of each row a step looks at.
 uint32_t candidates_per_row(uint32_t beams, uint32_t vocabulary);

@@ -15,7 +15,7 @@ namespace {
 
 // Lengths are rounded up, so that few programs serve all texts.
 constexpr uint32_t kLengthStep = 8;
-constexpr uint32_t kCapacityStep = 16;
+constexpr uint32_t kContextStep = 16;
 constexpr uint32_t kBannedStep = 8;
 // Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them
 // too; the one in use always stands.
@@ -49,7 +49,7 @@ void write_factors(std::span<uint32_t> to, std::span<const float> factors, const
 }
 
 void write_control(std::span<uint32_t> control, const ControlLayout& layout,
-                   const HeadFactors& factors) {
+                   const HeadMasks& factors) {
   const auto part = [&](uint32_t first, uint32_t end) {
     return control.subspan(first, end - first);
   };
@@ -70,9 +70,9 @@ SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
                                          const GenerationSettings& settings) const {
   const uint32_t banned = static_cast<uint32_t>(settings.banned.size());
   return {.batch = round_up_batch(items),
-          .source_length = std::min(round_up(source_length, kLengthStep), network_->max_positions),
+          .source_length = std::min(round_up(source_length, kLengthStep), network_->context),
           .beams = settings.beams,
-          .capacity = round_up(settings.max_new_tokens + 1, kCapacityStep),
+          .context = round_up(settings.max_new_tokens + 1, kContextStep),
           .banned_capacity = round_up(std::max(banned, 1u), kBannedStep),
           .masked_output = settings.renormalize && banned > 0};
 }
@@ -101,7 +101,7 @@ uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
 
 uint64_t EncoderDecoder::control_bytes(const SearchShape& shape) const {
   const ControlLayout control = plan_control(*network_, shape.batch, shape.source_length);
-  return (control.end + uint64_t{shape.rows()} * (3 * shape.capacity + 8)) * sizeof(uint32_t);
+  return (control.end + uint64_t{shape.rows()} * (3 * shape.context + 8)) * sizeof(uint32_t);
 }
 
 uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
@@ -183,7 +183,7 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
     control[programs.layout.lengths + row] =
         row < items ? static_cast<uint32_t>(request.sources[row].size()) : 0;
   }
-  write_control(control, programs.layout, request.head_factors);
+  write_control(control, programs.layout, request.head_masks);
   const std::vector<uint32_t> state = initial_state(programs.beam, request.settings, items);
   control.insert(control.end(), state.begin(), state.end());
   programs.write_output_bias(device_, request.settings.banned);
@@ -236,7 +236,7 @@ void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
   write_rows(request.target, program.target, shape.target_length);
   std::copy(request.source.lengths.begin(), request.source.lengths.end(),
             control.begin() + program.layout.lengths);
-  write_control(control, program.layout, request.head_factors);
+  write_control(control, program.layout, request.head_masks);
   if (shape.scores) {
     program.scores.initialize(control);
     for (uint32_t row = 0; row < shape.batch; ++row) {
@@ -272,7 +272,7 @@ std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
 ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
   const uint32_t rows = request.source.rows;
   const auto padded = [&](uint32_t length) {
-    return std::min(round_up(length, kLengthStep), network_->max_positions);
+    return std::min(round_up(length, kLengthStep), network_->context);
   };
   const PassShape shape = {.batch = rows,
                            .source_length = padded(request.source.length),

@@ -20,7 +20,7 @@ namespace mulciber {
 struct ForwardRequest {
   PaddedIds source;
   PaddedIds target;  // lengths are not used: no token sees a later one
-  HeadFactors head_factors;
+  HeadMasks head_masks;
   bool logits = false, hidden_states = false, attentions = false;
   /// Not empty: what follows each row's target ids one by one; score() tells how probable it is.
   std::vector<std::vector<uint32_t>> next;

@@ -37,7 +37,7 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
                                const SearchShape& wanted)
     : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
   beam =
-      plan_beam_state(layout.end, shape.batch, shape.beams, shape.capacity, shape.banned_capacity);
+      plan_beam_state(layout.end, shape.batch, shape.beams, shape.context, shape.banned_capacity);
   const uint64_t words = uint64_t{layout.end} + beam.words;
   control = device.memory().allocate(words * sizeof(uint32_t), MemoryUse::kDevice);
   progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUse::kHost);

@@ -65,7 +65,7 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
        {network.cache, network.activations, network.decoder.output.weight.type,
         network.decoder.layers.front().attention.qkv.weight.type})
     hash.add(static_cast<uint32_t>(type));
-  for (const float factor : network.head_factors) hash.add(std::bit_cast<uint32_t>(factor));
+  for (const float factor : network.head_masks) hash.add(std::bit_cast<uint32_t>(factor));
   return hash.value();
 }
 

@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 uint32_t longest_pass(const BatchShape& shape) {
   uint32_t longest = 1;
   for (uint32_t length : kLengths) {
-    if (length <= shape.capacity && (length <= 8 || length * shape.rows <= kPassTokens))
+    if (length <= shape.context && (length <= 8 || length * shape.rows <= kPassTokens))
       longest = length;
   }
   return longest;
@@ -69,7 +69,7 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
       shape_(shape),
       layout_(plan_batch(network, shape, longest_pass(shape))) {
   require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
-                 fmt::format("a context of {} x {} tokens", shape.rows, shape.capacity));
+                 fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
   tensors_ = batch_tensor_shapes(network, shape, layout_);
   const auto allocate = [&](Tensor& tensor, MemoryUse use) {
     Buffer buffer = device.memory().allocate(tensor.bytes(), use);
@@ -110,7 +110,7 @@ std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  const uint64_t begin = uint64_t{row} * shape_.capacity * token_bytes;
+  const uint64_t begin = uint64_t{row} * shape_.context * token_bytes;
   BufferView part = cache.view;
   part.offset += begin;
   part.size = tokens * token_bytes;
@@ -132,8 +132,8 @@ void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
                      "save it with the same model and storage, or ask for a larger context");
   };
   const auto count = static_cast<uint32_t>(saved.ids.size());
-  if (count > shape_.capacity)
-    fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.capacity));
+  if (count > shape_.context)
+    fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.context));
   if (count > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
     fail("is of another model");
   for (size_t i = 0; i < saved.layers.size(); ++i) {
@@ -191,13 +191,13 @@ void SequenceBatch::prefill(Run& run) {
   uint64_t done = 0;
   while (!run.is_cancelled()) {
     size_t most = 0;
-    uint32_t room = shape_.capacity;
+    uint32_t room = shape_.context;
     for (uint32_t row = 0; row < shape_.rows; ++row) {
       const size_t left = prompts[row].size() - taken[row];
       most = std::max(most, left);
       // Tokens beside a row's own fall behind its end, where they are never seen; they must not
       // pass the cache's, because the mask counts back from there.
-      if (left > 0) room = std::min(room, shape_.capacity - words_[state.positions + row]);
+      if (left > 0) room = std::min(room, shape_.context - words_[state.positions + row]);
     }
     if (most == 0) return;
     const uint32_t length = pass_length(static_cast<uint32_t>(most), layout_.longest, room);
@@ -314,17 +314,17 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
             "tokenizer and model do not belong together");
     }
     const uint64_t needed = length(row) + request.prompts[row].size();
-    if (needed > shape_.capacity)
+    if (needed > shape_.context)
       throw ModelError("prompt",
                        fmt::format("takes the context to {} tokens, there is room for {}", needed,
-                                   shape_.capacity),
+                                   shape_.context),
                        "ask for a larger context, or give a shorter text");
     // The history goes on where the cache ends: an id chosen last and not fed is forgotten.
     const auto& prompt = request.prompts[row];
     const auto history = words_.begin() + state.history + row * state.history_capacity;
     std::copy(prompt.begin(), prompt.end(), history + length(row));
     run.first[row] = words_[state.counts + row] = static_cast<uint32_t>(needed);
-    SampleRow chooses = {.last_position = shape_.capacity};
+    SampleRow chooses = {.last_position = shape_.context};
     if (!request.sampling.empty()) chooses.sampling = request.sampling[row];
     if (!request.streams.empty()) chooses.stream = request.streams[row];
     chooses.last_count =
@@ -349,7 +349,7 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     if (request.prompts[row].empty()) continue;
     SequenceResult::Row& to = run.result.rows[row];
-    const bool full = words_[state.positions + row] >= shape_.capacity;
+    const bool full = words_[state.positions + row] >= shape_.context;
     switch (run.states[row]) {
       case SAMPLE_STOP_ID: to.end = SequenceEnd::kStop; break;
       case SAMPLE_LIMIT:

@@ -20,7 +20,7 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   DecoderConfig decoder;
   decoder.width = positive("hidden_size", kWidest);
   decoder.vocabulary = positive("vocab_size", kLargestVocab);
-  decoder.max_positions = positive("max_position_embeddings", kMostPositions);
+  decoder.context = positive("max_position_embeddings", kMostContext);
   decoder.layers.resize(positive("num_hidden_layers", kMostLayers));
   DecoderAttention& attention = decoder.attention;
   attention.heads = positive("num_attention_heads", kMostHeads);
@@ -58,7 +58,7 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
 
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t, const ConfigReader&)) {
-  const auto window = config.optional_integer("sliding_window", 1, kMostPositions);
+  const auto window = config.optional_integer("sliding_window", 1, kMostContext);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != decoder.layers.size()))
     config.fail("layer_types", fmt::format("does not list {} layers", decoder.layers.size()));
@@ -80,7 +80,7 @@ void read_windows(const ConfigReader& config, DecoderConfig& decoder,
 
 void read_one_rope(const ConfigReader& config, DecoderConfig& decoder) {
   decoder.ropes = {
-      read_rope_of(config, nullptr, {decoder.attention.head_size, 10000, decoder.max_positions})};
+      read_rope_of(config, nullptr, {decoder.attention.head_size, 10000, decoder.context})};
 }
 
 }  // namespace mulciber

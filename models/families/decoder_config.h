@@ -148,7 +148,7 @@ struct DecoderFiles {
 
 struct DecoderConfig {
   DecoderFiles files;
-  uint32_t width = 0, vocabulary = 0, max_positions = 0;
+  uint32_t width = 0, vocabulary = 0, context = 0;
   DecoderEmbedding embedding;
   DecoderNorms norms;
   Residual residual = Residual::kSequential;

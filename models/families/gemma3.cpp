@@ -51,8 +51,8 @@ DecoderConfig read(const ConfigReader& config) {
   decoder.attention.qk_norm = QueryKeyNorm::kPerHead;
   decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
   const uint32_t head_size = decoder.attention.head_size;
-  decoder.ropes = {rope(config, false, {head_size, 1e6, decoder.max_positions}),
-                   rope(config, true, {head_size, 1e4, decoder.max_positions})};
+  decoder.ropes = {rope(config, false, {head_size, 1e6, decoder.context}),
+                   rope(config, true, {head_size, 1e4, decoder.context})};
   // Without layer_types every sixth layer (or as the pattern says) sees everything.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
     const char* key =

@@ -44,7 +44,7 @@ DecoderConfig read(const ConfigReader& config) {
   decoder.files = {.names = kNames, .matrices = SourceForm::kTransposed};
   decoder.width = positive("n_embd", kWidest);
   decoder.vocabulary = positive("vocab_size", kLargestVocab);
-  decoder.max_positions = positive("n_positions", kMostPositions);
+  decoder.context = positive("n_positions", kMostContext);
   decoder.layers.resize(positive("n_layer", kMostLayers), {.rope = std::nullopt});
   decoder.embedding.learned_positions = true;
   decoder.norms = {

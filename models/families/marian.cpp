@@ -74,11 +74,11 @@ void add_stack(WeightTable& table, const MarianConfig& config, const Stack& stac
   if (config.final_norm)
     add_norm(table, stack.name + ".final_norm", "model." + stack.name + ".layer_norm", D);
   if (!config.static_positions) {
-    table.push_back({stack.name + ".positions",
-                     WeightRole::kVector,
-                     {config.max_positions, D},
-                     {{{fmt::format("model.{}.embed_positions.weight", stack.name)},
-                       {config.max_positions, D}}}});
+    table.push_back(
+        {stack.name + ".positions",
+         WeightRole::kVector,
+         {config.context, D},
+         {{{fmt::format("model.{}.embed_positions.weight", stack.name)}, {config.context, D}}}});
   }
 }
 
@@ -143,7 +143,7 @@ std::unique_ptr<TransformerNetwork> build_network(const Weights& weights,
   network.target_vocabulary = config.target_vocab;
   network.width = config.d_model;
   network.widest_hidden = std::max(config.encoder_ffn, config.decoder_ffn);
-  network.max_positions = config.max_positions;
+  network.context = config.context;
 
   network.encoder.embedding = token_embedding(weights, config, "encoder");
   const HeadSizes encoder_sizes = {config.encoder_heads, config.encoder_head_dim(),
@@ -177,12 +177,12 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
                      const ModelOptions& options) {
   const WeightTable table = marian_weight_table(config, checkpoint);
   const uint64_t bytes = weight_bytes(table, checkpoint, "marian", options.matrices) +
-                         uint64_t{config.max_positions} * config.d_model * sizeof(float);
+                         uint64_t{config.context} * config.d_model * sizeof(float);
   require_memory(device, bytes, options.memory_limit, "the model");
   Weights weights(device, table, checkpoint, "marian", options.matrices);
   if (config.static_positions) {
-    weights.add(device, "positions", {config.max_positions, config.d_model},
-                sinusoidal_positions(config.max_positions, config.d_model));
+    weights.add(device, "positions", {config.context, config.d_model},
+                sinusoidal_positions(config.context, config.d_model));
   }
   return weights;
 }

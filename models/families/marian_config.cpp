@@ -31,7 +31,7 @@ MarianConfig read_marian_config(const ConfigReader& config, const ConfigReader* 
   result.source_vocab = positive("vocab_size", kLargestVocab);
   result.target_vocab = static_cast<std::uint32_t>(
       config.integer_or("decoder_vocab_size", result.source_vocab, 1, kLargestVocab));
-  result.max_positions = positive("max_position_embeddings", kMostPositions);
+  result.context = positive("max_position_embeddings", kMostContext);
   result.activation = read_activation(config, "activation_function");
   result.scale_embedding = config.boolean_or("scale_embedding", false);
   result.shared_embeddings = config.boolean_or("share_encoder_decoder_embeddings", true);

@@ -13,7 +13,7 @@ struct MarianConfig {
   std::uint32_t encoder_heads = 0, decoder_heads = 0;
   std::uint32_t encoder_ffn = 0, decoder_ffn = 0;
   std::uint32_t source_vocab = 0, target_vocab = 0;
-  std::uint32_t max_positions = 0;
+  std::uint32_t context = 0;
   Activation activation = Activation::kNone;
   bool scale_embedding = false;      // embeddings times sqrt(d_model)
   bool shared_embeddings = true;     // encoder and decoder read one table

@@ -131,7 +131,7 @@ EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint,
 
   auto network = std::make_unique<RecurrentNetwork>();
   network->source_vocabulary = network->target_vocabulary = config.vocabulary;
-  network->max_positions = config.max_positions;
+  network->context = config.context;
   network->output = {weights["embedding"], weights["output.bias"], {}};  // (V, D), (V)
   network->embedding.table = weights["embedding"];
   if (config.scale_embedding)
@@ -172,7 +172,7 @@ RecurrentConfig read_recurrent_config(const Checkpoint& checkpoint) {
   else
     result.layers = positive("num_layers", kMostLayers);
   result.vocabulary = positive("vocab_size", kLargestVocab);
-  result.max_positions = positive("max_position_embeddings", kMostPositions);
+  result.context = positive("max_position_embeddings", kMostContext);
   result.scale_embedding = config.boolean_or("scale_embedding", false);
   result.generation = read_generation_config(checkpoint, result.vocabulary);
   if (result.generation.eos.empty()) config.fail("eos_token_id", "is missing");

@@ -14,7 +14,7 @@ struct RecurrentConfig {
   uint32_t attention_size = 0;  // of additive scores
   uint32_t layers = 1;          // of Luong's encoder and decoder
   uint32_t vocabulary = 0;
-  uint32_t max_positions = 0;
+  uint32_t context = 0;
   bool scale_embedding = false;  // embeddings times sqrt(D)
   GenerationConfig generation;   // eos, pad and decoder_start are set
 };

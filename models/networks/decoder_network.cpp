@@ -54,8 +54,8 @@ class TableWriter {
     if (config_.embedding.learned_positions)
       table_.push_back({"positions",
                         WeightRole::kVector,
-                        {config_.max_positions, D},
-                        {{weight(names_.positions), {config_.max_positions, D}}}});
+                        {config_.context, D},
+                        {{weight(names_.positions), {config_.context, D}}}});
     const Names output = behind(
         names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes, names_.output);
     if (!config_.output.tied)
@@ -247,7 +247,7 @@ DecoderNetwork build_decoder_network(
   network.activations = activations;
   network.cache = cache;
   network.vocabulary = config.vocabulary;
-  network.max_positions = positions;
+  network.context = positions;
   CausalDecoder& decoder = network.decoder;
   decoder.embedding = {.table = weight("embedding"), .scale = config.embedding.multiplier};
   if (config.embedding.learned_positions) decoder.embedding.positions = weight("positions");

@@ -15,8 +15,8 @@ struct DecoderNetwork {
   DataType activations = DataType::kF32;
   DataType cache = DataType::kF32;
   uint32_t vocabulary = 0;
-  uint32_t max_positions = 0;       // tokens of the longest sequence
-  std::vector<float> head_factors;  // (layers, heads), onto the heads' outputs; empty: all 1
+  uint32_t context = 0;           // tokens of the longest sequence
+  std::vector<float> head_masks;  // (layers, heads), onto the heads' outputs; empty: all 1
 };
 
 /// Names, shapes and source names of every weight that a configuration asks for.

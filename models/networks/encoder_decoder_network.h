@@ -15,7 +15,7 @@ namespace mulciber {
 
 /// What the programs of a search are built for.
 struct SearchShape {
-  uint32_t batch, source_length, beams, capacity, banned_capacity;
+  uint32_t batch, source_length, beams, context, banned_capacity;
   bool masked_output;  // the output's bias takes banned ids away, see SearchPrograms::output_bias
   auto operator<=>(const SearchShape&) const = default;
   uint32_t rows() const { return batch * beams; }
@@ -77,7 +77,7 @@ class EncoderDecoderNetwork {
   Linear output;  // (vocabulary, D)
   DataType activations = DataType::kF32;
   uint32_t source_vocabulary = 0, target_vocabulary = 0;
-  uint32_t max_positions = 0;
+  uint32_t context = 0;
 
   virtual HeadCounts masked_heads() const = 0;
   virtual std::vector<KeptTensor> kept(const SearchShape& shape) const = 0;

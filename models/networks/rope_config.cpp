@@ -57,7 +57,7 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
   } else {
     scaling.kind = RopeScalingKind::kYarn;
     scaling.original_max_position_embeddings =
-        parameters.number_or("original_max_position_embeddings", defaults.max_positions, 1, kHuge);
+        parameters.number_or("original_max_position_embeddings", defaults.context, 1, kHuge);
     scaling.beta_fast = parameters.number_or("beta_fast", 32, 1e-6, kHuge);
     scaling.beta_slow = parameters.number_or("beta_slow", 1, 1e-6, kHuge);
     scaling.truncate = parameters.boolean_or("truncate", true);

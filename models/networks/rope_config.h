@@ -23,9 +23,9 @@ struct RopeConfig {
 
 struct RopeDefaults {
   uint32_t head_size = 0;
-  double base = 10000;         // where the configuration names none
-  uint32_t max_positions = 0;  // of the model
-  double share = 1;            // of a head that rotates
+  double base = 10000;   // where the configuration names none
+  uint32_t context = 0;  // of the model
+  double share = 1;      // of a head that rotates
 };
 
 /// An object of Hugging Face's `rope_parameters` or `rope_scaling`: types default, linear, llama3

@@ -37,7 +37,7 @@ std::vector<KeptTensor> TransformerNetwork::kept(const SearchShape& shape) const
   }
   for (const DecoderLayer& layer : decoder.layers) {
     all.push_back(
-        {{shape.rows(), shape.capacity, layer.self_attention.sizes.memory_columns()}, activations});
+        {{shape.rows(), shape.context, layer.self_attention.sizes.memory_columns()}, activations});
   }
   return all;
 }

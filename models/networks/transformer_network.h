@@ -16,7 +16,7 @@ class TransformerNetwork : public EncoderDecoderNetwork {
 
   HeadCounts masked_heads() const override;
   /// Memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then their caches,
-  /// (rows, capacity, heads * (d_k + d_v)).
+  /// (rows, context, heads * (d_k + d_v)).
   std::vector<KeptTensor> kept(const SearchShape& shape) const override;
   uint64_t live_columns() const override;
   uint64_t widest_columns() const override;
