@@ -26,15 +26,21 @@ bool same_shape(std::span<const uint64_t> found, const Shape& wanted) {
   return true;
 }
 
+Shape shape_in_file(const WeightSource& source) {
+  const Shape& shape = source.shape;
+  if (source.rows_in_file > 0)
+    return shape.rank() == 1 ? Shape{source.rows_in_file}
+                             : Shape{source.rows_in_file, shape.columns()};
+  return source.form == SourceForm::kTransposed ? Shape{shape.columns(), shape.rows()} : shape;
+}
+
 const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint& checkpoint,
                                     const std::string& family) {
   for (const std::string& name : source.names) {
     const CheckpointTensor* tensor = checkpoint.find(name);
     if (!tensor) continue;
     const std::string where = fmt::format("{} weight `{}`", family, name);
-    const bool transposed = source.form == SourceForm::kTransposed;
-    const Shape in_file =
-        transposed ? Shape{source.shape.columns(), source.shape.rows()} : source.shape;
+    const Shape in_file = shape_in_file(source);
     if (!same_shape(tensor->shape, in_file)) {
       throw ModelError(
           where,
@@ -129,6 +135,7 @@ struct Converted {
   SourceForm form;
   DataType type;
   uint64_t rows, columns;  // of the result
+  uint64_t skipped;        // elements of the file before the first
 
   /// Stored as in the file, byte by byte where there are no blocks.
   bool as_it_is() const {
@@ -139,7 +146,7 @@ struct Converted {
   /// Elements [first, first + count), which are whole rows of a transposed source.
   std::vector<float> floats(uint64_t first, uint64_t count) const {
     if (form != SourceForm::kTransposed) {
-      std::vector<float> values = read_floats(tensor, first, count);
+      std::vector<float> values = read_floats(tensor, skipped + first, count);
       if (form == SourceForm::kPlusOne) {
         for (float& value : values) value += 1;
       }
@@ -160,13 +167,15 @@ struct Converted {
       std::vector<std::byte> packed(count / columns * row_bytes(type, columns));
       const uint64_t block = block_elements(type), block_bytes = gguf_block_bytes(type);
       pack_blocks(type, columns,
-                  tensor.bytes.subspan(first / block * block_bytes, count / block * block_bytes),
+                  tensor.bytes.subspan((skipped + first) / block * block_bytes,
+                                       count / block * block_bytes),
                   packed);
       return packed;
     }
     std::vector<std::byte> result(count * size_of(type));
     if (as_it_is()) {
-      std::memcpy(result.data(), tensor.bytes.data() + first * size_of(type), result.size());
+      std::memcpy(result.data(), tensor.bytes.data() + (skipped + first) * size_of(type),
+                  result.size());
       return result;
     }
     const std::vector<float> values = floats(first, count);
@@ -192,10 +201,13 @@ struct Converted {
 /// Writes one source behind `at` bytes of a part, converted on the way where the types differ.
 void write_source(WeightSink& sink, size_t part, uint64_t at, const Converted& source) {
   if (source.as_it_is()) {
-    sink.write(part, at, source.tensor.bytes);
+    const uint64_t size = size_of(source.type);
+    sink.write(
+        part, at,
+        source.tensor.bytes.subspan(source.skipped * size, source.rows * source.columns * size));
     return;
   }
-  const uint64_t elements = source.tensor.elements(), piece = source.piece();
+  const uint64_t elements = source.rows * source.columns, piece = source.piece();
   for (uint64_t first = 0; first < elements; first += piece) {
     const std::vector<std::byte> bytes = source.bytes(first, std::min(piece, elements - first));
     sink.write(part, at, bytes);
@@ -246,10 +258,12 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
       std::vector<Converted> sources;
       for (size_t i = range.first; i < range.first + range.count; ++i) {
         const WeightSource& source = spec.sources[i];
-        const bool elements = spec.interleaved && source.shape.rank() == 1;
+        const bool vector = source.shape.rank() == 1;
+        const bool turns = vector && spec.interleaved;
         sources.push_back({*resolved.sources[i], source.form, part.type,
-                           elements ? source.shape.elements() : source.shape.rows(),
-                           elements ? 1 : source.shape.columns()});
+                           turns ? source.shape.elements() : source.shape.rows(),
+                           turns ? 1 : source.shape.columns(),
+                           source.first_row * (vector ? 1 : source.shape.columns())});
       }
       if (spec.interleaved) {
         write_interleaved(sink, number, sources);

@@ -33,8 +33,11 @@ enum class SourceForm {
 /// One tensor of the file.
 struct WeightSource {
   std::vector<std::string> names;  // what files call it; the first one present is read
-  Shape shape;                     // of the file, but for what `form` says
+  Shape shape;                     // of the file, but for what follows
   SourceForm form = SourceForm::kAsInFile;
+  /// Of a taller matrix, which has that many rows: those from `first_row` on. 0: `shape` is all of
+  /// it.
+  uint64_t rows_in_file = 0, first_row = 0;
 };
 
 /// One weight of a model: its sources, one after the other, rows below rows. Sources of one type

@@ -72,6 +72,18 @@ TEST_CASE("elements of two vectors take turns") {
   CHECK(Fixture().load(spec) == std::vector<float>{12, 20, 13, 21, 14, 22, 15, 23});
 }
 
+TEST_CASE("rows of a taller matrix are a weight") {
+  const WeightSource last = {{"a"}, {2, 2}, SourceForm::kAsInFile, 3, 1},
+                     first = {{"a"}, {1, 2}, SourceForm::kAsInFile, 3, 0},
+                     end = {{"v"}, {2}, SourceForm::kAsInFile, 4, 2};
+  CHECK(Fixture().load({"w", WeightRole::kMatrix, {3, 2}, {last, first}}) ==
+        std::vector<float>{2, 3, 4, 5, 0, 1});
+  CHECK(Fixture().load({"w", WeightRole::kVector, {2}, {end}}) == std::vector<float>{14, 15});
+  const WeightSource other = {{"a"}, {2, 2}, SourceForm::kAsInFile, 4, 1};
+  CHECK_THROWS_WITH(Fixture().load({"w", WeightRole::kMatrix, {2, 2}, {other}}),
+                    Catch::Matchers::ContainsSubstring("has shape [3, 2], config says (4, 2)"));
+}
+
 TEST_CASE("a transposed weight of another shape is refused with the shape of the file") {
   const WeightSpec spec = {
       "w", WeightRole::kMatrix, {3, 2}, {{{"a"}, {3, 2}, SourceForm::kTransposed}}};

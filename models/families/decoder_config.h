@@ -116,7 +116,9 @@ struct DecoderNames {
   const char* attention_out = nullptr;
   const char* after_attention_norm = nullptr;
   const char* feed_forward_norm = nullptr;
-  const char *gate = nullptr, *up = nullptr, *down = nullptr;
+  const char* gate_up = nullptr;  // gate and up in one matrix, gate first; or in two:
+  const char *gate = nullptr, *up = nullptr;
+  const char* down = nullptr;
   const char* after_feed_forward_norm = nullptr;
 };
 

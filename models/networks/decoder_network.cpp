@@ -105,6 +105,7 @@ class TableWriter {
   struct Part {
     Names names;
     uint64_t rows;
+    uint64_t rows_in_file = 0, first_row = 0;  // where it is part of a taller matrix
   };
   void linear(const std::string& name, const std::vector<Part>& parts, uint64_t columns, bool bias,
               bool interleaved = false) {
@@ -113,9 +114,16 @@ class TableWriter {
     WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, interleaved};
     WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, interleaved};
     for (const Part& part : parts) {
-      matrix.sources.push_back(
-          {with(part.names, ".weight"), {part.rows, columns}, config_.files.matrices});
-      vector.sources.push_back({with(part.names, ".bias"), {part.rows}});
+      matrix.sources.push_back({with(part.names, ".weight"),
+                                {part.rows, columns},
+                                config_.files.matrices,
+                                part.rows_in_file,
+                                part.first_row});
+      vector.sources.push_back({with(part.names, ".bias"),
+                                {part.rows},
+                                SourceForm::kAsInFile,
+                                part.rows_in_file,
+                                part.first_row});
     }
     table_.push_back(std::move(matrix));
     if (bias) table_.push_back(std::move(vector));
@@ -148,11 +156,15 @@ class TableWriter {
     const DecoderFeedForward& feed_forward = config_.feed_forward;
     const uint64_t D = config_.width, F = feed_forward.hidden;
     const auto file = [&](const char* part) { return in_layer(i, part); };
-    if (feed_forward.kind == FeedForwardKind::kGated) {
+    if (feed_forward.kind == FeedForwardKind::kPlain) {
+      linear(name + "up", {{file(names_.up), F}}, D, feed_forward.bias);
+    } else if (names_.gate_up) {
+      linear(name + "up",
+             {{file(names_.gate_up), F, 2 * F, 0}, {file(names_.gate_up), F, 2 * F, F}}, D,
+             feed_forward.bias, true);
+    } else {
       linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D, feed_forward.bias,
              true);
-    } else {
-      linear(name + "up", {{file(names_.up), F}}, D, feed_forward.bias);
     }
     linear(name + "down", {{file(names_.down), D}}, F, feed_forward.bias);
   }
