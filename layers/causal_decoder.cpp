@@ -1,5 +1,7 @@
 #include "layers/causal_decoder.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ops/elementwise.h"
@@ -18,13 +20,14 @@ void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
 HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& projected,
                                     const CausalState& state, const Tensor& cache) const {
   if (rope) {
+    const bool passes = rope->long_angles && cache.shape[1] > rope->original_context;
     return rope_append(builder, projected, cache,
                        {.heads = heads,
                         .kv_heads = kv_heads,
                         .head_size = head_size,
                         .rotary_size = rope->rotated,
                         .interleaved = rope->interleaved,
-                        .angles = rope->angles,
+                        .angles = passes ? *rope->long_angles : rope->angles,
                         .gains = qk_gains,
                         .epsilon = qk_epsilon,
                         .control = state.control,
@@ -105,6 +108,15 @@ Tensor CausalDecoder::operator()(ProgramBuilder& builder, const TokenInput& toke
     keep_stream(builder, state.trace, stream);
   }
   return x;
+}
+
+uint32_t CausalDecoder::original_context() const {
+  uint32_t context = 0;
+  for (const CausalLayer& layer : layers) {
+    if (const auto& rope = layer.attention.rope)
+      context = std::max(context, rope->original_context);
+  }
+  return context;
 }
 
 Tensor CausalDecoder::logits(ProgramBuilder& builder, const Tensor& x) const {

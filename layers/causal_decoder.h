@@ -34,6 +34,10 @@ struct CausalAttention {
   uint32_t window = 0;  // a token sees that many, itself included; 0: all before it
   struct Rope {
     Tensor angles;  // as layers/rope.h makes them
+    /// Instead, where the cache has room for more than `original_context` tokens (LongRoPE). All
+    /// keys of a sequence are rotated alike, however long it has become.
+    std::optional<Tensor> long_angles;
+    uint32_t original_context = 0;
     uint32_t rotated = 0;
     bool interleaved = false;  // pairs are neighbours
   };
@@ -78,6 +82,9 @@ struct CausalDecoder {
   /// own, "layers.N". Keys and values of all tokens join the caches.
   Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens,
                     const CausalState& state) const;
+  /// CausalAttention::Rope::original_context of the layers; 0: the room for a sequence changes
+  /// nothing of what it gives.
+  uint32_t original_context() const;
   /// In f32 whatever the activations are: what is chosen hangs on small differences.
   /// x: (..., D); result: (..., vocabulary).
   Tensor logits(ProgramBuilder& builder, const Tensor& x) const;

@@ -26,8 +26,9 @@ void check(uint32_t rotary_size, double base, const RopeScaling& scaling) {
                        rotary_size / 2),
            "give one for each");
   }
-  const bool by_context =
-      scaling.kind == RopeScalingKind::kLlama3 || scaling.kind == RopeScalingKind::kYarn;
+  const bool by_context = scaling.kind == RopeScalingKind::kLlama3 ||
+                          scaling.kind == RopeScalingKind::kYarn ||
+                          scaling.kind == RopeScalingKind::kLongRope;
   if (!(scaling.factor > 0) || (by_context && !(scaling.original_max_position_embeddings > 0)) ||
       (scaling.kind == RopeScalingKind::kLlama3 &&
        !(scaling.high_freq_factor > scaling.low_freq_factor && scaling.low_freq_factor > 0)) ||
@@ -81,7 +82,8 @@ std::vector<double> rope_frequencies(uint32_t rotary_size, double base,
   if (scaling.kind == RopeScalingKind::kYarn) shares = yarn_shares(scaling, rotary_size, base);
   for (size_t i = 0; i < frequencies.size(); ++i) {
     const double plain = std::pow(base, -2.0 * static_cast<double>(i) / rotary_size);
-    if (scaling.kind == RopeScalingKind::kNone) shares[i] = 1;
+    if (scaling.kind == RopeScalingKind::kNone || scaling.kind == RopeScalingKind::kLongRope)
+      shares[i] = 1;
     if (scaling.kind == RopeScalingKind::kLlama3) shares[i] = llama3_share(scaling, plain);
     frequencies[i] = shares[i] * plain + (1 - shares[i]) * plain / scaling.factor;
     if (!scaling.frequency_factors.empty()) frequencies[i] /= scaling.frequency_factors[i];
@@ -90,8 +92,13 @@ std::vector<double> rope_frequencies(uint32_t rotary_size, double base,
 }
 
 double rope_magnitude(const RopeScaling& scaling) {
-  if (scaling.kind != RopeScalingKind::kYarn) return 1;
+  const bool long_rope = scaling.kind == RopeScalingKind::kLongRope;
+  if (scaling.kind != RopeScalingKind::kYarn && !long_rope) return 1;
   if (scaling.attention_factor) return *scaling.attention_factor;
+  if (long_rope && scaling.factor <= 1) return 1;
+  if (long_rope)
+    return std::sqrt(1 +
+                     std::log(scaling.factor) / std::log(scaling.original_max_position_embeddings));
   const auto by = [&](double scale) {
     return scaling.factor <= 1 ? 1 : 0.1 * scale * std::log(scaling.factor) + 1;
   };

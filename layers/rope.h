@@ -11,21 +11,22 @@ namespace mulciber {
 
 enum class RopeScalingKind {
   kNone,
-  kLinear,  // every frequency divided by the factor (position interpolation: Chen et al. 2023,
-            // arXiv:2306.15595)
-  kLlama3,  // low frequencies divided, high ones kept, those between blended
-  kYarn,    // the same with other bounds, and a magnitude (Peng et al. 2023, arXiv:2309.00071)
+  kLinear,    // every frequency divided by the factor (position interpolation: Chen et al. 2023,
+              // arXiv:2306.15595)
+  kLlama3,    // low frequencies divided, high ones kept, those between blended
+  kYarn,      // the same with other bounds, and a magnitude (Peng et al. 2023, arXiv:2309.00071)
+  kLongRope,  // frequency_factors and a magnitude (Ding et al. 2024, arXiv:2402.13753)
 };
 
 /// Fields by their names in `rope_scaling` (or `rope_parameters`) of config.json.
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
   double factor = 1;
-  double original_max_position_embeddings = 0;       // llama3, yarn: required
+  double original_max_position_embeddings = 0;       // llama3, yarn, longrope: required
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   double beta_fast = 32, beta_slow = 1;              // yarn
   bool truncate = true;                    // yarn: the blend begins and ends at whole frequencies
-  std::optional<double> attention_factor;  // yarn: the magnitude, where it is given
+  std::optional<double> attention_factor;  // yarn, longrope: the magnitude, where it is given
   std::optional<double> mscale, mscale_all_dim;  // yarn: or where it is made of both of these
   /// Each frequency is divided by its own of these (the tensor rope_freqs of GGUF files), after
   /// everything else. Empty: none.
@@ -37,7 +38,7 @@ struct RopeScaling {
 std::vector<double> rope_frequencies(uint32_t rotary_size, double base,
                                      const RopeScaling& scaling = {});
 
-/// What YaRN multiplies cosines and sines with; 1 otherwise.
+/// What YaRN and LongRoPE multiply cosines and sines with; 1 otherwise.
 double rope_magnitude(const RopeScaling& scaling);
 
 /// (positions, rotary_size): of each position the cosines of all frequencies, then the sines, times

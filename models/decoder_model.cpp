@@ -91,9 +91,12 @@ struct Kept {
 /// A whole pass over given tokens, everything asked for kept.
 class TracedPass {
  public:
-  TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, const Kept& kept)
+  /// room: tokens that the cache takes at least.
+  TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, const Kept& kept,
+             uint32_t room = 0)
       : device_(device),
-        shape_{ids.rows, ids.length},
+        length_(ids.length),
+        shape_{ids.rows, std::max(ids.length, room)},
         layout_(plan_batch(network, shape_, ids.length)) {
     BatchTensors tensors = batch_tensor_shapes(network, shape_, layout_);
     const auto allocate = [&](Tensor& tensor) {
@@ -117,13 +120,26 @@ class TracedPass {
     program_->run();
   }
 
-  /// (rows, length, ...) or, for probabilities, (rows, heads, length, length).
+  /// (rows, length, ...).
   std::vector<float> read(const std::string& name) {
     return download_as<float>(device_, program_->view(trace_.at(name)));
   }
 
+  /// Probabilities: (rows, heads, length, length).
+  std::vector<float> read_map(const std::string& name) {
+    const std::vector<float> wide = read(name);  // a column for each token of the cache
+    std::vector<float> map;
+    map.reserve(wide.size() / shape_.context * length_);
+    for (size_t row = 0; row < wide.size(); row += shape_.context) {
+      const auto begin = wide.begin() + static_cast<std::ptrdiff_t>(row);
+      map.insert(map.end(), begin, begin + length_);
+    }
+    return map;
+  }
+
  private:
   Device& device_;
+  uint32_t length_;
   BatchShape shape_;
   BatchLayout layout_;
   std::vector<Buffer> buffers_;
@@ -230,7 +246,7 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
     NamedArray& maps =
         results["attentions"] = {{layers, rows, config_.attention.heads, length, length}, {}};
     for (uint64_t i = 0; i < layers; ++i) {
-      const std::vector<float> values = pass.read(probabilities_of(i));
+      const std::vector<float> values = pass.read_map(probabilities_of(i));
       maps.values.insert(maps.values.end(), values.begin(), values.end());
     }
   }
@@ -240,14 +256,16 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
 
 std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
   const auto length = static_cast<uint32_t>(ids.size());
+  // As in a sequence that has the whole context.
+  const uint32_t original = network_.decoder.original_context();
   TracedPass pass(
       device_, network_,
       {.rows = 1, .length = length, .ids = {ids.begin(), ids.end()}, .lengths = {length}},
-      {.attentions = true});
+      {.attentions = true}, original > 0 ? original + 1 : 0);
   std::vector<float> maps;
   maps.reserve(config_.layers.size() * config_.attention.heads * length * length);
   for (uint64_t i = 0; i < config_.layers.size(); ++i) {
-    const std::vector<float> layer = pass.read(probabilities_of(i));
+    const std::vector<float> layer = pass.read_map(probabilities_of(i));
     maps.insert(maps.end(), layer.begin(), layer.end());
   }
   return maps;

@@ -9,6 +9,7 @@
 
 #include "checkpoints/safetensors.h"
 #include "checkpoints/tensor_values.h"
+#include "models/networks/rope_config.h"
 #include "mulciber/error.h"
 #include "ops/rope.h"
 #include "tests/catch.h"
@@ -94,6 +95,56 @@ TEST_CASE("YaRN blends by the number of the frequency and has a magnitude") {
   CHECK(rope_magnitude(scaling) == 1);
   scaling.attention_factor = 1.25;
   CHECK(rope_magnitude(scaling) == 1.25);
+}
+
+TEST_CASE("LongRoPE divides each frequency by its own factor and has a magnitude") {
+  RopeScaling scaling{.kind = RopeScalingKind::kLongRope,
+                      .factor = 4,
+                      .original_max_position_embeddings = 28,
+                      .frequency_factors = {1.25, 8}};
+  const std::vector<double> frequencies = rope_frequencies(4, 10000, scaling);
+  CHECK_THAT(frequencies[0], WithinRel(1 / 1.25, 1e-12));
+  CHECK_THAT(frequencies[1], WithinRel(0.01 / 8, 1e-12));
+  CHECK_THAT(rope_magnitude(scaling), WithinRel(1.1899702497764466, 1e-12));  // sqrt(1 + ln 4 / ln 28)
+  scaling.factor = 1;
+  CHECK(rope_magnitude(scaling) == 1);
+  scaling.attention_factor = 1.25;
+  CHECK(rope_magnitude(scaling) == 1.25);
+}
+
+TEST_CASE("A configuration's LongRoPE is read in both of its forms") {
+  const auto read = [](const char* text) {
+    const Json json = Json::parse(text);
+    return read_rope_of(ConfigReader(json, "config.json"), nullptr,
+                        {.head_size = 16, .base = 10000, .context = 112});
+  };
+  const RopeConfig older = read(R"({"rope_theta": 500, "partial_rotary_factor": 0.5,
+      "original_max_position_embeddings": 28, "rope_scaling": {"type": "su",
+      "short_factor": [1, 2, 3, 4], "long_factor": [5, 6, 7, 8]}})");
+  CHECK(older.rotated == 8);
+  CHECK(older.base == 500);
+  CHECK(older.scaling.kind == RopeScalingKind::kLongRope);
+  CHECK(older.scaling.factor == 4);
+  CHECK(older.scaling.frequency_factors == std::vector<double>{1, 2, 3, 4});
+  REQUIRE(older.long_scaling);
+  CHECK(older.long_scaling->frequency_factors == std::vector<double>{5, 6, 7, 8});
+  CHECK(older.long_scaling->original_max_position_embeddings == 28);
+
+  const RopeConfig newer = read(R"({"rope_parameters": {"rope_type": "longrope",
+      "rope_theta": 700, "partial_rotary_factor": 0.25, "factor": 2, "attention_factor": 1.5,
+      "original_max_position_embeddings": 56, "short_factor": [1, 2], "long_factor": [3, 4]}})");
+  CHECK(newer.rotated == 4);
+  CHECK(newer.base == 700);
+  CHECK(newer.scaling.factor == 2);
+  CHECK(newer.scaling.attention_factor == 1.5);
+  CHECK(newer.long_scaling->original_max_position_embeddings == 56);
+
+  CHECK_THROWS_WITH(read(R"({"rope_scaling": {"type": "longrope", "short_factor": [1, 2]}})"),
+                    Catch::Matchers::ContainsSubstring("short_factor") &&
+                        Catch::Matchers::ContainsSubstring("each of 8 pairs"));
+  CHECK_THROWS_WITH(read(R"({"partial_rotary_factor": 0.4})"),
+                    Catch::Matchers::ContainsSubstring("partial_rotary_factor") &&
+                        Catch::Matchers::ContainsSubstring("6 rotate, which is no multiple of 4"));
 }
 
 TEST_CASE("Scalings that cannot be are refused") {

@@ -65,6 +65,7 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
        {network.cache, network.activations, network.decoder.output.weight.type,
         network.decoder.layers.front().attention.qkv.weight.type})
     hash.add(static_cast<uint32_t>(type));
+  if (const uint32_t context = network.decoder.original_context(); context > 0) hash.add(context);
   for (const float factor : network.head_masks) hash.add(std::bit_cast<uint32_t>(factor));
   return hash.value();
 }

@@ -39,6 +39,11 @@ void require_supported(const DecoderConfig& config) {
   refuse(config.feed_forward.experts.has_value(), "experts");
 }
 
+/// Whether sequences of a network for so many positions may need LongRoPE's long factors.
+bool passes_original_context(const RopeConfig& rope, uint32_t positions) {
+  return rope.long_scaling && positions > rope.scaling.original_max_position_embeddings;
+}
+
 /// Every weight of a configuration, under its name here and its names in files.
 class TableWriter {
  public:
@@ -198,11 +203,17 @@ WeightTable decoder_weight_table(const DecoderConfig& config) {
 std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
                                                      uint32_t positions) {
   std::vector<ComputedWeight> weights;
+  const auto add = [&](const std::string& name, const RopeConfig& rope,
+                       const RopeScaling& scaling) {
+    weights.push_back({name, {positions, rope.rotated}, [positions, rope, scaling] {
+                         return rope_angles(positions, rope.rotated, rope.base, scaling);
+                       }});
+  };
   for (size_t i = 0; i < config.ropes.size(); ++i) {
     const RopeConfig& rope = config.ropes[i];
-    weights.push_back({fmt::format("rope.{}", i), {positions, rope.rotated}, [positions, rope] {
-                         return rope_angles(positions, rope.rotated, rope.base, rope.scaling);
-                       }});
+    add(fmt::format("rope.{}", i), rope, rope.scaling);
+    if (passes_original_context(rope, positions))
+      add(fmt::format("rope.{}.long", i), rope, *rope.long_scaling);
   }
   return weights;
 }
@@ -239,9 +250,15 @@ DecoderNetwork build_decoder_network(
                                  .out = linear(name + "out", described.out_bias)};
     if (layer.rope) {
       const RopeConfig& rope = config.ropes[*layer.rope];
-      attention.rope = CausalAttention::Rope{.angles = weight(fmt::format("rope.{}", *layer.rope)),
+      const std::string angles = fmt::format("rope.{}", *layer.rope);
+      attention.rope = CausalAttention::Rope{.angles = weight(angles),
                                              .rotated = rope.rotated,
                                              .interleaved = rope.pairs == RotaryPairs::kNeighbours};
+      if (passes_original_context(rope, positions)) {
+        attention.rope->long_angles = weight(angles + ".long");
+        attention.rope->original_context =
+            static_cast<uint32_t>(rope.scaling.original_max_position_embeddings);
+      }
     }
     if (described.qk_norm != QueryKeyNorm::kNone) {
       attention.qk_gains = weight(name + "qk_norm");

@@ -30,19 +30,56 @@ std::optional<double> optional(const ConfigReader& parameters, const char* key) 
   return parameters.has(key) ? std::optional(parameters.number_or(key, 0, 0, kHuge)) : std::nullopt;
 }
 
+std::vector<double> factors(const ConfigReader& parameters, const char* key, size_t count) {
+  const Json& list = parameters.list(key);
+  std::vector<double> values;
+  for (const Json& value : list) {
+    if (!value.is_number() || !(value.get<double>() > 0) || values.size() == count) break;
+    values.push_back(value.get<double>());
+  }
+  if (values.size() != count || list.size() != count)
+    parameters.fail(key, fmt::format("does not list a factor above 0 for each of {} pairs", count));
+  return values;
+}
+
+/// Short factors, and long ones for sequences that pass the original context.
+void read_long_rope(const ConfigReader& parameters, const RopeDefaults& defaults,
+                    RopeConfig& rope) {
+  RopeScaling& scaling = rope.scaling;
+  scaling.kind = RopeScalingKind::kLongRope;
+  // Where the whole configuration says what the original context was, the factor follows from it.
+  if (defaults.original_positions) {
+    scaling.original_max_position_embeddings = *defaults.original_positions;
+    scaling.factor = defaults.context / *defaults.original_positions;
+  } else {
+    scaling.original_max_position_embeddings =
+        parameters.number_or("original_max_position_embeddings", defaults.context, 2, kHuge);
+    scaling.factor = parameters.number_or(
+        "factor", defaults.context / scaling.original_max_position_embeddings, 1e-6, kHuge);
+  }
+  scaling.attention_factor = optional(parameters, "attention_factor");
+  scaling.frequency_factors = factors(parameters, "short_factor", rope.rotated / 2);
+  rope.long_scaling = scaling;
+  rope.long_scaling->frequency_factors = factors(parameters, "long_factor", rope.rotated / 2);
+}
+
 }  // namespace
 
 RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& defaults) {
-  RopeConfig rope = {.rotated = rotated_of(parameters, defaults),
-                     .base = parameters.number_or("rope_theta", defaults.base, 1.001, 1e30),
-                     .scaling = {}};
+  RopeConfig rope;
+  rope.rotated = rotated_of(parameters, defaults);
+  rope.base = parameters.number_or("rope_theta", defaults.base, 1.001, 1e30);
   RopeScaling& scaling = rope.scaling;
   const char* key = parameters.has("rope_type") ? "rope_type" : "type";
   const std::string type = parameters.text_or(key, "default");
   if (type == "default") return rope;
+  if (type == "longrope" || type == "su") {  // its first name
+    read_long_rope(parameters, defaults, rope);
+    return rope;
+  }
   if (type != "linear" && type != "llama3" && type != "yarn")
-    parameters.fail(key,
-                    "is '" + printable(type) + "'; default, linear, llama3 and yarn are supported");
+    parameters.fail(key, "is '" + printable(type) +
+                             "'; default, linear, llama3, yarn and longrope are supported");
   scaling.factor = required(parameters, "factor", 1e-6);
   if (type == "linear") {
     scaling.kind = RopeScalingKind::kLinear;
@@ -72,6 +109,8 @@ RopeConfig read_rope_of(const ConfigReader& config, const char* kind,
                         const RopeDefaults& defaults) {
   RopeDefaults given = defaults;
   given.share = config.number_or(kShare, defaults.share, 0, 1);
+  constexpr const char* kOriginal = "original_max_position_embeddings";
+  if (config.has(kOriginal)) given.original_positions = config.number_or(kOriginal, 0, 2, kHuge);
   if (config.has("rope_parameters")) {
     const ConfigReader all = config.object("rope_parameters");
     return kind && all.has(kind) ? read_rope(all.object(kind), given) : read_rope(all, given);

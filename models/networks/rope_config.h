@@ -1,6 +1,8 @@
 // Rotary position embedding as configurations describe it.
 #pragma once
 
+#include <optional>
+
 #include "layers/rope.h"
 #include "models/config.h"
 
@@ -18,19 +20,22 @@ struct RopeConfig {
   uint32_t rotated = 0;  // elements of a head, from its first one on
   double base = 10000;
   RopeScaling scaling;
+  /// LongRoPE: of sequences with room for more than scaling.original_max_position_embeddings.
+  std::optional<RopeScaling> long_scaling;
   RotaryPairs pairs = RotaryPairs::kHalves;
 };
 
 struct RopeDefaults {
   uint32_t head_size = 0;
-  double base = 10000;   // where the configuration names none
-  uint32_t context = 0;  // of the model
-  double share = 1;      // of a head that rotates
+  double base = 10000;                       // where the configuration names none
+  uint32_t context = 0;                      // of the model
+  double share = 1;                          // of a head that rotates
+  std::optional<double> original_positions;  // where the whole configuration has them
 };
 
-/// An object of Hugging Face's `rope_parameters` or `rope_scaling`: types default, linear, llama3
-/// and yarn. `partial_rotary_factor` is the share of a head that rotates. Throws ModelError naming
-/// the key for any other type.
+/// An object of Hugging Face's `rope_parameters` or `rope_scaling`: types default, linear,
+/// llama3, yarn and longrope. `partial_rotary_factor` is the share of a head that rotates. Throws
+/// ModelError naming the key for any other type.
 RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& defaults);
 
 /// The same for a whole configuration: `rope_parameters`, or the older `rope_theta`,
