@@ -84,7 +84,9 @@ TEST_CASE("Every decoder-only reference model meets its values") {
                                        {"models/qwen2", "models/qwen2"},
                                        {"variants/qwen2_sharded", "models/qwen2"},
                                        {"models/qwen3", "models/qwen3"},
-                                       {"models/gemma3", "models/gemma3"}}));
+                                       {"models/gemma3", "models/gemma3"},
+                                       {"models2/phi3", "models2/phi3"},
+                                       {"models2/phi3/model-F32.gguf", "models2/phi3"}}));
   INFO(folder);
   const auto model = open_decoder(fixtures_dir() / folder);
   check_report(verify(*model, fixtures_dir() / expected / "expected.safetensors"));

@@ -15,6 +15,8 @@ extern const DecoderFamily kMistral;
 extern const DecoderFamily kQwen2;
 /// Yang et al. 2025, arXiv:2505.09388.
 extern const DecoderFamily kQwen3;
+/// Abdin et al. 2024, arXiv:2404.14219.
+extern const DecoderFamily kPhi3;
 /// Gemma Team 2025, arXiv:2503.19786; the text model.
 extern const DecoderFamily kGemma3;
 /// The same in a checkpoint that has a vision tower as well, which is not read: pictures cannot be
@@ -22,6 +24,6 @@ extern const DecoderFamily kGemma3;
 extern const DecoderFamily kGemma3WithVision;
 
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2, &kLlama, &kMistral, &kQwen2, &kQwen3, &kGemma3, &kGemma3WithVision};
+    &kGpt2, &kLlama, &kMistral, &kQwen2, &kQwen3, &kPhi3, &kGemma3, &kGemma3WithVision};
 
 }  // namespace mulciber
