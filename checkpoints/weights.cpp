@@ -67,6 +67,7 @@ DataType storage_type(const WeightSpec& spec, const WeightSource& source,
   if (spec.role == WeightRole::kVector) return DataType::kF32;
   if (storage == MatrixStorage::kF16) return DataType::kF16;
   const DataType type = device_type(tensor.type).value_or(DataType::kF32);
+  if (spec.role == WeightRole::kExperts && is_block_type(type)) return DataType::kF16;
   if (source.form == SourceForm::kPlusOne) return DataType::kF32;
   // Blocks stay as they are or become numbers; rows of the file's blocks must be rows of the
   // weight.
@@ -91,12 +92,13 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   Resolved result;
   uint64_t elements = 0;
   std::vector<DataType> types;
-  for (const WeightSource& source : spec.sources) {
+  for (size_t i = 0; i < spec.sources.size(); ++i) {
+    const WeightSource& source = spec.sources[i];
     result.sources.push_back(&find_source(source, checkpoint, family));
     types.push_back(storage_type(spec, source, *result.sources.back(), storage));
     elements += source.shape.elements();
-    if (spec.interleaved && !(source.shape == spec.sources.front().shape))
-      throw ShapeError(spec.name, "sources to be interleaved differ in shape", "");
+    if (!(source.shape == spec.sources[i - i % spec.in_turns].shape))
+      throw ShapeError(spec.name, "sources whose rows take turns differ in shape", "");
   }
   if (elements != spec.shape.elements()) {
     throw ShapeError(spec.name,
@@ -106,7 +108,7 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   }
   const bool same =
       std::all_of(types.begin(), types.end(), [&](DataType t) { return t == types.front(); });
-  if (same || spec.interleaved) {
+  if (same || spec.in_turns > 1 || spec.role == WeightRole::kExperts) {
     result.parts.push_back({same ? types.front() : DataType::kF32, spec.shape});
     result.ranges.push_back({0, types.size()});
     return result;
@@ -215,8 +217,9 @@ void write_source(WeightSink& sink, size_t part, uint64_t at, const Converted& s
   }
 }
 
-/// Writes sources of one shape to a part, row by row in turn.
-void write_interleaved(WeightSink& sink, size_t part, std::span<const Converted> sources) {
+/// Writes sources of one shape behind `at` bytes of a part, row by row in turn.
+void write_in_turns(WeightSink& sink, size_t part, uint64_t at,
+                    std::span<const Converted> sources) {
   const uint64_t rows = sources.front().rows, columns = sources.front().columns;
   const uint64_t bytes_per_row = row_bytes(sources.front().type, columns);
   const uint64_t step = std::max<uint64_t>(kPieceElements / columns, 1);
@@ -229,7 +232,7 @@ void write_interleaved(WeightSink& sink, size_t part, std::span<const Converted>
         std::memcpy(piece.data() + (row * sources.size() + i) * bytes_per_row,
                     bytes.data() + row * bytes_per_row, bytes_per_row);
     }
-    sink.write(part, first * sources.size() * bytes_per_row, piece);
+    sink.write(part, at + first * sources.size() * bytes_per_row, piece);
   }
 }
 
@@ -259,20 +262,22 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
       for (size_t i = range.first; i < range.first + range.count; ++i) {
         const WeightSource& source = spec.sources[i];
         const bool vector = source.shape.rank() == 1;
-        const bool turns = vector && spec.interleaved;
+        const bool turns = vector && spec.in_turns > 1;
         sources.push_back({*resolved.sources[i], source.form, part.type,
                            turns ? source.shape.elements() : source.shape.rows(),
                            turns ? 1 : source.shape.columns(),
                            source.first_row * (vector ? 1 : source.shape.columns())});
       }
-      if (spec.interleaved) {
-        write_interleaved(sink, number, sources);
-      } else {
-        uint64_t offset = 0;
-        for (const Converted& source : sources) {
-          write_source(sink, number, offset, source);
-          offset += source.rows * row_bytes(part.type, source.columns);
+      uint64_t offset = 0;
+      for (size_t i = 0; i < sources.size(); i += spec.in_turns) {
+        const auto group = std::span<const Converted>(sources).subspan(i, spec.in_turns);
+        if (spec.in_turns > 1) {
+          write_in_turns(sink, number, offset, group);
+        } else {
+          write_source(sink, number, offset, group.front());
         }
+        for (const Converted& source : group)
+          offset += source.rows * row_bytes(part.type, source.columns);
       }
       // The sink has its copy: what was read of the file need not stay in memory.
       for (const Converted& source : sources) release_pages(source.tensor.bytes);

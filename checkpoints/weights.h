@@ -16,7 +16,8 @@ namespace mulciber {
 
 enum class WeightRole {
   kMatrix,  // keeps the type of the file where the device has it (f32, f16, bf16, blocks), else f32
-  kVector,  // norms and biases: f32
+  kExperts,  // matrices of experts, (experts, rows, columns): as kMatrix, but blocks become f16
+  kVector,   // norms and biases: f32
 };
 
 /// Storage of matrices on the device: as in the file, or everything that is not f16 converted to
@@ -42,15 +43,16 @@ struct WeightSource {
 
 /// One weight of a model: its sources, one after the other, rows below rows. Sources of one type
 /// make one tensor. Where their types differ the weight becomes several, one below the other, each
-/// in the type of its file; those to be interleaved become f32 then, which holds every value.
+/// in the type of its file; those whose rows take turns, and experts, become f32 then, which holds
+/// every value.
 struct WeightSpec {
   std::string name;
   WeightRole role;
   Shape shape;
   std::vector<WeightSource> sources;
-  /// The first row of every source, then the second of every source, ...; elements are the rows of
-  /// sources of one dimension.
-  bool interleaved = false;
+  /// Of each group of so many sources the first row of every one, then the second of every one,
+  /// ...; elements are the rows of sources of one dimension. 1: no turns.
+  uint32_t in_turns = 1;
 };
 
 /// Every weight of a model, once: what the loader checks, predicts and uploads.

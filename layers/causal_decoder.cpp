@@ -88,8 +88,10 @@ Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, co
     });
   }();
   const auto scope = builder.scope("ffn");
+  if (const auto* experts = std::get_if<MixtureOfExperts>(&feed_forward))
+    return after_feed_forward.join_result(builder, stream, (*experts)(builder, attended));
   return after_feed_forward.join(builder, stream, [&](const std::optional<Tensor>& add_to) {
-    return feed_forward(builder, attended, add_to);
+    return std::get<FeedForward>(feed_forward)(builder, attended, add_to);
   });
 }
 

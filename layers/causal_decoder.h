@@ -3,11 +3,13 @@
 
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "layers/embedding.h"
 #include "layers/feed_forward.h"
 #include "layers/linear.h"
+#include "layers/mixture_of_experts.h"
 #include "layers/norm.h"
 #include "layers/trace.h"
 #include "ops/rope.h"
@@ -64,7 +66,7 @@ struct CausalAttention {
 struct CausalLayer {
   CausalAttention attention;
   Norm after_attention;
-  FeedForward feed_forward;
+  std::variant<FeedForward, MixtureOfExperts> feed_forward;
   Norm after_feed_forward;  // for the next layer's attention, or the output
 
   /// x: the stream normalized; result: the same after this layer. Changes `stream` in place.

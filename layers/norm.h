@@ -30,7 +30,11 @@ struct Norm {
       sublayer(std::optional<Tensor>(stream));
       return (*this)(builder, stream);
     }
-    const Tensor y = sublayer(std::optional<Tensor>());
+    return join_result(builder, stream, sublayer(std::optional<Tensor>()));
+  }
+
+  /// The same for the result of a sublayer that cannot add it itself. Not for kLayer.
+  Tensor join_result(ProgramBuilder& builder, const Tensor& stream, const Tensor& y) const {
     return add_rms_norm(builder, stream, y, weight, epsilon);
   }
 };

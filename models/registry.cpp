@@ -34,6 +34,12 @@ const char* name_in_files(const ModelFamily& family, bool gguf) {
   return family.decoder && family.decoder->gguf ? family.decoder->gguf->architecture : nullptr;
 }
 
+/// Whether a file of that architecture is the family's.
+bool claims(const ModelFamily& family, const Checkpoint& checkpoint) {
+  const char* key = checkpoint.gguf() ? family.decoder->gguf->only_with : nullptr;
+  return !key || GgufMetadata(checkpoint).number(key, 0) != 0;
+}
+
 const ModelFamily& family_of(const Checkpoint& checkpoint) {
   const GgufFile* gguf = checkpoint.gguf();
   const std::string type = gguf ? gguf_architecture(*gguf) : checkpoint.model_type();
@@ -41,8 +47,9 @@ const ModelFamily& family_of(const Checkpoint& checkpoint) {
   for (const ModelFamily& family : model_families()) {
     const char* name = name_in_files(family, gguf != nullptr);
     if (!name) continue;
-    if (type == name) return family;
-    known += (known.empty() ? "" : ", ") + std::string(name);
+    if (type == name && claims(family, checkpoint)) return family;
+    if (!gguf || !family.decoder->gguf->only_with)
+      known += (known.empty() ? "" : ", ") + std::string(name);
   }
   const std::string where = checkpoint.path().string();
   if (!gguf && !checkpoint.has_config())

@@ -172,4 +172,9 @@ TEST_CASE("What no layer does yet is refused by name") {
              ContainsSubstring("a multiplier onto its logits"));
   CHECK_THAT(refusal([](Config& c) { c.output.soft_cap = 30; }),
              ContainsSubstring("a soft cap on its logits"));
+  CHECK_THAT(refusal([](Config& c) {
+               c.feed_forward.experts = DecoderExperts{.count = 4, .per_token = 2};
+               c.feed_forward.bias = true;
+             }),
+             ContainsSubstring("experts with biases"));
 }

@@ -63,12 +63,20 @@ TEST_CASE("a gain that the file holds less one gets it back") {
 }
 
 TEST_CASE("rows of two matrices take turns") {
-  WeightSpec spec = {"w", WeightRole::kMatrix, {6, 2}, {{{"a"}, {3, 2}}, {{"b"}, {3, 2}}}, true};
+  WeightSpec spec = {"w", WeightRole::kMatrix, {6, 2}, {{{"a"}, {3, 2}}, {{"b"}, {3, 2}}}, 2};
   CHECK(Fixture().load(spec) == std::vector<float>{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
 }
 
+TEST_CASE("rows of several pairs of matrices take turns, pair below pair") {
+  const WeightSource a0 = {{"a"}, {1, 2}, SourceForm::kAsInFile, 3, 0},
+                     a1 = {{"a"}, {1, 2}, SourceForm::kAsInFile, 3, 1}, b = {{"b"}, {3, 2}};
+  const WeightSpec spec = {"w", WeightRole::kExperts, {2, 4, 2}, {a0, a1, b, b}, 2};
+  CHECK(Fixture().load(spec) ==
+        std::vector<float>{0, 1, 2, 3, 6, 7, 6, 7, 8, 9, 8, 9, 10, 11, 10, 11});
+}
+
 TEST_CASE("elements of two vectors take turns") {
-  const WeightSpec spec = {"w", WeightRole::kVector, {8}, {{{"v"}, {4}}, {{"u"}, {4}}}, true};
+  const WeightSpec spec = {"w", WeightRole::kVector, {8}, {{{"v"}, {4}}, {{"u"}, {4}}}, 2};
   CHECK(Fixture().load(spec) == std::vector<float>{12, 20, 13, 21, 14, 22, 15, 23});
 }
 

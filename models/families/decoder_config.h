@@ -61,6 +61,10 @@ struct DecoderAttention {
   uint32_t key_columns() const { return kv_heads * head_size; }
 };
 
+constexpr std::int64_t kMostExperts = 1024;
+/// As many as ops/search.h chooses at once.
+constexpr std::int64_t kMostExpertsPerToken = 64;
+
 /// A mixture of experts instead of one feed-forward network (layers/mixture_of_experts.h).
 struct DecoderExperts {
   uint32_t count = 0, per_token = 0;
@@ -119,6 +123,9 @@ struct DecoderNames {
   const char* gate_up = nullptr;  // gate and up in one matrix, gate first; or in two:
   const char *gate = nullptr, *up = nullptr;
   const char* down = nullptr;
+  const char* router = nullptr;
+  /// Matrices of experts: all of them in one tensor, or one each, with its number instead of {}.
+  const char *expert_gate = nullptr, *expert_up = nullptr, *expert_down = nullptr;
   const char* after_feed_forward_norm = nullptr;
 };
 

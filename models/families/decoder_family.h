@@ -34,6 +34,8 @@ constexpr GgufKey kLlamaKeys[] = {
     {"rope.freq_base_swa", "rope_local_base_freq"},
     {"attn_logit_softcapping", "attn_logit_softcapping"},
     {"final_logit_softcapping", "final_logit_softcapping"},
+    {"expert_count", "num_local_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
 };
 
 /// Names of tensors in GGUF files.
@@ -55,12 +57,18 @@ constexpr DecoderNames kGgufNames = {.prefixes = kNoPrefix,
                                      .gate = "ffn_gate",
                                      .up = "ffn_up",
                                      .down = "ffn_down",
+                                     .router = "ffn_gate_inp",
+                                     .expert_gate = "ffn_gate_exps",
+                                     .expert_up = "ffn_up_exps",
+                                     .expert_down = "ffn_down_exps",
                                      .after_feed_forward_norm = "post_ffw_norm"};
 
 /// What llama.cpp's converters make of a family. Matrices and gains are always as the network has
 /// them: not transposed, and with their 1.
 struct GgufFamily {
   const char* architecture;
+  /// A key that only this family's files of the architecture have, and not as 0. nullptr: all are.
+  const char* only_with = nullptr;
   std::span<const GgufKey> keys = kLlamaKeys;
   /// The activation function, which the files do not name: key of config.json, value.
   const char *activation_key = "hidden_act", *activation = nullptr;

@@ -1,6 +1,8 @@
 #include "models/networks/decoder_network.h"
 
+#include <cstring>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -36,7 +38,11 @@ void require_supported(const DecoderConfig& config) {
            "queries and keys that are normalized and not rotated");
   refuse(config.output.multiplier != 1, "a multiplier onto its logits");
   refuse(config.output.soft_cap != 0, "a soft cap on its logits");
-  refuse(config.feed_forward.experts.has_value(), "experts");
+  const DecoderFeedForward& feed_forward = config.feed_forward;
+  refuse(feed_forward.experts && feed_forward.bias, "experts with biases");
+  refuse(feed_forward.experts && layer_norm, "experts between layer norms");
+  refuse(feed_forward.experts && feed_forward.kind == FeedForwardKind::kPlain,
+         "experts without gates");
 }
 
 /// Whether sequences of a network for so many positions may need LongRoPE's long factors.
@@ -113,11 +119,13 @@ class TableWriter {
     uint64_t rows_in_file = 0, first_row = 0;  // where it is part of a taller matrix
   };
   void linear(const std::string& name, const std::vector<Part>& parts, uint64_t columns, bool bias,
-              bool interleaved = false) {
+              bool in_turns = false) {
     uint64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
-    WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, interleaved};
-    WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, interleaved};
+    const auto sources_in_turns = static_cast<uint32_t>(in_turns ? parts.size() : 1);
+    WeightSpec matrix = {
+        name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, sources_in_turns};
+    WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, sources_in_turns};
     for (const Part& part : parts) {
       matrix.sources.push_back({with(part.names, ".weight"),
                                 {part.rows, columns},
@@ -161,6 +169,7 @@ class TableWriter {
     const DecoderFeedForward& feed_forward = config_.feed_forward;
     const uint64_t D = config_.width, F = feed_forward.hidden;
     const auto file = [&](const char* part) { return in_layer(i, part); };
+    if (feed_forward.experts) return experts(i, name, *feed_forward.experts);
     if (feed_forward.kind == FeedForwardKind::kPlain) {
       linear(name + "up", {{file(names_.up), F}}, D, feed_forward.bias);
     } else if (names_.gate_up) {
@@ -172,6 +181,31 @@ class TableWriter {
              true);
     }
     linear(name + "down", {{file(names_.down), D}}, F, feed_forward.bias);
+  }
+
+  void experts(uint32_t i, const std::string& name, const DecoderExperts& experts) {
+    const uint64_t D = config_.width, F = config_.feed_forward.hidden, E = experts.count;
+    linear(name + "router", {{in_layer(i, names_.router), E}}, D, false);
+    WeightSpec up = {name + "experts.up", WeightRole::kExperts, {E, 2 * F, D}, {}, 2};
+    WeightSpec down = {name + "experts.down", WeightRole::kExperts, {E, D, F}, {}};
+    const auto add = [&](WeightSpec& spec, const char* part, uint64_t e, uint64_t rows,
+                         uint64_t columns) {
+      if (std::string_view(part).find("{}") == std::string_view::npos) {
+        if (e == 0)
+          spec.sources.push_back({with(in_layer(i, part), ".weight"), {E, rows, columns}});
+      } else {
+        std::string numbered = part;
+        numbered.replace(numbered.find("{}"), 2, std::to_string(e));
+        spec.sources.push_back({with(in_layer(i, numbered.c_str()), ".weight"), {rows, columns}});
+      }
+    };
+    for (uint64_t e = 0; e < E; ++e) {
+      add(up, names_.expert_gate, e, F, D);
+      add(up, names_.expert_up, e, F, D);
+      add(down, names_.expert_down, e, D, F);
+    }
+    table_.push_back(std::move(up));
+    table_.push_back(std::move(down));
   }
 
   /// Each norm belongs to the sublayer before it, whose result it joins to the stream.
@@ -214,6 +248,15 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
     add(fmt::format("rope.{}", i), rope, rope.scaling);
     if (passes_original_context(rope, positions))
       add(fmt::format("rope.{}.long", i), rope, *rope.long_scaling);
+  }
+  if (config.feed_forward.experts) {
+    // Words, which travel as the floats of the same bits.
+    const std::vector<uint32_t> words = MixtureOfExperts::rules_words();
+    weights.push_back({"experts.rules", {words.size()}, [words] {
+                         std::vector<float> bits(words.size());
+                         std::memcpy(bits.data(), words.data(), words.size() * sizeof(float));
+                         return bits;
+                       }});
   }
   return weights;
 }
@@ -266,7 +309,22 @@ DecoderNetwork build_decoder_network(
     }
     return attention;
   };
-  const auto feed_forward_of = [&](const std::string& name) {
+  const auto feed_forward_of =
+      [&](const std::string& name) -> std::variant<FeedForward, MixtureOfExperts> {
+    if (const auto& experts = config.feed_forward.experts) {
+      Tensor rules = weight("experts.rules");
+      rules.type = DataType::kU32;
+      return MixtureOfExperts{.router = linear(name + "router", false),
+                              .rules = rules,
+                              .up = weight(name + "experts.up"),
+                              .down = weight(name + "experts.down"),
+                              .up_bias = {},
+                              .down_bias = {},
+                              .activation = config.feed_forward.activation,
+                              .gated = true,
+                              .kept = experts->per_token,
+                              .normalize = experts->normalized};
+    }
     return FeedForward{.up = linear(name + "up", config.feed_forward.bias),
                        .down = linear(name + "down", config.feed_forward.bias),
                        .activation = config.feed_forward.activation,
