@@ -86,7 +86,9 @@ TEST_CASE("Every decoder-only reference model meets its values") {
                                        {"models/qwen3", "models/qwen3"},
                                        {"models/gemma3", "models/gemma3"},
                                        {"models2/phi3", "models2/phi3"},
-                                       {"models2/phi3/model-F32.gguf", "models2/phi3"}}));
+                                       {"models2/phi3/model-F32.gguf", "models2/phi3"},
+                                       {"models2/mixtral", "models2/mixtral"},
+                                       {"models2/mixtral/model-F32.gguf", "models2/mixtral"}}));
   INFO(folder);
   const auto model = open_decoder(fixtures_dir() / folder);
   check_report(verify(*model, fixtures_dir() / expected / "expected.safetensors"));

@@ -11,6 +11,8 @@ extern const DecoderFamily kGpt2;
 extern const DecoderFamily kLlama;
 /// Jiang et al. 2023, arXiv:2310.06825: Llama with a sliding window. GGUF files call it llama.
 extern const DecoderFamily kMistral;
+/// Jiang et al. 2024, arXiv:2401.04088: Mistral with experts. GGUF files call it llama.
+extern const DecoderFamily kMixtral;
 /// Yang et al. 2024, arXiv:2407.10671.
 extern const DecoderFamily kQwen2;
 /// Yang et al. 2025, arXiv:2505.09388.
@@ -24,6 +26,6 @@ extern const DecoderFamily kGemma3;
 extern const DecoderFamily kGemma3WithVision;
 
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2, &kLlama, &kMistral, &kQwen2, &kQwen3, &kPhi3, &kGemma3, &kGemma3WithVision};
+    &kGpt2, &kMixtral, &kLlama, &kMistral, &kQwen2, &kQwen3, &kPhi3, &kGemma3, &kGemma3WithVision};
 
 }  // namespace mulciber
