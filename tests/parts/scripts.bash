@@ -18,7 +18,6 @@ undivided_files=(
   "apps/translate.cpp not yet divided"
   "runtime/memory.cpp not yet divided"
   "runtime/capabilities.cpp not yet divided"
-  "tools/train/train.py not yet divided"
   "conformance/ops/attention_variants.cpp not yet divided"
 )
 
