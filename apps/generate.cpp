@@ -104,11 +104,12 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
 
 /// How the prompt becomes a question. A base model continues a text, unless a template or a system
 /// prompt is asked for.
-std::optional<ChatTemplate> question_template(const Options& options) {
-  if (options.raw) return std::nullopt;
+std::shared_ptr<const ChatTemplate> question_template(const Options& options,
+                                                      const OpenModel& model) {
+  if (options.raw) return nullptr;
   if (options.conversation.chat_template.empty() && options.conversation.system.empty())
-    return ChatTemplate::load(options.model.model);
-  return chosen_template(options.conversation, options.model.model);
+    return model.chat_template();
+  return chosen_template(options.conversation, model);
 }
 
 /// Attention of prompt and answer for the page. `prompt` is the text that was given; the tokens are
@@ -138,8 +139,10 @@ int run(const Options& options) {
   const std::string prompt =
       options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
-  const std::optional<ChatTemplate> asked = question_template(options);
-  TextGenerator generator = load(options.model, device, options.stats || options.common.verbose);
+  const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
+  const std::shared_ptr<const ChatTemplate> asked = question_template(options, *model);
+  TextGenerator generator =
+      load(options.model, device, model, options.stats || options.common.verbose);
   if (!options.cache.empty() && std::filesystem::exists(options.cache))
     generator.load_cache(options.cache);
 
@@ -153,7 +156,7 @@ int run(const Options& options) {
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
   const std::string& system = options.conversation.system;
-  apply(options.conversation, asked ? &*asked : nullptr, system, generator, settings);
+  apply(options.conversation, asked.get(), system, generator, settings);
   std::optional<Progress> progress;
   settings.on_prompt = [&](size_t done, size_t total) {
     if (!progress) progress.emplace("prompt", total);
@@ -184,7 +187,7 @@ int run(const Options& options) {
                              {"ids", result.ids},
                              {"end", name_of(result.end)},
                              {"sampling", sampling_json(sampling)},
-                             {"chat", asked.has_value()},
+                             {"chat", asked != nullptr},
                              {"left_out", result.left_out}};
     if (options.stats) object["statistics"] = statistics_json(statistics, *device, host_bytes);
     write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

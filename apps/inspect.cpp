@@ -23,7 +23,7 @@ void add_inspect(CLI::App& app, int& code) {
       "Exit code 2 and one line when the checkpoint cannot be used. No device is needed.\n\n"
       "Example: mulciber inspect assets/en-de");
   command->callback([options, &code] {
-    const Json report = inspect(options->path);
+    const Json report = inspect(OpenModel(options->path));
     fmt::print("{}\n", options->json ? report.dump(2) : inspection_text(report, options->tensors));
     code = kSuccess;
   });

@@ -45,7 +45,7 @@ void add_language_model_options(CLI::App& command, LanguageModelOptions& options
 }
 
 TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,
-                   bool tell_plan) {
+                   std::shared_ptr<const OpenModel> model, bool tell_plan) {
   std::optional<Progress> progress;
   GeneratorOptions loading = {
       .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
@@ -58,15 +58,16 @@ TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> 
     if (done == total) progress->finish();
   };
   if (tell_plan) {
-    const MemoryPrediction predicted = TextGenerator::predict(*device, options.model, loading);
-    fmt::print(stderr,
-               "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} "
-               "activations\n",
-               mebibytes(predicted.weight_bytes + predicted.context_bytes),
-               mebibytes(predicted.weight_bytes), mebibytes(predicted.key_value_bytes),
-               mebibytes(predicted.context_bytes - predicted.key_value_bytes));
+    loading.on_plan = [](const MemoryPrediction& predicted) {
+      fmt::print(stderr,
+                 "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} "
+                 "activations\n",
+                 mebibytes(predicted.weight_bytes + predicted.context_bytes),
+                 mebibytes(predicted.weight_bytes), mebibytes(predicted.key_value_bytes),
+                 mebibytes(predicted.context_bytes - predicted.key_value_bytes));
+    };
   }
-  return TextGenerator(std::move(device), options.model, loading);
+  return TextGenerator(std::move(device), std::move(model), loading);
 }
 
 }  // namespace mulciber::apps

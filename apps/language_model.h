@@ -22,7 +22,7 @@ void add_language_model_options(CLI::App& command, LanguageModelOptions& options
 
 /// With a bar while it loads. tell_plan: says on standard error before what memory it will take.
 TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,
-                   bool tell_plan);
+                   std::shared_ptr<const OpenModel> model, bool tell_plan);
 
 double mebibytes(uint64_t bytes);
 /// 0 where no time has passed.

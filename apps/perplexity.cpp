@@ -7,10 +7,9 @@
 
 #include "apps/language_model.h"
 #include "apps/progress.h"
-#include "models/decoder_model.h"
+#include "models/language_model.h"
+#include "models/open_model.h"
 #include "models/perplexity.h"
-#include "models/registry.h"
-#include "text/tokenizer.h"
 
 namespace mulciber::apps {
 namespace {
@@ -30,12 +29,11 @@ int run(const Options& options) {
   interrupted();  // installs the handler
   const std::string text = read_text(options.file);
   const std::shared_ptr<Device> device = open_device(options.common);
-  const Checkpoint checkpoint(options.model);
-  const DecoderFamily& family = decoder_family(checkpoint);
-  const uint32_t context = options.context.value_or(
-      std::min(kDefaultChunk, read_decoder_config(checkpoint, family).context));
-  const auto tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(),
-                                        checkpoint.model_type());
+  const OpenModel opened(options.model);
+  opened.require(Capability::kContinueText);
+  const uint32_t context =
+      options.context.value_or(std::min(kDefaultChunk, opened.architecture().extents().context));
+  const auto tokenizer = opened.tokenizer();
   const std::vector<int32_t> encoded =
       tokenizer->encode(text, {.add_special = true, .parse_special = false});
   const std::vector<int32_t> nothing =
@@ -44,14 +42,13 @@ int run(const Options& options) {
   std::optional<uint32_t> bos;
   if (!nothing.empty() && nothing.front() == encoded.front()) bos = ids.front();
 
-  const DecoderModel model(
-      *device, checkpoint,
-      {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-       .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-       .cache = storage_type(options.key_values),
-       .context = context},
-      family);
-  TokenScorer scorer(*device, model.network(), context);
+  const std::unique_ptr<Model> model =
+      load_model(*device, opened,
+                 {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+                  .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                  .cache = storage_type(options.key_values),
+                  .context = context});
+  TokenScorer scorer(*device, model->continues_text()->network(), context);
   std::optional<Progress> progress;
   const Perplexity result = perplexity(scorer, ids, context, bos, options.chunks,
                                        [&](uint32_t done, uint32_t all, double) {

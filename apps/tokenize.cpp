@@ -9,9 +9,8 @@
 #include <string>
 
 #include "apps/command.h"
-#include "checkpoints/checkpoint.h"
+#include "models/open_model.h"
 #include "mulciber/error.h"
-#include "text/tokenizer.h"
 
 namespace mulciber::apps {
 namespace {
@@ -63,19 +62,9 @@ std::vector<int32_t> parse_ids(const std::string& text, size_t line) {
 }
 
 void run(const TokenizeOptions& options) {
-  const std::shared_ptr<const Tokenizer> tokenizer = [&] {
-    std::error_code ignored;
-    // Only the tokenizer is needed: a folder without weights serves as well.
-    const bool folder = std::filesystem::is_directory(options.model, ignored);
-    std::string type;
-    if (folder &&
-        std::filesystem::exists(std::filesystem::path(options.model) / "config.json", ignored)) {
-      const Json config = read_json(std::filesystem::path(options.model) / "config.json");
-      if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
-        type = config["model_type"].get<std::string>();
-    }
-    return load_tokenizer(options.model, type);
-  }();
+  // Only the tokenizer is needed: a folder without weights serves as well.
+  const OpenModel opened(options.model, Checkpoint::Contents::kText);
+  const std::shared_ptr<const Tokenizer> tokenizer = opened.tokenizer();
   const EncodeOptions encode{options.add_special, options.parse_special};
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {

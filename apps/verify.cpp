@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "models/registry.h"
+#include "models/open_model.h"
 #include "models/verify.h"
 
 namespace mulciber::apps {
@@ -65,9 +65,9 @@ void print_table(const VerifyReport& report) {
 
 int run(const Options& options) {
   const std::unique_ptr<Device> device = open_device(options.common);
-  const Checkpoint checkpoint(options.model);
+  const OpenModel opened(options.model);
   const std::unique_ptr<Model> model =
-      open_model(*device, checkpoint,
+      load_model(*device, opened,
                  {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
                   .activations = options.half_activations ? DataType::kF16 : DataType::kF32});
   VerifyOptions verify_options;

@@ -28,8 +28,7 @@ bool is_plain_name(const std::string& name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
 }
 
-std::string first_bytes(const fs::path& path) {
-  const MappedFile file(path);
+std::string first_bytes(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()),
           std::min<std::size_t>(file.bytes().size(), 4)};
 }
@@ -47,42 +46,56 @@ std::string part_name(const std::string& name, std::size_t number, std::size_t c
 
 }  // namespace
 
-Checkpoint::Checkpoint(const fs::path& path) : path_(path), folder_(path) {
+Checkpoint::Checkpoint(const fs::path& path, Contents contents) : path_(path), folder_(path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) {
-    folder_ = path.parent_path();
-    const std::string start = first_bytes(path);
-    // A file too short to say what it is goes by its name.
-    if (start == "GGUF" || (start.size() < 4 && path.extension() == ".gguf")) {
-      open_gguf(path);
-      return;
-    }
-    // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
-    if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
-      throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
-                       "look for a revision with model.safetensors");
-    files_.push_back(std::make_unique<SafetensorsFile>(path));
-  } else {
-    if (is_there(path / "config.json")) config_ = read_object(path / "config.json");
-    if (is_there(path / "generation_config.json"))
-      generation_config_ = read_object(path / "generation_config.json");
-    if (is_there(path / "model.safetensors")) {
-      files_.push_back(std::make_unique<SafetensorsFile>(path / "model.safetensors"));
-    } else if (is_there(path / "model.safetensors.index.json")) {
-      open_shards(path / "model.safetensors.index.json");
-      return;
-    } else if (is_there(path / "pytorch_model.bin") ||
-               is_there(path / "pytorch_model.bin.index.json")) {
-      throw ModelError(path.string(), "holds weights only as pytorch_model.bin",
-                       "look for a revision with model.safetensors, or save it again with "
-                       "save_pretrained(safe_serialization=True)");
-    } else {
-      throw ModelError(path.string(),
-                       "has neither model.safetensors nor model.safetensors.index.json",
-                       "point to a Hugging Face model folder or a .safetensors file");
-    }
+  is_folder_ = fs::is_directory(path, ignored);
+  if (is_folder_) {
+    open_folder(contents);
+    return;
   }
-  for (const CheckpointTensor& tensor : files_[0]->tensors()) tensors_.push_back(&tensor);
+  folder_ = path.parent_path();
+  MappedFile file(path);
+  const std::string start = first_bytes(file);
+  // A file too short to say what it is goes by its name.
+  if (start == "GGUF" || (start.size() < 4 && path.extension() == ".gguf")) {
+    open_gguf(std::move(file));
+    return;
+  }
+  // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
+  if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
+    throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
+                     "look for a revision with model.safetensors");
+  files_.push_back(std::make_unique<SafetensorsFile>(std::move(file)));
+  list_tensors();
+}
+
+void Checkpoint::open_folder(Contents contents) {
+  if (is_there(path_ / "config.json")) config_ = read_object(path_ / "config.json");
+  if (contents == Contents::kText) return;
+  if (is_there(path_ / "generation_config.json"))
+    generation_config_ = read_object(path_ / "generation_config.json");
+  if (is_there(path_ / "model.safetensors")) {
+    files_.push_back(std::make_unique<SafetensorsFile>(path_ / "model.safetensors"));
+    list_tensors();
+  } else if (is_there(path_ / "model.safetensors.index.json")) {
+    open_shards(path_ / "model.safetensors.index.json");
+  } else if (is_there(path_ / "pytorch_model.bin") ||
+             is_there(path_ / "pytorch_model.bin.index.json")) {
+    throw ModelError(path_.string(), "holds weights only as pytorch_model.bin",
+                     "look for a revision with model.safetensors, or save it again with "
+                     "save_pretrained(safe_serialization=True)");
+  } else {
+    throw ModelError(path_.string(),
+                     "has neither model.safetensors nor model.safetensors.index.json",
+                     "point to a Hugging Face model folder or a .safetensors file");
+  }
+}
+
+void Checkpoint::list_tensors() {
+  for (const auto& file : files_)
+    for (const CheckpointTensor& tensor : file->tensors()) tensors_.push_back(&tensor);
+  for (const auto& part : gguf_files_)
+    for (const CheckpointTensor& tensor : part->tensors()) tensors_.push_back(&tensor);
   std::sort(tensors_.begin(), tensors_.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
 }
@@ -116,39 +129,37 @@ void Checkpoint::open_shards(const fs::path& index) {
   }
 }
 
-void Checkpoint::open_gguf(const fs::path& file) {
-  auto opened = std::make_unique<GgufFile>(file);
+void Checkpoint::open_gguf(MappedFile file) {
+  auto given = std::make_unique<GgufFile>(std::move(file));
   std::size_t parts = 1;
-  if (const GgufValue* count = opened->find_value("split.count"))
+  if (const GgufValue* count = given->find_value("split.count"))
     if (count->is_integer() && count->integer() > 1)
       parts = static_cast<std::size_t>(count->integer());
   if (parts == 1) {
-    gguf_files_.push_back(std::move(opened));
-  } else {
-    opened.reset();
-    for (std::size_t i = 0; i < parts; ++i) {
-      const std::string name = part_name(file.filename().string(), i, parts);
-      if (name.empty())
-        throw ModelError(file.string(),
-                         "is part of a file split into " + std::to_string(parts) +
-                             ", but its name does not end in -NNNNN-of-NNNNN.gguf",
-                         "give the parts the names they had where they came from");
-      gguf_files_.push_back(std::make_unique<GgufFile>(folder_ / name));
-      const GgufValue* number = gguf_files_.back()->find_value("split.no");
-      if (number == nullptr || !number->is_integer() ||
-          number->integer() != static_cast<std::int64_t>(i))
-        throw ModelError((folder_ / name).string(),
-                         "is not part " + std::to_string(i + 1) + " of its file, as its name says",
-                         "download all parts from one revision");
-    }
+    gguf_files_.push_back(std::move(given));
+    return list_tensors();
   }
-  for (const auto& part : gguf_files_)
-    for (const CheckpointTensor& tensor : part->tensors()) tensors_.push_back(&tensor);
-  std::sort(tensors_.begin(), tensors_.end(),
-            [](const auto* a, const auto* b) { return a->name < b->name; });
+  const std::string own_name = path_.filename().string();
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::string name = part_name(own_name, i, parts);
+    if (name.empty())
+      throw ModelError(path_.string(),
+                       "is part of a file split into " + std::to_string(parts) +
+                           ", but its name does not end in -NNNNN-of-NNNNN.gguf",
+                       "give the parts the names they had where they came from");
+    gguf_files_.push_back(name == own_name ? std::move(given)
+                                           : std::make_unique<GgufFile>(folder_ / name));
+    const GgufValue* number = gguf_files_.back()->find_value("split.no");
+    if (number == nullptr || !number->is_integer() ||
+        number->integer() != static_cast<std::int64_t>(i))
+      throw ModelError((folder_ / name).string(),
+                       "is not part " + std::to_string(i + 1) + " of its file, as its name says",
+                       "download all parts from one revision");
+  }
+  list_tensors();
   for (std::size_t i = 1; i < tensors_.size(); ++i)
     if (tensors_[i]->name == tensors_[i - 1]->name)
-      throw ModelError(file.string(),
+      throw ModelError(path_.string(),
                        "holds tensor '" + printable(tensors_[i]->name) + "' in two parts",
                        "download all parts from one revision");
 }
@@ -158,6 +169,18 @@ const Json& Checkpoint::config() const {
     throw ModelError(path_.string(), "has no config.json",
                      "point to a whole Hugging Face model folder");
   return *config_;
+}
+
+const Json* Checkpoint::tokenizer_config() const {
+  const std::optional<Json>& found = tokenizer_config_.get([&]() -> std::optional<Json> {
+    const fs::path file = folder_ / "tokenizer_config.json";
+    if (!is_folder_ || !is_there(file)) return std::nullopt;
+    Json json = read_json(file);
+    if (!json.is_object())
+      throw ModelError(file.string(), "is not a JSON object", "download it again");
+    return json;
+  });
+  return found ? &*found : nullptr;
 }
 
 std::string Checkpoint::model_type() const {

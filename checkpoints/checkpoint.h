@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lazy.h"
 #include "checkpoints/gguf.h"
 #include "checkpoints/json.h"
 #include "checkpoints/safetensors.h"
@@ -16,17 +17,25 @@ namespace mulciber {
 /// A Hugging Face folder (config.json with model.safetensors, or model.safetensors.index.json and
 /// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay
 /// in the mapped files; the object owns the mappings. Names are those of the files: each model's
-/// weight table knows its own aliases.
+/// weight table knows its own aliases. Each file is opened once, and so is handed down rather than
+/// its path.
 class Checkpoint {
  public:
+  enum class Contents {
+    kModel,
+    kText,  // of a folder what tokenizers and chat templates read: no tensors(), and none need be
+            // there
+  };
   /// Throws ModelError when files are missing, malformed, or contradict each other; an index may
   /// only name files inside its own folder. A folder without config.json opens: config() is what
   /// refuses.
-  explicit Checkpoint(const std::filesystem::path& path);
+  explicit Checkpoint(const std::filesystem::path& path, Contents contents = Contents::kModel);
 
   const std::filesystem::path& path() const { return path_; }
   /// The folder that holds the checkpoint's files.
   const std::filesystem::path& folder() const { return folder_; }
+
+  bool is_folder() const { return is_folder_; }
 
   /// The first part of a GGUF checkpoint, which holds its metadata; nullptr for other formats.
   const GgufFile* gguf() const { return gguf_files_.empty() ? nullptr : gguf_files_[0].get(); }
@@ -38,6 +47,8 @@ class Checkpoint {
   const Json* generation_config() const {
     return generation_config_ ? &*generation_config_ : nullptr;
   }
+  /// tokenizer_config.json; nullptr when there is none. Throws ModelError when it cannot be read.
+  const Json* tokenizer_config() const;
   /// `model_type` of config.json, or "" when there is none.
   std::string model_type() const;
 
@@ -54,10 +65,15 @@ class Checkpoint {
 
  private:
   void open_shards(const std::filesystem::path& index);
-  void open_gguf(const std::filesystem::path& file);
+  void open_gguf(MappedFile file);
+  void open_folder(Contents contents);
+  /// Of all files, sorted by name.
+  void list_tensors();
 
   std::filesystem::path path_, folder_;
+  bool is_folder_ = false;
   std::optional<Json> config_, generation_config_;
+  Lazy<std::optional<Json>> tokenizer_config_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::vector<std::unique_ptr<GgufFile>> gguf_files_;
   std::vector<const CheckpointTensor*> tensors_;

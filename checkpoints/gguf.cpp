@@ -243,8 +243,8 @@ Json GgufValue::shown(std::size_t most_elements) const {
   return {{"array", name_of(type)}, {"count", count}, {"first", first}};
 }
 
-GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
-  GgufReader reader(file_.bytes(), path.string());
+GgufFile::GgufFile(MappedFile file) : file_(std::move(file)) {
+  GgufReader reader(file_.bytes(), path().string());
   const char* magic = reinterpret_cast<const char*>(reader.take(4, "the GGUF header"));
   if (std::string_view(magic, 4) != "GGUF")
     reader.fail("does not begin with GGUF", "not a GGUF file");

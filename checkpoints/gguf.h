@@ -66,7 +66,8 @@ class GgufFile {
   /// Checks everything before use: magic, version, counts against the file's size, every string and
   /// array, unique keys and names, known tensor types, whole blocks per row, aligned offsets that
   /// stay inside the file and do not overlap. Throws ModelError naming the file, and key or tensor.
-  explicit GgufFile(const std::filesystem::path& path);
+  explicit GgufFile(MappedFile file);
+  explicit GgufFile(const std::filesystem::path& path) : GgufFile(MappedFile(path)) {}
 
   const std::filesystem::path& path() const { return file_.path(); }
   std::uint32_t version() const { return version_; }

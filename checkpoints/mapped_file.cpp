@@ -22,11 +22,17 @@ struct Descriptor {
   }
 };
 
+std::function<void(const std::filesystem::path&)>& watcher() {
+  static std::function<void(const std::filesystem::path&)> function;
+  return function;
+}
+
 std::string reason(int code) { return std::generic_category().message(code); }
 
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  if (watcher()) watcher()(path);
   // O_NONBLOCK: a named pipe in place of the file must be refused below, not waited for.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0)
@@ -48,6 +54,10 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
                      "cannot be mapped (" + std::to_string(size_) + " bytes): " + reason(errno),
                      {});
   data_ = static_cast<const std::byte*>(data);
+}
+
+void watch_mapped_files(std::function<void(const std::filesystem::path&)> function) {
+  watcher() = std::move(function);
 }
 
 void release_pages(std::span<const std::byte> bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 
 namespace mulciber {
@@ -29,6 +30,10 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// Called with the path of every file that is mapped from now on; an empty function: no longer. For
+/// tests of what is opened how often. Not while another thread maps a file.
+void watch_mapped_files(std::function<void(const std::filesystem::path&)> watcher);
 
 /// Lets go of the memory that holds `bytes`, a part of a mapping: whoever reads them again reads
 /// the file again.

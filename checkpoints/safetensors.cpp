@@ -183,8 +183,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
-  const std::string where = path.string();
+SafetensorsFile::SafetensorsFile(MappedFile file) : file_(std::move(file)) {
+  const std::string where = path().string();
   const std::span<const std::byte> bytes = file_.bytes();
   if (bytes.size() < 8)
     throw ModelError(

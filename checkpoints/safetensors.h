@@ -20,7 +20,8 @@ class SafetensorsFile {
   /// shape products, offsets that cover the data without hole or overlap, unique names. No number
   /// of the file is trusted, and memory use stays within a small multiple of the header's real
   /// length. Throws ModelError naming file and tensor.
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(MappedFile file);
+  explicit SafetensorsFile(const std::filesystem::path& path) : SafetensorsFile(MappedFile(path)) {}
 
   const std::filesystem::path& path() const { return file_.path(); }
   /// In the order of their bytes in the file.

@@ -6,27 +6,30 @@
 
 #include "models/decoding/decoding.h"
 #include "models/decoding/padded_ids.h"
+#include "models/registry.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
 
-uint32_t positions_of(const DecoderConfig& config, const ModelOptions& options) {
-  return options.context > 0 ? std::min(options.context, config.context) : config.context;
-}
-
-std::string family_name(const Checkpoint& checkpoint) {
-  return checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : checkpoint.model_type();
+MemoryPrediction checked_plan(Device& device, const Checkpoint& checkpoint,
+                              const DecoderConfig& config, const ModelOptions& options) {
+  const MemoryPrediction plan =
+      predict_decoder_memory(device.capabilities(), checkpoint, config, options);
+  if (options.on_plan) options.on_plan(plan);
+  require_memory(device, plan.weight_bytes + plan.context_bytes, options.memory_limit,
+                 options.sequences > 0 ? fmt::format("the model with a context of {} tokens",
+                                                     context_of(config, options))
+                                       : "the model");
+  return plan;
 }
 
 Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::string& family,
                      const DecoderConfig& config, const ModelOptions& options) {
-  const uint64_t bytes = DecoderModel::predict_weight_bytes(checkpoint, config, options);
-  require_memory(device, bytes, options.memory_limit, "the model");
   Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices,
                   options.on_progress);
   for (const ComputedWeight& computed :
-       computed_decoder_weights(config, positions_of(config, options)))
+       computed_decoder_weights(config, context_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
   return weights;
 }
@@ -163,48 +166,26 @@ void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<con
 
 }  // namespace
 
-DataType storage_type(KeyValueStorage storage) {
-  switch (storage) {
-    case KeyValueStorage::kF32: return DataType::kF32;
-    case KeyValueStorage::kQ8_0: return DataType::kQ8_0;
-    case KeyValueStorage::kF16: break;
-  }
-  return DataType::kF16;
-}
-
-DataType cache_type(const ModelOptions& options) {
-  const DataType cache = options.cache.value_or(options.activations);
-  if (options.activations == DataType::kF16 && cache != DataType::kF16)
-    throw ModelError("keys and values",
-                     fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
-                     "keep both in f16, or leave activations in 32 bits");
-  return cache;
-}
-
-uint64_t DecoderModel::predict_weight_bytes(const Checkpoint& checkpoint,
-                                            const DecoderConfig& config,
-                                            const ModelOptions& options) {
-  uint64_t bytes = mulciber::weight_bytes(decoder_weight_table(config), checkpoint,
-                                          family_name(checkpoint), options.matrices);
-  for (const ComputedWeight& computed :
-       computed_decoder_weights(config, positions_of(config, options)))
-    bytes += computed.shape.elements() * sizeof(float);
-  return bytes;
-}
-
-DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint,
-                           const ModelOptions& options, const DecoderFamily& family)
+DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
+                           const ModelOptions& options)
     : device_(device),
-      family_(family_name(checkpoint)),
+      family_(model_type(checkpoint)),
       memory_limit_(options.memory_limit),
-      config_(read_decoder_config(checkpoint, family)),
+      config_(std::move(config)),
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
+      memory_plan_(checked_plan(device, checkpoint, config_, options)),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.parts(name); },
-          positions_of(config_, options), options.activations, cache_type(options))) {
+          context_of(config_, options), options.activations, cache_type(options))) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
+}
+
+Extents DecoderModel::extents() const {
+  Extents extents = extents_of(config_);
+  extents.context = network_.context;
+  return extents;
 }
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
@@ -271,8 +252,8 @@ std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
   return maps;
 }
 
-NamedArrays DecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
-                                   uint32_t n_best) {
+NamedArrays DecoderModel::search(const NamedArrays& inputs, const GenerationConfig& config,
+                                 uint32_t n_best) {
   const PaddedIds ids =
       read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.context);
   if (ids.rows != 1 || n_best != 1 || config.num_beams != 1)

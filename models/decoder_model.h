@@ -3,45 +3,35 @@
 
 #include <memory>
 
+#include "models/decoder_architecture.h"
 #include "models/decoding/sequence_batch.h"
 #include "models/device_weights.h"
-#include "models/families/decoder_family.h"
-#include "models/model.h"
-#include "models/model_options.h"
-#include "models/networks/decoder_network.h"
+#include "models/language_model.h"
 
 namespace mulciber {
 
-class DecoderModel : public Model {
+class DecoderModel : public Model, public LanguageModel {
  public:
-  /// Throws ModelError when config and tensors disagree, DeviceError when the weights do not fit.
-  DecoderModel(Device& device, const Checkpoint& checkpoint, const ModelOptions& options,
-               const DecoderFamily& family);
-
-  /// Device memory of the weights, and of a batch on top, before anything is loaded.
-  static uint64_t predict_weight_bytes(const Checkpoint& checkpoint, const DecoderConfig& config,
-                                       const ModelOptions& options);
+  /// config: of the checkpoint. Throws ModelError when it and the tensors disagree, DeviceError
+  /// when what options ask for does not fit.
+  DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
+               const ModelOptions& options);
 
   std::string family() const override { return family_; }
   bool half_precision() const override { return half_precision_; }
-  uint32_t vocabulary() const override { return config_.vocabulary; }
-  const DecoderConfig& config() const { return config_; }
-  const DecoderNetwork& network() const { return network_; }
-  uint64_t weight_bytes() const { return weights_.bytes(); }
-  Device& device() const { return device_; }
-  uint64_t memory_limit() const { return memory_limit_; }
+  Extents extents() const override;
+  uint64_t weight_bytes() const override { return weights_.bytes(); }
+  LanguageModel* continues_text() override { return this; }
+  const DecoderNetwork& network() const override { return network_; }
+  const MemoryPrediction& memory_plan() const override { return memory_plan_; }
 
   /// Inputs: input_ids (B, S); attention_mask (B, S), where every row is padded on one side;
   /// position_ids, which must count the tokens that are not masked. Outputs: logits, hidden_states,
   /// attentions.
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
-  /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.
-  NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config,
-                       uint32_t n_best) override;
-  /// What tokens read of one another, of every layer and head: (layers, heads, length, length)
-  /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
-  /// network().context of them.
-  std::vector<float> attention(std::span<const uint32_t> ids);
+  std::vector<float> attention(std::span<const uint32_t> ids) override;
+  NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
+                     uint32_t n_best) override;
 
  private:
   Device& device_;
@@ -49,6 +39,7 @@ class DecoderModel : public Model {
   uint64_t memory_limit_;
   DecoderConfig config_;
   bool half_precision_;
+  MemoryPrediction memory_plan_;
   Weights weights_;
   DecoderNetwork network_;
 };

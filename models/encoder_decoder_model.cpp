@@ -92,8 +92,8 @@ NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs,
   return results;
 }
 
-NamedArrays EncoderDecoderModel::generate(const NamedArrays& inputs, const GenerationConfig& config,
-                                          uint32_t n_best) {
+NamedArrays EncoderDecoderModel::search(const NamedArrays& inputs, const GenerationConfig& config,
+                                        uint32_t n_best) {
   PaddedIds source =
       read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().context);
   apply_mask(family_, source, inputs);

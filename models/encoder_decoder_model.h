@@ -5,40 +5,40 @@
 
 #include "models/decoding/encoder_decoder.h"
 #include "models/device_weights.h"
+#include "models/translation_model.h"
 
 namespace mulciber {
 
-/// What a family makes of a checkpoint.
+/// What loading a family's checkpoint gives.
 struct EncoderDecoderParts {
   std::string family;           // `model_type` of its config.json
   GenerationConfig generation;  // eos, pad and decoder_start are set
-  SequenceToSequenceModel::Extents extents;
+  Extents extents;
   bool half_precision = false;
   Weights weights;  // of `network`
   std::unique_ptr<EncoderDecoderNetwork> network;
 };
 
 /// Inputs and outputs by the names of Hugging Face transformers, searches and attention maps.
-class EncoderDecoderModel : public SequenceToSequenceModel {
+class EncoderDecoderModel : public Model, public TranslationModel {
  public:
   /// memory_limit: bytes, 0 for what is available.
   EncoderDecoderModel(Device& device, EncoderDecoderParts parts, uint64_t memory_limit);
 
   std::string family() const override { return family_; }
   bool half_precision() const override { return half_precision_; }
-  uint32_t vocabulary() const override { return network().target_vocabulary; }
+  Extents extents() const override { return extents_; }
+  uint64_t weight_bytes() const override { return weights_.bytes(); }
+  TranslationModel* translates() override { return this; }
   const GenerationConfig& generation_config() const override { return generation_; }
   uint32_t max_source_tokens() const override { return network().context; }
   uint32_t max_target_tokens() const override { return network().context; }
-  Extents extents() const override { return extents_; }
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) override;
-  uint64_t weight_bytes() const override { return weights_.bytes(); }
 
   /// Inputs: input_ids (B, S), attention_mask (B, S; ones, then zeros), decoder_input_ids (B, T).
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
-  /// Inputs: input_ids (1, S), attention_mask (1, S).
-  NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config,
-                       uint32_t n_best) override;
+  NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
+                     uint32_t n_best) override;
   GenerationResult generate(const GenerationRequest& request) override;
   std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
                             std::span<const std::vector<uint32_t>> targets, uint32_t start,

@@ -4,11 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "checkpoints/checkpoint.h"
-#include "models/families/marian_config.h"
-#include "models/families/recurrent_translation.h"
 #include "mulciber/error.h"
-#include "text/tokenizer.h"
 
 namespace mulciber {
 namespace {
@@ -45,9 +41,6 @@ Json describe_architecture(const Checkpoint& checkpoint) {
     if (const Json& names = config.list("architectures"); !names.empty() && names[0].is_string())
       result["class"] = names[0];
   check_heads(config);
-  const std::string type = checkpoint.model_type();
-  if (type == "marian") read_marian_config(checkpoint);
-  if (type == "bahdanau" || type == "luong") read_recurrent_config(checkpoint);
   return result;
 }
 
@@ -102,10 +95,10 @@ void append_facts(std::string& out, const char* title, const Json& facts) {
 
 }  // namespace
 
-Json inspect(const std::filesystem::path& path) {
-  const Checkpoint checkpoint(path);
-  std::error_code ignored;
-  const bool folder = std::filesystem::is_directory(path, ignored);
+Json inspect(const OpenModel& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const std::filesystem::path& path = checkpoint.path();
+  const bool folder = checkpoint.is_folder();
   Json report = {{"path", path.string()},
                  {"format", folder              ? "Hugging Face folder"
                             : checkpoint.gguf() ? "GGUF file, version " +
@@ -125,6 +118,12 @@ Json inspect(const std::filesystem::path& path) {
       report["architecture"] = {{"model_type", printable(name->text())}};
     else
       report["notes"].push_back("there is no general.architecture: the architecture is unknown");
+  }
+  if (const ModelFamily* family = model.find_family()) {
+    model.architecture();  // refuses what cannot be run
+    report["capabilities"] = Json::array();
+    for (const CapabilityRow& row : capability_rows())
+      if (family->capabilities.has(row.capability)) report["capabilities"].push_back(row.name);
   }
   if (const Json* generation = checkpoint.generation_config()) report["generation"] = *generation;
 
@@ -147,13 +146,13 @@ Json inspect(const std::filesystem::path& path) {
 
   const bool in_gguf = checkpoint.gguf() && checkpoint.gguf()->find_value("tokenizer.ggml.model");
   if (in_gguf || (folder && has_tokenizer(path))) {
-    const auto [source, target] = load_tokenizer_pair(path, checkpoint.model_type());
-    report["tokenizer"] = describe_tokenizer(*source);
+    const Tokenizer& tokenizer = *model.tokenizer();
+    report["tokenizer"] = describe_tokenizer(tokenizer);
     const Json& config = checkpoint.has_config() ? checkpoint.config() : report;
     const auto vocab = config.find("vocab_size");
     if (vocab != config.end() && vocab->is_number_unsigned() &&
-        vocab->get<std::uint64_t>() < static_cast<std::uint64_t>(source->vocab_size()))
-      report["notes"].push_back("the tokenizer has " + std::to_string(source->vocab_size()) +
+        vocab->get<std::uint64_t>() < static_cast<std::uint64_t>(tokenizer.vocab_size()))
+      report["notes"].push_back("the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
                                 " ids, the model's vocabulary only " + vocab->dump());
   } else if (folder) {
     report["notes"].push_back("there is no tokenizer");
@@ -171,6 +170,13 @@ std::string inspection_text(const Json& report, bool all_tensors) {
     const std::string type = printable(architecture.at("model_type").get<std::string>());
     out += "architecture  " + (type.empty() ? "not named" : type);
     if (architecture.contains("class")) out += " (" + shown(architecture.at("class")) + ")";
+    out += "\n";
+  }
+  if (report.contains("capabilities")) {
+    out += "can          ";
+    std::string before = " ";
+    for (const Json& name : report.at("capabilities"))
+      out += std::exchange(before, ", ") + name.get<std::string>();
     out += "\n";
   }
   const Json& totals = report.at("totals");

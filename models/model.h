@@ -1,18 +1,16 @@
-// What every model family offers to `verify`, and what translation needs of one.
+// What a model of every family is: a name, extents, a forward pass, and what else it can do.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "models/decoding/decoding.h"
-#include "mulciber/translator.h"
-
 namespace mulciber {
+
+class LanguageModel;
+class TranslationModel;
 
 /// An array on the host, row-major.
 struct NamedArray {
@@ -21,80 +19,35 @@ struct NamedArray {
 };
 using NamedArrays = std::map<std::string, NamedArray>;
 
+/// How large a model is, whatever it is made of; 0: it has none of that kind.
+struct Extents {
+  uint32_t vocabulary = 0;  // ids that texts it makes consist of
+  uint32_t context = 0;     // tokens of the longest sequence
+  uint32_t encoder_layers = 0, encoder_heads = 0;
+  uint32_t decoder_layers = 0, decoder_heads = 0;
+  uint32_t cross_layers = 0, cross_heads = 0;
+};
+
 /// A model on a device.
 class Model {
  public:
   virtual ~Model() = default;
 
-  /// `model_type` of its config.json.
+  /// `model_type` of its config.json, or the architecture that its GGUF file names.
   virtual std::string family() const = 0;
   /// Whether results are those of 16-bit storage: activations, or matrices narrowed at load.
   virtual bool half_precision() const = 0;
+  virtual Extents extents() const = 0;
+  /// On the device.
+  virtual uint64_t weight_bytes() const = 0;
   /// Computes the outputs of those names that the family has, from inputs by the names that Hugging
   /// Face transformers uses; names it has not are left out. Throws ModelError when inputs do not
   /// fit.
   virtual NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) = 0;
-  /// "output_ids" (n_best, length), start id first, pad after the end; "sequences_scores" (n_best).
-  virtual NamedArrays generate(const NamedArrays& inputs, const GenerationConfig& config,
-                               uint32_t n_best) = 0;
-  /// Ids of the vocabulary that generated texts are made of.
-  virtual uint32_t vocabulary() const = 0;
-};
 
-/// A search over one batch.
-struct GenerationRequest {
-  std::span<const std::vector<uint32_t>> sources;  // ids, end of text included
-  GenerationSettings settings;
-  HeadMasks head_masks;
-  const std::atomic<bool>* cancel = nullptr;
-  std::function<void()> on_first_token;
-};
-
-struct GenerationResult {
-  std::vector<std::vector<Hypothesis>> items;  // n_best each, in the order of the sources
-  bool cancelled = false;                      // items is empty then
-  uint32_t steps = 0;
-  uint64_t predicted_bytes = 0;  // of device memory for this batch, besides the weights
-  double prepare_seconds = 0, encode_seconds = 0, decode_seconds = 0;
-};
-
-/// Attention probabilities of a batch, each (layers, heads, queries, keys) row-major; empty where
-/// the network has none of that kind.
-struct SequenceAttention {
-  std::vector<float> encoder, decoder, cross;
-};
-
-/// An encoder-decoder model: one sequence of ids in, another one out.
-class SequenceToSequenceModel : public Model {
- public:
-  virtual const GenerationConfig& generation_config() const = 0;
-  virtual uint32_t max_source_tokens() const = 0;
-  /// Ids the decoder can be fed.
-  virtual uint32_t max_target_tokens() const = 0;
-  struct Extents {
-    uint32_t encoder_layers, encoder_heads, decoder_layers, decoder_heads;  // 0: no self-attention
-    uint32_t cross_layers, cross_heads;
-  };
-  virtual Extents extents() const = 0;
-  /// Most sequences of that length that fit one batch: by the device's storage range and by its
-  /// memory.
-  virtual uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) = 0;
-  virtual uint64_t weight_bytes() const = 0;
-
-  using Model::generate;
-  /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
-  /// ids.
-  virtual GenerationResult generate(const GenerationRequest& request) = 0;
-  /// Log probability of each target given its source: the sum over the target's ids, each given
-  /// those before it. targets: as many as sources, ids with the end of text; start: what decoding
-  /// begins with. Throws ModelError as generate() does.
-  virtual std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
-                                    std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                                    const HeadMasks& head_masks) = 0;
-  /// The maps of one pair of sequences. target: what the decoder is fed, start token first.
-  virtual SequenceAttention attention(const std::vector<uint32_t>& source,
-                                      const std::vector<uint32_t>& target,
-                                      const HeadMasks& head_masks) = 0;
+  // What it can do beside (models/capability.h), or nullptr.
+  virtual LanguageModel* continues_text() { return nullptr; }
+  virtual TranslationModel* translates() { return nullptr; }
 };
 
 }  // namespace mulciber

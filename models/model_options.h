@@ -1,6 +1,7 @@
 // How a model is loaded, whatever its family.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "checkpoints/weights.h"
@@ -15,7 +16,12 @@ struct ModelOptions {
   uint64_t memory_limit = 0;              // bytes of device memory; 0: what is available
   uint32_t context = 0;  // tokens of the longest sequence; 0: what the model was made for
   std::vector<HeadNumber> masked_heads = {};  // of decoder-only models
+  /// Contexts that the caller will hold (of decoder-only models), planned with the weights; 0: the
+  /// weights alone.
+  uint32_t sequences = 0;
   WeightProgress on_progress = {};
+  /// Called once with what loading plans, before it is checked and anything is loaded.
+  std::function<void(const MemoryPrediction&)> on_plan = {};
 };
 
 DataType storage_type(KeyValueStorage storage);

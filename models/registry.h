@@ -1,33 +1,32 @@
-// Architecture names and the classes that build them.
+// The model families there are, and what each can do.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <string>
 
+#include "checkpoints/checkpoint.h"
+#include "models/architecture.h"
+#include "models/capability.h"
 #include "models/families/decoder_family.h"
-#include "models/model.h"
-#include "models/model_options.h"
 
 namespace mulciber {
 
 struct ModelFamily {
   const char* model_type;  // of config.json
-  std::unique_ptr<Model> (*open)(Device& device, const Checkpoint& checkpoint,
-                                 const ModelOptions& options);
-  const DecoderFamily* decoder = nullptr;  // of decoder-only families, instead of `open`
+  CapabilitySet capabilities;
+  /// Reads and checks the configuration. Throws ModelError naming file and key.
+  std::unique_ptr<const Architecture> (*read)(const Checkpoint& checkpoint);
+  const DecoderFamily* decoder = nullptr;  // of decoder-only families
 };
 /// Every family this library can run.
 std::span<const ModelFamily> model_families();
 
-/// Builds the model of a checkpoint. Throws ModelError naming the families there are when its
-/// model_type is none of them, and what the family's constructor throws.
-std::unique_ptr<Model> open_model(Device& device, const Checkpoint& checkpoint,
-                                  const ModelOptions& options = {});
-
-/// Whether a checkpoint is of a decoder-only family. Throws ModelError when it is of none that is
-/// known.
-bool is_decoder(const Checkpoint& checkpoint);
-/// The family of a decoder-only checkpoint. Throws ModelError when it is of another kind.
-const DecoderFamily& decoder_family(const Checkpoint& checkpoint);
+/// `model_type` of config.json or `general.architecture` of a GGUF file, or "".
+std::string model_type(const Checkpoint& checkpoint);
+/// nullptr when the checkpoint is of none of them.
+const ModelFamily* find_family(const Checkpoint& checkpoint);
+/// Throws ModelError naming the families there are when it is of none of them.
+const ModelFamily& family_of(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -7,147 +7,55 @@
 
 #include <fmt/format.h>
 
-#include "models/decoder_model.h"
+#include "models/answer.h"
 #include "models/decoding/context_shift.h"
 #include "models/decoding/saved_sequence.h"
-#include "models/registry.h"
-#include "text/chat_template.h"
+#include "models/decoding/sequence_batch.h"
+#include "models/generator_options.h"
+#include "models/language_model.h"
+#include "models/open_model.h"
 #include "text/token_stream.h"
-#include "text/tokenizer.h"
 
 namespace mulciber {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kDefaultContext = 4096;
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-ModelOptions model_options(const GeneratorOptions& options, uint32_t context) {
-  return {.matrices = options.load.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-          .activations = options.load.half_activations ? DataType::kF16 : DataType::kF32,
-          .cache = storage_type(options.key_values),
-          .memory_limit = options.load.memory_limit,
-          .context = context,
-          .masked_heads = options.masked_heads,
-          .on_progress = options.load.on_progress};
+/// until_full: no number of tokens was asked for.
+GenerateEnd end_of(SequenceEnd end, bool until_full) {
+  switch (end) {
+    case SequenceEnd::kStop: return GenerateEnd::kEndOfText;
+    case SequenceEnd::kFull: return GenerateEnd::kContextFull;
+    default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
+  }
 }
 
-uint32_t context_of(const DecoderConfig& config, const GeneratorOptions& options) {
-  if (options.context > config.context)
-    throw ModelError("context",
-                     fmt::format("of {} tokens is asked for, the model was made for {}",
-                                 options.context, config.context),
-                     "");
-  return options.context > 0 ? options.context : std::min(config.context, kDefaultContext);
+std::shared_ptr<Device> checked(std::shared_ptr<Device> device) {
+  if (!device)
+    throw DeviceError(DeviceError::Kind::kUnavailable, "TextGenerator", "was given no device", "");
+  return device;
 }
-
-MemoryPrediction predict_memory(Device& device, const Checkpoint& checkpoint,
-                                const DecoderConfig& config, const GeneratorOptions& options) {
-  const uint32_t context = context_of(config, options), rows = std::max(options.sequences, 1u);
-  const ModelOptions loading = model_options(options, context);
-  const DecoderNetwork network =
-      planned_decoder_network(config, context, loading.activations, cache_type(loading));
-  MemoryPrediction predicted;
-  predicted.weight_bytes = DecoderModel::predict_weight_bytes(checkpoint, config, loading);
-  predicted.context_bytes =
-      SequenceBatch::predict_bytes(device.capabilities(), network, {rows, context});
-  for (const CausalLayer& layer : network.decoder.layers)
-    predicted.key_value_bytes +=
-        uint64_t{rows} * context * row_bytes(network.cache, layer.attention.cache_columns());
-  return predicted;
-}
-
-std::vector<uint32_t> end_ids(const DecoderConfig& config, const Tokenizer& tokenizer) {
-  std::vector<uint32_t> ids(config.generation.eos.begin(), config.generation.eos.end());
-  if (ids.empty() && tokenizer.special().eos)
-    ids.push_back(static_cast<uint32_t>(*tokenizer.special().eos));
-  for (const char* piece : config.end_pieces) {
-    const auto id = tokenizer.id(piece);
-    if (id && tokenizer.is_special(*id)) ids.push_back(static_cast<uint32_t>(*id));
-  }
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  if (ids.size() > kMostStops) ids.resize(kMostStops);
-  return ids;
-}
-
-Sampling checked(const Sampling& sampling) {
-  sample_setting_words({.sampling = sampling});  // throws what is out of range
-  return sampling;
-}
-
-/// One text as its tokens come.
-class Answer {
- public:
-  Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
-         const std::vector<std::string>& stops, std::function<void(std::string_view)> on_text)
-      : stream_(tokenizer, prompt), filter_(stops), on_text_(std::move(on_text)) {
-    result_.prompt_ids.assign(prompt.begin(), prompt.end());
-  }
-
-  /// False once a stop text has come: further tokens are no part of it.
-  bool push(uint32_t id, bool ends_text) {
-    if (filter_.stopped()) return false;
-    result_.ids.push_back(id);
-    if (!ends_text) show(filter_.push(stream_.push(static_cast<int32_t>(id))));
-    return !filter_.stopped();
-  }
-
-  Generation finish(SequenceEnd end, bool cancelled, bool until_full) {
-    if (!filter_.stopped() && !cancelled) show(filter_.push(stream_.finish()));
-    if (!filter_.stopped()) show(filter_.finish());
-    switch (end) {
-      case SequenceEnd::kStop: result_.end = GenerateEnd::kEndOfText; break;
-      case SequenceEnd::kFull: result_.end = GenerateEnd::kContextFull; break;
-      default: result_.end = until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
-    }
-    if (filter_.stopped())
-      result_.end = GenerateEnd::kStopText;
-    else if (cancelled)
-      result_.end = GenerateEnd::kCancelled;
-    return std::move(result_);
-  }
-
- private:
-  void show(const std::string& text) {
-    result_.text += text;
-    if (!text.empty() && on_text_) on_text_(text);
-  }
-
-  TokenStream stream_;
-  StopFilter filter_;
-  std::function<void(std::string_view)> on_text_;
-  Generation result_;
-};
 
 }  // namespace
 
-const char* name_of(GenerateEnd end) {
-  switch (end) {
-    case GenerateEnd::kEndOfText: return "end of text";
-    case GenerateEnd::kStopText: return "stop text";
-    case GenerateEnd::kTokenLimit: return "token limit";
-    case GenerateEnd::kContextFull: return "context full";
-    case GenerateEnd::kCancelled: return "cancelled";
-  }
-  return "?";
-}
-
 struct TextGenerator::Impl {
-  std::string path;
-  uint64_t fingerprint = 0;
   std::shared_ptr<Device> device;
+  std::shared_ptr<const OpenModel> opened;
+  uint64_t fingerprint = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<DecoderModel> model;
+  std::unique_ptr<Model> model;
+  LanguageModel* language = nullptr;  // what it can do
   std::optional<SequenceBatch> batch;
   std::vector<uint32_t> ends;
   uint32_t context = 0;
   GenerateStatistics statistics;
 
+  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
+  void load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options);
   /// An empty prompt too.
   std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
   /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
@@ -214,21 +122,21 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) con
 }
 
 uint32_t TextGenerator::Impl::most_attention_tokens() const {
-  const DecoderConfig& config = model->config();
-  const double heads = static_cast<double>(config.layers.size()) * config.attention.heads;
+  const Extents extents = model->extents();
+  const double heads = static_cast<double>(extents.decoder_layers) * extents.decoder_heads;
   return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
 }
 
 void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt,
                                           const GenerateOptions& options) const {
-  const DecoderConfig& config = model->config();
+  const Extents extents = model->extents();
   const uint32_t most = most_attention_tokens();
   const size_t wanted = prompt + std::max(options.max_new_tokens, 1u);
   if (wanted > most)
     throw ModelError(
         "attention maps",
         fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", wanted,
-                    config.layers.size(), config.attention.heads, kMostAttentionWeights),
+                    extents.decoder_layers, extents.decoder_heads, kMostAttentionWeights),
         fmt::format("ask for at most {} tokens, prompt and answer together", most));
   request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
 }
@@ -239,14 +147,15 @@ TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
   ids.insert(ids.end(), generation.ids.begin(), generation.ids.end());
   // The id that filled the context was chosen, and never read.
   ids.resize(std::min<size_t>(ids.size(), context));
-  const DecoderConfig& config = model->config();
-  TokenAttention result = {.layers = static_cast<uint32_t>(config.layers.size()),
-                           .heads = config.attention.heads,
+  const Extents extents = model->extents();
+  TokenAttention result = {.layers = extents.decoder_layers,
+                           .heads = extents.decoder_heads,
                            .length = static_cast<uint32_t>(ids.size()),
-                           .weights = model->attention(ids),
+                           .weights = language->attention(ids),
                            .windows = {},
                            .tokens = {}};
-  for (const DecoderLayerConfig& layer : config.layers) result.windows.push_back(layer.window);
+  for (const CausalLayer& layer : language->network().decoder.layers)
+    result.windows.push_back(layer.attention.window);
   for (const uint32_t id : ids)
     result.tokens.push_back(token_text(*tokenizer, static_cast<int32_t>(id)));
   statistics.attention_seconds += seconds_since(start);
@@ -264,40 +173,51 @@ void TextGenerator::Impl::count(const SequenceResult& found) {
   s.step_bytes = batch->step().work().bytes;
 }
 
+MemoryPrediction TextGenerator::predict(Device& device, const OpenModel& model,
+                                        const GeneratorOptions& options) {
+  model.require(Capability::kContinueText);
+  const Architecture& architecture = model.architecture();
+  return architecture.predict(device.capabilities(),
+                              model_options(options, architecture.extents().context));
+}
+
 MemoryPrediction TextGenerator::predict(Device& device, const std::string& path,
                                         const GeneratorOptions& options) {
-  const Checkpoint checkpoint(path);
-  return predict_memory(device, checkpoint,
-                        read_decoder_config(checkpoint, decoder_family(checkpoint)), options);
+  return predict(device, *open_model(path), options);
+}
+
+void TextGenerator::Impl::load(std::shared_ptr<const OpenModel> files,
+                               const GeneratorOptions& options) {
+  opened = std::move(files);
+  opened->require(Capability::kContinueText);
+  const Architecture& architecture = opened->architecture();
+  const ModelOptions loading = model_options(options, architecture.extents().context);
+  context = loading.context;
+  tokenizer = opened->tokenizer();
+  ends = end_ids(architecture, *tokenizer);
+  model = load_model(*device, *opened, loading);
+  language = model->continues_text();
+  fingerprint = sequence_fingerprint(opened->checkpoint(), language->network());
+  batch.emplace(*device, language->network(), BatchShape{loading.sequences, context}, std::nullopt);
+  const MemoryPrediction& plan = language->memory_plan();
+  statistics.predicted_device_bytes = plan.weight_bytes + plan.context_bytes;
+  statistics.weight_bytes = model->weight_bytes();
 }
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& path,
                              const GeneratorOptions& options)
-    : impl_(std::make_unique<Impl>()) {
+    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
   const auto start = Clock::now();
-  if (!device)
-    throw DeviceError(DeviceError::Kind::kUnavailable, "TextGenerator", "was given no device", "");
-  Impl& impl = *impl_;
-  impl.path = path;
-  impl.device = std::move(device);
-  const Checkpoint checkpoint(path);
-  const DecoderFamily& family = decoder_family(checkpoint);
-  const DecoderConfig config = read_decoder_config(checkpoint, family);
-  impl.context = context_of(config, options);
-  const MemoryPrediction predicted = predict_memory(*impl.device, checkpoint, config, options);
-  impl.statistics.predicted_device_bytes = predicted.weight_bytes + predicted.context_bytes;
-  require_memory(*impl.device, impl.statistics.predicted_device_bytes, options.load.memory_limit,
-                 fmt::format("the model with a context of {} tokens", impl.context));
-  impl.tokenizer = load_tokenizer(checkpoint.gguf() ? checkpoint.path() : checkpoint.folder(),
-                                  checkpoint.model_type());
-  impl.model = std::make_unique<DecoderModel>(*impl.device, checkpoint,
-                                              model_options(options, impl.context), family);
-  impl.fingerprint = sequence_fingerprint(checkpoint, impl.model->network());
-  impl.batch.emplace(*impl.device, impl.model->network(),
-                     BatchShape{std::max(options.sequences, 1u), impl.context}, 0);
-  impl.ends = end_ids(impl.model->config(), *impl.tokenizer);
-  impl.statistics.weight_bytes = impl.model->weight_bytes();
-  impl.statistics.load_seconds = seconds_since(start);
+  impl_->load(open_model(path), options);
+  impl_->statistics.load_seconds = seconds_since(start);
+}
+
+TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
+                             const GeneratorOptions& options)
+    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
+  const auto start = Clock::now();
+  impl_->load(std::move(model), options);
+  impl_->statistics.load_seconds = seconds_since(start);
 }
 
 TextGenerator::~TextGenerator() = default;
@@ -375,7 +295,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   impl.statistics.new_tokens = all.size() - encoded.size();
   if (options.shift && end == SequenceEnd::kFull) end = SequenceEnd::kLimit;
   Generation result =
-      answer.finish(end, cancelled, options.max_new_tokens == 0 && !options.attention);
+      answer.finish(end_of(end, options.max_new_tokens == 0 && !options.attention), cancelled);
   result.left_out = gone;
   if (options.attention) result.attention = impl.attention(result);
   return result;
@@ -420,8 +340,8 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
       for (const uint32_t id : found.rows[row].ids)
         answers[row].push(id, std::ranges::binary_search(request.stops, id));
       const bool open = cancelled && found.rows[row].end == SequenceEnd::kCancelled;
-      results.push_back(answers[row].finish(found.rows[row].end, open,
-                                            options.max_new_tokens == 0 && !options.attention));
+      results.push_back(answers[row].finish(
+          end_of(found.rows[row].end, options.max_new_tokens == 0 && !options.attention), open));
       impl.statistics.new_tokens += results.back().ids.size();
       impl.batch->truncate(
           row, static_cast<uint32_t>(encoded[first + row].size() + results.back().ids.size()));
@@ -445,13 +365,13 @@ size_t TextGenerator::load_cache(const std::string& file) {
 }
 
 std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessage> messages) const {
-  const std::optional<ChatTemplate> chat_template = ChatTemplate::load(impl_->path);
+  const std::shared_ptr<const ChatTemplate>& chat_template = impl_->opened->chat_template();
   if (!chat_template) return std::nullopt;
   return chat_template->render(messages);
 }
 
 Sampling TextGenerator::default_sampling() const {
-  Sampling sampling = impl_->model->config().generation.sampling;
+  Sampling sampling = impl_->opened->architecture().generation().sampling;
   sampling.penalty_window = std::min(sampling.penalty_window, impl_->context);
   return sampling;
 }

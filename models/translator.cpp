@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "models/decoding/batching.h"
-#include "models/registry.h"
+#include "models/open_model.h"
+#include "models/translation_model.h"
 #include "runtime/public_devices.h"
-#include "text/tokenizer.h"
 
 namespace mulciber {
 namespace {
@@ -41,24 +41,19 @@ std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint
   return result;
 }
 
-std::unique_ptr<SequenceToSequenceModel> open_translation_model(Device& device,
-                                                                const Checkpoint& checkpoint,
-                                                                const LoadOptions& options) {
-  std::unique_ptr<Model> model =
-      open_model(device, checkpoint,
-                 {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-                  .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-                  .memory_limit = options.memory_limit});
-  auto* translating = dynamic_cast<SequenceToSequenceModel*>(model.get());
-  if (!translating)
-    throw ModelError(checkpoint.path().string(),
-                     fmt::format("is a {} model, which does not translate", model->family()),
-                     "give an encoder-decoder model");
-  model.release();
-  return std::unique_ptr<SequenceToSequenceModel>(translating);
+std::shared_ptr<Device> checked(std::shared_ptr<Device> device) {
+  if (!device)
+    throw DeviceError(DeviceError::Kind::kUnavailable, "Translator", "was given no device", "");
+  return device;
 }
 
-GenerationSettings settings_of(const SequenceToSequenceModel& model,
+ModelOptions model_options(const LoadOptions& options) {
+  return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+          .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+          .memory_limit = options.memory_limit};
+}
+
+GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabulary,
                                const TranslateOptions& options) {
   GenerationSettings settings =
       generation_settings(model.generation_config(), model.max_target_tokens());
@@ -71,7 +66,7 @@ GenerationSettings settings_of(const SequenceToSequenceModel& model,
   settings.n_best = options.n_best;
   settings.banned.insert(settings.banned.end(), options.banned_tokens.begin(),
                          options.banned_tokens.end());
-  check_settings(settings, model.vocabulary(), model.max_target_tokens());
+  check_settings(settings, vocabulary, model.max_target_tokens());
   return settings;
 }
 
@@ -79,10 +74,16 @@ GenerationSettings settings_of(const SequenceToSequenceModel& model,
 
 struct Translator::Impl {
   std::shared_ptr<Device> device;
-  std::unique_ptr<SequenceToSequenceModel> model;
+  std::unique_ptr<Model> model;
+  TranslationModel* translation = nullptr;  // what it can do
   TokenizerPair tokenizers;
   TranslateStatistics statistics;
 
+  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
+  void load(const OpenModel& opened, const LoadOptions& options);
+  GenerationSettings settings(const TranslateOptions& options) const {
+    return settings_of(*translation, model->extents().vocabulary, options);
+  }
   std::vector<std::vector<uint32_t>> tokenize(std::span<const std::string> texts,
                                               std::vector<Translation>& results);
   void finish(Translation& result, const std::vector<Hypothesis>& found);
@@ -102,10 +103,10 @@ std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const st
       continue;
     }
     sources[i] = unsigned_ids(tokenizers.source->encode(texts[i], {.parse_special = false}));
-    if (sources[i].size() > model->max_source_tokens())
+    if (sources[i].size() > translation->max_source_tokens())
       throw ModelError(fmt::format("text {} of {}", i + 1, texts.size()),
                        fmt::format("has {} tokens, the model takes at most {}", sources[i].size(),
-                                   model->max_source_tokens()),
+                                   translation->max_source_tokens()),
                        "split it into sentences");
     results[i].source_ids = sources[i];
     results[i].source_tokens = pieces(*tokenizers.source, sources[i]);
@@ -134,7 +135,7 @@ void Translator::Impl::finish(Translation& result, const std::vector<Hypothesis>
 AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t start,
                                           const HeadMasks& masks) {
   const Stopwatch watch(statistics.attention_seconds);
-  const SequenceToSequenceModel::Extents extents = model->extents();
+  const Extents extents = model->extents();
   AttentionMaps maps = {.encoder_layers = extents.encoder_layers,
                         .encoder_heads = extents.encoder_heads,
                         .decoder_layers = extents.decoder_layers,
@@ -147,24 +148,33 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
   // Step t was fed the start token and the tokens before t.
   std::vector<uint32_t> fed = {start};
   fed.insert(fed.end(), result.ids.begin(), result.ids.end() - 1);
-  SequenceAttention attention = model->attention(result.source_ids, fed, masks);
+  SequenceAttention attention = translation->attention(result.source_ids, fed, masks);
   maps.encoder = std::move(attention.encoder);
   maps.decoder = std::move(attention.decoder);
   maps.cross = std::move(attention.cross);
   return maps;
 }
 
+void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options) {
+  opened.require(Capability::kTranslate);
+  tokenizers = opened.tokenizers();
+  model = load_model(*device, opened, model_options(options));
+  translation = model->translates();
+  statistics.weight_bytes = model->weight_bytes();
+}
+
 Translator::Translator(std::shared_ptr<Device> device, const std::string& folder,
                        const LoadOptions& options)
-    : impl_(std::make_unique<Impl>()) {
+    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
   const Stopwatch watch(impl_->statistics.load_seconds);
-  if (!device)
-    throw DeviceError(DeviceError::Kind::kUnavailable, "Translator", "was given no device", "");
-  impl_->device = std::move(device);
-  const Checkpoint checkpoint(folder);
-  impl_->tokenizers = load_tokenizer_pair(checkpoint.folder(), checkpoint.model_type());
-  impl_->model = open_translation_model(*impl_->device, checkpoint, options);
-  impl_->statistics.weight_bytes = impl_->model->weight_bytes();
+  impl_->load(*open_model(folder), options);
+}
+
+Translator::Translator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
+                       const LoadOptions& options)
+    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
+  const Stopwatch watch(impl_->statistics.load_seconds);
+  impl_->load(*model, options);
 }
 
 Translator::~Translator() = default;
@@ -173,7 +183,7 @@ Translator& Translator::operator=(Translator&&) noexcept = default;
 
 std::vector<Translation> Translator::translate(std::span<const std::string> texts,
                                                const TranslateOptions& options) {
-  SequenceToSequenceModel& model = *impl_->model;
+  TranslationModel& model = *impl_->translation;
   TranslateStatistics& statistics = impl_->statistics;
   statistics = {.texts = texts.size(),
                 .load_seconds = statistics.load_seconds,
@@ -182,7 +192,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> text
   const auto start = Clock::now();
   const Stopwatch watch(statistics.total_seconds);
 
-  const GenerationSettings settings = settings_of(model, options);
+  const GenerationSettings settings = impl_->settings(options);
   std::vector<Translation> results(texts.size());
   const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results);
 
@@ -244,7 +254,7 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
     throw ModelError("score",
                      fmt::format("{} sources and {} targets", sources.size(), targets.size()),
                      "give one target for each source");
-  SequenceToSequenceModel& model = *impl_->model;
+  TranslationModel& model = *impl_->translation;
   std::vector<Translation> ignored(sources.size());
   const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored);
   std::vector<std::vector<uint32_t>> source_ids, target_ids;
@@ -260,14 +270,15 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
         static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
   }
   // Little padding, and logits that can be bound whole.
+  const uint64_t vocabulary = impl_->model->extents().vocabulary;
   const uint64_t range =
       std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
   const BatchBounds bounds = {
       .tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
-        const uint64_t row = uint64_t{length} * model.vocabulary() * sizeof(float);
+        const uint64_t row = uint64_t{length} * vocabulary * sizeof(float);
         return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
       }};
-  const uint32_t start = settings_of(model, {}).start;
+  const uint32_t start = impl_->settings({}).start;
   std::vector<TranslationScore> result(sources.size());
   for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
     std::vector<std::vector<uint32_t>> batch_sources, batch_targets;
@@ -284,16 +295,16 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
 
 const TranslateStatistics& Translator::statistics() const { return impl_->statistics; }
 
-uint32_t Translator::max_source_tokens() const { return impl_->model->max_source_tokens(); }
+uint32_t Translator::max_source_tokens() const { return impl_->translation->max_source_tokens(); }
 
 ModelExtents Translator::extents() const {
-  const SequenceToSequenceModel::Extents extents = impl_->model->extents();
+  const Extents extents = impl_->model->extents();
   return {extents.encoder_layers, extents.encoder_heads, extents.decoder_layers,
           extents.decoder_heads,  extents.cross_layers,  extents.cross_heads};
 }
 
 std::string Translator::start_token() const {
-  const uint32_t start = settings_of(*impl_->model, {}).start;
+  const uint32_t start = impl_->settings({}).start;
   return std::string(impl_->tokenizers.target->piece(static_cast<int32_t>(start)));
 }
 

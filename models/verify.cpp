@@ -11,7 +11,8 @@
 #include "checkpoints/json.h"
 #include "checkpoints/safetensors.h"
 #include "checkpoints/tensor_values.h"
-#include "models/device_weights.h"
+#include "models/language_model.h"
+#include "models/translation_model.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -183,9 +184,14 @@ NamedArrays run_search(Model& model, const Case& c, const NamedArrays& inputs,
   if (c.params.contains("rules") && c.params["rules"].is_object()) merged.update(c.params["rules"]);
   merged.erase("rules");
   const ConfigReader reader(merged, fmt::format("{}, case {}", where, printable(c.name)));
-  const GenerationConfig config = read_generation_config(reader, nullptr, model.vocabulary());
+  const GenerationConfig config =
+      read_generation_config(reader, nullptr, model.extents().vocabulary);
   const int64_t n_best = reader.integer_or("num_return_sequences", 1, 1, kMaxBeams);
-  return model.generate(inputs, config, static_cast<uint32_t>(n_best));
+  if (TranslationModel* translation = model.translates())
+    return translation->search(inputs, config, static_cast<uint32_t>(n_best));
+  if (LanguageModel* language = model.continues_text())
+    return language->search(inputs, config, static_cast<uint32_t>(n_best));
+  return {};  // such a model has no search
 }
 
 }  // namespace

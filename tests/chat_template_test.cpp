@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "checkpoints/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 #include "text/chat_template.h"
@@ -16,6 +17,10 @@ using jinja::Value;
 using tests::model_error;
 
 namespace {
+
+Checkpoint files(const std::filesystem::path& model) {
+  return Checkpoint(model, Checkpoint::Contents::kText);
+}
 
 /// The moment at which the generator's clock stands: Friday, 26 July 2024, 09:05:03.
 std::tm recorded_moment() {
@@ -164,10 +169,10 @@ TEST_CASE("A hostile chat template ends in an error, soon and within bounds") {
 TEST_CASE("Chat templates are found where models keep them") {
   const tests::TemporaryFolder folder;
   const auto& path = folder.path();
-  CHECK_FALSE(ChatTemplate::load(path));
+  CHECK_FALSE(ChatTemplate::load(files(path)));
   const std::vector<ChatMessage> messages = {{"user", "Hi"}};
   const auto text = [&] {
-    return ChatTemplate::load(path)->render(messages, {.add_generation_prompt = false});
+    return ChatTemplate::load(files(path))->render(messages, {.add_generation_prompt = false});
   };
 
   tests::write_file(path / "tokenizer_config.json",
@@ -178,9 +183,11 @@ TEST_CASE("Chat templates are found where models keep them") {
   CHECK(text() == "file: user");
   tests::write_file(path / "additional_chat_templates" / "tool_use.jinja",
                     "tools: {{ tools | tojson }}");
-  CHECK(ChatTemplate::load(path)->render(messages, {.tools_json = R"([{"b": 1, "a": 2}])"}) ==
-        R"(tools: [{"b": 1, "a": 2}])");
-  CHECK(ChatTemplate::load(path)->names() == std::vector<std::string>{"default", "tool_use"});
+  CHECK(
+      ChatTemplate::load(files(path))->render(messages, {.tools_json = R"([{"b": 1, "a": 2}])"}) ==
+      R"(tools: [{"b": 1, "a": 2}])");
+  CHECK(ChatTemplate::load(files(path))->names() ==
+        std::vector<std::string>{"default", "tool_use"});
   CHECK(text() == "file: user");
 
   std::filesystem::remove(path / "chat_template.jinja");
@@ -189,12 +196,14 @@ TEST_CASE("Chat templates are found where models keep them") {
       path / "tokenizer_config.json",
       R"({"chat_template": [{"name": "default", "template": "d"}, {"name": "tool_use", "template": "t"}]})");
   CHECK(text() == "d");
-  CHECK(ChatTemplate::load(path)->render(messages, {.tools_json = "[]"}) == "t");
-  CHECK(ChatTemplate::load(path)->render_json(R"([{"role": "user", "content": [1]}])") == "d");
+  CHECK(ChatTemplate::load(files(path))->render(messages, {.tools_json = "[]"}) == "t");
+  CHECK(ChatTemplate::load(files(path))->render_json(R"([{"role": "user", "content": [1]}])") ==
+        "d");
 
   const auto refusal = [&](const std::string& config) {
     tests::write_file(path / "tokenizer_config.json", config);
-    return model_error([&] { ChatTemplate::load(path)->render(messages); }).value_or("no error");
+    return model_error([&] { ChatTemplate::load(files(path))->render(messages); })
+        .value_or("no error");
   };
   using Catch::Matchers::ContainsSubstring;
   CHECK_THAT(refusal(R"({"chat_template": 5})"),
@@ -209,14 +218,14 @@ TEST_CASE("Chat templates are found where models keep them") {
 }
 
 TEST_CASE("Templates are known by name, for files that have none") {
-  const tests::TemporaryFolder folder;
+  const tests::TemporaryFolder folder, empty;
   const auto& path = folder.path();
   tests::write_file(path / "tokenizer_config.json",
                     R"({"bos_token": "<s>", "eos_token": "</s>", "chat_template": "{% if %}"})");
   const std::vector<ChatMessage> messages = {
       {"system", "Be brief."}, {"user", " Hi "}, {"assistant", "Hello."}, {"user", "Why?"}};
   const auto rendered = [&](const std::string& name) {
-    return ChatTemplate::choose(name, path).render(messages);
+    return ChatTemplate::choose(name, files(path)).render(messages);
   };
   CHECK(rendered("chatml") ==
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n Hi "
@@ -237,11 +246,11 @@ TEST_CASE("Templates are known by name, for files that have none") {
   CHECK(dialogue.starts_with("Be brief.\n\nUser: "));
   CHECK(dialogue.ends_with("\nUser: Hi\nAssistant: Hello.\nUser: Why?\nAssistant:"));
   for (const KnownTemplate& known : known_templates()) {
-    const ChatTemplate chosen = ChatTemplate::choose(std::string(known.name), path);
+    const ChatTemplate chosen = ChatTemplate::choose(std::string(known.name), files(path));
     CHECK(chosen.plain() == (known.name == kDialogueTemplate));
     CHECK_FALSE(chosen.stops().empty());
     // Without a system prompt, and in a model that names no special tokens.
-    CHECK(ChatTemplate::choose(std::string(known.name), "nowhere")
+    CHECK(ChatTemplate::choose(std::string(known.name), files(empty.path()))
               .render(std::span(messages).subspan(1, 1))
               .find("Hi") != std::string::npos);
   }

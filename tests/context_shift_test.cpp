@@ -1,7 +1,6 @@
 // Texts that outgrow the context: what is left out, and that the rest is seen as a text of its own.
 #include "models/decoding/context_shift.h"
 #include "models/decoder_model.h"
-#include "models/registry.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -21,9 +20,8 @@ std::string small_model() { return (data_dir() / "gemma3").string(); }
 /// The same by hand: before every shift a cache that holds nothing.
 std::vector<uint32_t> shifted_by_hand(const std::vector<uint32_t>& prompt) {
   const Checkpoint checkpoint(small_model());
-  const DecoderModel model(shared_device(), checkpoint,
-                           {.cache = DataType::kF16, .context = kContext},
-                           decoder_family(checkpoint));
+  const DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
+                           {.cache = DataType::kF16, .context = kContext});
   SequenceBatch batch(shared_device(), model.network(), {1, kContext});
   std::vector<uint32_t> all = prompt;
   while (all.size() < prompt.size() + kNew) {

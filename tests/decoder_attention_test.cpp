@@ -4,7 +4,6 @@
 
 #include "models/decoder_model.h"
 #include "models/device_weights.h"
-#include "models/registry.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -27,8 +26,8 @@ std::shared_ptr<Device> device() {
 
 std::unique_ptr<DecoderModel> open_decoder(const ModelOptions& options) {
   const Checkpoint checkpoint(small_model());
-  return std::make_unique<DecoderModel>(shared_device(), checkpoint, options,
-                                        decoder_family(checkpoint));
+  return std::make_unique<DecoderModel>(shared_device(), checkpoint,
+                                        read_decoder_config(checkpoint), options);
 }
 
 std::vector<double> output(DecoderModel& model, const std::vector<uint32_t>& ids,
@@ -136,7 +135,7 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
 
   // Decoding steps and passes over a prompt agree on it.
   const auto last = [](const std::vector<double>& all, const DecoderModel& model) {
-    const auto row = std::span(all).last(model.vocabulary());
+    const auto row = std::span(all).last(model.network().vocabulary);
     return static_cast<uint32_t>(std::ranges::max_element(row) - row.begin());
   };
   SequenceBatch batch(shared_device(), without->network(), {1, 32});

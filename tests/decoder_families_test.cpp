@@ -126,7 +126,7 @@ TEST_CASE("A Llama with biases in its feed-forward network has them added") {
   const TinyLlama reference;
   reference.write(folder.path());
   const Checkpoint checkpoint(folder.path());
-  DecoderModel model(shared_device(), checkpoint, {}, decoder_family(checkpoint));
+  DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint), {});
   const std::vector<std::string> wanted = {"logits"};
   const NamedArrays found = model.forward({{"input_ids", {{1, 1}, {kToken}}}}, wanted);
   const Values expected = reference.logits();

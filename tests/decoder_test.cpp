@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "models/perplexity.h"
-#include "models/registry.h"
 #include "models/verify.h"
 #include "mulciber/error.h"
 #include "mulciber/text_generator.h"
@@ -27,8 +26,8 @@ fs::path small_model() { return data_dir() / "gemma3"; }
 
 std::unique_ptr<DecoderModel> open_decoder(const fs::path& path, const ModelOptions& options = {}) {
   const Checkpoint checkpoint(path);
-  return std::make_unique<DecoderModel>(shared_device(), checkpoint, options,
-                                        decoder_family(checkpoint));
+  return std::make_unique<DecoderModel>(shared_device(), checkpoint,
+                                        read_decoder_config(checkpoint), options);
 }
 
 void check_report(const VerifyReport& report) {
@@ -143,7 +142,7 @@ TEST_CASE("A decode step of a file of mixed types has at most eight dispatches a
   const std::filesystem::path file = fixtures_dir() / "gguf/tiny-Q4_K_M.gguf";
   if (!std::filesystem::exists(file)) MULCIBER_SKIP("the reference models are not here");
   const Checkpoint checkpoint(file.string());
-  DecoderModel model(shared_device(), checkpoint, {}, decoder_family(checkpoint));
+  DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint), {});
   SequenceBatch batch(shared_device(), model.network(), {1, 32});
   std::map<std::string, int> dispatches;
   bool mixed = false;
@@ -330,7 +329,7 @@ TEST_CASE("Tokens are scored as the logits of a whole pass say") {
     const NamedArrays outputs =
         model->forward({{"input_ids", {{1, length}, {ids.begin(), ids.end()}}}}, wanted);
     const std::vector<double>& logits = outputs.at("logits").values;
-    const size_t vocabulary = model->vocabulary();
+    const size_t vocabulary = model->network().vocabulary;
     TokenScorer scorer(shared_device(), model->network(), length);
     for (uint32_t first : {1u, (length + 1) / 2, length - 1}) {
       const std::vector<double> scores = scorer.score(ids, first);

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "models/decoder_model.h"
-#include "models/registry.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -24,13 +23,12 @@ fs::path families() { return data_dir() / "gguf_families"; }
 std::pair<std::vector<double>, std::vector<double>> answer(const fs::path& path) {
   const std::vector<double> ids = {257, 32, 104, 259, 32, 7, 200, 262, 110, 261, 1};
   const Checkpoint checkpoint(path);
-  DecoderModel model(shared_device(), checkpoint, {}, decoder_family(checkpoint));
+  DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint), {});
   const std::vector<std::string> wanted = {"logits"};
   GenerationConfig config;
   config.max_new_tokens = 16;
-  return {
-      model.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values,
-      model.generate({{"input_ids", {{1, ids.size()}, ids}}}, config, 1).at("output_ids").values};
+  return {model.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values,
+          model.search({{"input_ids", {{1, ids.size()}, ids}}}, config, 1).at("output_ids").values};
 }
 
 /// The file with `from`, a key of its metadata or a part of one, renamed to a text of the same

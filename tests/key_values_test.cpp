@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "models/decoder_model.h"
-#include "models/registry.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -22,8 +21,8 @@ std::filesystem::path model_with_blocks() {  // heads of 32
 
 std::unique_ptr<DecoderModel> open_with(const std::filesystem::path& path, DataType cache) {
   const Checkpoint checkpoint(path);
-  return std::make_unique<DecoderModel>(shared_device(), checkpoint, ModelOptions{.cache = cache},
-                                        decoder_family(checkpoint));
+  return std::make_unique<DecoderModel>(
+      shared_device(), checkpoint, read_decoder_config(checkpoint), ModelOptions{.cache = cache});
 }
 
 std::vector<uint32_t> prompt_of(uint32_t length) {
@@ -148,7 +147,7 @@ TEST_CASE("Keys and values in q8_0 are refused where they cannot be") {
   const auto problem = [](const ModelOptions& options) {
     return model_error([&] {
              const Checkpoint checkpoint(data_dir() / "gemma3");
-             DecoderModel(shared_device(), checkpoint, options, decoder_family(checkpoint));
+             DecoderModel(shared_device(), checkpoint, read_decoder_config(checkpoint), options);
            })
         .value_or("");
   };

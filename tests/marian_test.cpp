@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "models/registry.h"
+#include "models/open_model.h"
 #include "models/verify.h"
 #include "mulciber/translator.h"
 #include "tests/catch.h"
@@ -22,7 +22,9 @@ namespace {
 fs::path small_model() { return data_dir() / "marian"; }
 
 std::unique_ptr<Marian> open_marian(const fs::path& folder, const ModelOptions& options = {}) {
-  return std::make_unique<Marian>(shared_device(), Checkpoint(folder), options);
+  const Checkpoint checkpoint(folder);
+  return std::make_unique<Marian>(shared_device(), checkpoint, read_marian_config(checkpoint),
+                                  options);
 }
 
 /// The shared device, as the public interface takes it.
@@ -346,7 +348,7 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
   settings.length_penalty = 0;
   settings.max_new_tokens = 20;
   settings.banned.clear();
-  const Marian::Extents extents = model->extents();
+  const Extents extents = model->extents();
   std::vector<float> cross(extents.decoder_layers * extents.decoder_heads, 1.0f);
   cross[0] = 0;
   double plain = 0;
@@ -430,7 +432,7 @@ TEST_CASE("A config that disagrees with the tensors is refused by tensor and sha
   TemporaryFolder other;
   copy_model(other.path(), [](Json& config) { config["model_type"] = "abacus"; });
   const std::string unknown =
-      model_error([&] { open_model(shared_device(), Checkpoint(other.path())); }).value_or("");
+      model_error([&] { load_model(shared_device(), OpenModel(other.path())); }).value_or("");
   CHECK_THAT(unknown, ContainsSubstring("abacus"));
   CHECK_THAT(unknown, ContainsSubstring("marian"));
 }

@@ -1,7 +1,7 @@
 // Bahdanau's and Luong's models: reference values, searches, maps, and what they refuse.
 #include "models/families/recurrent_translation.h"
 
-#include "models/registry.h"
+#include "models/open_model.h"
 #include "models/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -14,10 +14,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::unique_ptr<SequenceToSequenceModel> open_recurrent(const std::string& name,
-                                                        const ModelOptions& options = {}) {
-  return std::make_unique<RecurrentTranslation>(shared_device(), Checkpoint(data_dir() / name),
-                                                options);
+std::unique_ptr<RecurrentTranslation> open_recurrent(const std::string& name,
+                                                     const ModelOptions& options = {}) {
+  const Checkpoint checkpoint(data_dir() / name);
+  return std::make_unique<RecurrentTranslation>(shared_device(), checkpoint,
+                                                read_recurrent_config(checkpoint), options);
 }
 
 /// Every expected tensor of a kind of case is met. Returns how many.
@@ -33,7 +34,7 @@ size_t check_cases(const VerifyReport& report, std::string_view kind = "") {
   return passed;
 }
 
-GenerationRequest request_of(const SequenceToSequenceModel& model,
+GenerationRequest request_of(const TranslationModel& model,
                              const std::vector<std::vector<uint32_t>>& sources, uint32_t beams) {
   GenerationRequest request;
   request.sources = sources;
@@ -129,8 +130,7 @@ TEST_CASE("A recurrent configuration that cannot be run is refused by its key") 
     Json config = good;
     config[key] = value;
     write_file(folder.path() / "config.json", config.dump());
-    return model_error([&] { open_model(shared_device(), Checkpoint(folder.path())); })
-        .value_or("");
+    return model_error([&] { load_model(shared_device(), OpenModel(folder.path())); }).value_or("");
   };
   CHECK_THAT(refusal("hidden_size", 257), ContainsSubstring("hidden_size"));
   CHECK_THAT(refusal("attention_size", nullptr), ContainsSubstring("attention_size"));

@@ -1,7 +1,7 @@
 // Tokenizers against recorded ids.
 #include "text/tokenizer.h"
 
-#include "checkpoints/json.h"
+#include "checkpoints/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 #include "text/tokenizers/marian.h"
@@ -17,7 +17,7 @@ using Ids = std::vector<std::int32_t>;
 namespace fs = std::filesystem;
 
 void check_marian_cases(const fs::path& folder) {
-  const TokenizerPair pair = load_tokenizer_pair(folder, "marian");
+  const TokenizerPair pair = load_tokenizer_pair(Checkpoint(folder, Checkpoint::Contents::kText));
   const Json cases = read_json(folder / "tokenizer_cases.json");
   for (const Json& c : cases.at("cases")) {
     const auto text = c.at("text").get<std::string>();
@@ -53,10 +53,9 @@ TEST_CASE("SentencePiece files of the fixtures give the recorded ids") {
         std::pair("t5_gated", "spiece.model")}) {
     const fs::path folder = fixtures / "models" / model;
     TemporaryFolder copy;  // without tokenizer.json, which would win
-    for (const char* name : {file, "tokenizer_config.json"})
+    for (const char* name : {file, "tokenizer_config.json", "config.json"})
       fs::copy(folder / name, copy.path() / name);
-    const auto tokenizer = load_tokenizer(
-        copy.path(), read_json(folder / "config.json").at("model_type").get<std::string>());
+    const auto tokenizer = load_tokenizer(Checkpoint(copy.path(), Checkpoint::Contents::kText));
     const Json cases = read_json(folder / "tokenizer_cases.json");
     for (const Json& c : cases.at("cases")) {
       const auto text = c.at("text").get<std::string>();
@@ -81,7 +80,7 @@ TEST_CASE("every tokenizer.json of the fixtures tokenizes as recorded") {
     if (!fs::exists(folder / "tokenizer.json") || !fs::exists(folder / "tokenizer_cases.json"))
       continue;
     ++models;
-    const auto tokenizer = load_tokenizer(folder, "");
+    const auto tokenizer = load_tokenizer(Checkpoint(folder, Checkpoint::Contents::kText));
     const Json cases = read_json(folder / "tokenizer_cases.json");
     for (const Json& c : cases.at("cases")) {
       const auto text = c.at("text").get<std::string>();

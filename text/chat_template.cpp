@@ -2,9 +2,7 @@
 
 #include <array>
 
-#include "checkpoints/config_reader.h"
-#include "checkpoints/gguf.h"
-#include "checkpoints/json.h"
+#include "checkpoints/checkpoint.h"
 #include "checkpoints/mapped_file.h"
 #include "mulciber/error.h"
 #include "text/jinja/text.h"
@@ -93,31 +91,28 @@ void ChatTemplate::add(const std::string& name, std::string_view source, const s
   templates_.insert_or_assign(name, jinja::Template(source, label));
 }
 
-ChatTemplate ChatTemplate::read(const fs::path& model, bool with_templates) {
+ChatTemplate ChatTemplate::read(const Checkpoint& checkpoint, bool with_templates) {
   ChatTemplate found;
-  found.where_ = model.string();
-  if (is_there(model)) {
-    const GgufFile file(model);
+  found.where_ = checkpoint.path().string();
+  if (const GgufFile* file = checkpoint.gguf()) {
     constexpr std::string_view kKey = "tokenizer.chat_template";
-    for (const auto& [key, value] : file.metadata()) {
+    for (const auto& [key, value] : file->metadata()) {
       if (!with_templates || !key.starts_with(kKey) || !value.is_text()) continue;
       if (key.size() == kKey.size())
         found.add(kDefault, value.text(), found.where_);
       else if (key[kKey.size()] == '.')
         found.add(key.substr(kKey.size() + 1), value.text(), found.where_);
     }
-    found.special_tokens_ = gguf_special_tokens(file);
-  } else {
+    found.special_tokens_ = gguf_special_tokens(*file);
+  } else if (checkpoint.is_folder()) {
+    const fs::path& model = checkpoint.folder();
     const fs::path config_path = model / "tokenizer_config.json",
                    map_path = model / "special_tokens_map.json";
-    Json config = Json::object();
-    if (is_there(config_path)) config = read_json(config_path);
-    if (!config.is_object())
-      throw ModelError(config_path.string(), "is not a JSON object", "download it again");
+    const Json* const config = checkpoint.tokenizer_config();
     if (is_there(map_path))
       if (const Json map = read_json(map_path); map.is_object())
         read_special_tokens(map, found.special_tokens_);
-    read_special_tokens(config, found.special_tokens_);
+    if (config) read_special_tokens(*config, found.special_tokens_);
     if (!with_templates) return found;
 
     // Later ones replace earlier ones of the same name.
@@ -142,7 +137,7 @@ ChatTemplate ChatTemplate::read(const fs::path& model, bool with_templates) {
     };
     if (const fs::path path = model / "chat_template.json"; is_there(path))
       if (const Json json = read_json(path); json.is_object()) add_from(json, path);
-    add_from(config, config_path);
+    if (config) add_from(*config, config_path);
     if (const fs::path path = model / "chat_template.jinja"; is_there(path))
       found.add(kDefault, read_text(path), path.string());
     std::error_code ignored;
@@ -153,19 +148,19 @@ ChatTemplate ChatTemplate::read(const fs::path& model, bool with_templates) {
   return found;
 }
 
-std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model) {
-  ChatTemplate found = read(model, true);
+std::optional<ChatTemplate> ChatTemplate::load(const Checkpoint& checkpoint) {
+  ChatTemplate found = read(checkpoint, true);
   if (found.templates_.empty()) return std::nullopt;
   return found;
 }
 
-ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const fs::path& model) {
+ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const Checkpoint& checkpoint) {
   const KnownTemplate* known = find_known_template(name_or_file);
   if (!known && !is_there(name_or_file))
     throw ModelError("chat template '" + printable(name_or_file) + "'",
                      "is neither a known name nor a file",
                      "known names: " + known_template_names());
-  std::map<std::string, std::string> tokens = read(model, false).special_tokens_;
+  std::map<std::string, std::string> tokens = read(checkpoint, false).special_tokens_;
   // A file without such a token has nothing to begin or end with.
   for (const char* name : {"bos_token", "eos_token"}) tokens.emplace(name, "");
   if (!known) return ChatTemplate(read_text(name_or_file), name_or_file, std::move(tokens));

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <ctime>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,6 +16,8 @@
 #include "text/tokenizer.h"
 
 namespace mulciber {
+
+class Checkpoint;
 
 struct ChatRenderOptions {
   bool add_generation_prompt = true;  // ends with the beginning of the model's answer
@@ -39,12 +40,12 @@ class ChatTemplate {
   /// tokenizer_config.json, a text or a list of named ones; or chat_template.json). No value where
   /// the model brings none: a base model. Throws ModelError when there is one that cannot be read,
   /// naming file and line.
-  static std::optional<ChatTemplate> load(const std::filesystem::path& model);
+  static std::optional<ChatTemplate> load(const Checkpoint& checkpoint);
 
   /// A template by its name (text/known_templates.h) or out of a file of Jinja, with the special
   /// tokens that the model's files have. Throws ModelError where there is neither such a name nor
   /// such a file.
-  static ChatTemplate choose(const std::string& name_or_file, const std::filesystem::path& model);
+  static ChatTemplate choose(const std::string& name_or_file, const Checkpoint& checkpoint);
 
   /// The template "tool_use" where there are tools and it exists, otherwise "default". Throws
   /// ModelError with the line: what the template refuses (roles that do not alternate, say) or
@@ -65,7 +66,7 @@ class ChatTemplate {
  private:
   ChatTemplate() = default;
   /// What a model's files hold: special tokens and, where asked for, templates, perhaps none.
-  static ChatTemplate read(const std::filesystem::path& model, bool with_templates);
+  static ChatTemplate read(const Checkpoint& checkpoint, bool with_templates);
   void add(const std::string& name, std::string_view source, const std::string& where);
   const jinja::Template& chosen(bool with_tools) const;
   std::string render(jinja::Value messages, const ChatRenderOptions& options) const;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "checkpoints/checkpoint.h"
 #include "checkpoints/config_reader.h"
-#include "checkpoints/json.h"
 #include "mulciber/error.h"
 #include "text/tokenizers/gguf.h"
 #include "text/tokenizers/json.h"
@@ -21,21 +21,21 @@ bool is_there(const fs::path& path) {
 
 /// A SentencePiece file with what tokenizer_config.json says, or else the family's habit, about
 /// tokens around a text.
-std::shared_ptr<const Tokenizer> load_sentencepiece(const fs::path& folder, const char* name,
-                                                    std::string_view model_type) {
-  const fs::path path = folder / name;
+std::shared_ptr<const Tokenizer> load_sentencepiece(const Checkpoint& checkpoint,
+                                                    const char* name) {
+  const fs::path path = checkpoint.folder() / name;
   SentencePieceSpec spec = read_sentencepiece(path);
   const auto has = [&](const std::string& text) {
     return std::any_of(spec.pieces.begin(), spec.pieces.end(), [&](const Piece& piece) {
       return piece.type == PieceType::kControl && piece.text == text;
     });
   };
+  const std::string model_type = checkpoint.model_type();
   const bool t5 = model_type.find("t5") != model_type.npos;
   SentencePieceTokenizer::Affixes affixes = {.bos = !t5 && has(spec.bos_piece),
                                              .eos = t5 && has(spec.eos_piece)};
-  if (const fs::path config_path = folder / "tokenizer_config.json"; is_there(config_path)) {
-    const Json json = read_json(config_path);
-    const ConfigReader config(json, config_path.string());
+  if (const Json* json = checkpoint.tokenizer_config()) {
+    const ConfigReader config(*json, (checkpoint.folder() / "tokenizer_config.json").string());
     affixes.bos = config.boolean_or("add_bos_token", affixes.bos);
     affixes.eos = config.boolean_or("add_eos_token", affixes.eos);
   }
@@ -63,26 +63,28 @@ std::vector<std::string> Tokenizer::tokens(std::string_view text) const {
   return pieces;
 }
 
-TokenizerPair load_tokenizer_pair(const fs::path& folder, std::string_view model_type) {
+TokenizerPair load_tokenizer_pair(const Checkpoint& checkpoint) {
   const auto both = [](std::shared_ptr<const Tokenizer> tokenizer) {
     return TokenizerPair{tokenizer, tokenizer};
   };
-  std::error_code ignored;
-  if (fs::is_regular_file(folder, ignored))
-    return both(std::make_shared<const GgufTokenizer>(GgufFile(folder)));
-  if (is_there(folder / "source.spm")) return load_marian_tokenizers(folder);
-  if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(folder));
+  if (const GgufFile* gguf = checkpoint.gguf())
+    return both(std::make_shared<const GgufTokenizer>(*gguf));
+  const fs::path& folder = checkpoint.folder();
+  if (!checkpoint.is_folder())
+    throw ModelError(checkpoint.path().string(), "is a file of tensors, without a tokenizer",
+                     "give a model folder, or a GGUF file");
+  if (is_there(folder / "source.spm")) return load_marian_tokenizers(checkpoint);
+  if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(checkpoint));
   for (const char* name : {"tokenizer.model", "spiece.model"})
-    if (is_there(folder / name)) return both(load_sentencepiece(folder, name, model_type));
+    if (is_there(folder / name)) return both(load_sentencepiece(checkpoint, name));
   throw ModelError(
       folder.string(),
       "has no tokenizer: none of source.spm, tokenizer.json, tokenizer.model, spiece.model",
       "download the tokenizer's files into the model's folder");
 }
 
-std::shared_ptr<const Tokenizer> load_tokenizer(const fs::path& folder,
-                                                std::string_view model_type) {
-  return load_tokenizer_pair(folder, model_type).source;
+std::shared_ptr<const Tokenizer> load_tokenizer(const Checkpoint& checkpoint) {
+  return load_tokenizer_pair(checkpoint).source;
 }
 
 }  // namespace mulciber

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +11,8 @@
 #include <vector>
 
 namespace mulciber {
+
+class Checkpoint;
 
 struct EncodeOptions {
   bool add_special = true;    // what the model expects around a text: <s>, </s>, [CLS] ...
@@ -75,14 +76,13 @@ struct TokenizerPair {
   std::shared_ptr<const Tokenizer> source, target;
 };
 
-/// Loads a GGUF file's tokenizer, or a model folder's: source.spm and target.spm with vocab.json
-/// (model_type "marian"), tokenizer.json, or tokenizer.model / spiece.model with
-/// tokenizer_config.json. Throws ModelError naming the file and what is wrong, or the files that
-/// would have been read when there are none.
-TokenizerPair load_tokenizer_pair(const std::filesystem::path& folder, std::string_view model_type);
+/// A GGUF file's tokenizer, or a model folder's: source.spm and target.spm with vocab.json
+/// (Marian), tokenizer.json, or tokenizer.model / spiece.model with tokenizer_config.json. Throws
+/// ModelError naming the file and what is wrong, or the files that would have been read when there
+/// are none.
+TokenizerPair load_tokenizer_pair(const Checkpoint& checkpoint);
 
 /// The source side alone.
-std::shared_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& folder,
-                                                std::string_view model_type);
+std::shared_ptr<const Tokenizer> load_tokenizer(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -6,8 +6,8 @@
 
 #include "apps/bench/peaks.h"
 #include "apps/language_model.h"
-#include "models/decoder_model.h"
-#include "models/registry.h"
+#include "models/decoding/sequence_batch.h"
+#include "models/language_model.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {
@@ -23,43 +23,44 @@ struct Measured {
 /// A model with room for one run, and the run.
 class Bench {
  public:
-  Bench(Device& device, const ModelBench& options)
+  Bench(Device& device, const OpenModel& opened, const ModelBench& options)
       : options_(options),
-        checkpoint_(options.model),
-        model_(device, checkpoint_,
-               {.activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-                .cache = storage_type(options.key_values),
-                .context = options.prompt + options.tokens + 1},
-               decoder_family(checkpoint_)),
-        batch_(device, model_.network(), {1, model_.network().context}) {
+        model_(
+            load_model(device, opened,
+                       {.activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                        .cache = storage_type(options.key_values),
+                        .context = options.prompt + options.tokens + 1,
+                        .sequences = 1})),
+        batch_(device, network(), {1, network().context}, std::nullopt) {
     // Any ids will do: nothing of the time depends on them.
     for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i)
-      prompt_.push_back((i * 7919 + 13) % model_.vocabulary());
+      prompt_.push_back((i * 7919 + 13) % network().vocabulary);
   }
 
   SequenceResult run() {
     batch_.truncate(0, 0);
     return batch_.generate({.prompts = {prompt_}, .max_new_tokens = options_.tokens + 1});
   }
-  const DecoderModel& model() const { return model_; }
+  const Model& model() const { return *model_; }
   SequenceBatch& batch() { return batch_; }
 
  private:
+  const DecoderNetwork& network() const { return model_->continues_text()->network(); }
+
   const ModelBench& options_;
-  Checkpoint checkpoint_;
-  DecoderModel model_;
+  std::unique_ptr<Model> model_;
   SequenceBatch batch_;
   std::vector<uint32_t> prompt_;
 };
 
 }  // namespace
 
-int bench_decoder(const ModelBench& options) {
+int bench_decoder(const ModelBench& options, const OpenModel& opened) {
   Measured measured;
   std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
   const Peaks peaks = measure_peaks(*device);
   {
-    Bench bench(*device, options);
+    Bench bench(*device, opened, options);
     bench.run();  // pipelines, programs and the driver's compiler
     for (uint32_t i = 0; i < options.repeats; ++i) {
       const SequenceResult result = bench.run();
@@ -78,7 +79,7 @@ int bench_decoder(const ModelBench& options) {
   DeviceOptions profiled = options.common.device_options;
   profiled.profile = true;
   std::shared_ptr<Device> timed = Device::open(profiled);
-  Bench bench(*timed, options);
+  Bench bench(*timed, opened, options);
   bench.run();
   timed->profiler()->clear();
   bench.run();

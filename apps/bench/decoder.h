@@ -2,12 +2,13 @@
 #pragma once
 
 #include "apps/bench/model.h"
+#include "models/open_model.h"
 
 namespace mulciber::apps {
 
 /// Takes in `options.prompt` tokens and decodes `options.tokens`, `options.repeats` times, once
 /// more under the profiler, and prints tokens per second (medians) and per kernel row: time,
 /// achieved rates, floor, ratio and share of the decode steps. Throws as TextGenerator does.
-int bench_decoder(const ModelBench& options);
+int bench_decoder(const ModelBench& options, const OpenModel& opened);
 
 }  // namespace mulciber::apps

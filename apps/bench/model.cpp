@@ -9,7 +9,7 @@
 #include "apps/bench/decoder.h"
 #include "apps/bench/peaks.h"
 #include "apps/language_model.h"
-#include "models/registry.h"
+#include "models/open_model.h"
 #include "mulciber/translator.h"
 #include "runtime/profiler.h"
 
@@ -61,7 +61,10 @@ nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {
 }
 
 int bench_model(const ModelBench& options) {
-  if (is_decoder(Checkpoint(options.model))) return bench_decoder(options);
+  const std::shared_ptr<const OpenModel> model = open_model(options.model);
+  if (model->family().capabilities.has(Capability::kContinueText))
+    return bench_decoder(options, *model);
+  model->require(Capability::kTranslate);
   const std::vector<std::string> texts = sentences(options.file);
   TranslateOptions settings;
   if (options.beams > 0) settings.beams = options.beams;
@@ -71,7 +74,7 @@ int bench_model(const ModelBench& options) {
   std::vector<double> wall, encode, decode;
   TranslateStatistics statistics;
   {
-    Translator translator(device, options.model);
+    Translator translator(device, model);
     translator.translate(texts, settings);  // pipelines, programs and the driver's compiler
     for (uint32_t i = 0; i < options.repeats; ++i) {
       translator.translate(texts, settings);
@@ -86,7 +89,7 @@ int bench_model(const ModelBench& options) {
   DeviceOptions profiled = options.common.device_options;
   profiled.profile = true;
   std::shared_ptr<Device> timed = Device::open(profiled);
-  Translator translator(timed, options.model);
+  Translator translator(timed, model);
   translator.translate(texts, settings);
   timed->profiler()->clear();
   translator.translate(texts, settings);

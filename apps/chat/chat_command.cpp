@@ -44,10 +44,12 @@ Sampling conversation_sampling(Sampling of_model, const ChatTemplate& chat_templ
 }
 
 int run(const Options& options) {
-  const std::string& model = options.model.model;
   const std::shared_ptr<Device> device = open_device(options.common);
-  const ChatTemplate chat_template = chosen_template(options.conversation, model);
-  TextGenerator generator = load(options.model, device, options.common.verbose);
+  const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
+  model->require(Capability::kContinueText);
+  const auto own = chosen_template(options.conversation, *model);
+  const ChatTemplate& chat_template = *own;
+  TextGenerator generator = load(options.model, device, model, options.common.verbose);
   const Sampling sampling = chosen_sampling(
       options.sampling, conversation_sampling(generator.default_sampling(), chat_template));
   tell(sampling, generator.default_sampling());

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "text/known_templates.h"
 
@@ -42,17 +41,18 @@ void add_conversation_options(CLI::App& command, ConversationOptions& options) {
       ->needs(shift);
 }
 
-ChatTemplate chosen_template(const ConversationOptions& options, const std::string& model) {
-  if (!options.chat_template.empty()) return ChatTemplate::choose(options.chat_template, model);
-  if (std::optional<ChatTemplate> own = ChatTemplate::load(model)) return *std::move(own);
-  // A model that is not there is refused when it is loaded.
-  std::error_code ignored;
-  if (std::filesystem::exists(model, ignored))
-    fmt::print(stderr,
-               "The model's files have no chat template, it was not made for conversations: "
-               "--template {} is taken.\n",
-               kDialogueTemplate);
-  return ChatTemplate::choose(std::string(kDialogueTemplate), model);
+std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,
+                                                    const OpenModel& model) {
+  const auto choose = [&](const std::string& name) {
+    return std::make_shared<const ChatTemplate>(ChatTemplate::choose(name, model.checkpoint()));
+  };
+  if (!options.chat_template.empty()) return choose(options.chat_template);
+  if (model.chat_template()) return model.chat_template();
+  fmt::print(stderr,
+             "The model's files have no chat template, it was not made for conversations: "
+             "--template {} is taken.\n",
+             kDialogueTemplate);
+  return choose(std::string(kDialogueTemplate));
 }
 
 std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages) {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/open_model.h"
 #include "mulciber/text_generator.h"
-#include "text/chat_template.h"
 
 namespace mulciber::apps {
 
@@ -27,7 +27,8 @@ void add_conversation_options(CLI::App& command, ConversationOptions& options);
 
 /// The template that was asked for, or that of the model's files, or `dialogue` where they have
 /// none, which is said in a line on standard error. Throws ModelError.
-ChatTemplate chosen_template(const ConversationOptions& options, const std::string& model);
+std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,
+                                                    const OpenModel& model);
 
 /// Messages that begin with the system prompt, where there is one.
 std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages);

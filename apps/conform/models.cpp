@@ -6,7 +6,7 @@
 
 #include "conformance/model_cases.h"
 #include "models/families/marian.h"
-#include "models/registry.h"
+#include "models/open_model.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -44,7 +44,7 @@ GenerationSettings search_of(const MarianConfig& config, uint32_t beams, uint32_
 class LoadedMarian : public LoadedTranslation {
  public:
   LoadedMarian(Device& device, const Checkpoint& checkpoint, const MarianConfig& config)
-      : config_(config), model_(device, checkpoint, {}) {}
+      : config_(config), model_(device, checkpoint, config, {}) {}
 
   HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) override {
     const NamedArray mask = {{1, source.size()}, std::vector<double>(source.size(), 1)};
@@ -125,15 +125,12 @@ class MarianFiles : public TranslationFiles {
 class Models : public ModelsUnderTest {
  public:
   std::string read(Device& device, const Path& path) const override {
-    const Checkpoint checkpoint(path);
+    const OpenModel model(path);
+    const Checkpoint& checkpoint = model.checkpoint();
     if (!checkpoint.has_config()) return "";  // tensors alone, or GGUF: all of it was checked
-    const std::string family = checkpoint.model_type();
-    const auto families = model_families();
-    if (std::none_of(families.begin(), families.end(),
-                     [&](const ModelFamily& f) { return f.model_type == family; })) {
-      return fmt::format("no model family `{}`", printable(family));
-    }
-    open_model(device, checkpoint);
+    if (!model.find_family())
+      return fmt::format("no model family `{}`", printable(checkpoint.model_type()));
+    load_model(device, model);
     return "";
   }
 

@@ -4,6 +4,7 @@
 #include "mulciber/attention.h"
 #include "mulciber/device.h"
 #include "mulciber/error.h"
+#include "mulciber/open_model.h"
 #include "mulciber/sampling.h"
 #include "mulciber/text_generator.h"
 #include "mulciber/translator.h"

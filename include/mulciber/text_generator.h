@@ -14,6 +14,7 @@
 
 #include "mulciber/device.h"
 #include "mulciber/load_options.h"
+#include "mulciber/open_model.h"
 #include "mulciber/sampling.h"
 
 namespace mulciber {
@@ -32,6 +33,13 @@ struct HeadNumber {
   uint32_t layer = 0, head = 0;
 };
 
+/// Device memory a model takes, by its files alone.
+struct MemoryPrediction {
+  uint64_t weight_bytes = 0;
+  uint64_t context_bytes = 0;    // keys and values of the context, and activations
+  uint64_t key_value_bytes = 0;  // the former of these
+};
+
 struct GeneratorOptions {
   LoadOptions load;
   KeyValueStorage key_values = KeyValueStorage::kF16;
@@ -41,6 +49,8 @@ struct GeneratorOptions {
   uint32_t sequences = 1;
   /// Heads that are switched off: zeros stand for what they read.
   std::vector<HeadNumber> masked_heads;
+  /// Called once with what loading will take, before that is checked and anything is loaded.
+  std::function<void(const MemoryPrediction&)> on_plan = {};
 };
 
 /// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
@@ -133,13 +143,6 @@ struct GenerateStatistics {
   uint64_t step_bytes = 0;  // that a step of decoding must read and write, with a full context
 };
 
-/// Device memory a model takes, by its files alone.
-struct MemoryPrediction {
-  uint64_t weight_bytes = 0;
-  uint64_t context_bytes = 0;    // keys and values of the context, and activations
-  uint64_t key_value_bytes = 0;  // the former of these
-};
-
 /// A language model: a Hugging Face folder or a GGUF file, on a device.
 class MULCIBER_API TextGenerator {
  public:
@@ -147,12 +150,16 @@ class MULCIBER_API TextGenerator {
   /// weights and context do not fit the device's memory (before anything is loaded).
   TextGenerator(std::shared_ptr<Device> device, const std::string& path,
                 const GeneratorOptions& options = {});
+  TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
+                const GeneratorOptions& options = {});
   ~TextGenerator();
   TextGenerator(TextGenerator&&) noexcept;
   TextGenerator& operator=(TextGenerator&&) noexcept;
 
   /// What a constructor with the same arguments will take. Throws as that does, but for memory.
   static MemoryPrediction predict(Device& device, const std::string& path,
+                                  const GeneratorOptions& options = {});
+  static MemoryPrediction predict(Device& device, const OpenModel& model,
                                   const GeneratorOptions& options = {});
 
   /// Continues a text (UTF-8). What an earlier prompt and answer had in common with this prompt's

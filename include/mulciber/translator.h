@@ -13,6 +13,7 @@
 
 #include "mulciber/device.h"
 #include "mulciber/load_options.h"
+#include "mulciber/open_model.h"
 
 namespace mulciber {
 
@@ -110,6 +111,8 @@ class MULCIBER_API Translator {
   /// Throws ModelError when the folder does not hold a translation model or its files disagree,
   /// DeviceError when the model does not fit the device's memory.
   Translator(std::shared_ptr<Device> device, const std::string& folder,
+             const LoadOptions& options = {});
+  Translator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
              const LoadOptions& options = {});
   ~Translator();
   Translator(Translator&&) noexcept;

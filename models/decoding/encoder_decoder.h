@@ -13,6 +13,7 @@
 
 #include "models/decoding/encoder_decoder_programs.h"
 #include "models/decoding/padded_ids.h"
+#include "models/translation_model.h"
 
 namespace mulciber {
 
@@ -44,7 +45,7 @@ class EncoderDecoder {
   ForwardResult forward(const ForwardRequest& request);
   /// Sum of the log probabilities of each row's `next`.
   std::vector<double> score(const ForwardRequest& request);
-  /// As SequenceToSequenceModel has it.
+  /// As TranslationModel has it.
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings);
 
  private:

@@ -63,13 +63,14 @@ struct SequenceBatch::Run {
 };
 
 SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
-                             uint64_t memory_limit)
+                             std::optional<uint64_t> memory_limit)
     : device_(device),
       network_(network),
       shape_(shape),
       layout_(plan_batch(network, shape, longest_pass(shape))) {
-  require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
-                 fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
+  if (memory_limit)
+    require_memory(device, predict_bytes(device.capabilities(), network, shape), *memory_limit,
+                   fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
   tensors_ = batch_tensor_shapes(network, shape, layout_);
   const auto allocate = [&](Tensor& tensor, MemoryUse use) {
     Buffer buffer = device.memory().allocate(tensor.bytes(), use);

@@ -61,9 +61,9 @@ struct SavedSequence {
 class SequenceBatch {
  public:
   /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is
-  /// available.
+  /// available; none: the caller has planned and checked it.
   SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
-                uint64_t memory_limit = 0);
+                std::optional<uint64_t> memory_limit = 0);
 
   /// Device memory that a batch takes, its programs' arenas included, before anything is allocated.
   /// The network's weights need shapes alone.

@@ -173,13 +173,31 @@ std::unique_ptr<TransformerNetwork> build_network(const Weights& weights,
   return result;
 }
 
+MemoryPrediction predict_memory(const Checkpoint& checkpoint, const MarianConfig& config,
+                                const ModelOptions& options) {
+  const WeightTable table = marian_weight_table(config, checkpoint);
+  return {.weight_bytes = weight_bytes(table, checkpoint, "marian", options.matrices) +
+                          uint64_t{config.context} * config.d_model * sizeof(float)};
+}
+
+Extents extents_of(const MarianConfig& config) {
+  return {.vocabulary = config.target_vocab,
+          .context = config.context,
+          .encoder_layers = config.encoder_layers,
+          .encoder_heads = config.encoder_heads,
+          .decoder_layers = config.decoder_layers,
+          .decoder_heads = config.decoder_heads,
+          .cross_layers = config.decoder_layers,
+          .cross_heads = config.decoder_heads};
+}
+
 Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianConfig& config,
                      const ModelOptions& options) {
-  const WeightTable table = marian_weight_table(config, checkpoint);
-  const uint64_t bytes = weight_bytes(table, checkpoint, "marian", options.matrices) +
-                         uint64_t{config.context} * config.d_model * sizeof(float);
-  require_memory(device, bytes, options.memory_limit, "the model");
-  Weights weights(device, table, checkpoint, "marian", options.matrices);
+  const MemoryPrediction plan = predict_memory(checkpoint, config, options);
+  if (options.on_plan) options.on_plan(plan);
+  require_memory(device, plan.weight_bytes, options.memory_limit, "the model");
+  Weights weights(device, marian_weight_table(config, checkpoint), checkpoint, "marian",
+                  options.matrices);
   if (config.static_positions) {
     weights.add(device, "positions", {config.context, config.d_model},
                 sinusoidal_positions(config.context, config.d_model));
@@ -187,20 +205,37 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
   return weights;
 }
 
-EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint,
-                               const ModelOptions& options) {
-  const MarianConfig config = read_marian_config(checkpoint);
+EncoderDecoderParts load_parts(Device& device, const Checkpoint& checkpoint,
+                               const MarianConfig& config, const ModelOptions& options) {
   Weights weights = load_weights(device, checkpoint, config, options);
   std::unique_ptr<TransformerNetwork> network = build_network(weights, config, options.activations);
   return {.family = "marian",
           .generation = config.generation,
-          .extents = {config.encoder_layers, config.encoder_heads, config.decoder_layers,
-                      config.decoder_heads, config.decoder_layers, config.decoder_heads},
+          .extents = extents_of(config),
           .half_precision =
               options.activations == DataType::kF16 || options.matrices == MatrixStorage::kF16,
           .weights = std::move(weights),
           .network = std::move(network)};
 }
+
+class MarianArchitecture : public Architecture {
+ public:
+  explicit MarianArchitecture(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), config_(read_marian_config(checkpoint)) {}
+
+  const GenerationConfig& generation() const override { return config_.generation; }
+  Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities&, const ModelOptions& options) const override {
+    return predict_memory(checkpoint_, config_, options);
+  }
+  std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<Marian>(device, checkpoint_, config_, options);
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  MarianConfig config_;
+};
 
 }  // namespace
 
@@ -243,7 +278,13 @@ WeightTable marian_weight_table(const MarianConfig& config, const Checkpoint& ch
   return table;
 }
 
-Marian::Marian(Device& device, const Checkpoint& checkpoint, const ModelOptions& options)
-    : EncoderDecoderModel(device, read_parts(device, checkpoint, options), options.memory_limit) {}
+Marian::Marian(Device& device, const Checkpoint& checkpoint, const MarianConfig& config,
+               const ModelOptions& options)
+    : EncoderDecoderModel(device, load_parts(device, checkpoint, config, options),
+                          options.memory_limit) {}
+
+std::unique_ptr<const Architecture> read_marian(const Checkpoint& checkpoint) {
+  return std::make_unique<const MarianArchitecture>(checkpoint);
+}
 
 }  // namespace mulciber

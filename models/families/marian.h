@@ -1,9 +1,9 @@
 // Marian translation models.
 #pragma once
 
+#include "models/architecture.h"
 #include "models/encoder_decoder_model.h"
 #include "models/families/marian_config.h"
-#include "models/model_options.h"
 
 namespace mulciber {
 
@@ -15,8 +15,13 @@ WeightTable marian_weight_table(const MarianConfig& config, const Checkpoint& ch
 /// Source: Junczys-Dowmunt et al. 2018, arXiv:1804.00344; names as in Hugging Face's MarianMTModel.
 class Marian : public EncoderDecoderModel {
  public:
-  /// Throws ModelError when config and tensors disagree, DeviceError when the weights do not fit.
-  Marian(Device& device, const Checkpoint& checkpoint, const ModelOptions& options);
+  /// config: of the checkpoint. Throws ModelError when it and the tensors disagree, DeviceError
+  /// when the weights do not fit.
+  Marian(Device& device, const Checkpoint& checkpoint, const MarianConfig& config,
+         const ModelOptions& options);
 };
+
+/// The configuration, to be planned and loaded. Throws as read_marian_config().
+std::unique_ptr<const Architecture> read_marian(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

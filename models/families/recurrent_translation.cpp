@@ -120,14 +120,30 @@ LuongDecoder luong_decoder(const Weights& weights, const RecurrentConfig& config
   return decoder;
 }
 
-EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint,
-                               const ModelOptions& options) {
-  const RecurrentConfig config = read_recurrent_config(checkpoint);
-  const std::string family = config.additive ? "bahdanau" : "luong";
-  const WeightTable table = recurrent_weight_table(config);
-  require_memory(device, weight_bytes(table, checkpoint, family, options.matrices),
-                 options.memory_limit, "the model");
-  Weights weights(device, table, checkpoint, family, options.matrices);
+std::string family_of(const RecurrentConfig& config) {
+  return config.additive ? "bahdanau" : "luong";
+}
+
+MemoryPrediction predict_memory(const Checkpoint& checkpoint, const RecurrentConfig& config,
+                                const ModelOptions& options) {
+  return {.weight_bytes = weight_bytes(recurrent_weight_table(config), checkpoint,
+                                       family_of(config), options.matrices)};
+}
+
+Extents extents_of(const RecurrentConfig& config) {
+  return {.vocabulary = config.vocabulary,
+          .context = config.context,
+          .cross_layers = 1,
+          .cross_heads = 1};
+}
+
+EncoderDecoderParts load_parts(Device& device, const Checkpoint& checkpoint,
+                               const RecurrentConfig& config, const ModelOptions& options) {
+  const MemoryPrediction plan = predict_memory(checkpoint, config, options);
+  if (options.on_plan) options.on_plan(plan);
+  require_memory(device, plan.weight_bytes, options.memory_limit, "the model");
+  Weights weights(device, recurrent_weight_table(config), checkpoint, family_of(config),
+                  options.matrices);
 
   auto network = std::make_unique<RecurrentNetwork>();
   network->source_vocabulary = network->target_vocabulary = config.vocabulary;
@@ -143,13 +159,32 @@ EncoderDecoderParts read_parts(Device& device, const Checkpoint& checkpoint,
     network->encoder = luong_encoder(weights, config);
     network->decoder = luong_decoder(weights, config);
   }
-  return {.family = family,
+  return {.family = family_of(config),
           .generation = config.generation,
-          .extents = {.cross_layers = 1, .cross_heads = 1},
+          .extents = extents_of(config),
           .half_precision = options.matrices == MatrixStorage::kF16,
           .weights = std::move(weights),
           .network = std::move(network)};
 }
+
+class RecurrentArchitecture : public Architecture {
+ public:
+  explicit RecurrentArchitecture(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), config_(read_recurrent_config(checkpoint)) {}
+
+  const GenerationConfig& generation() const override { return config_.generation; }
+  Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities&, const ModelOptions& options) const override {
+    return predict_memory(checkpoint_, config_, options);
+  }
+  std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<RecurrentTranslation>(device, checkpoint_, config_, options);
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  RecurrentConfig config_;
+};
 
 }  // namespace
 
@@ -194,7 +229,13 @@ WeightTable recurrent_weight_table(const RecurrentConfig& config) {
 }
 
 RecurrentTranslation::RecurrentTranslation(Device& device, const Checkpoint& checkpoint,
+                                           const RecurrentConfig& config,
                                            const ModelOptions& options)
-    : EncoderDecoderModel(device, read_parts(device, checkpoint, options), options.memory_limit) {}
+    : EncoderDecoderModel(device, load_parts(device, checkpoint, config, options),
+                          options.memory_limit) {}
+
+std::unique_ptr<const Architecture> read_recurrent_translation(const Checkpoint& checkpoint) {
+  return std::make_unique<const RecurrentArchitecture>(checkpoint);
+}
 
 }  // namespace mulciber

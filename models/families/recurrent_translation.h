@@ -2,8 +2,8 @@
 // files.
 #pragma once
 
+#include "models/architecture.h"
 #include "models/encoder_decoder_model.h"
-#include "models/model_options.h"
 
 namespace mulciber {
 
@@ -29,8 +29,13 @@ WeightTable recurrent_weight_table(const RecurrentConfig& config);
 /// Matrices may be stored in 16 bits; activations are f32 whatever the options ask for.
 class RecurrentTranslation : public EncoderDecoderModel {
  public:
-  /// Throws ModelError when config and tensors disagree, DeviceError when the weights do not fit.
-  RecurrentTranslation(Device& device, const Checkpoint& checkpoint, const ModelOptions& options);
+  /// config: of the checkpoint. Throws ModelError when it and the tensors disagree, DeviceError
+  /// when the weights do not fit.
+  RecurrentTranslation(Device& device, const Checkpoint& checkpoint, const RecurrentConfig& config,
+                       const ModelOptions& options);
 };
+
+/// The configuration, to be planned and loaded. Throws as read_recurrent_config().
+std::unique_ptr<const Architecture> read_recurrent_translation(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -61,6 +61,37 @@ expect 2 "$MULCIBER" inspect /dev/null
 expect 2 "$MULCIBER"
 expect 2 "$MULCIBER" no-such-command
 expect 0 "$MULCIBER" --help
+
+# A split GGUF file may be named by any of its parts. The first gets a chat template, in whole units
+# of alignment.
+python3 - "$data/gguf_families" <<'PY'
+import shutil, struct, sys
+parts = [f"qwen3-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
+for part in parts:
+    shutil.copy(f"{sys.argv[1]}/{part}", part)
+data = open(parts[0], "rb").read()
+key, text = b"tokenizer.chat_template", b"{% for m in messages %}the {{ m.content }} and {% endfor %}{#"
+text += b" " * (-(8 + len(key) + 4 + 8 + len(text) + 2) % 32) + b"#}"
+values = struct.unpack("<Q", data[16:24])[0] + 1
+entry = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(text)) + text
+open(parts[0], "wb").write(data[:16] + struct.pack("<Q", values) + entry + data[24:])
+PY
+printf 'the red and the blue nail %.0s' {1..12} >text
+for part in 1 2 3; do
+  split=qwen3-0000$part-of-00003.gguf
+  expect 0 "$MULCIBER" generate -m "$split" -p "red" --ignore-end -n 6 --json
+  grep -q '"chat":true' out || fail "$split: generate without the chat template"
+  mv out "generate.$part"
+  timeout 120 "$MULCIBER" tokenize -m "$split" <text >"tokenize.$part" || fail "$split: tokenize"
+  expect 0 "$MULCIBER" perplexity -m "$split" --context 32 text
+  mv out "perplexity.$part"
+  expect 0 "$MULCIBER" inspect "$split"
+  grep -q 'weights in 3 files' out || fail "$split: inspect: $(head -n 1 out)"
+  for command in generate tokenize perplexity; do
+    cmp -s "$command.1" "$command.$part" || fail "$split: another $command than by the first part"
+  done
+done
+
 for command in devices translate verify inspect bench; do
   expect 0 "$MULCIBER" "$command" --help
   grep -q "Example" out || fail "$command --help has no example"

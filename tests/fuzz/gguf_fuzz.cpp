@@ -1,5 +1,5 @@
 // GGUF: the container, what it says of itself, its tokenizer and its chat template.
-#include "checkpoints/gguf.h"
+#include "checkpoints/checkpoint.h"
 #include "tests/fuzz/fuzz.h"
 #include "text/chat_template.h"
 #include "text/tokenizers/gguf.h"
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       const GgufTokenizer tokenizer(file);
       tokenizer.decode(tokenizer.encode("Hello, \xf0\x9f\x91\x8b w\xc3\xb6rld <s>\n\n 123"), false);
     });
-    fuzz::accepts([&] { ChatTemplate::load(memory.path()); });
+    fuzz::accepts([&] { ChatTemplate::load(Checkpoint(memory.path())); });
   });
   return 0;
 }

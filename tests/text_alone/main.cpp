@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "checkpoints/checkpoint.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -15,8 +16,9 @@ int main(int argc, char** argv) {
   }
   try {
     const std::string text = argv[3];
-    const auto tokenizer = load_tokenizer(argv[1], "");
-    const ChatTemplate chat = ChatTemplate::choose(argv[2], argv[1]);
+    const Checkpoint files(argv[1], Checkpoint::Contents::kText);
+    const auto tokenizer = load_tokenizer(files);
+    const ChatTemplate chat = ChatTemplate::choose(argv[2], files);
     const ChatMessage message{"user", text};
     for (const auto& ids : {tokenizer->encode(text), chat_ids(*tokenizer, chat, {&message, 1})}) {
       for (const std::int32_t id : ids) std::printf("%d ", id);

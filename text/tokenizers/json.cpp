@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "checkpoints/checkpoint.h"
 #include "mulciber/error.h"
 #include "text/tokenizers/specials.h"
 #include "text/tokenizers/text.h"
@@ -362,14 +363,10 @@ std::string JsonTokenizer::decode(std::span<const std::int32_t> ids, bool skip_s
   return out;
 }
 
-std::shared_ptr<const Tokenizer> load_json_tokenizer(const std::filesystem::path& folder) {
-  const auto path = folder / "tokenizer.json", config_path = folder / "tokenizer_config.json";
-  const Json json = read_json(path);
-  std::error_code ignored;
-  if (!std::filesystem::exists(config_path, ignored))
-    return std::make_shared<const JsonTokenizer>(json, path.string());
-  const Json config = read_json(config_path);
-  return std::make_shared<const JsonTokenizer>(json, path.string(), &config);
+std::shared_ptr<const Tokenizer> load_json_tokenizer(const Checkpoint& checkpoint) {
+  const auto path = checkpoint.folder() / "tokenizer.json";
+  return std::make_shared<const JsonTokenizer>(read_json(path), path.string(),
+                                               checkpoint.tokenizer_config());
 }
 
 }  // namespace mulciber

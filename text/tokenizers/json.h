@@ -75,6 +75,6 @@ class JsonTokenizer : public Tokenizer {
 };
 
 /// Reads tokenizer.json and, where it is there, tokenizer_config.json beside it.
-std::shared_ptr<const Tokenizer> load_json_tokenizer(const std::filesystem::path& folder);
+std::shared_ptr<const Tokenizer> load_json_tokenizer(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -1,5 +1,6 @@
 #include "text/tokenizers/marian.h"
 
+#include "checkpoints/checkpoint.h"
 #include "mulciber/error.h"
 #include "text/tokenizers/specials.h"
 #include "text/tokenizers/text.h"
@@ -102,18 +103,14 @@ std::string MarianTokenizer::decode(std::span<const std::int32_t> ids, bool skip
   return replace_all(model_.decode(*this, ids, skip_special), kSpaceSymbol, " ");
 }
 
-TokenizerPair load_marian_tokenizers(const std::filesystem::path& folder) {
-  const auto config_path = folder / "tokenizer_config.json";
+TokenizerPair load_marian_tokenizers(const Checkpoint& checkpoint) {
+  const std::filesystem::path& folder = checkpoint.folder();
   bool separate = false;
-  std::error_code ignored;
-  if (std::filesystem::exists(config_path, ignored)) {
-    const Json config = read_json(config_path);
-    if (!config.is_object())
-      throw ModelError(config_path.string(), "is not a JSON object", "download it again");
-    if (const auto it = config.find("separate_vocabs"); it != config.end() && !it->is_null()) {
+  if (const Json* config = checkpoint.tokenizer_config()) {
+    if (const auto it = config->find("separate_vocabs"); it != config->end() && !it->is_null()) {
       if (!it->is_boolean())
-        throw ModelError(config_path.string(), "'separate_vocabs' is neither true nor false",
-                         "download it again");
+        throw ModelError((folder / "tokenizer_config.json").string(),
+                         "'separate_vocabs' is neither true nor false", "download it again");
       separate = it->get<bool>();
     }
   }

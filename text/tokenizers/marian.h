@@ -42,6 +42,6 @@ class MarianTokenizer : public Tokenizer {
 
 /// source.spm, target.spm, vocab.json, and target_vocab.json where tokenizer_config.json says
 /// "separate_vocabs".
-TokenizerPair load_marian_tokenizers(const std::filesystem::path& folder);
+TokenizerPair load_marian_tokenizers(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

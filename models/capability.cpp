@@ -1,0 +1,48 @@
+#include "models/capability.h"
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+constexpr CapabilityRow kRows[] = {
+    {Capability::kContinueText, "continue text", "continues texts", "generate"},
+    {Capability::kTranslate, "translate", "translates", "translate"},
+    {Capability::kEncodeText, "encode text", "turns texts into vectors", nullptr},
+    {Capability::kClassify, "classify", "classifies", nullptr},
+    {Capability::kSee, "see", "reads pictures", nullptr},
+    {Capability::kHear, "hear", "transcribes speech", nullptr},
+};
+
+constexpr bool in_order() {
+  for (size_t i = 0; i < std::size(kRows); ++i)
+    if (static_cast<size_t>(kRows[i].capability) != i) return false;
+  return true;
+}
+static_assert(in_order());
+
+}  // namespace
+
+std::span<const CapabilityRow> capability_rows() { return kRows; }
+
+const CapabilityRow& row_of(Capability capability) {
+  return kRows[static_cast<size_t>(capability)];
+}
+
+void require_capability(const CapabilitySet& offered, Capability wanted, const std::string& where,
+                        const std::string& family) {
+  if (offered.has(wanted)) return;
+  std::string instead;
+  for (const CapabilityRow& row : kRows) {
+    if (!offered.has(row.capability)) continue;
+    instead += fmt::format("{}{}", instead.empty() ? "it " : " and ", row.does);
+    if (row.command) instead += fmt::format(" (`mulciber {}`)", row.command);
+  }
+  throw ModelError(
+      where, fmt::format("is a {} model, which is not one that {}", family, row_of(wanted).does),
+      instead);
+}
+
+}  // namespace mulciber

@@ -1,0 +1,96 @@
+#include "models/decoder_architecture.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/decoder_model.h"
+#include "models/registry.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+class DecoderArchitecture : public Architecture {
+ public:
+  explicit DecoderArchitecture(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), config_(read_decoder_config(checkpoint)) {}
+
+  const GenerationConfig& generation() const override { return config_.generation; }
+  std::span<const char* const> end_pieces() const override { return config_.end_pieces; }
+  Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
+    return predict_decoder_memory(device, checkpoint_, config_, options);
+  }
+  std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<DecoderModel>(device, checkpoint_, config_, options);
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  DecoderConfig config_;
+};
+
+}  // namespace
+
+DataType storage_type(KeyValueStorage storage) {
+  switch (storage) {
+    case KeyValueStorage::kF32: return DataType::kF32;
+    case KeyValueStorage::kQ8_0: return DataType::kQ8_0;
+    case KeyValueStorage::kF16: break;
+  }
+  return DataType::kF16;
+}
+
+DataType cache_type(const ModelOptions& options) {
+  const DataType cache = options.cache.value_or(options.activations);
+  if (options.activations == DataType::kF16 && cache != DataType::kF16)
+    throw ModelError("keys and values",
+                     fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
+                     "keep both in f16, or leave activations in 32 bits");
+  return cache;
+}
+
+DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {
+  const ModelFamily& family = family_of(checkpoint);
+  if (!family.decoder)
+    throw ModelError(checkpoint.path().string(),
+                     fmt::format("is a {} model, not a decoder-only one", family.model_type), "");
+  return read_decoder_config(checkpoint, *family.decoder);
+}
+
+std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint) {
+  return std::make_unique<const DecoderArchitecture>(checkpoint);
+}
+
+Extents extents_of(const DecoderConfig& config) {
+  return {.vocabulary = config.vocabulary,
+          .context = config.context,
+          .decoder_layers = static_cast<uint32_t>(config.layers.size()),
+          .decoder_heads = config.attention.heads};
+}
+
+uint32_t context_of(const DecoderConfig& config, const ModelOptions& options) {
+  return options.context > 0 ? std::min(options.context, config.context) : config.context;
+}
+
+MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkpoint& checkpoint,
+                                        const DecoderConfig& config, const ModelOptions& options) {
+  const uint32_t context = context_of(config, options);
+  MemoryPrediction predicted;
+  predicted.weight_bytes = weight_bytes(decoder_weight_table(config), checkpoint,
+                                        model_type(checkpoint), options.matrices);
+  for (const ComputedWeight& computed : computed_decoder_weights(config, context))
+    predicted.weight_bytes += computed.shape.elements() * sizeof(float);
+  if (options.sequences == 0) return predicted;
+  const DecoderNetwork network =
+      planned_decoder_network(config, context, options.activations, cache_type(options));
+  predicted.context_bytes =
+      SequenceBatch::predict_bytes(device, network, {options.sequences, context});
+  for (const CausalLayer& layer : network.decoder.layers)
+    predicted.key_value_bytes += uint64_t{options.sequences} * context *
+                                 row_bytes(network.cache, layer.attention.cache_columns());
+  return predicted;
+}
+
+}  // namespace mulciber

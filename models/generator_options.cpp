@@ -1,0 +1,59 @@
+#include "models/generator_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/decoding/decoder_programs.h"
+#include "mulciber/error.h"
+#include "ops/sampling.h"
+
+namespace mulciber {
+namespace {
+
+constexpr uint32_t kDefaultContext = 4096;
+
+uint32_t context_of(const GeneratorOptions& options, uint32_t longest) {
+  if (options.context > longest)
+    throw ModelError("context",
+                     fmt::format("of {} tokens is asked for, the model was made for {}",
+                                 options.context, longest),
+                     "");
+  return options.context > 0 ? options.context : std::min(longest, kDefaultContext);
+}
+
+}  // namespace
+
+ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
+  return {.matrices = options.load.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+          .activations = options.load.half_activations ? DataType::kF16 : DataType::kF32,
+          .cache = storage_type(options.key_values),
+          .memory_limit = options.load.memory_limit,
+          .context = context_of(options, longest),
+          .masked_heads = options.masked_heads,
+          .sequences = std::max(options.sequences, 1u),
+          .on_progress = options.load.on_progress,
+          .on_plan = options.on_plan};
+}
+
+Sampling checked(const Sampling& sampling) {
+  sample_setting_words({.sampling = sampling});  // throws what is out of range
+  return sampling;
+}
+
+std::vector<uint32_t> end_ids(const Architecture& architecture, const Tokenizer& tokenizer) {
+  const std::vector<int32_t>& eos = architecture.generation().eos;
+  std::vector<uint32_t> ids(eos.begin(), eos.end());
+  if (ids.empty() && tokenizer.special().eos)
+    ids.push_back(static_cast<uint32_t>(*tokenizer.special().eos));
+  for (const char* piece : architecture.end_pieces()) {
+    const auto id = tokenizer.id(piece);
+    if (id && tokenizer.is_special(*id)) ids.push_back(static_cast<uint32_t>(*id));
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids.size() > kMostStops) ids.resize(kMostStops);
+  return ids;
+}
+
+}  // namespace mulciber

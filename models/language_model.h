@@ -1,0 +1,32 @@
+// What continuing texts needs of a model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/config.h"
+#include "models/model.h"
+#include "models/networks/decoder_network.h"
+#include "mulciber/text_generator.h"
+
+namespace mulciber {
+
+/// A model that gives the probabilities of the token behind a text.
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+
+  virtual const DecoderNetwork& network() const = 0;
+  /// What loading it planned: weights, and the contexts that ModelOptions::sequences asked for.
+  virtual const MemoryPrediction& memory_plan() const = 0;
+  /// What tokens read of one another, of every layer and head: (layers, heads, length, length)
+  /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
+  /// network().context of them.
+  virtual std::vector<float> attention(std::span<const uint32_t> ids) = 0;
+  /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.
+  virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
+                             uint32_t n_best) = 0;
+};
+
+}  // namespace mulciber

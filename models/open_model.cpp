@@ -1,0 +1,34 @@
+#include "models/open_model.h"
+
+namespace mulciber {
+
+void OpenModel::require(Capability capability) const {
+  require_capability(family().capabilities, capability, checkpoint_.path().string(),
+                     model_type(checkpoint_));
+}
+
+const Architecture& OpenModel::architecture() const {
+  return *architecture_.get([&] { return family().read(checkpoint_); });
+}
+
+const TokenizerPair& OpenModel::tokenizers() const {
+  return tokenizers_.get([&] { return load_tokenizer_pair(checkpoint_); });
+}
+
+const std::shared_ptr<const ChatTemplate>& OpenModel::chat_template() const {
+  return chat_template_.get([&]() -> std::shared_ptr<const ChatTemplate> {
+    std::optional<ChatTemplate> found = ChatTemplate::load(checkpoint_);
+    return found ? std::make_shared<const ChatTemplate>(*std::move(found)) : nullptr;
+  });
+}
+
+std::shared_ptr<const OpenModel> open_model(const std::string& path) {
+  return std::make_shared<const OpenModel>(path);
+}
+
+std::unique_ptr<Model> load_model(Device& device, const OpenModel& model,
+                                  const ModelOptions& options) {
+  return model.architecture().load(device, options);
+}
+
+}  // namespace mulciber

@@ -1,0 +1,52 @@
+// A model's files, opened once and handed down to whatever reads them.
+#pragma once
+
+#include <memory>
+
+#include "base/lazy.h"
+#include "checkpoints/checkpoint.h"
+#include "models/architecture.h"
+#include "models/registry.h"
+#include "mulciber/open_model.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace mulciber {
+
+/// Everything else than the checkpoint is read when it is first asked for, once.
+class OpenModel {
+ public:
+  /// Throws as Checkpoint.
+  explicit OpenModel(const std::filesystem::path& path,
+                     Checkpoint::Contents contents = Checkpoint::Contents::kModel)
+      : checkpoint_(path, contents) {}
+
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+
+  /// nullptr when it is of none that this library can run.
+  const ModelFamily* find_family() const { return mulciber::find_family(checkpoint_); }
+  /// Throws ModelError naming the families there are.
+  const ModelFamily& family() const { return mulciber::family_of(checkpoint_); }
+  /// Throws ModelError when models of this family do not do that, saying what they do.
+  void require(Capability capability) const;
+
+  /// Throws ModelError about the configuration.
+  const Architecture& architecture() const;
+  /// Of the source and the target, often the same. Throws ModelError where there is none.
+  const TokenizerPair& tokenizers() const;
+  const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizers().source; }
+  /// nullptr where the files bring none: a base model. Throws ModelError when it cannot be read.
+  const std::shared_ptr<const ChatTemplate>& chat_template() const;
+
+ private:
+  Checkpoint checkpoint_;
+  Lazy<std::unique_ptr<const Architecture>> architecture_;
+  Lazy<TokenizerPair> tokenizers_;
+  Lazy<std::shared_ptr<const ChatTemplate>> chat_template_;
+};
+
+/// On a device. Throws as Architecture::load().
+std::unique_ptr<Model> load_model(Device& device, const OpenModel& model,
+                                  const ModelOptions& options = {});
+
+}  // namespace mulciber

@@ -1,0 +1,69 @@
+// What translating needs of a model: one sequence of ids in, another one out.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "models/decoding/decoding.h"
+#include "models/model.h"
+#include "mulciber/translator.h"
+
+namespace mulciber {
+
+/// A search over one batch.
+struct GenerationRequest {
+  std::span<const std::vector<uint32_t>> sources;  // ids, end of text included
+  GenerationSettings settings;
+  HeadMasks head_masks;
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void()> on_first_token;
+};
+
+struct GenerationResult {
+  std::vector<std::vector<Hypothesis>> items;  // n_best each, in the order of the sources
+  bool cancelled = false;                      // items is empty then
+  uint32_t steps = 0;
+  uint64_t predicted_bytes = 0;  // of device memory for this batch, besides the weights
+  double prepare_seconds = 0, encode_seconds = 0, decode_seconds = 0;
+};
+
+/// Attention probabilities of a batch, each (layers, heads, queries, keys) row-major; empty where
+/// the network has none of that kind.
+struct SequenceAttention {
+  std::vector<float> encoder, decoder, cross;
+};
+
+class TranslationModel {
+ public:
+  virtual ~TranslationModel() = default;
+
+  virtual const GenerationConfig& generation_config() const = 0;
+  virtual uint32_t max_source_tokens() const = 0;
+  /// Ids the decoder can be fed.
+  virtual uint32_t max_target_tokens() const = 0;
+  /// Most sequences of that length that fit one batch: by the device's storage range and by its
+  /// memory.
+  virtual uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) = 0;
+
+  /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
+  /// ids.
+  virtual GenerationResult generate(const GenerationRequest& request) = 0;
+  /// Inputs: input_ids (1, S), attention_mask (1, S). "output_ids" (n_best, length), start id
+  /// first, pad after the end; "sequences_scores" (n_best).
+  virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
+                             uint32_t n_best) = 0;
+  /// Log probability of each target given its source: the sum over the target's ids, each given
+  /// those before it. targets: as many as sources, ids with the end of text; start: what decoding
+  /// begins with. Throws ModelError as generate() does.
+  virtual std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
+                                    std::span<const std::vector<uint32_t>> targets, uint32_t start,
+                                    const HeadMasks& head_masks) = 0;
+  /// The maps of one pair of sequences. target: what the decoder is fed, start token first.
+  virtual SequenceAttention attention(const std::vector<uint32_t>& source,
+                                      const std::vector<uint32_t>& target,
+                                      const HeadMasks& head_masks) = 0;
+};
+
+}  // namespace mulciber
