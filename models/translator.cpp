@@ -50,7 +50,8 @@ std::shared_ptr<Device> checked(std::shared_ptr<Device> device) {
 ModelOptions model_options(const LoadOptions& options) {
   return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
           .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-          .memory_limit = options.memory_limit};
+          .memory_limit = options.memory_limit,
+          .on_progress = options.on_progress};
 }
 
 GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabulary,

@@ -437,6 +437,27 @@ TEST_CASE("A config that disagrees with the tensors is refused by tensor and sha
   CHECK_THAT(unknown, ContainsSubstring("marian"));
 }
 
+TEST_CASE("Loading a translation model tells how far it is") {
+  for (const char* name : {"marian", "luong"}) {
+    INFO(name);
+    const OpenModel opened(data_dir() / name);
+    std::vector<std::pair<uint64_t, uint64_t>> calls;
+    const auto note = [&](uint64_t done, uint64_t total) { calls.emplace_back(done, total); };
+    load_model(shared_device(), opened, {.on_progress = note});
+    REQUIRE(calls.size() > 1);
+    CHECK(std::is_sorted(calls.begin(), calls.end()));
+    CHECK(calls.front().first < calls.back().first);
+    CHECK(calls.back().first == calls.back().second);
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> calls;
+  LoadOptions options;
+  options.on_progress = [&](uint64_t done, uint64_t total) { calls.emplace_back(done, total); };
+  const Translator translator(device_handle(), small_model().string(), options);
+  REQUIRE(calls.size() > 1);
+  CHECK(calls.back().first == calls.back().second);
+  CHECK(calls.back().second <= translator.statistics().weight_bytes);
+}
+
 TEST_CASE("A model that does not fit the memory given is refused with the numbers") {
   try {
     open_marian(small_model(), {.memory_limit = 1000});

@@ -197,7 +197,7 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const MarianC
   if (options.on_plan) options.on_plan(plan);
   require_memory(device, plan.weight_bytes, options.memory_limit, "the model");
   Weights weights(device, marian_weight_table(config, checkpoint), checkpoint, "marian",
-                  options.matrices);
+                  options.matrices, options.on_progress);
   if (config.static_positions) {
     weights.add(device, "positions", {config.context, config.d_model},
                 sinusoidal_positions(config.context, config.d_model));

@@ -143,7 +143,7 @@ EncoderDecoderParts load_parts(Device& device, const Checkpoint& checkpoint,
   if (options.on_plan) options.on_plan(plan);
   require_memory(device, plan.weight_bytes, options.memory_limit, "the model");
   Weights weights(device, recurrent_weight_table(config), checkpoint, family_of(config),
-                  options.matrices);
+                  options.matrices, options.on_progress);
 
   auto network = std::make_unique<RecurrentNetwork>();
   network->source_vocabulary = network->target_vocabulary = config.vocabulary;
