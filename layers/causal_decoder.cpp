@@ -11,7 +11,7 @@ namespace {
 
 /// The stream changes in place: what is kept of it is a copy.
 void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
-  if (trace && trace->hidden_states) trace->keep(builder, "output", convert(builder, x, x.type));
+  if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
 }
 
 }  // namespace
@@ -95,15 +95,13 @@ Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, co
   });
 }
 
-Tensor CausalDecoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
+Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
                                  const CausalState& state) const {
-  Tensor stream, x;
-  {
-    const auto scope = builder.layer("embedding");
-    stream = embedding(builder, tokens);  // (rows, length, D)
-    keep_stream(builder, state.trace, stream);
-    x = first_norm(builder, stream);
-  }
+  const Tensor& stream = embeddings;
+  Tensor x = [&] {
+    const auto scope = builder.layer("first_norm");
+    return first_norm(builder, stream);
+  }();
   for (uint32_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(fmt::format("layers.{}", i));
     x = layers[i](builder, stream, x, state, i);

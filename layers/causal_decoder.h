@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "layers/embedding.h"
 #include "layers/feed_forward.h"
 #include "layers/linear.h"
 #include "layers/mixture_of_experts.h"
@@ -75,14 +74,14 @@ struct CausalLayer {
 };
 
 struct CausalDecoder {
-  TokenEmbedding embedding;
   Norm first_norm;  // of the embedding, for layer 0
   std::vector<CausalLayer> layers;
   Linear output;  // (vocabulary, D)
 
-  /// What the output product takes: (rows, length, D). Every layer gets a command buffer of its
-  /// own, "layers.N". Keys and values of all tokens join the caches.
-  Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens,
+  /// embeddings: (rows, length, D), of tokens or whatever else is to be continued; changes in
+  /// place. Result: what the output product takes, likewise. Every layer gets a command buffer of
+  /// its own, "layers.N". Keys and values of all tokens join the caches.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings,
                     const CausalState& state) const;
   /// CausalAttention::Rope::original_context of the layers; 0: the room for a sequence changes
   /// nothing of what it gives.

@@ -4,7 +4,8 @@
 
 namespace mulciber {
 
-Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& input) const {
+Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& input,
+                                  Trace* trace) const {
   Tensor x = embedding(builder, table,
                        {.control = input.control,
                         .tokens_offset = input.tokens,
@@ -19,6 +20,7 @@ Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& inp
     const auto scope = builder.scope("embedding_norm");
     x = (*norm)(builder, x);
   }
+  if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
   return x;
 }
 

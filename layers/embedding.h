@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layers/norm.h"
+#include "layers/trace.h"
 #include "ops/embedding.h"
 
 namespace mulciber {
@@ -26,8 +27,9 @@ struct TokenEmbedding {
   float scale = 1;
   std::optional<Norm> norm;
 
-  /// Result: (rows, length, D). Throws ShapeError naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const TokenInput& input) const;
+  /// Result: (rows, length, D), what a stack begins with; where hidden states are traced a copy is
+  /// kept as its "output". Throws ShapeError naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const TokenInput& input, Trace* trace = nullptr) const;
 };
 
 /// Sinusoidal positions, (positions, width) row-major, computed in double precision. Component i of

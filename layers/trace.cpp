@@ -12,6 +12,10 @@ void Trace::keep(ProgramBuilder& builder, const std::string& word, const Tensor&
   tensors[builder.path() + "." + word] = wide;
 }
 
+void Trace::keep_copy(ProgramBuilder& builder, const std::string& word, const Tensor& tensor) {
+  keep(builder, word, convert(builder, tensor, tensor.type));
+}
+
 const Tensor& Trace::at(const std::string& name) const {
   const auto found = tensors.find(name);
   if (found == tensors.end()) {

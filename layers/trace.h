@@ -17,6 +17,8 @@ struct Trace {
 
   /// Keeps `tensor` past the end of the program under "PATH.word", as f32.
   void keep(ProgramBuilder& builder, const std::string& word, const Tensor& tensor);
+  /// The same of a copy, for a tensor that is changed in place later.
+  void keep_copy(ProgramBuilder& builder, const std::string& word, const Tensor& tensor);
   /// Throws ShapeError when no layer left a tensor of that name.
   const Tensor& at(const std::string& name) const;
 };

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ops/elementwise.h"
-
 namespace mulciber {
 namespace {
 
@@ -38,7 +36,10 @@ AttentionView with_residual(AttentionView view, const std::optional<Tensor>& add
 /// theirs is a copy.
 void keep_state(ProgramBuilder& builder, Trace* trace, const Tensor& x, bool changes_later) {
   if (!trace || !trace->hidden_states) return;
-  trace->keep(builder, "output", changes_later ? convert(builder, x, x.type) : x);
+  if (changes_later)
+    trace->keep_copy(builder, "output", x);
+  else
+    trace->keep(builder, "output", x);
 }
 
 std::string layer_name(size_t index) { return fmt::format("layers.{}", index); }
@@ -50,14 +51,6 @@ int32_t per_layer(int32_t offset, size_t layer, uint32_t heads) {
 template <typename Layer>
 bool in_place(const std::vector<Layer>& layers) {
   return !layers.empty() && layers.front().norms == NormPlacement::kBefore;
-}
-
-template <typename Stack>
-Tensor embed(ProgramBuilder& builder, const Stack& stack, const TokenInput& tokens, Trace* trace) {
-  const auto scope = builder.layer("embedding");
-  const Tensor x = stack.embedding(builder, tokens);
-  keep_state(builder, trace, x, in_place(stack.layers));
-  return x;
 }
 
 template <typename Stack>
@@ -111,9 +104,9 @@ Tensor DecoderLayer::operator()(ProgramBuilder& builder, const Tensor& x,
                   });
 }
 
-Tensor Encoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
+Tensor Encoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
                            const StackControl& control, Trace* trace) const {
-  Tensor x = embed(builder, *this, tokens, trace);  // (rows, length, D)
+  Tensor x = embeddings;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(layer_name(i));
     const AttentionView self = {
@@ -128,10 +121,10 @@ Tensor Encoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
   return finish(builder, *this, x);
 }
 
-Tensor Decoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
+Tensor Decoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
                            std::span<const Tensor> memories, const StackControl& control,
                            Trace* trace) const {
-  Tensor x = embed(builder, *this, tokens, trace);  // (rows, length, D)
+  Tensor x = embeddings;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(layer_name(i));
     const AttentionView self = {
@@ -149,10 +142,10 @@ Tensor Decoder::operator()(ProgramBuilder& builder, const TokenInput& tokens,
   return finish(builder, *this, x);
 }
 
-Tensor Decoder::step(ProgramBuilder& builder, const TokenInput& tokens,
+Tensor Decoder::step(ProgramBuilder& builder, const Tensor& embeddings,
                      std::span<const Tensor> memories, const StackControl& control,
                      const Step& step) const {
-  Tensor x = embed(builder, *this, tokens, nullptr);  // (rows, 1, D)
+  Tensor x = embeddings;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(layer_name(i));
     const AttentionView self = {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "layers/attention.h"
-#include "layers/embedding.h"
 #include "layers/feed_forward.h"
 #include "layers/norm.h"
+#include "layers/trace.h"
 
 namespace mulciber {
 
@@ -57,24 +57,26 @@ struct StackControl {
   int32_t cross_masks = -1;  // (layers, heads) floats
 };
 
+/// A stack over embeddings, whatever they stand for: tokens, patches of a picture, frames of sound.
 struct Encoder {
-  TokenEmbedding embedding;
   std::vector<EncoderLayer> layers;
   std::optional<Norm> final_norm;
 
-  /// Result: (rows, length, D). Every layer gets a command buffer of its own, "layers.N".
-  Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens, const StackControl& control,
+  /// embeddings, result: (rows, length, D); pre-norm layers change the embeddings in place. Every
+  /// layer gets a command buffer of its own, "layers.N".
+  Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings, const StackControl& control,
                     Trace* trace = nullptr) const;
 };
 
+/// The same with attention to an encoder's output.
 struct Decoder {
-  TokenEmbedding embedding;
   std::vector<DecoderLayer> layers;
   std::optional<Norm> final_norm;
 
-  /// Whole sequences, each token seeing those before it. memories: per layer, what its
-  /// cross_attention.project() gave. control.lengths: of the memory. Result: (rows, length, D).
-  Tensor operator()(ProgramBuilder& builder, const TokenInput& tokens,
+  /// Whole sequences, each token seeing those before it; embeddings as in Encoder. memories: per
+  /// layer, what its cross_attention.project() gave. control.lengths: of the memory. Result: (rows,
+  /// length, D).
+  Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings,
                     std::span<const Tensor> memories, const StackControl& control,
                     Trace* trace = nullptr) const;
 
@@ -85,8 +87,8 @@ struct Decoder {
     uint32_t rows_per_memory = 1;
     std::span<const Tensor> caches;  // per layer: (rows, context, heads * (d_k + d_v))
   };
-  /// The next token of every row. Result: (rows, 1, D).
-  Tensor step(ProgramBuilder& builder, const TokenInput& tokens, std::span<const Tensor> memories,
+  /// The next token of every row. embeddings, result: (rows, 1, D).
+  Tensor step(ProgramBuilder& builder, const Tensor& embeddings, std::span<const Tensor> memories,
               const StackControl& control, const Step& step) const;
 };
 

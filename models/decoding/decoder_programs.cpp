@@ -84,7 +84,11 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .head_masks = layout.head_masks,
                              .arrivals = static_cast<int32_t>(layout.arrivals),
                              .trace = trace};
-  return network.decoder(builder, tokens, state);
+  const Tensor embeddings = [&] {
+    const auto scope = builder.layer("embedding");
+    return network.embedding(builder, tokens, trace);
+  }();
+  return network.decoder(builder, embeddings, state);
 }
 
 void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,

@@ -145,14 +145,14 @@ std::unique_ptr<TransformerNetwork> build_network(const Weights& weights,
   network.widest_hidden = std::max(config.encoder_ffn, config.decoder_ffn);
   network.context = config.context;
 
-  network.encoder.embedding = token_embedding(weights, config, "encoder");
+  network.source_embedding = token_embedding(weights, config, "encoder");
   const HeadSizes encoder_sizes = {config.encoder_heads, config.encoder_head_dim(),
                                    config.encoder_head_dim()};
   for (uint32_t i = 0; i < config.encoder_layers; ++i)
     network.encoder.layers.push_back(layer_of<EncoderLayer>(
         weights, config, fmt::format("encoder.layers.{}.", i), encoder_sizes));
 
-  network.decoder.embedding = token_embedding(weights, config, "decoder");
+  network.target_embedding = token_embedding(weights, config, "decoder");
   const HeadSizes decoder_sizes = {config.decoder_heads, config.decoder_head_dim(),
                                    config.decoder_head_dim()};
   for (uint32_t i = 0; i < config.decoder_layers; ++i) {

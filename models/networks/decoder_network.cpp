@@ -336,8 +336,8 @@ DecoderNetwork build_decoder_network(
   network.vocabulary = config.vocabulary;
   network.context = positions;
   CausalDecoder& decoder = network.decoder;
-  decoder.embedding = {.table = weight("embedding"), .scale = config.embedding.multiplier};
-  if (config.embedding.learned_positions) decoder.embedding.positions = weight("positions");
+  network.embedding = {.table = weight("embedding"), .scale = config.embedding.multiplier};
+  if (config.embedding.learned_positions) network.embedding.positions = weight("positions");
   decoder.first_norm = norm("first_norm", false);
   for (size_t i = 0; i < config.layers.size(); ++i) {
     const std::string name = fmt::format("layers.{}.", i);

@@ -6,11 +6,13 @@
 
 #include "checkpoints/weights.h"
 #include "layers/causal_decoder.h"
+#include "layers/embedding.h"
 #include "models/families/decoder_config.h"
 
 namespace mulciber {
 
 struct DecoderNetwork {
+  TokenEmbedding embedding;
   CausalDecoder decoder;
   DataType activations = DataType::kF32;
   DataType cache = DataType::kF32;

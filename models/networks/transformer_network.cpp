@@ -20,6 +20,12 @@ StackControl decoder_control(const Tensor& control, const ControlLayout& layout)
           .cross_masks = static_cast<int32_t>(layout.cross_masks)};
 }
 
+Tensor embed(ProgramBuilder& builder, const TokenEmbedding& embedding, const TokenInput& tokens,
+             Trace* trace = nullptr) {
+  const auto scope = builder.layer("embedding");
+  return embedding(builder, tokens, trace);
+}
+
 }  // namespace
 
 HeadCounts TransformerNetwork::masked_heads() const {
@@ -66,7 +72,8 @@ void TransformerNetwork::encode(ProgramBuilder& builder, const SearchView& view)
                              .type = activations};
   const Tensor encoded = [&] {
     const auto scope = builder.scope("encoder");
-    return encoder(builder, tokens, encoder_control(view.control, view.layout));
+    return encoder(builder, embed(builder, source_embedding, tokens),
+                   encoder_control(view.control, view.layout));
   }();
   const auto scope = builder.layer("memory");
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
@@ -87,7 +94,8 @@ Tensor TransformerNetwork::step(ProgramBuilder& builder, const SearchView& view)
       .ancestry = view.shape.beams > 1 ? static_cast<int32_t>(view.beam.ancestry) : -1,
       .rows_per_memory = view.shape.beams,
       .caches = view.kept.subspan(decoder.layers.size())};
-  return decoder.step(builder, tokens, view.kept.first(decoder.layers.size()),
+  return decoder.step(builder, embed(builder, target_embedding, tokens),
+                      view.kept.first(decoder.layers.size()),
                       decoder_control(view.control, view.layout), state);
 }
 
@@ -99,7 +107,8 @@ Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, T
                        .type = activations};
   const Tensor encoded = [&] {
     const auto scope = builder.scope("encoder");
-    const Tensor x = encoder(builder, tokens, encoder_control(view.control, view.layout), &trace);
+    const Tensor x = encoder(builder, embed(builder, source_embedding, tokens, &trace),
+                             encoder_control(view.control, view.layout), &trace);
     trace.keep(builder, "last_hidden_state", x);
     return x;
   }();
@@ -112,7 +121,8 @@ Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, T
   }
   tokens.tokens = view.target;
   tokens.length = view.shape.target_length;
-  return decoder(builder, tokens, memories, decoder_control(view.control, view.layout), &trace);
+  return decoder(builder, embed(builder, target_embedding, tokens, &trace), memories,
+                 decoder_control(view.control, view.layout), &trace);
 }
 
 std::vector<NetworkOutput> TransformerNetwork::outputs(const PassShape& wanted) const {

@@ -1,6 +1,7 @@
 // The encoder-decoder Transformer as searches and whole passes run it.
 #pragma once
 
+#include "layers/embedding.h"
 #include "layers/transformer.h"
 #include "models/networks/encoder_decoder_network.h"
 
@@ -9,6 +10,7 @@ namespace mulciber {
 /// Source: Vaswani et al. 2017, arXiv:1706.03762.
 class TransformerNetwork : public EncoderDecoderNetwork {
  public:
+  TokenEmbedding source_embedding, target_embedding;
   Encoder encoder;
   Decoder decoder;
   uint32_t width = 0;          // D
