@@ -12,9 +12,9 @@ using Word = uint32_t;
 
 /// Where the runs of one row of the layout stand.
 struct Row {
-  Word *values, *high, *supers;
-  uint16_t* entries;
-  Word* pairs;  // entries of 32 bits
+  Word *values, *high, *super_scales;
+  uint16_t* block_scales;
+  Word* pairs;  // block scales of 32 bits
 };
 
 unsigned byte_at(const std::byte* at) { return std::to_integer<unsigned>(*at); }
@@ -53,13 +53,13 @@ void pack_six_bits(const unsigned* six, Word* values, Word* high) {
 // Blocks of 32; `g` counts them along the row.
 
 void pack_q8_0(const std::byte* block, uint64_t g, const Row& row) {
-  row.entries[g] = load<uint16_t>(block);
+  row.block_scales[g] = load<uint16_t>(block);
   for (unsigned i = 0; i < 8; ++i)
     row.values[8 * g + i] = load<Word>(block + 2 + 4 * i) ^ 0x80808080u;
 }
 
 void pack_q4_0(const std::byte* block, uint64_t g, const Row& row) {
-  row.entries[g] = load<uint16_t>(block);
+  row.block_scales[g] = load<uint16_t>(block);
   pack_nibbles(block + 2, row.values + 4 * g);
 }
 
@@ -69,7 +69,7 @@ void pack_q4_1(const std::byte* block, uint64_t g, const Row& row) {
 }
 
 void pack_q5_0(const std::byte* block, uint64_t g, const Row& row) {
-  row.entries[g] = load<uint16_t>(block);
+  row.block_scales[g] = load<uint16_t>(block);
   row.high[g] = spread_bits(load<Word>(block + 2));
   pack_nibbles(block + 6, row.values + 4 * g);
 }
@@ -83,14 +83,14 @@ void pack_q5_1(const std::byte* block, uint64_t g, const Row& row) {
 // Blocks of 256; `b` counts them along the row.
 
 // Eight scales and eight minima of six bits in twelve bytes.
-void pack_sub_pairs(const std::byte* packed, uint16_t* entries) {
+void pack_sub_pairs(const std::byte* packed, uint16_t* block_scales) {
   for (unsigned g = 0; g < 8; ++g) {
-    unsigned scale = byte_at(packed + g) & 63, least = byte_at(packed + g + 4) & 63;
+    unsigned scale = byte_at(packed + g) & 63, minimum = byte_at(packed + g + 4) & 63;
     if (g >= 4) {
       scale = (byte_at(packed + g + 4) & 15) | byte_at(packed + g - 4) >> 6 << 4;
-      least = byte_at(packed + g + 4) >> 4 | byte_at(packed + g) >> 6 << 4;
+      minimum = byte_at(packed + g + 4) >> 4 | byte_at(packed + g) >> 6 << 4;
     }
-    entries[g] = static_cast<uint16_t>(scale | least << 8);
+    block_scales[g] = static_cast<uint16_t>(scale | minimum << 8);
   }
 }
 
@@ -107,14 +107,14 @@ void pack_group_nibbles(const std::byte* from, Word* values) {
 }
 
 void pack_q4_k(const std::byte* block, uint64_t b, const Row& row) {
-  row.supers[b] = load<Word>(block);
-  pack_sub_pairs(block + 4, row.entries + 8 * b);
+  row.super_scales[b] = load<Word>(block);
+  pack_sub_pairs(block + 4, row.block_scales + 8 * b);
   pack_group_nibbles(block + 16, row.values + 32 * b);
 }
 
 void pack_q5_k(const std::byte* block, uint64_t b, const Row& row) {
-  row.supers[b] = load<Word>(block);
-  pack_sub_pairs(block + 4, row.entries + 8 * b);
+  row.super_scales[b] = load<Word>(block);
+  pack_sub_pairs(block + 4, row.block_scales + 8 * b);
   pack_group_nibbles(block + 48, row.values + 32 * b);
   for (unsigned g = 0; g < 8; ++g) {
     Word bits = 0;
@@ -125,7 +125,7 @@ void pack_q5_k(const std::byte* block, uint64_t b, const Row& row) {
 
 void pack_q6_k(const std::byte* block, uint64_t b, const Row& row) {
   const float scale = half_to_float(load<uint16_t>(block + 208));
-  std::memcpy(&row.supers[b], &scale, 4);
+  std::memcpy(&row.super_scales[b], &scale, 4);
   for (unsigned g = 0; g < 8; ++g) {
     // In each half of 128 values: four runs of 32, whose low bits share 64 bytes and high bits 32.
     const unsigned half = g / 4, run = g % 4;
@@ -135,7 +135,7 @@ void pack_q6_k(const std::byte* block, uint64_t b, const Row& row) {
       six[i] = low | (byte_at(block + 128 + half * 32 + i) >> (run * 2) & 3) << 4;
     }
     pack_six_bits(six, row.values + 32 * b + 4 * g, row.high + 16 * b + 2 * g);
-    row.entries[8 * b + g] = load<uint16_t>(block + 192 + 2 * g);
+    row.block_scales[8 * b + g] = load<uint16_t>(block + 192 + 2 * g);
   }
 }
 
@@ -183,9 +183,9 @@ void pack_blocks(DataType type, uint64_t columns, std::span<const std::byte> fro
     Row row;
     row.values = words;
     row.high = words + BLOCKS_HIGH_AT(packing.format, columns);
-    row.pairs = words + BLOCKS_ENTRIES_AT(packing.format, columns);
-    row.entries = reinterpret_cast<uint16_t*>(row.pairs);
-    row.supers = words + BLOCKS_SUPERS_AT(packing.format, columns);
+    row.pairs = words + BLOCKS_SCALES_AT(packing.format, columns);
+    row.block_scales = reinterpret_cast<uint16_t*>(row.pairs);
+    row.super_scales = words + BLOCKS_SUPER_SCALES_AT(packing.format, columns);
     const std::byte* block = from.data() + r * blocks * packing.gguf_bytes;
     for (uint64_t b = 0; b < blocks; ++b) packing.pack(block + b * packing.gguf_bytes, b, row);
   }

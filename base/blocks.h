@@ -18,7 +18,7 @@ uint32_t block_format(DataType type);
 /// Bytes of one of GGUF's blocks of a type.
 uint32_t gguf_block_bytes(DataType type);
 
-/// Rows of GGUF blocks in the device's layout: the same numbers, scales apart from values.
+/// Rows of GGUF blocks in the device's layout: the same integers and scales, in runs of their own.
 /// from: rows of `columns` elements as in the file; to: as many rows of row_bytes(type, columns).
 /// Source of the blocks: ggml, https://github.com/ggml-org/ggml (ggml-common.h), by their layout.
 void pack_blocks(DataType type, uint64_t columns, std::span<const std::byte> from,

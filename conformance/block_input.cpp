@@ -22,8 +22,8 @@ class BlockRow {
       : format_(format),
         words_(words),
         high_(BLOCKS_HIGH_AT(format, columns)),
-        entries_(BLOCKS_ENTRIES_AT(format, columns)),
-        supers_(BLOCKS_SUPERS_AT(format, columns)) {}
+        entries_(BLOCKS_SCALES_AT(format, columns)),
+        supers_(BLOCKS_SUPER_SCALES_AT(format, columns)) {}
 
   /// The unsigned number of element i.
   uint32_t number(uint64_t i) const {
@@ -74,8 +74,8 @@ void draw_scales(uint32_t format, uint64_t columns, double deviation, bool whole
   const double most =
       std::exp2(BLOCKS_VALUE_BITS(format) + BLOCKS_HIGH_BITS(format));  // numbers are below
   const double step = deviation * 3.5 / most;
-  const uint64_t entries = BLOCKS_ENTRIES_AT(format, columns),
-                 supers = BLOCKS_SUPERS_AT(format, columns);
+  const uint64_t entries = BLOCKS_SCALES_AT(format, columns),
+                 supers = BLOCKS_SUPER_SCALES_AT(format, columns);
   auto put_entry = [&](uint64_t group, uint32_t bits) {
     words[entries + group / 2] |= bits << (group % 2 * 16);
   };
@@ -170,7 +170,7 @@ CaseInput block_input(Shape shape, DataType type, double deviation, bool whole) 
     std::vector<uint32_t> words(shape.rows() * stride);
     for (uint64_t row = 0; row < shape.rows(); ++row) {
       const std::span<uint32_t> line(words.data() + row * stride, stride);
-      for (uint64_t i = 0; i < BLOCKS_ENTRIES_AT(format, columns); ++i) line[i] = random();
+      for (uint64_t i = 0; i < BLOCKS_SCALES_AT(format, columns); ++i) line[i] = random();
       draw_scales(format, columns, deviation, whole, line, random);
     }
     HostTensor tensor{shape, type, {}, {}};

@@ -28,8 +28,8 @@ struct Comparison {
   /// missed.
   Status status = Status::kPass;
   double worst = 0;  // largest error over its bound; infinite where the bound is 0
-  std::string
-      detail;       // the element of `worst` with both values, or the row that misses the quality
+  /// The element of `worst` with both values, or the row that misses the quality.
+  std::string detail;
   double nmse = 0;  // squared error over squared expected values, over all outputs
 };
 

@@ -21,8 +21,8 @@ struct Fraction {
 Fraction parse_fraction(const std::string& text);
 
 struct SelectionRule {
-  std::vector<std::string>
-      filters;  // globs over names, where * crosses dots; one must match. Empty: all
+  /// Globs over names, where * crosses dots; one must match. Empty: all.
+  std::vector<std::string> filters;
   std::vector<std::string> excludes;                 // none of these may
   std::optional<std::vector<std::string>> caselist;  // names; others are left out
   bool must_pass = false;                            // the short list only

@@ -23,8 +23,8 @@ struct SelfTestOptions {
   /// How many rows are tested at a time, on a device each; 0: as many as there are cores (4 at
   /// most) where the driver compiles and computes on them, else 1.
   unsigned threads = 0;
-  bool again =
-      false;  // test rows that have a verdict too, and wait for another process that is testing
+  /// Test rows that have a verdict too, and wait for another process that is testing.
+  bool again = false;
   std::function<bool()> cancelled;
   std::function<void(const Kernel& row, size_t done, size_t total)> progress;  // one call at a time
   /// Runs another kernel in place of a row, to test the self-test.
@@ -35,8 +35,8 @@ struct SelfTestReport {
   struct Failure {
     std::string row, reason;
   };
-  bool kept =
-      false;  // verdicts are on disk; false where another process tests, or there is no folder
+  /// Verdicts are on disk; false where another process tests, or there is no folder.
+  bool kept = false;
   size_t passed = 0;
   size_t untested = 0;  // for want of time or memory
   std::vector<Failure> failures;

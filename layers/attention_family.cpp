@@ -141,7 +141,7 @@ Tensor AttentionFamily::operator()(ProgramBuilder& builder, const HeadColumns& q
     bound.control->centers = append(logits);
   }
   if (vector || center_out)
-    bound.control->tensor = parts.size() == 1 ? parts[0] : join_words(builder, parts);
+    bound.control->tensor = parts.size() == 1 ? parts[0] : concatenate_words(builder, parts);
   if (bound.control) bound.control->tensor.type = DataType::kU32;
 
   if (map) *map = attention_map(builder, queries, keys, bound);

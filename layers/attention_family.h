@@ -24,7 +24,7 @@ struct KeyCompression {
 /// The kinds differ in what is projected before the score:
 ///   dot, scaled dot        nothing
 ///   general, q^T W k       query: W^T
-///   reduced rank           query: V^T, key: U^T
+///   low rank               query: V^T, key: U^T
 ///   additive               query: W with bias b, key: U, vector: v; options.score kAdditive
 ///   concat, v.tanh(W[q;k]) the same, W cut into its columns of q and of k
 ///   Gaussian kernel        nothing; kDistance, scale 1 / (2 sigma^2)

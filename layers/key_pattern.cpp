@@ -14,15 +14,15 @@ namespace {
 uint32_t blocks_of(uint32_t length, uint32_t block) { return (length + block - 1) / block; }
 
 /// Lists of all pairs of blocks that `sees` accepts.
-KeyList square_pattern(uint32_t length, uint32_t block,
-                       const std::function<bool(uint32_t, uint32_t)>& sees) {
+BlockSparseKeys square_pattern(uint32_t length, uint32_t block,
+                               const std::function<bool(uint32_t, uint32_t)>& sees) {
   std::vector<std::vector<uint32_t>> lists(blocks_of(length, block));
   for (uint32_t q = 0; q < lists.size(); ++q) {
     for (uint32_t k = 0; k < lists.size(); ++k) {
       if (sees(q, k)) lists[q].push_back(k);
     }
   }
-  return listed_keys(block, block, lists);
+  return block_sparse_keys(block, block, lists);
 }
 
 bool contains(const std::vector<uint32_t>& list, uint32_t value) {
@@ -36,17 +36,17 @@ void check_block(uint32_t block) {
 
 }  // namespace
 
-uint64_t KeyList::pairs() const {
+uint64_t BlockSparseKeys::pairs() const {
   if (pattern.query_blocks == 0) return 0;
   return uint64_t{words[pattern.query_blocks] - words[0]} * pattern.block_queries *
          pattern.block_keys;
 }
 
-KeyList listed_keys(uint32_t block_queries, uint32_t block_keys,
-                    const std::vector<std::vector<uint32_t>>& lists) {
+BlockSparseKeys block_sparse_keys(uint32_t block_queries, uint32_t block_keys,
+                                  const std::vector<std::vector<uint32_t>>& lists) {
   check_block(block_queries);
   check_block(block_keys);
-  KeyList result;
+  BlockSparseKeys result;
   result.pattern = {block_queries, block_keys, static_cast<uint32_t>(lists.size())};
   result.words.resize(lists.size() + 1);
   for (size_t b = 0; b < lists.size(); ++b) {
@@ -64,8 +64,8 @@ KeyList listed_keys(uint32_t block_queries, uint32_t block_keys,
   return result;
 }
 
-KeyList longformer_keys(uint32_t length, uint32_t window,
-                        const std::vector<uint32_t>& global_tokens, uint32_t block) {
+BlockSparseKeys longformer_keys(uint32_t length, uint32_t window,
+                                const std::vector<uint32_t>& global_tokens, uint32_t block) {
   check_block(block);
   std::vector<bool> global_block(blocks_of(length, block));
   std::vector<uint32_t> globals((length + 31) / 32);
@@ -77,7 +77,7 @@ KeyList longformer_keys(uint32_t length, uint32_t window,
     globals[token / 32] |= 1u << token % 32;
     global_block[token / block] = true;
   }
-  KeyList result = square_pattern(length, block, [&](uint32_t q, uint32_t k) {
+  BlockSparseKeys result = square_pattern(length, block, [&](uint32_t q, uint32_t k) {
     // Of the nearest query and key of two different blocks.
     const uint64_t distance = q == k ? 0 : uint64_t{q > k ? q - k - 1 : k - q - 1} * block + 1;
     return distance < window || global_block[q] || global_block[k];
@@ -86,7 +86,7 @@ KeyList longformer_keys(uint32_t length, uint32_t window,
   return result;
 }
 
-KeyList bigbird_keys(uint32_t length, const BigBird& bigbird) {
+BlockSparseKeys bigbird_keys(uint32_t length, const BigBird& bigbird) {
   check_block(bigbird.block);
   return square_pattern(length, bigbird.block, [&](uint32_t q, uint32_t k) {
     return (q > k ? q - k : k - q) <= bigbird.window_blocks || contains(bigbird.global_blocks, q) ||

@@ -4,16 +4,17 @@ namespace mulciber {
 
 Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation,
                           bool gated) const {
-  return matmul(builder, x, weight,
-                {.bias = bias, .activation = activation, .gated = gated, .below = below});
+  return matmul(
+      builder, x, weight,
+      {.bias = bias, .activation = activation, .gated = gated, .more_segments = more_segments});
 }
 
 void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
-  matmul(builder, x, weight, {.bias = bias, .accumulate_into = y, .below = below});
+  matmul(builder, x, weight, {.bias = bias, .accumulate_into = y, .more_segments = more_segments});
 }
 
 void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
-  matmul(builder, x, weight, {.bias = bias, .into = y, .below = below});
+  matmul(builder, x, weight, {.bias = bias, .into = y, .more_segments = more_segments});
 }
 
 }  // namespace mulciber

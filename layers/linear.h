@@ -10,9 +10,9 @@ namespace mulciber {
 
 /// y = x W^T + b.
 struct Linear {
-  Tensor weight;               // (N, K)
-  std::optional<Tensor> bias;  // (N) f32, of all rows
-  std::vector<Tensor> below;   // further rows of the weight, stored in other types
+  Tensor weight;                      // (N, K)
+  std::optional<Tensor> bias;         // (N) f32, of all rows
+  std::vector<Tensor> more_segments;  // further rows of the weight, in other types
 
   /// x: (..., K); result: (..., N) of x's type, or gated (..., N / 2). Throws ShapeError naming the
   /// layer.

@@ -16,7 +16,7 @@ Tensor hidden_of(const Tensor& state) {
 /// A cell on its way through time.
 struct Direction {
   const RecurrentCell& cell;
-  GateShares gates;
+  GatePreactivations gates;
   Tensor state;
   uint32_t first_column;
   bool reverse;
@@ -26,7 +26,7 @@ Direction begin(ProgramBuilder& builder, const RecurrentCell& cell, const Tensor
                 uint32_t first_column, bool reverse) {
   const auto scope = builder.scope(reverse ? "backward" : "forward");
   const uint64_t rows = x.shape[0], length = x.shape[1];
-  Direction direction{cell, gate_shares(builder, cell.kind, rows, length, cell.units()),
+  Direction direction{cell, gate_preactivations(builder, cell.kind, rows, length, cell.units()),
                       fill(builder, {states_of(cell.kind), rows, cell.units()}, 0), first_column,
                       reverse};
   // The inputs of all positions in one product: only the state must wait for the step before.
@@ -54,7 +54,7 @@ void step(ProgramBuilder& builder, const Direction& direction, const Tensor& out
 void RecurrentCell::step(ProgramBuilder& builder, const Tensor& x, const Tensor& state,
                          const Tensor& outputs, uint32_t first_column) const {
   const uint64_t rows = state.shape[1];
-  const GateShares gates = gate_shares(builder, kind, rows, 1, units());
+  const GatePreactivations gates = gate_preactivations(builder, kind, rows, 1, units());
   input.write_to(builder, x.reshaped({rows, x.shape.columns()}), gates.inputs);
   hidden.write_to(builder, hidden_of(state), gates.recurrent);
   recurrent_cell(builder, gates, state, outputs, {.kind = kind, .first_column = first_column});

@@ -36,8 +36,8 @@ struct RecurrentLayer {
   std::optional<RecurrentCell> backward;  // starts at each row's own last position
 
   struct Result {
-    Tensor
-        outputs;  // (rows, length, H), or 2 H with forward before backward; zeros past a row's end
+    /// (rows, length, H), or 2 H with forward before backward; zeros past a row's end.
+    Tensor outputs;
     Tensor forward_state;  // (states, rows, H), after each row's last position
     std::optional<Tensor> backward_state;
   };

@@ -160,14 +160,14 @@ void Planner::plan_keys() {
 }
 
 void Planner::plan_pattern() {
-  KeyList list;
+  BlockSparseKeys list;
   const auto length = static_cast<uint32_t>(plan_.kv_len);
   if (const auto* longformer = std::get_if<Longformer>(&d_.pattern))
     list = longformer_keys(length, options_.window, longformer->global_tokens, longformer->block);
   else if (const auto* bigbird = std::get_if<BigBird>(&d_.pattern))
     list = bigbird_keys(length, *bigbird);
   else if (const auto* listed = std::get_if<ListedKeys>(&d_.pattern))
-    list = listed_keys(listed->block_queries, listed->block_keys, listed->lists);
+    list = block_sparse_keys(listed->block_queries, listed->block_keys, listed->lists);
   else
     return;
   options_.pattern = list.pattern;

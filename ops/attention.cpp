@@ -176,13 +176,13 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
   if (queries >= 8) facts |= kManyQueries;
   if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || options.control->ancestry < 0) facts |= kNoAncestry;
-  if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kPlainKeys;
-  const bool plain = (facts & kPlainKeys) && options.score == AttentionScore::kDot &&
+  if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kContiguousKeys;
+  const bool plain = (facts & kContiguousKeys) && options.score == AttentionScore::kDot &&
                      !options.hard && options.center == AttentionCenter::kNone;
   const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
-  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * LEAST_SHARE &&
+  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * MIN_KEYS_PER_SPLIT &&
       options.control && options.control->arrivals >= 0) {
-    facts |= kSharesKeys;
+    facts |= kSplitKeys;
   }
   if (key_heads <= 4) facts |= kFewKeyHeads;
   if (whole_tiles(options, 16)) facts |= kWholeTiles;
@@ -311,14 +311,14 @@ uint64_t score_operations(AttentionScore score) {
 
 struct NodeTensors {
   const Tensor &q, &kv, &result;
-  std::optional<Tensor> partials = {};  // of rows that deal out keys
+  std::optional<Tensor> partials = {};  // of rows that split the keys
 };
 
 /// Workgroups that take the keys of one tile of queries together: enough for the device, each with
 /// keys enough.
-uint32_t shares_of(const Kernel& kernel, uint64_t tiles, uint64_t keys) {
+uint32_t splits_of(const Kernel& kernel, uint64_t tiles, uint64_t keys) {
   const uint64_t wanted = kernel.constant(RowConstant::WORKGROUPS);
-  const uint64_t most = std::min<uint64_t>(keys / LEAST_SHARE, 64);
+  const uint64_t most = std::min<uint64_t>(keys / MIN_KEYS_PER_SPLIT, 64);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, most));
 }
@@ -351,16 +351,16 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
     params.first_kv_row = static_cast<uint32_t>(first);
     node.set_params(params);
     node.constants = constants_of(options, sizes, pack);
-    uint32_t shares = 1;
+    uint32_t splits = 1;
     if (tensors.partials) {
-      shares = static_cast<uint32_t>(tensors.partials->shape[2]);
-      node.buffers[3].access = Access::kReadWrite;  // arrivals
+      splits = static_cast<uint32_t>(tensors.partials->shape[2]);
+      node.buffers[3].access = Access::kReadWrite;  // split_counters
       node.buffers.push_back({*tensors.partials, Access::kReadWrite});
-      node.constants.push_back({CONSTANT_SHARES, shares});
+      node.constants.push_back({CONSTANT_NUM_SPLITS, splits});
       node.constants.push_back(
-          {CONSTANT_ARRIVALS, static_cast<uint32_t>(options.control->arrivals)});
+          {CONSTANT_SPLIT_COUNTERS, static_cast<uint32_t>(options.control->arrivals)});
     }
-    node.groups = {static_cast<uint32_t>(tiles) * shares, options.heads / pack,
+    node.groups = {static_cast<uint32_t>(tiles) * splits, options.heads / pack,
                    static_cast<uint32_t>(rows)};
     node.work.bytes = rows * row_work.bytes;
     node.work.flops = rows * row_work.flops;
@@ -415,13 +415,13 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   work.flops = kept.pairs * options.rows_per_kv * options.heads * operations;
   NodeTensors tensors{q.tensor, k.tensor, result};
   const uint64_t tiles = divide_up(params.queries, queries_per_group(kernel, options));
-  if (kernel.shape & kSharesKeys) {
-    const uint32_t shares =
-        shares_of(kernel, sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
+  if (kernel.shape & kSplitKeys) {
+    const uint32_t splits =
+        splits_of(kernel, sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
     // Sums, and behind them a maximum and a total: whole fours.
     const uint64_t floats = options.value_size + 4;
     tensors.partials =
-        builder.activation({sizes.rows, options.heads, shares, floats}, DataType::kF32);
+        builder.activation({sizes.rows, options.heads, splits, floats}, DataType::kF32);
   }
   add_nodes(builder, kernel, tensors, params, options, sizes, tiles, pack, work);
   return result;

@@ -60,7 +60,7 @@ void copy_columns(ProgramBuilder& builder, const Tensor& x, const Tensor& into,
   builder.add(std::move(node));
 }
 
-Tensor join_words(ProgramBuilder& builder, std::span<const Tensor> parts) {
+Tensor concatenate_words(ProgramBuilder& builder, std::span<const Tensor> parts) {
   uint64_t words = 0;
   for (const Tensor& part : parts) words += part.bytes() / 4;
   const Tensor joined = builder.activation({1, words}, DataType::kU32);

@@ -19,8 +19,8 @@ struct CopyOptions {
 void copy_columns(ProgramBuilder& builder, const Tensor& x, const Tensor& into,
                   const CopyOptions& options = {});
 
-/// The 32-bit words of all parts, one after another, as one u32 tensor: what attention reads as
+/// The 32-bit words of all tensors, one after another, as one u32 tensor: what attention reads as
 /// control.
-Tensor join_words(ProgramBuilder& builder, std::span<const Tensor> parts);
+Tensor concatenate_words(ProgramBuilder& builder, std::span<const Tensor> parts);
 
 }  // namespace mulciber

@@ -72,7 +72,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   Tensor control = routes;
   if (options.bias) {
     const Tensor parts[] = {routes, *options.bias};
-    control = join_words(builder, parts);
+    control = concatenate_words(builder, parts);
   }
   Node node;
   node.kernel = &kernel;

@@ -118,22 +118,22 @@ struct Tile {
   uint64_t rows, columns;
 };
 
-/// The weight and what stands below it as one run of words of one buffer; none where they do not
-/// stand so, or in more than three types, or where a device cannot bind all of it.
+/// The weight and its further segments as one run of words of one buffer. None where they do not
+/// follow each other there, are of more than three types, or are more than a device can bind.
 std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weight,
-                              std::span<const Tensor> below) {
-  if (below.size() > 2) return std::nullopt;
+                              std::span<const Tensor> more_segments) {
+  if (more_segments.size() > 2) return std::nullopt;
   Tensor run = weight;
-  for (const Tensor& part : below) {
-    if (!is_block_type(weight.type) || !is_block_type(part.type) || run.shape[0] % 2 != 0 ||
-        part.shape[0] % 2 != 0 || weight.arena_id >= 0 || part.arena_id >= 0 ||
-        weight.byte_offset != 0 || part.byte_offset != 0 ||
-        part.view.buffer != weight.view.buffer ||
-        part.view.offset < run.view.offset + run.bytes() ||
-        (part.view.offset - weight.view.offset) % 16 != 0) {
+  for (const Tensor& segment : more_segments) {
+    if (!is_block_type(weight.type) || !is_block_type(segment.type) || run.shape[0] % 2 != 0 ||
+        segment.shape[0] % 2 != 0 || weight.arena_id >= 0 || segment.arena_id >= 0 ||
+        weight.byte_offset != 0 || segment.byte_offset != 0 ||
+        segment.view.buffer != weight.view.buffer ||
+        segment.view.offset < run.view.offset + run.bytes() ||
+        (segment.view.offset - weight.view.offset) % 16 != 0) {
       return std::nullopt;
     }
-    run = part;
+    run = segment;
   }
   const uint64_t bytes = run.view.offset + run.bytes() - weight.view.offset;
   if (bytes > builder.capabilities().max_storage_range) return std::nullopt;
@@ -142,14 +142,14 @@ std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weigh
   return run;
 }
 
-/// A product of one row with a weight of several block types in one node. False: there is no row
-/// for it, and no node.
-bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
-                       const MatmulOptions& options, const Tensor& target) {
-  const std::optional<Tensor> run = one_run(builder, weight, options.below);
+/// A grouped product: one row of x with a weight of several block types in one node. False: there
+/// is no kernel for it, and no node was added.
+bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                 const MatmulOptions& options, const Tensor& target) {
+  const std::optional<Tensor> run = one_run(builder, weight, options.more_segments);
   if (!run || x.shape.rows() != 1 || options.gated) return false;
   uint64_t columns = weight.shape[0];
-  for (const Tensor& part : options.below) columns += part.shape[0];
+  for (const Tensor& segment : options.more_segments) columns += segment.shape[0];
   if (options.bias && (options.bias->type != DataType::kF32 ||
                        options.first_bias.value_or(0) + columns > options.bias->shape.elements())) {
     return false;
@@ -157,7 +157,7 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
   const Kernel& kernel =
       builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
   const Tile tile(kernel, builder.capabilities(), 1);
-  if (tile.block_types <= options.below.size()) return false;
+  if (tile.block_types <= options.more_segments.size()) return false;
 
   Node node;
   node.kernel = &kernel;
@@ -171,16 +171,16 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
   params.first_column = options.first_column;
   params.first_bias = options.first_bias.value_or(0);
   uint64_t begin = weight.shape[0], groups = (begin + tile.columns - 1) / tile.columns;
-  for (size_t i = 0; i < options.below.size(); ++i) {
-    const Tensor& part = options.below[i];
+  for (size_t i = 0; i < options.more_segments.size(); ++i) {
+    const Tensor& segment = options.more_segments[i];
     (i == 0 ? params.second_column : params.third_column) = static_cast<uint32_t>(begin);
     (i == 0 ? params.second_at : params.third_at) =
-        static_cast<uint32_t>((part.view.offset - weight.view.offset) / 4);
+        static_cast<uint32_t>((segment.view.offset - weight.view.offset) / 4);
     node.constants.push_back(
         {static_cast<uint32_t>(i == 0 ? MATMUL_SECOND_FORMAT : MATMUL_THIRD_FORMAT),
-         block_format(part.type)});
-    begin += part.shape[0];
-    groups += (part.shape[0] + tile.columns - 1) / tile.columns;
+         block_format(segment.type)});
+    begin += segment.shape[0];
+    groups += (segment.shape[0] + tile.columns - 1) / tile.columns;
   }
   node.set_params(params);
   node.groups = {static_cast<uint32_t>(groups), 1, 1};
@@ -192,40 +192,40 @@ bool add_several_types(ProgramBuilder& builder, const Tensor& x, const Tensor& w
   return true;
 }
 
-/// A product with a weight of several types: in one node, or one per type.
-Tensor matmul_of_parts(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
-                       MatmulOptions options) {
+/// A product with a weight of several types: in one node, or one per segment.
+Tensor matmul_of_segments(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                          MatmulOptions options) {
   if (options.gated)
     throw ShapeError(builder.path() + ": matmul",
                      "gates and what they gate must be stored in one type", "");
   uint64_t columns = weight.shape[0];
-  for (const Tensor& part : options.below) {
-    columns += part.shape[0];
-    if (part.shape.rank() != 2 || part.shape.columns() != weight.shape.columns())
-      throw ShapeError(
-          builder.path() + ": matmul",
-          fmt::format("rows {} stand below {}", part.shape.to_string(), weight.shape.to_string()),
-          "all must be of one length");
+  for (const Tensor& segment : options.more_segments) {
+    columns += segment.shape[0];
+    if (segment.shape.rank() != 2 || segment.shape.columns() != weight.shape.columns())
+      throw ShapeError(builder.path() + ": matmul",
+                       fmt::format("a segment of the weight is {}, the first one {}",
+                                   segment.shape.to_string(), weight.shape.to_string()),
+                       "all must be of one length");
   }
   if (!options.accumulate_into && !options.into)
     options.into = builder.activation(with_columns(x.shape, columns), x.type);
   const Tensor target = options.accumulate_into ? *options.accumulate_into : *options.into;
-  const std::vector<Tensor> below = std::move(options.below);
-  options.below = below;
+  const std::vector<Tensor> more_segments = std::move(options.more_segments);
+  options.more_segments = more_segments;
   if (target.shape.rows() == x.shape.rows() &&
       options.first_column + columns <= target.shape.columns() && target.type == x.type &&
-      add_several_types(builder, x, weight, options, target)) {
+      add_grouped(builder, x, weight, options, target)) {
     return target;
   }
-  options.below.clear();
+  options.more_segments.clear();
   if (options.bias && !options.first_bias) options.first_bias = 0;
   matmul(builder, x, weight, options);
   uint32_t before = static_cast<uint32_t>(weight.shape[0]);
-  for (const Tensor& part : below) {
+  for (const Tensor& segment : more_segments) {
     options.first_column += before;
     if (options.first_bias) *options.first_bias += before;
-    matmul(builder, x, part, options);
-    before = static_cast<uint32_t>(part.shape[0]);
+    matmul(builder, x, segment, options);
+    before = static_cast<uint32_t>(segment.shape[0]);
   }
   return target;
 }
@@ -247,7 +247,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
         fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
         "x must be f32 or f16, the weight any type of numbers but u32");
   }
-  if (!options.below.empty()) return matmul_of_parts(builder, x, weight, options);
+  if (!options.more_segments.empty()) return matmul_of_segments(builder, x, weight, options);
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
   const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
   Tensor target = options.accumulate_into ? *options.accumulate_into

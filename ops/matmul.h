@@ -19,8 +19,8 @@ enum class Activation : uint32_t {
 };
 
 struct MatmulOptions {
-  std::optional<Tensor>
-      bias;  // f32; (N), or longer where first_bias says which part of it is meant
+  /// f32; (N), or longer where first_bias says which part of it is meant.
+  std::optional<Tensor> bias;
   /// Element of bias that goes with the first row of the weight. None: all of bias is meant.
   std::optional<uint32_t> first_bias;
   Activation activation = Activation::kNone;
@@ -35,10 +35,10 @@ struct MatmulOptions {
   /// WeightSpec::interleaved (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
   /// arXiv:2002.05202.
   bool gated = false;
-  /// Further rows of the weight, of other types: (N', K) each, their results in the columns behind.
-  /// One row of x takes up to three block types in one dispatch, where they stand one behind the
-  /// other in one buffer.
-  std::vector<Tensor> below;
+  /// Further segments of the weight, whose rows have other types: (N', K) each, with their results
+  /// in the columns that follow. With one row of x up to three block types take one dispatch (a
+  /// grouped product), where they lie one after the other in one buffer.
+  std::vector<Tensor> more_segments;
 };
 
 /// y = activation(x W^T + bias) [+ y].

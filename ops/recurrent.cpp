@@ -33,8 +33,8 @@ uint32_t gates_of(CellKind kind) {
 
 uint32_t states_of(CellKind kind) { return kind == CellKind::kLstm ? 2 : 1; }
 
-GateShares gate_shares(ProgramBuilder& builder, CellKind kind, uint64_t rows, uint64_t length,
-                       uint64_t hidden) {
+GatePreactivations gate_preactivations(ProgramBuilder& builder, CellKind kind, uint64_t rows,
+                                       uint64_t length, uint64_t hidden) {
   if (rows == 0 || length == 0 || hidden == 0)
     refuse(builder, fmt::format("{} rows of {} positions, {} units", rows, length, hidden),
            "none may be 0");
@@ -46,18 +46,18 @@ GateShares gate_shares(ProgramBuilder& builder, CellKind kind, uint64_t rows, ui
                        length, all.bytes(), builder.capabilities().max_storage_range),
            "use fewer rows or shorter ones");
   }
-  return gate_shares_in(all, rows);
+  return gate_preactivations_in(all, rows);
 }
 
 uint64_t rows_before_inputs(uint64_t rows) { return (rows + kRowStep - 1) / kRowStep * kRowStep; }
 
-GateShares gate_shares_in(const Tensor& tensor, uint64_t rows) {
+GatePreactivations gate_preactivations_in(const Tensor& tensor, uint64_t rows) {
   const uint64_t before = rows_before_inputs(rows);
   return {tensor, tensor.row_slice(0, rows),
           tensor.row_slice(before, tensor.shape.rows() - before)};
 }
 
-void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tensor& state,
+void recurrent_cell(ProgramBuilder& builder, const GatePreactivations& gates, const Tensor& state,
                     const Tensor& outputs, const RecurrentStep& step) {
   const uint64_t rows = gates.recurrent.shape.rows();
   const uint64_t hidden = gates.recurrent.shape.columns() / gates_of(step.kind);
@@ -72,7 +72,7 @@ void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tens
       outputs.shape[1] * rows != gates.inputs.shape.rows() ||
       step.first_column + hidden > outputs.shape[2]) {
     refuse(builder,
-           fmt::format("outputs are {}, the inputs' share of the gates has {} rows",
+           fmt::format("outputs are {}, the gates of the inputs have {} rows",
                        outputs.shape.to_string(), gates.inputs.shape.rows()),
            fmt::format("they must be ({}, length, columns), with {} columns from {}", rows, hidden,
                        step.first_column));

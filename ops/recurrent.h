@@ -21,20 +21,20 @@ uint32_t gates_of(CellKind kind);
 /// Vectors of state: hidden, and the cell of an LSTM.
 uint32_t states_of(CellKind kind);
 
-/// Room for both shares of the gates, so that a step binds one tensor: the state's share of one
-/// step, then the inputs' share of all positions, which products write.
-struct GateShares {
+/// What the gates are made of, in one tensor, so that a step binds one buffer: the products of the
+/// state with its matrix for one step, then those of the inputs for all positions.
+struct GatePreactivations {
   Tensor tensor;     // all of it
   Tensor recurrent;  // (rows, gates * hidden): W_h h + b_h of this step
   Tensor inputs;     // (rows * length, gates * hidden): W_x x + b_x
 };
-GateShares gate_shares(ProgramBuilder& builder, CellKind kind, uint64_t rows, uint64_t length,
-                       uint64_t hidden);
-/// Rows of GateShares::tensor ahead of the inputs' share: `rows`, rounded up so that what follows
-/// begins aligned.
+GatePreactivations gate_preactivations(ProgramBuilder& builder, CellKind kind, uint64_t rows,
+                                       uint64_t length, uint64_t hidden);
+/// Rows of GatePreactivations::tensor ahead of those of the inputs: `rows`, rounded up so that what
+/// follows begins aligned.
 uint64_t rows_before_inputs(uint64_t rows);
-/// The shares in a tensor of rows_before_inputs(rows) + rows * length rows.
-GateShares gate_shares_in(const Tensor& tensor, uint64_t rows);
+/// Both in a tensor of rows_before_inputs(rows) + rows * length rows.
+GatePreactivations gate_preactivations_in(const Tensor& tensor, uint64_t rows);
 
 struct RecurrentStep {
   CellKind kind = CellKind::kLstm;
@@ -49,7 +49,7 @@ struct RecurrentStep {
 /// columns) f32, of which columns [first_column, first_column + hidden) of one position are
 /// written. Once a row has no more positions its state stays, and its outputs are zeros. Throws
 /// ShapeError naming the layer.
-void recurrent_cell(ProgramBuilder& builder, const GateShares& gates, const Tensor& state,
+void recurrent_cell(ProgramBuilder& builder, const GatePreactivations& gates, const Tensor& state,
                     const Tensor& outputs, const RecurrentStep& step);
 
 }  // namespace mulciber

@@ -11,8 +11,8 @@ namespace mulciber {
 struct RopeOptions {
   uint32_t heads = 1, kv_heads = 1;
   uint32_t head_size = 0;  // even
-  uint32_t rotary_size =
-      0;  // a multiple of 4, at most head_size; elements from there on are copied
+  /// A multiple of 4, at most head_size; elements from there on are copied.
+  uint32_t rotary_size = 0;
   /// Which elements make a pair: false: i and i + rotary_size / 2 (GPT-NeoX, Hugging Face
   /// checkpoints); true: 2 i and 2 i + 1 (the original Llama, llama files of GGUF).
   bool interleaved = false;

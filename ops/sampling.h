@@ -47,8 +47,8 @@ struct SampleRow {
   /// context.
   uint32_t last_position = 0xffffffff;
   uint32_t last_count = 0xffffffff;  // ... or when its history has come to so many tokens
-  std::vector<uint32_t> history =
-      {};  // its tokens so far, the prompt whole; the latest are kept where there is no room
+  /// Its tokens so far, the prompt whole; the latest are kept where there is no room.
+  std::vector<uint32_t> history = {};
   uint32_t position = 0;  // of the first token that the step feeds
   uint32_t fed = 1;       // tokens it feeds: the first choice stands at position + fed
   uint32_t token = 0;     // where that is one: the token

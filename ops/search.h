@@ -10,11 +10,11 @@ namespace mulciber {
 
 /// Rules on the next token, standing in the control tensor so that they need no new recording.
 struct TokenRules {
-  uint32_t banned_offset =
-      0;  // control: [count, id, id, ...], ids whose log probability becomes -inf
+  /// control: [count, id, id, ...], ids whose log probability becomes -inf.
+  uint32_t banned_offset = 0;
   uint32_t banned_capacity = 0;  // ids there is room for
-  uint32_t position_offset =
-      0;  // control: index of the token just fed; the one being chosen is the next
+  /// control: index of the token just fed; the one being chosen is the next.
+  uint32_t position_offset = 0;
   uint32_t forced_offset = 0;  // control: [index, id]: as that token only `id`, with log
                                // probability 0; index 0xffffffff: never
 };
@@ -42,8 +42,8 @@ struct BeamStateLayout {
   uint32_t history_tokens = 0;  // (context, batch * beams)
   uint32_t history_parents = 0;
   uint32_t finished = 0;  // (batch, beams, 4): score f32, length, last row, step
-  uint32_t item_state =
-      0;  // (batch, 4): done flag, number finished, worst finished score f32, spare
+  /// (batch, 4): done flag, number finished, worst finished score f32, spare.
+  uint32_t item_state = 0;
   uint32_t banned = 0, banned_capacity = 0;
   uint32_t forced = 0;  // position, id
   uint32_t words = 0;   // total, from first_word

@@ -46,10 +46,10 @@ enum ShapeFact : uint32_t {
   kColumnsAtMost1024 = 1u << 20,
   kQueriesAtLeast32 = 1u << 21,  // attention: as kManyQueries
   kManyPositions = 1u << 22,     // attention: 8 positions or more, however many heads share keys
-  kSharesKeys = 1u << 23,  // attention: one position, of few rows, whose many keys may be dealt out
-  kPlainKeys = 1u << 24,   // attention: the keys of a query stand in one stretch
-  kFewKeyHeads = 1u << 26,  // attention: at most 4 heads and rows of keys in all
-  kWholeTiles = 1u << 25,   // attention: 16 queries in a row look at one list of keys
+  kSplitKeys = 1u << 23,       // attention: one position of few rows, whose many keys may be split
+  kContiguousKeys = 1u << 24,  // attention: the keys of a query are one run
+  kFewKeyHeads = 1u << 26,     // attention: at most 4 heads and rows of keys in all
+  kWholeTiles = 1u << 25,      // attention: 16 queries in a row look at one list of keys
 };
 
 }  // namespace mulciber

@@ -150,7 +150,7 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Replays the program so many times, in submissions bounded by DeviceOptions::submission_ms,
+  /// Replays the program `times` times, in submissions bounded by DeviceOptions::submission_ms,
   /// without waiting.
   Ticket submit(uint32_t times = 1);
   /// submit() and wait.

@@ -49,14 +49,16 @@ void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
 }
 
 Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
-    : device_(device), nodes_(std::move(nodes)), longest_part_ms_(device.options().submission_ms) {
+    : device_(device),
+      nodes_(std::move(nodes)),
+      longest_buffer_ms_(device.options().submission_ms) {
   std::vector<PipelineKey> keys;
   for (const ResolvedNode& node : nodes_) keys.push_back(key_of(*node.node, device.capabilities()));
   device_.pipelines().prepare(keys);
   for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
   make_descriptors();
-  plan_parts();
-  record_parts();
+  plan_command_buffers();
+  record_command_buffers();
 }
 
 Recording::~Recording() {
@@ -66,7 +68,7 @@ Recording::~Recording() {
     // What it may still have in flight is waited for before its command buffers are freed.
   }
   std::vector<VkCommandBuffer> buffers;
-  for (const Part& part : parts_) buffers.push_back(part.commands);
+  for (const CommandBuffer& recorded : command_buffers_) buffers.push_back(recorded.commands);
   device_.free_command_buffers(buffers);
   const VolkDeviceTable& vk = device_.vk();
   if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
@@ -132,19 +134,19 @@ double Recording::estimate_ms(const Node& node) const {
 
 // A part ends where its layer ends, or where the next node would make it too long for one
 // submission.
-void Recording::plan_parts() {
-  parts_.clear();
+void Recording::plan_command_buffers() {
+  command_buffers_.clear();
   for (size_t i = 0; i < nodes_.size(); ++i) {
     double ms = estimate_ms(*nodes_[i].node);
-    bool starts = parts_.empty() || nodes_[i].node->layer != nodes_[i - 1].node->layer ||
-                  parts_.back().estimated_ms + ms > longest_part_ms_;
-    if (starts) parts_.push_back({i, i, VK_NULL_HANDLE, 0});
-    parts_.back().last = i + 1;
-    parts_.back().estimated_ms += ms;
+    bool starts = command_buffers_.empty() || nodes_[i].node->layer != nodes_[i - 1].node->layer ||
+                  command_buffers_.back().estimated_ms + ms > longest_buffer_ms_;
+    if (starts) command_buffers_.push_back({i, i, VK_NULL_HANDLE, 0});
+    command_buffers_.back().last = i + 1;
+    command_buffers_.back().estimated_ms += ms;
   }
 }
 
-void Recording::record_parts() {
+void Recording::record_command_buffers() {
   const VolkDeviceTable& vk = device_.vk();
   const bool timestamps = device_.capabilities().timestamp_period > 0;
   if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
@@ -153,38 +155,39 @@ void Recording::record_parts() {
   if (timestamps && !nodes_.empty()) {
     VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    info.queryCount = node_queries + static_cast<uint32_t>(2 * parts_.size());
+    info.queryCount = node_queries + static_cast<uint32_t>(2 * command_buffers_.size());
     device_.check(vk.vkCreateQueryPool(device_.handle(), &info, nullptr, &queries_),
                   "vkCreateQueryPool");
   }
   barriers_ = 0;
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    Part& part = parts_[p];
-    part.commands = device_.allocate_command_buffer();
+  for (size_t p = 0; p < command_buffers_.size(); ++p) {
+    CommandBuffer& recorded = command_buffers_[p];
+    recorded.commands = device_.allocate_command_buffer();
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // several steps may be in flight
-    device_.check(vk.vkBeginCommandBuffer(part.commands, &begin), "vkBeginCommandBuffer");
-    const uint32_t part_query = node_queries + static_cast<uint32_t>(2 * p);
+    device_.check(vk.vkBeginCommandBuffer(recorded.commands, &begin), "vkBeginCommandBuffer");
+    const uint32_t buffer_query = node_queries + static_cast<uint32_t>(2 * p);
     if (queries_) {
       if (node_queries) {
-        vk.vkCmdResetQueryPool(part.commands, queries_, static_cast<uint32_t>(2 * part.first),
-                               static_cast<uint32_t>(2 * (part.last - part.first)));
+        vk.vkCmdResetQueryPool(recorded.commands, queries_,
+                               static_cast<uint32_t>(2 * recorded.first),
+                               static_cast<uint32_t>(2 * (recorded.last - recorded.first)));
       }
-      vk.vkCmdResetQueryPool(part.commands, queries_, part_query, 2);
-      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_,
-                             part_query);
+      vk.vkCmdResetQueryPool(recorded.commands, queries_, buffer_query, 2);
+      vk.vkCmdWriteTimestamp(recorded.commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_,
+                             buffer_query);
     }
-    record_nodes(part.commands, part.first, part.last, node_queries > 0 && queries_);
+    record_nodes(recorded.commands, recorded.first, recorded.last, node_queries > 0 && queries_);
     if (queries_) {
-      vk.vkCmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
-                             part_query + 1);
+      vk.vkCmdWriteTimestamp(recorded.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
+                             buffer_query + 1);
     }
-    if (p + 1 == parts_.size()) {
-      compute_barrier(vk, part.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+    if (p + 1 == command_buffers_.size()) {
+      compute_barrier(vk, recorded.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                       VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
                       VK_ACCESS_HOST_READ_BIT);
     }
-    device_.check(vk.vkEndCommandBuffer(part.commands), "vkEndCommandBuffer");
+    device_.check(vk.vkEndCommandBuffer(recorded.commands), "vkEndCommandBuffer");
     ++device_.counters().command_buffers;
   }
 }
@@ -263,10 +266,10 @@ Ticket Recording::submit(size_t* submissions, uint32_t times) {
     batch_ms = 0;
   };
   for (; times > 0; --times) {
-    for (const Part& part : parts_) {
-      if (batch_ms + part.estimated_ms > budget) flush();
-      batch.push_back(part.commands);
-      batch_ms += part.estimated_ms;
+    for (const CommandBuffer& recorded : command_buffers_) {
+      if (batch_ms + recorded.estimated_ms > budget) flush();
+      batch.push_back(recorded.commands);
+      batch_ms += recorded.estimated_ms;
     }
   }
   flush();
@@ -283,7 +286,7 @@ void Recording::collect_times() {
   times_pending_ = false;
   const VolkDeviceTable& vk = device_.vk();
   const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
-  std::vector<uint64_t> ticks(node_queries + 2 * parts_.size());
+  std::vector<uint64_t> ticks(node_queries + 2 * command_buffers_.size());
   if (vk.vkGetQueryPoolResults(device_.handle(), queries_, 0, static_cast<uint32_t>(ticks.size()),
                                ticks.size() * 8, ticks.data(), 8,
                                VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
@@ -300,38 +303,39 @@ void Recording::collect_times() {
   }
   bool too_long = false;
   last_ms_ = 0;
-  for (size_t p = 0; p < parts_.size(); ++p) {
+  for (size_t p = 0; p < command_buffers_.size(); ++p) {
     uint64_t elapsed = (ticks[node_queries + 2 * p + 1] - ticks[node_queries + 2 * p]) & mask;
     double ms = static_cast<double>(elapsed) * c.timestamp_period * 1e-6;
     last_ms_ += ms;
-    Part& part = parts_[p];
+    CommandBuffer& recorded = command_buffers_[p];
     Work work;
-    for (size_t i = part.first; i < part.last; ++i) {
+    for (size_t i = recorded.first; i < recorded.last; ++i) {
       work.bytes += nodes_[i].node->work.bytes;
       work.flops += nodes_[i].node->work.flops;
     }
     // The first replay of a part may hold the driver's compilation; the faster of two is the truth.
-    part.estimated_ms = part.measured ? std::min(part.estimated_ms, ms) : ms;
-    if (part.measured) {
-      device_.observe(work.flops, work.bytes, part.estimated_ms * 1e-3);
-      if (part.estimated_ms > device_.options().submission_ms && part.last - part.first > 1)
+    recorded.estimated_ms = recorded.measured ? std::min(recorded.estimated_ms, ms) : ms;
+    if (recorded.measured) {
+      device_.observe(work.flops, work.bytes, recorded.estimated_ms * 1e-3);
+      if (recorded.estimated_ms > device_.options().submission_ms &&
+          recorded.last - recorded.first > 1)
         too_long = true;
     }
-    part.measured = true;
+    recorded.measured = true;
   }
   if (too_long) {
     std::vector<VkCommandBuffer> buffers;
-    for (const Part& part : parts_) buffers.push_back(part.commands);
-    longest_part_ms_ /= 2;
-    plan_parts();
-    record_parts();
+    for (const CommandBuffer& recorded : command_buffers_) buffers.push_back(recorded.commands);
+    longest_buffer_ms_ /= 2;
+    plan_command_buffers();
+    record_command_buffers();
     device_.free_command_buffers(buffers);
   }
 }
 
 double Recording::estimated_ms() const {
   double total = 0;
-  for (const Part& part : parts_) total += part.estimated_ms;
+  for (const CommandBuffer& recorded : command_buffers_) total += recorded.estimated_ms;
   return total;
 }
 

@@ -45,31 +45,31 @@ class Recording {
   ~Recording();
   Recording(const Recording&) = delete;
 
-  /// Replays everything so many times, in as few submissions as stay below
+  /// Replays everything `times` times, in as few submissions as stay below
   /// DeviceOptions::submission_ms each by estimate. `submissions`: how many were made.
   Ticket submit(size_t* submissions, uint32_t times);
   /// Records the nodes into a host's command buffer.
   void record_all(VkCommandBuffer commands);
   /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and
-  /// go to the device's profiler. A layer found to take longer than a submission may is recorded
-  /// anew in pieces.
+  /// go to the device's profiler. A layer that takes longer than a submission may is recorded
+  /// again as several command buffers.
   void collect_times();
 
-  size_t command_buffer_count() const { return parts_.size(); }
+  size_t command_buffer_count() const { return command_buffers_.size(); }
   double estimated_ms() const;
   double last_ms() const { return last_ms_; }
   size_t barrier_count() const { return barriers_; }
 
  private:
-  struct Part {  // one command buffer: nodes [first, last)
+  struct CommandBuffer {  // of nodes [first, last)
     size_t first, last;
     VkCommandBuffer commands;
     double estimated_ms;
     bool measured = false;
   };
   void make_descriptors();
-  void plan_parts();
-  void record_parts();
+  void plan_command_buffers();
+  void record_command_buffers();
   void record_nodes(VkCommandBuffer commands, size_t first, size_t last, bool timed);
   double estimate_ms(const Node& node) const;
 
@@ -78,13 +78,14 @@ class Recording {
   std::vector<const struct Pipeline*> pipelines_;
   std::vector<VkDescriptorSet> sets_;
   VkDescriptorPool descriptor_pool_ = VK_NULL_HANDLE;
-  VkQueryPool queries_ = VK_NULL_HANDLE;  // 2 per node when profiling, then 2 per part
-  std::vector<Part> parts_;
+  VkQueryPool queries_ = VK_NULL_HANDLE;  // 2 per node when profiling, then 2 per command buffer
+  std::vector<CommandBuffer> command_buffers_;
   size_t barriers_ = 0;
   Ticket last_ticket_ = 0;
   bool times_pending_ = false;
   double last_ms_ = 0;
-  double longest_part_ms_ = 0;  // bound for plan_parts(); shrinks when a part turns out slower
+  /// Bound for plan_command_buffers(); shrinks when one turns out slower.
+  double longest_buffer_ms_ = 0;
 };
 
 }  // namespace mulciber

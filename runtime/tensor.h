@@ -21,8 +21,8 @@ struct BufferView {
   std::byte* mapped = nullptr;
 };
 
-/// A tensor of a program: either planned into the program's arena (arena_id >= 0), or standing in
-/// memory that outlives it (weights, caches, step state). Dense and row-major.
+/// A tensor of a program: either planned into the program's arena (arena_id >= 0), or in memory
+/// that outlives it (weights, caches, step state). Dense and row-major.
 struct Tensor {
   Shape shape;
   DataType type = DataType::kF32;

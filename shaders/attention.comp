@@ -4,7 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
 #include "attention.h"
-#define WALK_PATTERN
+#define BLOCK_SPARSE
 #include "attention_common.glsl"
 #include "attention_general.glsl"
 
@@ -51,14 +51,14 @@ void main() {
     seen = uvec2(min(seen.x, visible.x), max(seen.y, visible.y));
   }
 
-  for (Walk walk = first_stretch(first_query, keys, seen); walk.key < walk.end;
-       walk = advance(walk, kKeys, seen)) {
+  for (KeyRun run = first_run(first_query, keys, seen); run.key < run.end;
+       run = step_run(run, kKeys, seen)) {
     barrier();
     for (uint i = lane; i < TILE * kKeys; i += LOCAL_SIZE) {
-      uint query = min(first_query + i / kKeys, params.queries - 1u), key = walk.key + i % kKeys;
+      uint query = min(first_query + i / kKeys, params.queries - 1u), key = run.key + i % kKeys;
       int position = position_of(query, keys);
       float score = kMasked;
-      if (key < walk.end && within(key, reachable_keys(kv_row, query, keys)) &&
+      if (key < run.end && within(key, reachable_keys(kv_row, query, keys)) &&
           global_allows(position, key)) {
         uint base = key_base(kv_row, key);
         uint q_base = i / kKeys * HEAD_SIZE, head = query_head(query);
@@ -95,7 +95,7 @@ void main() {
       if (i % kKeys == 0u) maxima[row] = next;
     }
     barrier();
-    const uint count = min(kKeys, walk.end - walk.key);
+    const uint count = min(kKeys, run.end - run.key);
     for (uint i = 0; i < TILE; ++i) {
       float correction =
           HARD != 0u ? (maxima[i] > maximum[i] ? 0.0 : 1.0) : exp(maximum[i] - maxima[i]);
@@ -105,7 +105,7 @@ void main() {
       for (uint j = 0; j < count; ++j) total[i] += weights[i * kKeys + j];
     }
     for (uint j = 0; j < count; ++j) {
-      uint base = key_base(kv_row, walk.key + j);
+      uint base = key_base(kv_row, run.key + j);
       for (uint c = 0; c < COLUMNS; ++c) {
         uint column = c * LOCAL_SIZE + lane;
         if (column >= VALUE_SIZE) break;

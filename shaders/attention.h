@@ -13,7 +13,7 @@
 #define CONSTANT_ANCESTRY (CONSTANT_OP + 3)
 #define CONSTANT_WINDOWED (CONSTANT_OP + 4)     // 1: params.window counts
 #define CONSTANT_SOFT_CAPPED (CONSTANT_OP + 5)  // 1: params.soft_cap counts
-// heads of a group that stand in one list of queries
+// heads of a group that are packed into one list of queries
 #define CONSTANT_PACK (CONSTANT_OP + 6)
 #define CONSTANT_BIAS (CONSTANT_OP + 7)       // one of BIAS_...
 #define CONSTANT_BIAS_SPAN (CONSTANT_OP + 8)  // of BIAS_RELATIVE
@@ -28,22 +28,22 @@
 // float: weights times exp(-narrowness * distance^2)
 #define CONSTANT_NARROWNESS (CONSTANT_OP + 14)
 #define CONSTANT_TILE (CONSTANT_OP + 15)  // queries of a workgroup, up to 4
-// Of rows that walk over a list of keys:
+// Of rows with block-sparse patterns:
 #define CONSTANT_PATTERN_QUERIES (CONSTANT_OP + 16)  // positions per block; 0: no pattern
 #define CONSTANT_PATTERN_KEYS (CONSTANT_OP + 17)     // keys per block
 #define CONSTANT_PATTERN_BLOCKS (CONSTANT_OP + 18)   // of positions
 #define CONSTANT_GLOBALS (CONSTANT_OP + 19)          // 1: params.globals counts
 
-// Of rows that deal out keys (attention_shares.glsl):
-#define CONSTANT_SHARES (CONSTANT_OP + 20)  // workgroups for one tile of queries
-// word of control: counts of workgroups that are done
-#define CONSTANT_ARRIVALS (CONSTANT_OP + 21)
+// Of rows that split the keys (attention_split_keys.glsl):
+#define CONSTANT_NUM_SPLITS (CONSTANT_OP + 20)  // workgroups for one tile of queries
+// word of control: counters of workgroups that are done
+#define CONSTANT_SPLIT_COUNTERS (CONSTANT_OP + 21)
 
 // Columns of the largest head.
 #define MAX_HEAD_SIZE 256
-// Keys that a share must have to be worth the adding up: on two cores of a software driver, and on
+// Keys that a split must have to be worth the combining: on two cores of a software driver, and on
 // GPUs two blocks.
-#define LEAST_SHARE 256
+#define MIN_KEYS_PER_SPLIT 256
 
 #define SCORE_DOT 0
 #define SCORE_ADDITIVE 1
@@ -61,10 +61,10 @@
 // query_offset: the last query stands at the last key that the count counts.
 #define QUERY_OFFSET_FROM_COUNT (-2147483647 - 1)
 
-// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial results of rows that deal out keys. All
-// queries that read one row of keys and one head of it are numbered as one list: rows_per_kv rows
-// of q_len positions of PACK heads each. So beams over one sentence, and the heads of a group,
-// share a tile. Offsets and strides count elements.
+// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial sums of rows that split the keys. All
+// queries that read one row of keys and one head of it are packed into one list: rows_per_kv rows
+// of q_len positions of PACK heads each. So beams over one sentence, and the heads of a group
+// (grouped-query attention), share a tile. Offsets and strides count elements.
 SHADER_STRUCT(AttentionParams) {
   uint queries;  // of the list: rows_per_kv * q_len * PACK
   uint q_len;

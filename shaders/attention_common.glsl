@@ -3,7 +3,7 @@
 #ifndef MULCIBER_ATTENTION_COMMON_GLSL
 #define MULCIBER_ATTENTION_COMMON_GLSL
 
-#ifdef SHARE_KEYS
+#ifdef SPLIT_KEYS
 #define BUFFER_COUNT 5
 #else
 #define BUFFER_COUNT 4
@@ -28,11 +28,11 @@ layout(constant_id = CONSTANT_PATTERN_QUERIES) const uint PATTERN_QUERIES = 0;
 layout(constant_id = CONSTANT_PATTERN_KEYS) const uint PATTERN_KEYS = 1;
 layout(constant_id = CONSTANT_PATTERN_BLOCKS) const uint PATTERN_BLOCKS = 0;
 layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
-layout(constant_id = CONSTANT_SHARES) const uint SHARES = 1;
+layout(constant_id = CONSTANT_NUM_SPLITS) const uint NUM_SPLITS = 1;
 
-// The workgroup's tile of queries; beside it stand those that take other shares of its keys
-// (attention_shares.glsl).
-#define QUERY_TILE (gl_WorkGroupID.x / SHARES)
+// The workgroup's tile of queries. Its neighbours take other splits of the same keys
+// (attention_split_keys.glsl).
+#define QUERY_TILE (gl_WorkGroupID.x / NUM_SPLITS)
 
 // Whether queries may see different keys.
 const bool MASKED = CAUSAL != 0 || WINDOWED != 0 || BIAS >= BIAS_MASK || GLOBALS != 0;
@@ -51,7 +51,7 @@ float half_of(uint word, uint index) {
 // files, would leave words across two blocks.
 BUFFER(1, readonly, kv, uint)
 float kv_scale(uint base, uint column) {
-  return half_of(AT(kv, base + BLOCKS_ENTRIES_AT(BLOCKS_Q8_0, params.kv_columns) + column / 64u),
+  return half_of(AT(kv, base + BLOCKS_SCALES_AT(BLOCKS_Q8_0, params.kv_columns) + column / 64u),
                  column / 32u);
 }
 float kv_number(uint word, uint byte) {
@@ -200,7 +200,7 @@ uvec2 visible_keys(uint n, int count) {
   return uvec2(min(first, end), end);
 }
 
-#ifdef WALK_PATTERN
+#ifdef BLOCK_SPARSE
 /// Global tokens see all and are seen by all; the others see their window.
 bool is_global(int position) {
   uint at = uint(max(position, 0));
@@ -213,55 +213,54 @@ bool global_allows(int position, uint key) {
          is_global(position);
 }
 
-/// Keys of a walk: [key, end) now, then the listed blocks whose numbers stand in control from
-/// `entry` to `last`.
-struct Walk {
+/// A run of neighbouring keys, [key, end), and where the list of blocks continues: the indices of
+/// the next blocks are the words of control from `entry` to `last`.
+struct KeyRun {
   uint key, end, entry, last;
 };
 
-/// The next listed keys within a range; neighbouring blocks in one stretch. An empty stretch ends
-/// the walk.
-Walk next_stretch(Walk walk, uvec2 range) {
-  walk.key = range.y;
-  walk.end = range.y;
-  if (PATTERN_QUERIES == 0u) return walk;
+/// The next run of listed keys within a range; neighbouring blocks make one run. An empty run ends
+/// the list.
+KeyRun next_run(KeyRun run, uvec2 range) {
+  run.key = range.y;
+  run.end = range.y;
+  if (PATTERN_QUERIES == 0u) return run;
   bool found = false;
-  while (walk.entry < walk.last && !found) {
-    uint block = AT(control, walk.entry), blocks = 1u;
-    ++walk.entry;
-    while (walk.entry < walk.last &&
-           AT(control, min(walk.entry, walk.last - 1u)) == block + blocks) {
-      ++walk.entry;
+  while (run.entry < run.last && !found) {
+    uint block = AT(control, run.entry), blocks = 1u;
+    ++run.entry;
+    while (run.entry < run.last && AT(control, min(run.entry, run.last - 1u)) == block + blocks) {
+      ++run.entry;
       ++blocks;
     }
     uint first = max(block * PATTERN_KEYS, range.x),
          end = min((block + blocks) * PATTERN_KEYS, range.y);
     found = first < end;
     if (found) {
-      walk.key = first;
-      walk.end = end;
+      run.key = first;
+      run.end = end;
     }
   }
-  return walk;
+  return run;
 }
 
-/// The keys that query n of the list is to look at, within a range.
-Walk first_stretch(uint n, int count, uvec2 range) {
-  if (PATTERN_QUERIES == 0u) return Walk(range.x, range.y, 0u, 0u);
+/// The first run of the keys that query n sees, within a range.
+KeyRun first_run(uint n, int count, uvec2 range) {
+  if (PATTERN_QUERIES == 0u) return KeyRun(range.x, range.y, 0u, 0u);
   int position = position_of(n, count);
   uint block = uint(max(position, 0)) / max(PATTERN_QUERIES, 1u), at = uint(params.pattern) + block;
-  Walk walk = Walk(0u, 0u, 0u, 0u);
+  KeyRun run = KeyRun(0u, 0u, 0u, 0u);
   if (position >= 0 && block < PATTERN_BLOCKS) {
-    walk.entry = uint(params.pattern) + AT(control, at);
-    walk.last = uint(params.pattern) + AT(control, at + 1u);
+    run.entry = uint(params.pattern) + AT(control, at);
+    run.last = uint(params.pattern) + AT(control, at + 1u);
   }
-  return next_stretch(walk, range);
+  return next_run(run, range);
 }
 
-Walk advance(Walk walk, uint step, uvec2 range) {
-  walk.key += step;
-  if (PATTERN_QUERIES != 0u && walk.key >= walk.end) return next_stretch(walk, range);
-  return walk;
+KeyRun step_run(KeyRun run, uint step, uvec2 range) {
+  run.key += step;
+  if (PATTERN_QUERIES != 0u && run.key >= run.end) return next_run(run, range);
+  return run;
 }
 #endif
 

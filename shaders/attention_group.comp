@@ -1,6 +1,6 @@
-// Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and a share of
-// their keys, so a key is read once for all of them. A few lanes of a subgroup take a key (or
-// value) together, so that its columns are read side by side.
+// Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and one split
+// of their keys (attention_split_keys.glsl), so a key is read once for all of the heads. A few
+// lanes of a subgroup read a key (or value) together, so that loads of its columns coalesce.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -8,9 +8,9 @@
 #include "interface.h"
 #include "attention.h"
 #define READ_VECTORS
-#define SHARE_KEYS
+#define SPLIT_KEYS
 #include "attention_common.glsl"
-#include "attention_shares.glsl"
+#include "attention_split_keys.glsl"
 #define SUBGROUP_ADD
 #include "reduce.glsl"
 
@@ -39,9 +39,9 @@ void main() {
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int keys = key_count(kv_row);
   // There is one position: all heads see the same keys.
-  const Share share = share_of(visible_keys(first_query, keys), LOCAL_SIZE);
-  if (share.index >= share.count) return;
-  const uint end = share.keys.y;
+  const Split split = split_of(visible_keys(first_query, keys), LOCAL_SIZE);
+  if (split.index >= split.count) return;
+  const uint end = split.keys.y;
   const int position = position_of(first_query, keys);
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   const uint lane = thread % LANES, group = thread / LANES;
@@ -64,7 +64,7 @@ void main() {
     total[i] = 0;
   }
 
-  uint first_key = share.keys.x;
+  uint first_key = split.keys.x;
   do {
     barrier();
     bases[thread] = key_base(kv_row, min(first_key + thread, params.kv_len - 1));
@@ -136,7 +136,7 @@ void main() {
     const float all = workgroup_add(total[i]);
     const float inverse =
         all > 0 ? head_factor(query_head(min(query, params.queries - 1))) / all : 0.0;
-    const uint at = partial_at(kv_row, query, share.index);
+    const uint at = partial_at(kv_row, query, split.index);
     [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
       barrier();
       partial[thread] = sums[i * VALUE_STEPS + c];
@@ -145,31 +145,32 @@ void main() {
       if (group == 0 && quad < VALUE && query < params.queries) {
         vec4 sum = vec4(0);
         for (uint g = 0; g < GROUPS; ++g) sum += partial[g * LANES + lane];
-        if (share.count == 1) {
+        if (split.count == 1) {
           store_result(result_element(kv_row, query) + quad * 4, sum * inverse);
         } else {
           AT(partials, at + quad) = sum;
         }
       }
     }
-    if (share.count > 1 && thread == 0 && query < params.queries)
+    if (split.count > 1 && thread == 0 && query < params.queries)
       AT(partials, at + VALUE) = vec4(maximum[i], all, 0, 0);
   }
-  if (share.count == 1) return;
+  if (split.count == 1) return;
 
   memoryBarrierBuffer();
   barrier();
   if (thread == 0)
-    last = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1 == share.count;
+    last =
+        atomicAdd(AT(split_counters, split_counter_at(kv_row, first_query)), 1) + 1 == split.count;
   barrier();
   if (!last) return;
   memoryBarrierBuffer();
-  if (thread == 0) AT(arrivals, arrivals_at(kv_row, first_query)) = 0;
+  if (thread == 0) AT(split_counters, split_counter_at(kv_row, first_query)) = 0;
   for (uint e = thread; e < TILE_Q * VALUE; e += LOCAL_SIZE) {
     uint query = first_query + e / VALUE, quad = e % VALUE;
     if (query >= params.queries) break;
-    vec2 all = total_of_shares(kv_row, query, share.count);
-    vec4 sum = sums_of_shares(kv_row, query, share.count, quad, all.x);
+    vec2 all = combined_maximum_and_total(kv_row, query, split.count);
+    vec4 sum = combined_sums(kv_row, query, split.count, quad, all.x);
     store_result(result_element(kv_row, query) + quad * 4,
                  all.y > 0 ? sum * (head_factor(query_head(query)) / all.y) : vec4(0));
   }

@@ -5,7 +5,7 @@
 #include "interface.h"
 #include "attention.h"
 #define NO_RESULT
-#define WALK_PATTERN
+#define BLOCK_SPARSE
 #include "attention_common.glsl"
 #include "attention_general.glsl"
 
@@ -18,10 +18,9 @@ shared float totals[kMaxLocalSize];  // of hard attention: the first key of the 
 /// Whether the pattern lists a key for query n.
 bool listed(uint n, int count, uint key) {
   if (PATTERN_QUERIES == 0u) return true;
-  Walk walk = first_stretch(n, count, uvec2(0u, params.kv_len));
-  while (walk.key < walk.end && walk.end <= key)
-    walk = next_stretch(walk, uvec2(0u, params.kv_len));
-  return walk.key <= key && key < walk.end;
+  KeyRun run = first_run(n, count, uvec2(0u, params.kv_len));
+  while (run.key < run.end && run.end <= key) run = next_run(run, uvec2(0u, params.kv_len));
+  return run.key <= key && key < run.end;
 }
 
 void main() {

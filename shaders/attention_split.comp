@@ -1,5 +1,6 @@
-// Attention of few queries for hardware: a workgroup per query of a head shares its keys out. A few
-// lanes of a subgroup take a key (or value) together, so that its columns are read side by side.
+// Attention of few queries for hardware: a workgroup per query of a head, which splits the keys
+// among its subgroups. A few lanes of a subgroup read a key (or value) together, so that loads of
+// its columns coalesce.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require

@@ -8,11 +8,11 @@
 #include "interface.h"
 #include "attention.h"
 #define READ_VECTORS
-#define WALK_PATTERN
+#define BLOCK_SPARSE
 #include "attention_common.glsl"
 #include "attention_general.glsl"
-#ifdef SHARE_KEYS
-#include "attention_shares.glsl"
+#ifdef SPLIT_KEYS
+#include "attention_split_keys.glsl"
 #endif
 
 ROW_CONSTANT(TILE_Q, 8);
@@ -77,15 +77,15 @@ void main() {
   // end at the top. So there is always a first block, whose keys are all masked when there are
   // none.
   uvec2 range = uvec2(start, seen);
-#ifdef SHARE_KEYS
-  const Share share = share_of(range, BLOCK);
-  range = share.keys;
+#ifdef SPLIT_KEYS
+  const Split split = split_of(range, BLOCK);
+  range = split.keys;
 #endif
-  Walk walk = first_stretch(first_query, keys, range);
+  KeyRun run = first_run(first_query, keys, range);
   do {
-    const uint first_key = walk.key;
-    // Keys past the last of the stretch repeat that one, with a weight of zero.
-    const uint last_key = max(walk.end, 1) - 1;
+    const uint first_key = run.key;
+    // Keys past the last of the run repeat that one, with a weight of zero.
+    const uint last_key = max(run.end, 1) - 1;
     uint row[LANE_KEYS];  // where this lane's keys begin
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
       row[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, last_key));
@@ -139,7 +139,7 @@ void main() {
         float scaled =
             score_of(score[i * LANE_KEYS + j], kv_row, query, position[i], min(key, last_key));
         allowed[j] = within(key, visible[i]);
-        if (PATTERN_QUERIES != 0) allowed[j] = allowed[j] && key < walk.end;
+        if (PATTERN_QUERIES != 0) allowed[j] = allowed[j] && key < run.end;
         if (GLOBALS != 0) allowed[j] = allowed[j] && global_allows(position[i], min(key, last_key));
         if (BIAS >= BIAS_MASK) allowed[j] = allowed[j] && scaled > kMasked;
         scaled = allowed[j] ? scaled : kMasked;
@@ -197,42 +197,42 @@ void main() {
         }
       }
     }
-    walk = advance(walk, BLOCK, range);
-  } while (walk.key < walk.end);
+    run = step_run(run, BLOCK, range);
+  } while (run.key < run.end);
 
-#ifdef SHARE_KEYS
+#ifdef SPLIT_KEYS
   // No invocation leaves early: these drivers would run all that follows under a mask.
-  bool stores = share.index == 0, merges = false;
-  if (SHARES > 1 && share.count > 1) {
+  bool stores = split.index == 0, merges = false;
+  if (NUM_SPLITS > 1 && split.count > 1) {
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       float all = total[i];
       [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
         if (1u << step < SUBGROUP_SIZE) all += subgroupShuffleXor(all, 1u << step);
       }
-      uint query = first_query + i, at = partial_at(kv_row, query, share.index);
-      bool kept = query < params.queries && share.index < share.count;
+      uint query = first_query + i, at = partial_at(kv_row, query, split.index);
+      bool kept = query < params.queries && split.index < split.count;
       [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
         if (kept && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4)
           AT(partials, at + column[c] / 4) = sums[i * COLUMNS + c];
       }
       if (kept && lane == 0) AT(partials, at + VALUE_SIZE / 4) = vec4(maximum[i], all, 0, 0);
     }
-    // Every lane counts for what it wrote: a barrier, even of a subgroup, makes llvmpipe keep all
-    // state in memory.
+    // Every lane counts itself after its own writes: a barrier, even of a subgroup, makes llvmpipe
+    // keep all state in memory.
     memoryBarrierBuffer();
-    uint arrived = 0;
-    if (share.index < share.count)
-      arrived = atomicAdd(AT(arrivals, arrivals_at(kv_row, first_query)), 1) + 1;
+    uint completed = 0;
+    if (split.index < split.count)
+      completed = atomicAdd(AT(split_counters, split_counter_at(kv_row, first_query)), 1) + 1;
     [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
       if (1u << step < SUBGROUP_SIZE)
-        arrived = max(arrived, subgroupShuffleXor(arrived, 1u << step));
+        completed = max(completed, subgroupShuffleXor(completed, 1u << step));
     }
-    merges = arrived == share.count * SUBGROUP_SIZE;
+    merges = completed == split.count * SUBGROUP_SIZE;
     memoryBarrierBuffer();
-    if (merges && lane == 0) AT(arrivals, arrivals_at(kv_row, first_query)) = 0;
+    if (merges && lane == 0) AT(split_counters, split_counter_at(kv_row, first_query)) = 0;
     stores = merges;
-    // The loop over shares stands outside: a loop in an unrolled one keeps drivers from unrolling,
-    // and then sums from registers. What workgroups that do not store hold is lost here.
+    // The loop over splits is the outer one: a loop inside an unrolled one keeps drivers from
+    // unrolling, and then the sums are not in registers. Workgroups that store nothing lose theirs.
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       maximum[i] = kMasked;
       total[i] = 0;
@@ -254,7 +254,7 @@ void main() {
         }
       }
       ++from;
-    } while (merges && from < share.count);
+    } while (merges && from < split.count);
   }
 #else
   const bool stores = true;

@@ -1,5 +1,5 @@
-// Attention for hardware: a workgroup takes TILE_Q queries of a head and walks over blocks of keys,
-// which pass through shared memory; online softmax (Dao et al. 2022, arXiv:2205.14135), sums in
+// Attention for hardware: a workgroup takes TILE_Q queries of a head and loops over blocks of keys,
+// which it stages in shared memory; online softmax (Dao et al. 2022, arXiv:2205.14135), sums in
 // f32. It uses no subgroup operations, so subgroups may have any size.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -29,7 +29,7 @@ const uint HEAD = HEAD_SIZE / 4;
 const uint VALUE = VALUE_SIZE / 4;
 const uint PIECES = (VALUE + kPiece - 1) / kPiece;
 const uint QUERIES = TILE_Q * kPiece / LOCAL_SIZE;  // of an invocation, in products
-const uint PARTS = LOCAL_SIZE / TILE_Q;             // invocations that share a row of scores
+const uint THREADS_PER_ROW = LOCAL_SIZE / TILE_Q;   // invocations that share a row of scores
 
 // Loads columns [first_quad, first_quad + kPiece) of the block's keys or values, zeros outside.
 void load_tile(uint kv_row, uint first_key, uint seen, uint column, uint first_quad, uint quads) {
@@ -52,7 +52,7 @@ void main() {
   // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one
   // query's keys.
   const uint lane = thread % kPiece, query0 = thread / kPiece * QUERIES;
-  const uint row = thread / PARTS, part = thread % PARTS;
+  const uint row = thread / THREADS_PER_ROW, row_thread = thread % THREADS_PER_ROW;
   const uint row_query = min(first_query + row, params.queries - 1);
   const uvec2 row_visible = reachable_keys(kv_row, row_query, keys);
   const float center = CENTER == CENTER_NONE ? 0.0 : center_of(kv_row, row_query, keys);
@@ -127,7 +127,7 @@ void main() {
     if (HARD != 0) correction = best < kKeys ? 0.0 : 1.0;
     maximum = next;
     total *= correction;
-    for (uint j = part; j < kKeys; j += PARTS) {
+    for (uint j = row_thread; j < kKeys; j += THREADS_PER_ROW) {
       uint at = row * kScoreLine + j;
       bool visible = within(first_key + j, row_visible) && scores[at] > kMasked;
       float weight = visible ? exp(scores[at] - next) : 0.0;
@@ -136,7 +136,7 @@ void main() {
       if (CENTER != CENTER_NONE) weight *= center_factor(center, first_key + j);
       scores[at] = weight;
     }
-    if (part == 0) corrections[row] = correction;
+    if (row_thread == 0) corrections[row] = correction;
 
     [[unroll]] for (uint piece = 0; piece < PIECES; ++piece) {
       barrier();
@@ -162,11 +162,11 @@ void main() {
   } while (first_key < seen);
 
   barrier();
-  scores[row * kScoreLine + part] = total;
+  scores[row * kScoreLine + row_thread] = total;
   barrier();
   [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
     float all = 0;
-    for (uint p = 0; p < PARTS; ++p) all += scores[(query0 + i) * kScoreLine + p];
+    for (uint p = 0; p < THREADS_PER_ROW; ++p) all += scores[(query0 + i) * kScoreLine + p];
     uint query = first_query + query0 + i;
     float inverse = all > 0 ? head_factor(query_head(query)) / all : 0.0;
     [[unroll]] for (uint piece = 0; piece < PIECES; ++piece) {

@@ -6,16 +6,15 @@
 //
 //   position         index of the token to be fed next
 //   unfinished       items still searching
-//   settings         BEAM_SETTING_WORDS words, below
+//   settings         BEAM_SETTING_WORDS words, listed below
 //   tokens           per row: the token to be fed next
 //   scores           per row: sum of the log probabilities of the tokens chosen so far, f32
-//   ancestry         per row and position t: the row of the key cache that holds t. Its own row
-//   from
-//                    `position` on
-//   history_tokens   per position t and row: the token chosen for t by the hypothesis that then
-//   stood there history_parents  ... and the row in which that hypothesis stood at t - 1 finished
-//   per item, best first: BEAM_FINISHED_WORDS words each, below item_state       per item:
-//   BEAM_ITEM_WORDS words, below
+//   ancestry         per row and position t: the row of the key-value cache that holds t; from
+//                    `position` on its own row
+//   history_tokens   per position t and row: the token chosen for t by the hypothesis then there
+//   history_parents  per position t and row: the row of that hypothesis at t - 1
+//   finished         per item, best first: BEAM_FINISHED_WORDS words each, listed below
+//   item_state       per item: BEAM_ITEM_WORDS words, listed below
 //
 // A finished hypothesis is read backwards: from (step, row), token by token, through
 // history_parents to position 0. Where its length is above `step`, it ended in eos, which stands in

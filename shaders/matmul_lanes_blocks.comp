@@ -1,7 +1,7 @@
 // matmul_lanes.comp for weights in blocks: lanes along N, ROWS x THREAD_N sums per lane in
 // registers, a value of x reaches all lanes as one broadcast scalar. A group of 32 elements is read
-// once for all rows: several rows take it dequantized, a single one multiplies the plain numbers
-// and scales their sum.
+// once for all rows: several rows take it dequantized, a single one multiplies the quantized
+// integers and scales their sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SHUFFLE
@@ -11,7 +11,7 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
-#include "matmul_parts.glsl"
+#include "matmul_segments.glsl"
 
 ROW_CONSTANT(THREAD_N, 2);    // per lane; even
 ROW_CONSTANT(MOST_WORDS, 1);  // of a group's four words, per iteration
@@ -69,7 +69,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
       scales[j] = group_scales(format, w_at[j], group);
       high[j] = group_high(format, w_at[j], group);
     }
-    // Of a single row: sums of numbers times x, by the byte they stand in, and of x alone.
+    // Of a single row: sums of integers times x, by their byte of the word, and of x alone.
     vec4 parts[THREAD_N][2];
     float x_sums[2];
     [[unroll]] for (uint h = 0; h < 2; ++h) {
@@ -103,8 +103,8 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
         [[unroll]] for (uint h = 0; h < 2; ++h) {
           vec4 ws[THREAD_N];
           [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
-            ws[j] = quad_numbers(h == 0 ? pairs[j].first : pairs[j].second);
-            if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].least[h];
+            ws[j] = quad_quants(h == 0 ? pairs[j].first : pairs[j].second);
+            if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].minimum[h];
           }
           // Only types with scales of their own for either half keep two sums.
           const uint part = BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES ? h : 0;
@@ -132,10 +132,10 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
     if (ROWS == 1) {
       [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
         sums[0][j] +=
-            dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].least.x;
+            dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].minimum.x;
         if (BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES) {
           sums[0][j] +=
-              dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].least.y;
+              dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].minimum.y;
         }
       }
     }
@@ -155,4 +155,4 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
   }
 }
 
-void main() { multiply_part(THREAD_N * LOCAL_SIZE); }
+void main() { multiply_segment(THREAD_N * LOCAL_SIZE); }

@@ -9,7 +9,7 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
-#include "matmul_parts.glsl"
+#include "matmul_segments.glsl"
 
 #if defined(WEIGHT_BLOCKS)
 const uint STEP = 8;  // a word of a group's four
@@ -50,8 +50,10 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   uint row_at##J = at + (min(column0 + J, last_column) - first_column) * row_words(format);        \
   GroupScales scales##J = group_scales(format, row_at##J, group);                                  \
   QuadPair pair##J = quad_pair(format, row_at##J, group, s, group_high(format, row_at##J, group)); \
-  vec4 first##J = quad_numbers(pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.least.x; \
-  vec4 second##J = quad_numbers(pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.least.y;
+  vec4 first##J =                                                                                  \
+      quad_quants(pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.minimum.x;            \
+  vec4 second##J =                                                                                 \
+      quad_quants(pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.minimum.y;
     COLUMN(0)
     COLUMN(1)
     COLUMN(2)
@@ -116,4 +118,4 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   ROWS(FINISH)
 }
 
-void main() { multiply_part(4); }
+void main() { multiply_segment(4); }

@@ -1,7 +1,7 @@
 // Few rows of x: lanes along K, each workgroup taking TILE_N rows of W, read once for all ROWS
 // rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
 // memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
-// multiplies the plain numbers and scales the sum.
+// multiplies the quantized integers and scales the sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP_ADD
@@ -11,7 +11,7 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
-#include "matmul_parts.glsl"
+#include "matmul_segments.glsl"
 
 ROW_CONSTANT(TILE_N, 4);  // even
 #ifdef WEIGHT_BLOCKS
@@ -75,8 +75,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
         vec4 products = vec4(0);
         float x_sum = 0;
         [[unroll]] for (uint s = 0; s < WORDS; ++s) {
-          vec4 ws = quad_numbers(h == 0 ? pairs[s].first : pairs[s].second);
-          if (ROWS > 1) ws = ws * quad_scale(scales.scale[h]) + scales.least[h];
+          vec4 ws = quad_quants(h == 0 ? pairs[s].first : pairs[s].second);
+          if (ROWS > 1) ws = ws * quad_scale(scales.scale[h]) + scales.minimum[h];
           [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             vec4 xs = x_quad(min(row0 + i, params.rows - 1), group * 32 + h * 16 + (first + s) * 4);
             if (ROWS == 1) {
@@ -88,7 +88,7 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
           }
         }
         if (ROWS == 1)
-          sums[0][j] += dot(products, quad_scale(scales.scale[h])) + x_sum * scales.least[h];
+          sums[0][j] += dot(products, quad_scale(scales.scale[h])) + x_sum * scales.minimum[h];
       }
     }
   }
@@ -146,4 +146,4 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 #endif
 }
 
-void main() { multiply_part(TILE_N); }
+void main() { multiply_segment(TILE_N); }

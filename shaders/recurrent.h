@@ -11,7 +11,7 @@ SHADER_STRUCT(RecurrentParams) {
   uint hidden;        // units of the cell
   uint positions;     // of a row of the inputs and of the outputs
   uint time;          // this step
-  uint inputs_first;  // of gates: where the inputs' share begins; the state's share stands at 0
+  uint inputs_first;  // of gates: where those of the inputs begin; those of the state are at 0
   uint cell_first;    // of state: where the cells of an LSTM stand
   uint columns;       // of outputs
   uint first_column;  // of outputs

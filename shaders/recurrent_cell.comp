@@ -1,6 +1,6 @@
-// One time step of a recurrent cell: the shares of the input and of the state, already multiplied
-// by their matrices, become the new state and the output of a position. One unit of one row per
-// invocation.
+// One time step of a recurrent cell: the gates' pre-activations, which are the input and the state
+// multiplied by their matrices, become the new state and the output of a position. One unit of one
+// row per invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -2,9 +2,8 @@
 //
 //   VECTOR, f32   vec4
 //   VECTOR, f16   four halves in two words
-//   f16           a word of two halves; in rows of odd length the first and the last word may be
-//   shared with
-//                 the neighbours, so that part of a unit is outside the row
+//   f16           a word of two halves; rows of odd length may share their first and last word
+//                 with a neighbour, so that part of a unit is outside the row
 //   f32           one float
 //
 // The kernel declares params with rows and columns before. No 16-bit feature of the device is

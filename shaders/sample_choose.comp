@@ -5,8 +5,8 @@
 // than a target (a count for top k, a probability for top p and typical): a search with 7 probes to
 // a pass, exact, without a sort. The chunks' largest logits alone give a first bound; chunks below
 // it are never read again. An invocation goes through whole chunks, and the chunks of a row are
-// dealt out to 128: some software drivers stop an invocation after 65,535 iterations of all its
-// loops together, and three searches through 2^19 ids stay below that.
+// divided among 128 invocations: some software drivers stop an invocation after 65,535 iterations
+// of all its loops together, and three searches through 2^19 ids stay below that.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -65,14 +65,14 @@ uint rank_of(float value) {
 }
 
 // What is known of the row, and what has passed the filters: logits of rank `least` and above whose
-// distance from the usual surprise (typical sampling) has rank `least_typical` and above.
-float largest, per_degree, usual;
+// surprisal's distance from the entropy (typical sampling) has rank `least_typical` and above.
+float largest, per_degree, entropy;
 uint least = 0, least_typical = 0;
 
 float weight_of(float logit) { return exp((logit - largest) * per_degree); }
-// The nearer to the usual, the larger the rank.
+// The nearer to the entropy, the larger the rank.
 uint typical_rank(float logit) {
-  return ~floatBitsToUint(abs(usual - (logit - largest) * per_degree));
+  return ~floatBitsToUint(abs(entropy - (logit - largest) * per_degree));
 }
 bool kept(float logit) {
   return logit > NEVER && rank_of(logit) >= least &&
@@ -172,8 +172,8 @@ float weigh_chunks() {
   return workgroup_add(sum);
 }
 
-// Sum of weight * logit over what is kept, logits counted from the largest, in degrees.
-float weigh_surprise() {
+// Sum of weight * logit over what is kept; logits less the largest, over the temperature.
+float sum_surprisal() {
   float sum = 0.0;
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
     if (rank_of(chunk_largest[c]) < least) continue;
@@ -199,15 +199,15 @@ float random_number(uint step, uint stream, uvec2 key) {
 
 // Steps over weights until `rest` is used up; gives the last that weighs anything where rounding
 // leaves some.
-#define WALK(COUNT, WEIGHT_OF_I, FOUND) \
-  for (uint i = 0; i < (COUNT); ++i) {  \
-    float weight_ = WEIGHT_OF_I;        \
-    if (weight_ > 0.0) {                \
-      FOUND = i;                        \
-      rest_before = rest;               \
-      rest -= weight_;                  \
-      if (rest < 0.0) break;            \
-    }                                   \
+#define TAKE_WEIGHTS(COUNT, WEIGHT_OF_I, FOUND) \
+  for (uint i = 0; i < (COUNT); ++i) {          \
+    float weight_ = WEIGHT_OF_I;                \
+    if (weight_ > 0.0) {                        \
+      FOUND = i;                                \
+      rest_before = rest;                       \
+      rest -= weight_;                          \
+      if (rest < 0.0) break;                    \
+    }                                           \
   }
 
 // The id at which the sum of weights passes share * total.
@@ -226,10 +226,10 @@ uint draw(float share) {
     for (uint p = 0; p < PIECES; ++p) total += piece_weight[p];
     float rest = share * total, rest_before = rest;
     uint p = 0, c = 0;
-    WALK(PIECES, piece_weight[i], p)
+    TAKE_WEIGHTS(PIECES, piece_weight[i], p)
     rest = rest_before;
     uint first = p * per_piece;
-    WALK(min(per_piece, params.chunks - first), chunk_weight[first + i], c)
+    TAKE_WEIGHTS(min(per_piece, params.chunks - first), chunk_weight[first + i], c)
     chosen_chunk = first + c;
     chosen_rest = rest_before;
   }
@@ -251,11 +251,11 @@ uint draw(float share) {
   if (LANE == 0) {
     float rest = chosen_rest, rest_before = rest;
     uint p = 0, step = 0;
-    WALK(PIECES, piece_weight[i], p)
+    TAKE_WEIGHTS(PIECES, piece_weight[i], p)
     rest = rest_before;
     begin += p * ids;
-    WALK(min(ids, params.vocabulary - begin),
-         kept(logit_at(begin + i)) ? weight_of(logit_at(begin + i)) : 0.0, step)
+    TAKE_WEIGHTS(min(ids, params.vocabulary - begin),
+                 kept(logit_at(begin + i)) ? weight_of(logit_at(begin + i)) : 0.0, step)
     found = begin + step;
   }
   return found;
@@ -297,7 +297,7 @@ uint choose() {
   }
   if (changed) total = weigh_chunks();
   if (typical_p < 1.0) {
-    usual = weigh_surprise() / total;
+    entropy = sum_surprisal() / total;
     least_typical = search(~0x7f800000u, NO_ID, typical_p * total, BY_TYPICAL, false);
     weigh_chunks();
   }

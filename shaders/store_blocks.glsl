@@ -26,7 +26,7 @@ void store_block(uint at, uint columns, uint block, vec4 quads[8]) {
     AT(cache, at + block * 8u + i) = numbers.x | numbers.y << 8 | numbers.z << 16 | numbers.w << 24;
   }
   // The other half of the word is another invocation's.
-  uint entry = at + BLOCKS_ENTRIES_AT(BLOCKS_Q8_0, columns) + block / 2u, shift = block % 2u * 16u;
+  uint entry = at + BLOCKS_SCALES_AT(BLOCKS_Q8_0, columns) + block / 2u, shift = block % 2u * 16u;
   atomicAnd(AT(cache, entry), ~(0xffffu << shift));
   atomicOr(AT(cache, entry), (packHalf2x16(vec2(scale, 0.0)) & 0xffffu) << shift);
 }

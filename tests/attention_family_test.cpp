@@ -251,7 +251,7 @@ TEST_CASE(
   const Array to = inputs.random({kHeads, kHeads * kValue}),
               from = inputs.random({kHeads, kHeads * kValue});
   const Array ones = inputs.array({kHeads, 1}, {1, 1});
-  const KeyList list = listed_keys(1, 1, neighbours);
+  const BlockSparseKeys list = block_sparse_keys(1, 1, neighbours);
   AttentionFamily graph{.options = {.heads = kHeads,
                                     .kv_heads = kHeads,
                                     .head_size = 1,

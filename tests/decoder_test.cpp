@@ -147,7 +147,7 @@ TEST_CASE("A decode step of a file of mixed types has at most eight dispatches a
   std::map<std::string, int> dispatches;
   bool mixed = false;
   for (const CausalLayer& layer : model.network().decoder.layers)
-    mixed = mixed || !layer.attention.qkv.below.empty();
+    mixed = mixed || !layer.attention.qkv.more_segments.empty();
   CHECK(mixed);
   for (const Node& node : batch.step().nodes())
     dispatches[node.label.substr(0, std::string("layers.0").size())]++;

@@ -9,7 +9,7 @@ using namespace mulciber;
 
 TEST_CASE("Sparse patterns list pairs in proportion to the length") {
   const uint64_t dense = 16384ull * 16384;
-  const KeyList longformer = longformer_keys(16384, 257, {0}, 64);
+  const BlockSparseKeys longformer = longformer_keys(16384, 257, {0}, 64);
   CHECK(longformer.pairs() < dense / 20);
   const BigBird bigbird{.block = 64,
                         .window_blocks = 1,
@@ -27,12 +27,12 @@ TEST_CASE("Sparse patterns list pairs in proportion to the length") {
 }
 
 TEST_CASE("Lists hold what they were given, in order") {
-  const KeyList keys = listed_keys(2, 3, {{0, 4}, {}, {1}});
+  const BlockSparseKeys keys = block_sparse_keys(2, 3, {{0, 4}, {}, {1}});
   CHECK(keys.words == std::vector<uint32_t>{4, 6, 6, 7, 0, 4, 1});
   CHECK(keys.pairs() == 3 * 2 * 3);
-  CHECK_THROWS_AS(listed_keys(1, 1, {{1, 0}}), ShapeError);
-  CHECK_THROWS_AS(listed_keys(1, 1, {{1, 1}}), ShapeError);
-  CHECK_THROWS_AS(listed_keys(0, 1, {}), ShapeError);
+  CHECK_THROWS_AS(block_sparse_keys(1, 1, {{1, 0}}), ShapeError);
+  CHECK_THROWS_AS(block_sparse_keys(1, 1, {{1, 1}}), ShapeError);
+  CHECK_THROWS_AS(block_sparse_keys(0, 1, {}), ShapeError);
   CHECK_THROWS_AS(longformer_keys(10, 3, {10}), ShapeError);
 }
 

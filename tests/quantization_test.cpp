@@ -153,24 +153,24 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
   const struct {
     DataType type;
     uint64_t rows;
-  } parts[] = {{DataType::kQ4_K, 70}, {DataType::kQ8_0, 34}, {DataType::kQ6_K, 2}};
+  } segments[] = {{DataType::kQ4_K, 70}, {DataType::kQ8_0, 34}, {DataType::kQ6_K, 2}};
   // Random blocks whose scales are finite and small, one type behind the other with a gap between.
   std::vector<std::byte> bytes;
   std::vector<uint64_t> begins;
-  for (const auto& part : parts) {
+  for (const auto& segment : segments) {
     bytes.resize((bytes.size() + 255) / 256 * 256);
     begins.push_back(bytes.size());
-    const uint64_t block = gguf_block_bytes(part.type),
-                   blocks = part.rows * columns / block_elements(part.type);
+    const uint64_t block = gguf_block_bytes(segment.type),
+                   blocks = segment.rows * columns / block_elements(segment.type);
     std::vector<std::byte> raw(blocks * block);
     for (std::byte& byte : raw) byte = static_cast<std::byte>(random());
     for (uint64_t b = 0; b < blocks; ++b) {
       // The halves among them: d and dmin of q4_K and d of q8_0 in front, d of q6_K at the end.
-      const uint64_t at = b * block + (part.type == DataType::kQ6_K ? block - 2 : 0);
+      const uint64_t at = b * block + (segment.type == DataType::kQ6_K ? block - 2 : 0);
       raw[at + 1] = std::byte{0x20};
-      if (part.type == DataType::kQ4_K) raw[at + 3] = std::byte{0x20};
+      if (segment.type == DataType::kQ4_K) raw[at + 3] = std::byte{0x20};
     }
-    const std::vector<std::byte> rows = packed(part.type, part.rows, columns, raw);
+    const std::vector<std::byte> rows = packed(segment.type, segment.rows, columns, raw);
     bytes.insert(bytes.end(), rows.begin(), rows.end());
   }
   const Buffer weights = upload_words(device, bytes);
@@ -178,13 +178,13 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
   uint64_t all = 0;
   for (size_t i = 0; i < 3; ++i) {
     Tensor tensor = {
-        .shape = {parts[i].rows, columns}, .type = parts[i].type, .view = weights.view()};
+        .shape = {segments[i].rows, columns}, .type = segments[i].type, .view = weights.view()};
     tensor.view.offset += begins[i];
     if (tensor.view.address) tensor.view.address += begins[i];
     if (tensor.view.mapped) tensor.view.mapped += begins[i];
     tensor.view.size = tensor.bytes();
     tensors.push_back(tensor);
-    all += parts[i].rows;
+    all += segments[i].rows;
   }
   std::normal_distribution<float> normal;
   std::vector<float> values(columns + all);
@@ -196,7 +196,7 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
     ProgramBuilder builder(device, "block_types");
     const Tensor input = x.tensor({1, columns}, DataType::kF32);
     uint64_t count = 0;
-    for (size_t i = 0; i <= below; ++i) count += parts[i].rows;
+    for (size_t i = 0; i <= below; ++i) count += segments[i].rows;
     const Linear layer{
         tensors[0],
         bias.tensor({count}, DataType::kF32),
@@ -214,12 +214,12 @@ TEST_CASE("One row takes a layer of three block types in one dispatch") {
     uint64_t first = 0;
     for (size_t i = 0; i <= below; ++i) {
       const std::vector<float> plain = download_as<float>(device, program.view(single[i]));
-      for (uint64_t j = 0; j < parts[i].rows; ++j) {
+      for (uint64_t j = 0; j < segments[i].rows; ++j) {
         const float wanted = std::max(0.0f, plain[j] + values[columns + first + j]);
-        INFO("types " << below + 1 << ", part " << i << ", row " << j);
+        INFO("types " << below + 1 << ", segment " << i << ", row " << j);
         CHECK(std::fabs(got[first + j] - wanted) <= 1e-5f * (1 + std::fabs(wanted)));
       }
-      first += parts[i].rows;
+      first += segments[i].rows;
     }
   }
 }
@@ -252,28 +252,28 @@ TEST_CASE("A layer whose rows are stored in two types is the layer of all rows")
                      bias.tensor({rows[0] + rows[1]}, DataType::kF32),
                      {below.tensor({rows[1], columns}, DataType::kQ8_0)}};
   const Tensor y = layer(builder, input, Activation::kRelu);
-  const Tensor parts[2] = {matmul(builder, input, layer.weight),
-                           matmul(builder, input, layer.below[0])};
+  const Tensor segments[2] = {matmul(builder, input, layer.weight),
+                              matmul(builder, input, layer.more_segments[0])};
   const Tensor sum = fill(builder, {length, rows[0] + rows[1]}, 1);
   layer.add_to(builder, input, sum);
-  for (const Tensor& tensor : {y, sum, parts[0], parts[1]}) builder.keep(tensor);
+  for (const Tensor& tensor : {y, sum, segments[0], segments[1]}) builder.keep(tensor);
   Program program = builder.build();
   program.run();
   const std::vector<float> got = download_as<float>(device, program.view(y));
   const std::vector<float> summed = download_as<float>(device, program.view(sum));
   const std::vector<float> biases = download_as<float>(device, bias.view());
   uint64_t first = 0;
-  for (int part = 0; part < 2; ++part) {
-    const std::vector<float> plain = download_as<float>(device, program.view(parts[part]));
+  for (int segment = 0; segment < 2; ++segment) {
+    const std::vector<float> plain = download_as<float>(device, program.view(segments[segment]));
     for (uint64_t i = 0; i < length; ++i) {
-      for (uint64_t j = 0; j < rows[part]; ++j) {
-        const float biased = plain[i * rows[part] + j] + biases[first + j];
+      for (uint64_t j = 0; j < rows[segment]; ++j) {
+        const float biased = plain[i * rows[segment] + j] + biases[first + j];
         const uint64_t at = i * (rows[0] + rows[1]) + first + j;
         CHECK(std::fabs(got[at] - std::max(0.0f, biased)) <= 1e-5f);
         CHECK(std::fabs(summed[at] - (1 + biased)) <= 1e-5f);
       }
     }
-    first += rows[part];
+    first += rows[segment];
   }
 }
 

@@ -87,14 +87,14 @@ TEST_CASE("One step of each cell from a given state") {
   const uint64_t rows = h.shape[0], units = h.shape[1];
 
   ProgramBuilder builder(tests::shared_device(), name);
-  const GateShares shares = gate_shares(builder, kind, rows, 1, units);
-  one.input.write_to(builder, x, shares.inputs);
-  one.hidden.write_to(builder, h, shares.recurrent);
+  const GatePreactivations preactivations = gate_preactivations(builder, kind, rows, 1, units);
+  one.input.write_to(builder, x, preactivations.inputs);
+  one.hidden.write_to(builder, h, preactivations.recurrent);
   const Tensor state = builder.activation({states_of(kind), rows, units});
   const Tensor outputs = builder.activation({rows, 1, units});
   builder.keep_from_start(state);
   builder.keep(outputs);
-  recurrent_cell(builder, shares, state, outputs, {.kind = kind});
+  recurrent_cell(builder, preactivations, state, outputs, {.kind = kind});
   Program program = builder.build();
 
   std::vector<float> before = fixture.values(name + "/in_h");
@@ -169,15 +169,16 @@ TEST_CASE("Both directions over rows of unequal length, in one and two layers") 
 TEST_CASE("A recurrent step refuses tensors that do not fit, naming the layer") {
   ProgramBuilder builder(tests::shared_device(), "refusals");
   const auto scope = builder.scope("encoder");
-  const GateShares shares = gate_shares(builder, CellKind::kLstm, 2, 3, 4);
+  const GatePreactivations preactivations = gate_preactivations(builder, CellKind::kLstm, 2, 3, 4);
   const Tensor outputs = builder.activation({2, 3, 4}), state = builder.activation({2, 2, 4});
   using Catch::Matchers::ContainsSubstring;
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, outputs, outputs, {}),
+  CHECK_THROWS_WITH(recurrent_cell(builder, preactivations, outputs, outputs, {}),
                     ContainsSubstring("encoder") && ContainsSubstring("(2, 2, 4)"));
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, builder.activation({2, 4, 4}), {}),
-                    ContainsSubstring("length"));
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, outputs, {.time = 3}),
+  CHECK_THROWS_WITH(
+      recurrent_cell(builder, preactivations, state, builder.activation({2, 4, 4}), {}),
+      ContainsSubstring("length"));
+  CHECK_THROWS_WITH(recurrent_cell(builder, preactivations, state, outputs, {.time = 3}),
                     ContainsSubstring("step 3 of 3"));
-  CHECK_THROWS_WITH(recurrent_cell(builder, shares, state, outputs, {.first_column = 1}),
+  CHECK_THROWS_WITH(recurrent_cell(builder, preactivations, state, outputs, {.first_column = 1}),
                     ContainsSubstring("from 1"));
 }

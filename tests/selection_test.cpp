@@ -197,7 +197,7 @@ TEST_CASE("Hardware has attention rows of its own for few and for many queries")
     for (ShapeFacts queries : {kOneQuery, kManyQueries}) {
       const Problem problem{Op::kAttention, types,
                             kDepthMultipleOf4 | kHeadSizeAtMost64 | kHeadSizeAtMost128 |
-                                kPlainKeys | kWholeTiles | queries};
+                                kContiguousKeys | kWholeTiles | queries};
       INFO(describe_shape_facts(problem.facts));
       CHECK(require_kernel(large_gpu(), problem).made_for == kGpu);
     }

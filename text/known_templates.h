@@ -10,8 +10,8 @@ namespace mulciber {
 struct KnownTemplate {
   std::string_view name;
   const char* source;
-  std::span<const char* const>
-      stops;           // texts that end an answer, where the vocabulary has no token for them
+  /// Texts that end an answer, where the vocabulary has no token for them.
+  std::span<const char* const> stops;
   bool plain = false;  // a transcript in plain words: its text holds no special tokens
 };
 

@@ -69,9 +69,10 @@ void check_attention(const SentenceMaps& maps);
 ///     "target": {"text": TEXT, "tokens": [TEXT, ...], "decoder_input": [TEXT, ...]},
 ///     "prompt_tokens": N,   decoder-only models alone
 ///     "attention": [{"kind": "encoder" | "decoder" | "cross" | "encoder_rollout" | ...,
-///       "layers": N, "heads": N, "queries": N, "keys": N, "windows": [N, ...]   where layers have
-///       one, "entropy": [layer][head] in bits, "max_weight": [layer][head], each a mean over
-///       queries, "weights": [layer][head][query][key]}]}]}
+///       "layers": N, "heads": N, "queries": N, "keys": N,
+///       "windows": [N, ...],   where layers have windows
+///       "entropy": [layer][head], "max_weight": [layer][head],   means over queries; bits
+///       "weights": [layer][head][query][key]}]}]}
 /// Throws as check_attention does.
 std::string to_json(const SentenceMaps& maps);
 std::string to_json(const std::vector<SentenceMaps>& sentences);

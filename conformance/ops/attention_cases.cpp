@@ -124,7 +124,7 @@ void poison_unseen(HostTensor& kv, const Variant& v) {
   std::memcpy(words.data(), kv.bytes.data(), kv.bytes.size());
   for_unseen(v, [&](uint64_t row, uint64_t key) {
     uint32_t* at = words.data() + (row * v.kv_len + key) * stride +
-                   BLOCKS_ENTRIES_AT(block_format(kv.type), columns);
+                   BLOCKS_SCALES_AT(block_format(kv.type), columns);
     for (uint64_t i = 0; i < (columns / 32 + 1) / 2; ++i) at[i] = 0x7c007e00;  // NaN, infinity
   });
   kv.values.clear();

@@ -178,7 +178,7 @@ std::vector<AttentionVariant> attention_family_variants() {
 
   // Global tokens beside a window, listed and not listed: the numbers are the same, the time is
   // not.
-  KeyList longformer = longformer_keys(70, 5, {0, 33, 69}, 16);
+  BlockSparseKeys longformer = longformer_keys(70, 5, {0, 33, 69}, 16);
   for (bool listed : {true, false}) {
     if (!listed) longformer.pattern = {};
     add({.rows = 2,
@@ -223,7 +223,7 @@ std::vector<AttentionVariant> attention_family_variants() {
        .suffix = "blocks_at_the_end",
        .key_counts = {50, 64},
        .poison = true,
-       .keys = listed_keys(8, 24, {{}, {0}, {1}, {}, {0, 2}, {2}, {0, 1}, {0, 2}}),
+       .keys = block_sparse_keys(8, 24, {{}, {0}, {1}, {}, {0, 2}, {2}, {0, 1}, {0, 2}}),
        .sparse = true});
   add({.rows = 1,
        .q_len = 64,
@@ -232,7 +232,7 @@ std::vector<AttentionVariant> attention_family_variants() {
        .head_size = 64,
        .suffix = "blocks_of_32_by_48",
        .query_offset = 32,
-       .keys = listed_keys(32, 48, {{0}, {1}, {0, 1}})});
+       .keys = block_sparse_keys(32, 48, {{0}, {1}, {0, 1}})});
   // Queries past the last block, and before the first, see nothing.
   add({.rows = 1,
        .q_len = 40,
@@ -241,7 +241,7 @@ std::vector<AttentionVariant> attention_family_variants() {
        .head_size = 8,
        .suffix = "outside_the_blocks",
        .query_offset = -7,
-       .keys = listed_keys(8, 8, {{0, 4}, {1, 2, 3}})});
+       .keys = block_sparse_keys(8, 8, {{0, 4}, {1, 2, 3}})});
   // A graph: neighbours by list, GAT's scores of one number a head.
   add({.rows = 1,
        .q_len = 12,
@@ -253,19 +253,19 @@ std::vector<AttentionVariant> attention_family_variants() {
        .scale = 1,
        .query_offset = 0,
        .score = AttentionScore::kLeaky,
-       .keys = listed_keys(1, 1,
-                           {{0, 1},
-                            {1, 5, 6, 11},
-                            {2},
-                            {},
-                            {0, 4},
-                            {1, 5},
-                            {1, 6, 7},
-                            {6, 7},
-                            {8},
-                            {9, 10},
-                            {9, 10},
-                            {1, 3, 5, 7, 9, 11}}),
+       .keys = block_sparse_keys(1, 1,
+                                 {{0, 1},
+                                  {1, 5, 6, 11},
+                                  {2},
+                                  {},
+                                  {0, 4},
+                                  {1, 5},
+                                  {1, 6, 7},
+                                  {6, 7},
+                                  {8},
+                                  {9, 10},
+                                  {9, 10},
+                                  {1, 3, 5, 7, 9, 11}}),
        .sparse = true});
   return list;
 }

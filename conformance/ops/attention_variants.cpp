@@ -304,8 +304,8 @@ std::vector<AttentionVariant> attention_variants() {
            .bias = bias});
     }
   }
-  // Keys dealt out to workgroups: groups of every size about a tile, counts about a share, masks
-  // that cut shares off.
+  // Keys split over workgroups: groups of every size about a tile, counts about a split, masks that
+  // cut splits off.
   for (uint32_t group : {1, 2, 4, 5, 8}) {
     for (uint32_t size : {32, 64, 256}) {
       if (size == 256 && group > 4) continue;

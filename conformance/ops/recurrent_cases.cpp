@@ -58,7 +58,7 @@ OpCase build_case(const Variant& v) {
       step.control = inputs[3];
       step.lengths = kLengths;
     }
-    recurrent_cell(builder, gate_shares_in(inputs[0], v.rows), inputs[1], inputs[2], step);
+    recurrent_cell(builder, gate_preactivations_in(inputs[0], v.rows), inputs[1], inputs[2], step);
     return std::vector<Tensor>{inputs[1], inputs[2]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {

@@ -131,7 +131,7 @@ void AttentionEntry::read_mask() {
   if (mask == "sliding") parts.options.window = params.at("window");
   if (mask == "local" || mask == "longformer")
     parts.options.window = params.at("window").get<uint32_t>() + 1;
-  KeyList keys;
+  BlockSparseKeys keys;
   if (mask == "longformer") {
     keys = longformer_keys(length, parts.options.window,
                            params.at("global_tokens").get<std::vector<uint32_t>>(), 8);
@@ -145,7 +145,7 @@ void AttentionEntry::read_mask() {
   if (mask == "dead_rows") {
     std::vector<std::vector<uint32_t>> lists(q_len, {0});
     for (const Json& row : params.at("dead_rows")) lists.at(row.get<size_t>()).clear();
-    keys = listed_keys(1, length, lists);
+    keys = block_sparse_keys(1, length, lists);
   }
   parts.options.pattern = keys.pattern;
   parts.options.global_tokens = !keys.globals.empty();

@@ -61,8 +61,8 @@ struct BigBird {
   uint32_t block = 64;
   uint32_t window_blocks = 1;           // to each side
   std::vector<uint32_t> global_blocks;  // see all and are seen by all
-  std::vector<std::vector<uint32_t>>
-      random_blocks;  // for each block of queries; random_blocks() draws them
+  /// For each block of queries; random_blocks() draws them.
+  std::vector<std::vector<uint32_t>> random_blocks;
 };
 /// `each` different blocks of `blocks` for every block, ascending; the same for the same seed
 /// everywhere.

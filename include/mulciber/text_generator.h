@@ -106,10 +106,10 @@ constexpr uint64_t kMostAttentionWeights = 1 << 26;
 /// softmax.
 struct TokenAttention {
   uint32_t layers = 0, heads = 0, length = 0;
-  std::vector<float>
-      weights;  // (layers, heads, length, length) row-major; row i: what token i reads
-  std::vector<uint32_t>
-      windows;  // per layer: a token reads so many latest tokens, itself included; 0: all
+  /// (layers, heads, length, length) row-major; row i: what token i reads.
+  std::vector<float> weights;
+  /// Per layer: a token reads so many latest tokens, itself included; 0: all.
+  std::vector<uint32_t> windows;
   std::vector<std::string> tokens;  // as a person sees them; U+2581 for a space that begins a word
 };
 
@@ -119,15 +119,15 @@ struct Generation {
   std::vector<uint32_t> prompt_ids;
   GenerateEnd end = GenerateEnd::kCancelled;
   std::optional<TokenAttention> attention;  // the prompt's tokens, then the answer's
-  uint64_t left_out =
-      0;  // tokens of prompt and answer that GenerateOptions::shift left out of the context
+  /// Tokens of prompt and answer that GenerateOptions::shift left out of the context.
+  uint64_t left_out = 0;
 };
 
 /// Of the last generate(), except where it says "load".
 struct GenerateStatistics {
   double load_seconds = 0;  // load: files to device
-  uint64_t prompt_tokens =
-      0;  // that the model read: without what GenerateOptions::shift left out at once
+  /// Of the prompt that the model read: without what GenerateOptions::shift left out at once.
+  uint64_t prompt_tokens = 0;
   uint64_t reused_tokens = 0;  // of these, computed for an earlier prompt that began alike
   uint64_t new_tokens = 0;
   uint32_t decode_steps = 0;
@@ -137,8 +137,8 @@ struct GenerateStatistics {
   double attention_seconds = 0;    // the pass for GenerateOptions::attention
   double first_token_seconds = 0;  // from the call
   uint64_t weight_bytes = 0;       // load: on the device
-  uint64_t predicted_device_bytes =
-      0;                           // load: weights, keys and values, activations, before allocating
+  /// load: weights, keys and values, activations, before allocating.
+  uint64_t predicted_device_bytes = 0;
   uint64_t peak_device_bytes = 0;  // handed out at most
   uint64_t step_bytes = 0;  // that a step of decoding must read and write, with a full context
 };

@@ -52,8 +52,8 @@ struct AttentionMaps {
   // Empty where the model has no attention of that kind: recurrent ones have the cross-attention
   // alone.
   std::vector<float> encoder;  // (encoder layers, heads, source, source)
-  std::vector<float>
-      decoder;               // (decoder layers, heads, target, target); column 0 is the start token
+  /// (decoder layers, heads, target, target); column 0 is the start token.
+  std::vector<float> decoder;
   std::vector<float> cross;  // (cross layers, heads, target, source)
 };
 

@@ -16,36 +16,37 @@ BUFFER(BLOCKS_BUFFER, readonly, wide_blocks, uvec4)
 
 uint row_words(uint format) { return BLOCKS_ROW_WORDS(format, BLOCKS_COLUMNS); }
 
-// Scale of the group's first and second half, and what is added to either.
+// Scale and minimum of the group's first and second half.
 struct GroupScales {
-  vec2 scale, least;
+  vec2 scale, minimum;
 };
 
 // row_at: the row's first word.
 GroupScales group_scales(uint format, uint row_at, uint group) {
   GroupScales result;
-  uint entries = row_at + BLOCKS_ENTRIES_AT(format, BLOCKS_COLUMNS);
+  uint block_scales = row_at + BLOCKS_SCALES_AT(format, BLOCKS_COLUMNS);
   if (BLOCKS_SCALES(format) == BLOCKS_PAIR) {
-    vec2 pair = unpackHalf2x16(AT(blocks, entries + group));
+    vec2 pair = unpackHalf2x16(AT(blocks, block_scales + group));
     result.scale = vec2(pair.x);
-    result.least = vec2(pair.y);
+    result.minimum = vec2(pair.y);
     return result;
   }
-  uint entry = AT(blocks, entries + group / 2) >> (group % 2 * 16) & 0xffffu;
+  uint block_scale = AT(blocks, block_scales + group / 2) >> (group % 2 * 16) & 0xffffu;
   if (BLOCKS_SCALES(format) == BLOCKS_SCALE) {
-    result.scale = vec2(unpackHalf2x16(entry).x);
-    result.least = -float(BLOCKS_OFFSET(format)) * result.scale;
+    result.scale = vec2(unpackHalf2x16(block_scale).x);
+    result.minimum = -float(BLOCKS_OFFSET(format)) * result.scale;
     return result;
   }
-  uint super = AT(blocks, row_at + BLOCKS_SUPERS_AT(format, BLOCKS_COLUMNS) + group / 8);
+  uint super_scale =
+      AT(blocks, row_at + BLOCKS_SUPER_SCALES_AT(format, BLOCKS_COLUMNS) + group / 8);
   if (BLOCKS_SCALES(format) == BLOCKS_SUB_PAIR) {
-    vec2 pair = unpackHalf2x16(super);
-    result.scale = vec2(pair.x * float(entry & 255u));
-    result.least = vec2(-pair.y * float(entry >> 8));
+    vec2 pair = unpackHalf2x16(super_scale);
+    result.scale = vec2(pair.x * float(block_scale & 255u));
+    result.minimum = vec2(-pair.y * float(block_scale >> 8));
   } else {
-    ivec2 bytes = ivec2(int(entry << 24) >> 24, int(entry << 16) >> 24);
-    result.scale = uintBitsToFloat(super) * vec2(bytes);
-    result.least = -float(BLOCKS_OFFSET(format)) * result.scale;
+    ivec2 bytes = ivec2(int(block_scale << 24) >> 24, int(block_scale << 16) >> 24);
+    result.scale = uintBitsToFloat(super_scale) * vec2(bytes);
+    result.minimum = -float(BLOCKS_OFFSET(format)) * result.scale;
   }
   return result;
 }
@@ -57,11 +58,12 @@ uvec2 group_high(uint format, uint row_at, uint group) {
   return uvec2(AT(blocks, at), BLOCKS_HIGH_BITS(format) == 2 ? AT(blocks, at + 1) : 0u);
 }
 
-// Word s (0 to 3) of a group holds its quads s and s + 4. The numbers of either quad as four bytes.
+// Word s (0 to 3) of a group holds its quads s and s + 4. The integers of either quad as four
+// bytes.
 struct QuadPair {
   uint first, second;
 };
-// word, upper: word s of the group, and that four words on where numbers are bytes.
+// word, upper: word s of the group, and that four words on where integers are bytes.
 QuadPair unpack_pair(uint format, uint word, uint upper, uint s, uvec2 high) {
   QuadPair result;
   if (BLOCKS_VALUE_BITS(format) == 8) {
@@ -99,7 +101,7 @@ void quad_pairs(uint format, uint row_at, uint group, uvec2 high, out QuadPair p
 
 // The four bytes, the second and third one too large by 2^8 and 2^16: their scales are smaller by
 // as much, which saves a shift for each. All of this is exact.
-vec4 quad_numbers(uint bytes) {
+vec4 quad_quants(uint bytes) {
   return vec4(float(int(bytes & 0xffu)), float(int(bytes & 0xff00u)), float(int(bytes & 0xff0000u)),
               float(int(bytes >> 24)));
 }
@@ -112,9 +114,9 @@ vec4 block_quad(uint row, uint k) {
   GroupScales scales = group_scales(FORMAT, row_at, group);
   QuadPair pair = quad_pair(FORMAT, row_at, group, t % 4, group_high(FORMAT, row_at, group));
   bool second = t >= 4;
-  return quad_numbers(second ? pair.second : pair.first) *
+  return quad_quants(second ? pair.second : pair.first) *
              quad_scale(second ? scales.scale.y : scales.scale.x) +
-         (second ? scales.least.y : scales.least.x);
+         (second ? scales.minimum.y : scales.minimum.x);
 }
 
 #endif

@@ -1,11 +1,10 @@
 // How rows of block types lie in memory, for GLSL and C++ (docs/quantization.md). A row is four
 // runs of 32-bit words, and padding to 16 bytes:
-//   values    for every 32 elements 4 words of nibbles, or 8 of bytes
-//   high      for every 32 elements one word per high bit
-//   entries   for every 32 elements 16 bits (an f16 scale, or two bytes), or 32 (an f16 scale and
-//   minimum) supers    for every 256 elements a word, where entries are bytes
-// A value is scale * (unsigned number) + least; least is -OFFSET * scale where no minimum is
-// stored.
+//   values        per 32 elements 4 words of nibbles, or 8 of bytes: the quantized integers
+//   high          per 32 elements one word for each further bit of the integers
+//   block scales  per 32 elements 16 bits (an f16 scale, or two bytes), or 32 (f16 scale and
+//   minimum) super scales  per super-block of 256 elements a word, where block scales are bytes
+// A value is scale * (unsigned integer) + minimum; minimum is -OFFSET * scale where none is stored.
 #ifndef MULCIBER_BLOCKS_H
 #define MULCIBER_BLOCKS_H
 
@@ -24,12 +23,12 @@
 #define BLOCKS_SCALES(FORMAT) (((FORMAT) >> 8) & 255u)
 #define BLOCKS_OFFSET(FORMAT) ((FORMAT) >> 16)
 
-// SCALES: what entries hold.
+// SCALES: what the block scales hold.
 #define BLOCKS_SCALE 0u  // f16 scale
 #define BLOCKS_PAIR 1u   // f16 scale, f16 minimum (added)
-// bytes of a scale and a minimum, times the super's f16 pair; the minimum is taken away
+// bytes of a scale and a minimum, times the super-block's pair of f16; the minimum is subtracted
 #define BLOCKS_SUB_PAIR 2u
-// signed bytes: scales of either half of the 32, times the super's f32
+// signed bytes: scales of either half of the 32, times the super-block's f32
 #define BLOCKS_SUB_SCALES 3u
 
 // The format that kernels name: keys and values are kept in it (attention_common.glsl).
@@ -37,13 +36,13 @@
 
 // Words from the start of a row of DEPTH elements to its runs.
 #define BLOCKS_HIGH_AT(FORMAT, DEPTH) ((DEPTH) / 32 * BLOCKS_VALUE_BITS(FORMAT))
-#define BLOCKS_ENTRIES_AT(FORMAT, DEPTH) \
+#define BLOCKS_SCALES_AT(FORMAT, DEPTH) \
   ((DEPTH) / 32 * (BLOCKS_VALUE_BITS(FORMAT) + BLOCKS_HIGH_BITS(FORMAT)))
-#define BLOCKS_SUPERS_AT(FORMAT, DEPTH) \
-  (BLOCKS_ENTRIES_AT(FORMAT, DEPTH) +   \
+#define BLOCKS_SUPER_SCALES_AT(FORMAT, DEPTH) \
+  (BLOCKS_SCALES_AT(FORMAT, DEPTH) +          \
    (BLOCKS_SCALES(FORMAT) == BLOCKS_PAIR ? (DEPTH) / 32 : ((DEPTH) / 32 + 1) / 2))
 #define BLOCKS_ROW_WORDS(FORMAT, DEPTH)                                   \
-  ((BLOCKS_SUPERS_AT(FORMAT, DEPTH) +                                     \
+  ((BLOCKS_SUPER_SCALES_AT(FORMAT, DEPTH) +                               \
     (BLOCKS_SCALES(FORMAT) >= BLOCKS_SUB_PAIR ? (DEPTH) / 256 : 0) + 3) / \
    4 * 4)
 

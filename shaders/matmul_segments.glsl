@@ -1,11 +1,11 @@
-// Where the rows of W are of up to three block types, the workgroups of a dispatch are shared out
-// over them: a kernel defines multiply(), and its main() calls multiply_part(). Each type's code is
-// compiled by itself.
-#ifndef MULCIBER_MATMUL_PARTS_GLSL
-#define MULCIBER_MATMUL_PARTS_GLSL
+// A grouped product: the rows of W are up to three segments, each of its own block type, and the
+// workgroups of a dispatch are divided among them. A kernel defines multiply(), and its main()
+// calls multiply_segment(), which compiles the code of each type by itself.
+#ifndef MULCIBER_MATMUL_SEGMENTS_GLSL
+#define MULCIBER_MATMUL_SEGMENTS_GLSL
 
-// Columns [first, end) of y; the rows of W for them are of `format` and begin at word `at`. group:
-// the number of this workgroup among those that share them.
+// Computes columns [first, end) of y, whose rows of W have `format` and begin at word `at`. group:
+// the index of this workgroup among those of the segment.
 void multiply(uint format, uint first, uint end, uint at, uint group);
 
 #ifdef WEIGHT_BLOCKS
@@ -13,7 +13,7 @@ layout(constant_id = MATMUL_SECOND_FORMAT) const uint SECOND_FORMAT = 0;
 layout(constant_id = MATMUL_THIRD_FORMAT) const uint THIRD_FORMAT = 0;
 
 // tile: columns of a workgroup.
-void multiply_part(uint tile) {
+void multiply_segment(uint tile) {
   uint group = gl_WorkGroupID.x;
   if (SECOND_FORMAT == 0) {
     multiply(FORMAT, 0, params.columns, 0, group);
@@ -33,7 +33,7 @@ void multiply_part(uint tile) {
   }
 }
 #else
-void multiply_part(uint tile) { multiply(0, 0, params.columns, 0, gl_WorkGroupID.x); }
+void multiply_segment(uint tile) { multiply(0, 0, params.columns, 0, gl_WorkGroupID.x); }
 #endif
 
 #endif
