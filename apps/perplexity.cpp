@@ -10,6 +10,7 @@
 #include "models/language_model.h"
 #include "models/open_model.h"
 #include "models/perplexity.h"
+#include "models/vocabulary_check.h"
 
 namespace mulciber::apps {
 namespace {
@@ -34,6 +35,7 @@ int run(const Options& options) {
   const uint32_t context =
       options.context.value_or(std::min(kDefaultChunk, opened.architecture().extents().context));
   const auto tokenizer = opened.tokenizer();
+  check_vocabulary(*tokenizer, opened.architecture().extents().vocabulary, options.model);
   const std::vector<int32_t> encoded =
       tokenizer->encode(text, {.add_special = true, .parse_special = false});
   const std::vector<int32_t> nothing =

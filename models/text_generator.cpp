@@ -14,6 +14,7 @@
 #include "models/generator_options.h"
 #include "models/language_model.h"
 #include "models/open_model.h"
+#include "models/vocabulary_check.h"
 #include "text/token_stream.h"
 
 namespace mulciber {
@@ -194,6 +195,8 @@ void TextGenerator::Impl::load(std::shared_ptr<const OpenModel> files,
   const ModelOptions loading = model_options(options, architecture.extents().context);
   context = loading.context;
   tokenizer = opened->tokenizer();
+  check_vocabulary(*tokenizer, architecture.extents().vocabulary,
+                   opened->checkpoint().path().string());
   ends = end_ids(architecture, *tokenizer);
   model = load_model(*device, *opened, loading);
   language = model->continues_text();

@@ -8,6 +8,7 @@
 #include "models/decoding/batching.h"
 #include "models/open_model.h"
 #include "models/translation_model.h"
+#include "models/vocabulary_check.h"
 #include "runtime/public_devices.h"
 
 namespace mulciber {
@@ -159,6 +160,8 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
 void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options) {
   opened.require(Capability::kTranslate);
   tokenizers = opened.tokenizers();
+  check_vocabulary(*tokenizers.target, opened.architecture().extents().vocabulary,
+                   opened.checkpoint().path().string());
   model = load_model(*device, opened, model_options(options));
   translation = model->translates();
   statistics.weight_bytes = model->weight_bytes();

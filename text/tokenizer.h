@@ -46,6 +46,9 @@ class Tokenizer {
   virtual std::string kind() const = 0;
   /// One more than the highest id.
   virtual std::int32_t vocab_size() const = 0;
+  /// One more than the highest id of the pieces that texts are cut into. Tokens that were added to
+  /// a vocabulary afterwards may lie behind.
+  virtual std::int32_t base_size() const { return vocab_size(); }
   /// Throws ModelError when there is no such id. Empty for an id without a piece.
   virtual std::string_view piece(std::int32_t id) const = 0;
   virtual std::optional<std::int32_t> id(std::string_view piece) const = 0;

@@ -176,6 +176,13 @@ void GgufTokenizer::read_specials(const GgufFile& file) {
   specials_ = PieceTrie(std::move(specials));
 }
 
+std::int32_t GgufTokenizer::base_size() const {
+  const auto last = std::find_if(types_.rbegin(), types_.rend(), [](PieceType type) {
+    return type == PieceType::kNormal || type == PieceType::kByte;
+  });
+  return static_cast<std::int32_t>(types_.rend() - last);
+}
+
 std::string_view GgufTokenizer::piece(std::int32_t id) const {
   if (!vocabulary_.has(id)) throw unknown_token_id(id, vocab_size());
   return vocabulary_.piece(id);

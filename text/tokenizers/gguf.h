@@ -43,6 +43,7 @@ class GgufTokenizer : public Tokenizer {
 
   std::string kind() const override { return kind_; }
   std::int32_t vocab_size() const override { return vocabulary_.size(); }
+  std::int32_t base_size() const override;
   std::string_view piece(std::int32_t id) const override;
   std::optional<std::int32_t> id(std::string_view piece) const override {
     return vocabulary_.find(piece);

@@ -208,6 +208,13 @@ std::int32_t JsonTokenizer::vocab_size() const {
   return std::max(vocabulary_.size(), added_.empty() ? 0 : added_.back().id + 1);
 }
 
+std::int32_t JsonTokenizer::base_size() const {
+  // Some files list added tokens among the pieces too.
+  std::int32_t size = vocabulary_.size();
+  while (size > 0 && (vocabulary_.piece(size - 1).empty() || added(size - 1) != nullptr)) --size;
+  return size;
+}
+
 std::string_view JsonTokenizer::piece(std::int32_t id) const {
   if (id < 0 || id >= vocab_size()) throw unknown_token_id(id, vocab_size());
   if (const AddedToken* token = added(id)) return token->content;

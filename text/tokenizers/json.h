@@ -26,6 +26,7 @@ class JsonTokenizer : public Tokenizer {
 
   std::string kind() const override { return kind_; }
   std::int32_t vocab_size() const override;
+  std::int32_t base_size() const override;
   std::string_view piece(std::int32_t id) const override;
   std::optional<std::int32_t> id(std::string_view piece) const override;
   bool is_special(std::int32_t id) const override;
