@@ -296,12 +296,10 @@ TEST_CASE("every fixture checkpoint opens") {
 }
 
 TEST_CASE("every bad safetensors fixture is refused") {
-  const fs::path fixtures = fixtures_dir();
-  if (fixtures.empty()) MULCIBER_SKIP("no fixtures folder (set MULCIBER_FIXTURES)");
-  const Json manifest = read_json(fixtures / "bad/manifest.json");
+  const Json manifest = read_json(data_dir() / "bad/manifest.json");
   for (const Json& entry : manifest.at("entries")) {
     if (entry.at("kind") != "safetensors") continue;
-    const fs::path path = fixtures / "bad" / entry.at("path").get<std::string>();
+    const fs::path path = data_dir() / "bad" / entry.at("path").get<std::string>();
     INFO(path);
     const bool control = entry.at("wrong").get<std::string>().find("control") != std::string::npos;
     CHECK(model_error([&] { SafetensorsFile file(path); }).has_value() != control);

@@ -31,6 +31,27 @@ void check_marian_cases(const fs::path& folder) {
   }
 }
 
+void check_tokenizer_json(const fs::path& folder) {
+  const auto tokenizer = load_tokenizer(Checkpoint(folder, Checkpoint::Contents::kText));
+  const Json cases = read_json(folder / "tokenizer_cases.json");
+  CHECK(cases.at("cases").size() > 10);
+  for (const Json& c : cases.at("cases")) {
+    const auto text = c.at("text").get<std::string>();
+    INFO(folder << ": " << text);
+    const Ids plain = c.at("ids_no_special").get<Ids>();
+    CHECK(tokenizer->encode(text) == c.at("ids").get<Ids>());
+    CHECK(tokenizer->encode(text, {.add_special = false}) == plain);
+    CHECK(tokenizer->tokens(text) == c.at("tokens_no_special").get<std::vector<std::string>>());
+    CHECK(tokenizer->decode(plain, false) == c.at("decoded_no_special").get<std::string>());
+  }
+  const Json& pair = cases.at("pair");
+  INFO(folder);
+  const Encoding encoding =
+      tokenizer->encode_pair(pair.at("a").get<std::string>(), pair.at("b").get<std::string>());
+  CHECK(encoding.ids == pair.at("ids").get<Ids>());
+  CHECK(encoding.type_ids == pair.at("type_ids").get<Ids>());
+}
+
 }  // namespace
 
 TEST_CASE("the bundled Marian fixture tokenizes as recorded") {
@@ -71,6 +92,16 @@ TEST_CASE("SentencePiece files of the fixtures give the recorded ids") {
   }
 }
 
+TEST_CASE("every tokenizer.json tokenizes as recorded") {
+  check_tokenizer_json(data_dir() / "gemma3");
+  int bundled = 0;
+  for (const auto& entry : fs::directory_iterator(data_dir() / "tokenizers")) {
+    check_tokenizer_json(entry.path());
+    ++bundled;
+  }
+  CHECK(bundled == 7);
+}
+
 TEST_CASE("every tokenizer.json of the fixtures tokenizes as recorded") {
   const fs::path fixtures = fixtures_dir();
   if (fixtures.empty()) MULCIBER_SKIP("no fixtures folder (set MULCIBER_FIXTURES)");
@@ -80,23 +111,7 @@ TEST_CASE("every tokenizer.json of the fixtures tokenizes as recorded") {
     if (!fs::exists(folder / "tokenizer.json") || !fs::exists(folder / "tokenizer_cases.json"))
       continue;
     ++models;
-    const auto tokenizer = load_tokenizer(Checkpoint(folder, Checkpoint::Contents::kText));
-    const Json cases = read_json(folder / "tokenizer_cases.json");
-    for (const Json& c : cases.at("cases")) {
-      const auto text = c.at("text").get<std::string>();
-      INFO(folder << ": " << text);
-      const Ids plain = c.at("ids_no_special").get<Ids>();
-      CHECK(tokenizer->encode(text) == c.at("ids").get<Ids>());
-      CHECK(tokenizer->encode(text, {.add_special = false}) == plain);
-      CHECK(tokenizer->tokens(text) == c.at("tokens_no_special").get<std::vector<std::string>>());
-      CHECK(tokenizer->decode(plain, false) == c.at("decoded_no_special").get<std::string>());
-    }
-    const Json& pair = cases.at("pair");
-    INFO(folder);
-    const Encoding encoding =
-        tokenizer->encode_pair(pair.at("a").get<std::string>(), pair.at("b").get<std::string>());
-    CHECK(encoding.ids == pair.at("ids").get<Ids>());
-    CHECK(encoding.type_ids == pair.at("type_ids").get<Ids>());
+    check_tokenizer_json(folder);
   }
   CHECK(models >= 13);
 }

@@ -29,7 +29,9 @@ for bad in 'zz --hex' '616 --hex' 'word --decode' '99999999 --decode'; do
   [[ $status == 2 && $(wc -l <<<"$message") == 1 ]] || fail "$bad: status $status, $message"
 done
 
-fixture=${MULCIBER_FIXTURES:-$MULCIBER_SOURCE/../shared/fixtures}/tokenizers/ggml-vocab-gpt-2.gguf
-if [[ -e $fixture ]]; then
-  [[ $(echo ' x' | "$MULCIBER" tokenize -m "$fixture") == 2124 ]] || fail "GGUF: other ids"
-fi
+families=$MULCIBER_SOURCE/tests/data/gguf_families
+for text in ' x' 'The red hammer, 12 times'; do
+  ids=$(echo "$text" | "$MULCIBER" tokenize -m "$families/gpt2.gguf")
+  [[ $ids =~ ^[0-9]+(\ [0-9]+)*$ ]] || fail "GGUF: no ids: $ids"
+  [[ $(echo "$text" | "$MULCIBER" tokenize -m "$families/gpt2") == "$ids" ]] || fail "GGUF: other ids than the folder's"
+done

@@ -11,7 +11,7 @@ run_ctest() {
   rm -f "$counts" "$log.xml"
   MULCIBER_TEST_SUMMARY=$ctest_root/build/test-logs/$configuration.counts \
     "${ctest_prefix[@]}" ctest --test-dir "$ctest_root/$build" -j "$jobs" --output-on-failure \
-    --no-tests=error --output-junit "$ctest_root/build/test-logs/$configuration.log.xml" "$@" \
+    --test-output-size-passed 65536 --no-tests=error --output-junit "$ctest_root/build/test-logs/$configuration.log.xml" "$@" \
     >"$log" 2>&1 </dev/null || true
   if [[ ! -s $log.xml ]]; then
     tail -n 25 "$log"
