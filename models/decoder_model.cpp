@@ -180,6 +180,7 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
           config_, [&](const std::string& name) { return weights_.parts(name); },
           context_of(config_, options), options.activations, cache_type(options))) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
+  network_.weights = &weights_;
 }
 
 Extents DecoderModel::extents() const {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/finite.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -65,6 +66,18 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
   read_weights(table, checkpoint, family, storage, sink, progress);
   sink.finish();
   for (const Buffer& buffer : buffers_) bytes_ += buffer.size();
+  for (const WeightSpec& weight : table) {
+    std::vector<Source>& sources = sources_[weight.name];
+    for (const WeightSource& source : weight.sources) {
+      const auto name =
+          std::find_if(source.names.begin(), source.names.end(),
+                       [&](const std::string& one) { return checkpoint.find(one) != nullptr; });
+      // Rows in turns are not told apart: they count as those of the first.
+      const bool whole = weight.in_turns > 1 || weight.sources.size() == 1;
+      sources.push_back({name == source.names.end() ? weight.name : *name,
+                         whole ? weight.shape.rows() : source.shape.rows()});
+    }
+  }
 }
 
 void Weights::add(Device& device, const std::string& name, Shape shape,
@@ -88,6 +101,35 @@ const Tensor& Weights::operator[](const std::string& name) const {
   if (all.size() != 1)
     throw ShapeError(name, fmt::format("stands in {} tensors of different types", all.size()), "");
   return all.front();
+}
+
+std::optional<std::string> Weights::first_not_finite(Device& device) const {
+  constexpr uint64_t kPiece = 16ull << 20;
+  for (const auto& [name, tensors] : tensors_) {
+    uint64_t before = 0;  // rows of the weight
+    for (const Tensor& tensor : tensors) {
+      const uint64_t columns = tensor.shape.columns(), bytes = row_bytes(tensor.type, columns);
+      const uint64_t rows = tensor.shape.rows(), piece = std::max<uint64_t>(1, kPiece / bytes);
+      for (uint64_t first = 0; first < rows; first += piece) {
+        const uint64_t count = std::min(piece, rows - first);
+        const std::vector<std::byte> read =
+            download(device, part_of(tensor.view, first * bytes, count * bytes));
+        if (all_finite(tensor.type, columns, read)) continue;
+        uint64_t row = 0;
+        while (all_finite(tensor.type, columns, std::span(read).subspan(row * bytes, bytes))) ++row;
+        row += before + first;
+        const auto sources = sources_.find(name);
+        if (sources == sources_.end()) return name;
+        for (const Source& source : sources->second) {
+          if (row < source.rows) return source.name;
+          row -= source.rows;
+        }
+        return name;
+      }
+      before += rows;
+    }
+  }
+  return std::nullopt;
 }
 
 void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::string& what) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,10 +31,18 @@ class Weights {
   const std::vector<Tensor>& parts(const std::string& name) const;
   bool has(const std::string& name) const { return tensors_.count(name) > 0; }
   uint64_t bytes() const { return bytes_; }
+  /// The first weight that holds NaN or infinity, as the file calls it. Reads all of them back.
+  std::optional<std::string> first_not_finite(Device& device) const;
 
  private:
+  /// A tensor of the file, and how many rows of a weight come from it.
+  struct Source {
+    std::string name;
+    uint64_t rows;
+  };
   std::vector<Buffer> buffers_;
   std::map<std::string, std::vector<Tensor>> tensors_;
+  std::map<std::string, std::vector<Source>> sources_;  // of weights whose rows stand one by one
   uint64_t bytes_ = 0;
 };
 

@@ -35,7 +35,7 @@ EncoderDecoderModel::EncoderDecoderModel(Device& device, EncoderDecoderParts par
       extents_(parts.extents),
       half_precision_(parts.half_precision),
       weights_(std::move(parts.weights)),
-      programs_(device, std::move(parts.network), memory_limit) {}
+      programs_(device, std::move(parts.network), &weights_, memory_limit) {}
 
 uint32_t EncoderDecoderModel::batch_limit(uint32_t source_length,
                                           const GenerationSettings& settings) {

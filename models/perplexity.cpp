@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "models/decoding/not_finite.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -90,6 +91,13 @@ std::vector<double> TokenScorer::score(std::span<const uint32_t> ids, uint32_t f
     for (uint32_t at = 0; at < length; ++at) targets_.set_target(words_, at, ids[begin + at + 1]);
     run(*scored_, ids, begin);
     const std::vector<double> found = targets_.read(device_, scored_->program);
+    const auto lost = std::ranges::find_if(found, [](double value) { return std::isnan(value); });
+    if (lost != found.end())
+      refuse_logits(device_, network_.weights,
+                    fmt::format("after {} tokens", begin + 1 + (lost - found.begin())), [&] {
+                      return first_layer_not_finite(device_, network_, layout_, tensors_, words_, 0,
+                                                    ids);
+                    });
     scores.insert(scores.end(), found.begin() + (next - 1 - begin), found.end());
     next = begin + length + 1;
   }

@@ -19,7 +19,8 @@ class TokenScorer {
   TokenScorer(Device& device, const DecoderNetwork& network, uint32_t context);
 
   /// log p(ids[i] | ids[0 .. i - 1]) for i from `first` (1 or more) to the end. Natural logarithm.
-  /// ids: `context` of them, below the vocabulary.
+  /// ids: `context` of them, below the vocabulary. Throws LogitsError when logits are NaN or
+  /// infinite.
   std::vector<double> score(std::span<const uint32_t> ids, uint32_t first);
 
  private:

@@ -69,12 +69,13 @@ std::vector<uint32_t> sample_setting_words(const SampleRow& row);
 /// of probabilities up to it passes u. u in (0, 1) comes from Philox 4x32-10 (Salmon et al. 2011,
 /// doi:10.1145/2063384.2063405) with the seed as key and (tokens of the history, stream, 0, 0) as
 /// counter: it depends neither on the row nor on how many steps are submitted at once. Ids of equal
-/// logits stay or go together. NaN counts as impossible, infinity as the largest finite number.
-/// Where nothing is possible the choice is id 0. Sums are f32. logits: (rows, vocabulary) f32, one
+/// logits stay or go together. -infinity is a logit that makes an id impossible; where nothing is
+/// possible the choice is id 0. Sums are f32. logits: (rows, vocabulary) f32, one
 /// row for each sequence; penalties and bans are written into them. control: u32, holds the state.
 /// A running row: its choice goes to `tokens` and to the end of the history, `positions` grows by
-/// `fed`, `fed` becomes 1; a choice that is one of `stops`, or a position or a history that comes
-/// to the settings' last, sets `stopped`. A stopped row changes no more: it feeds its last token at
+/// `fed`, `fed` becomes 1; a choice that is one of `stops`, and a position or a history that comes
+/// to the settings' last, set `stopped`. A row with NaN or infinity among its logits, banned ids
+/// included, stops without a choice. A stopped row changes no more: it feeds its last token at
 /// its last position again. progress: u32, layout.progress_words() or more, which may be host
 /// memory. Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
@@ -83,7 +84,7 @@ void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control
 /// The first dispatch alone: penalties and bans onto the logits; the result says of each chunk of a
 /// row its largest logit and the sum of exp((logit - largest) / temperature): (rows, chunks, 2)
 /// f32. (The temperature counts as 1 where it is 0.) A chunk without possible ids has -infinity and
-/// 0.
+/// 0, one with NaN or infinity 0 and -1.
 Tensor sample_scan(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
                    const SampleStateLayout& layout);
 

@@ -22,8 +22,9 @@ struct TokenRules {
 /// log-softmax over each row, then the rules, then the k best. Order: larger value first, then
 /// smaller id. logits: (rows, vocabulary) f32; result: (rows, k, 2) u32: bits of the f32 log
 /// probability, id. k up to 64 and up to the vocabulary; k = 1 is arg max. Where fewer than k ids
-/// are left after the rules the rest have value -inf, smallest ids first. NaN counts as -inf,
-/// infinity as the largest finite number.
+/// are left after the rules the rest have value -inf, smallest ids first. A row with NaN or
+/// infinity among its logits, banned ids included, has value -inf and id 0xffffffff k times, unless
+/// an id is forced.
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
              const TokenRules& rules);
 
@@ -86,9 +87,10 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
 /// continuations over all beams, those that end in eos and rank among the first `beams` become
 /// finished results, the best `beams` others go on; early stopping and length penalty from the
 /// settings; at the last position the running ones become results too. With beams = 1 this is
-/// greedy search. Updates tokens, scores, ancestry, history, position and unfinished in `control`,
-/// and writes {position, unfinished} to `progress`: (2) u32, which may be host memory. candidates:
-/// (batch * beams, min(2 * beams, vocabulary), 2) u32 from top_k.
+/// greedy search. An item with a row of ids 0xffffffff ends as BEAM_NOT_FINITE. Updates tokens,
+/// scores, ancestry, history, position and unfinished in `control`, and writes {position,
+/// unfinished} to `progress`: (2) u32, which may be host memory. candidates: (batch * beams, min(2
+/// * beams, vocabulary), 2) u32 from top_k.
 void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& control,
                const BeamStateLayout& layout, const Tensor& progress);
 

@@ -49,10 +49,13 @@
 #define BEAM_FINISHED_WORDS 4
 
 // Words of each entry of `item_state`.
-#define BEAM_ITEM_DONE 0   // 1: searches no more
+#define BEAM_ITEM_DONE 0   // BEAM_SEARCHES, BEAM_DONE or BEAM_NOT_FINITE
 #define BEAM_ITEM_COUNT 1  // finished hypotheses
 #define BEAM_ITEM_WORST 2  // f32: score of the worst of them
 #define BEAM_ITEM_WORDS 4
+#define BEAM_SEARCHES 0
+#define BEAM_DONE 1        // searches no more
+#define BEAM_NOT_FINITE 2  // nor this one: the logits of a beam held NaN or infinity
 
 // Specialization constant of both: beams per item.
 #define BEAM_BEAMS (CONSTANT_OP + 0)

@@ -15,6 +15,7 @@ BUFFER(1, coherent, state, uint)
 BUFFER(2, writeonly, progress, uint)
 
 #define NEVER uintBitsToFloat(0xff800000u)  // log of 0
+#define NO_ID 0xffffffffu                   // the candidates of a row whose logits are not finite
 
 shared uint unfinished;
 
@@ -73,8 +74,10 @@ bool advance(uint item, uint position) {
   // Candidates of a row are sorted, so the best of all is the best head of the rows.
   uint head[BEAMS];
   float running[BEAMS];
+  bool lost = false;
   for (uint beam = 0; beam < BEAMS; ++beam) {
     head[beam] = 0;
+    lost = lost || AT(candidates, (first_row + beam) * params.candidates * 2 + 1) == NO_ID;
     running[beam] = uintBitsToFloat(AT(state, params.scores + first_row + beam));
   }
   uint next_token[BEAMS];
@@ -123,7 +126,7 @@ bool advance(uint item, uint position) {
 
   // Done?
   uint count = AT(state, state_word + BEAM_ITEM_COUNT);
-  bool done = at_limit || next_count == 0;
+  bool done = at_limit || next_count == 0 || lost;
   if (BEAMS == 1) {
     done = done || count == 1;
   } else if (!done && count == BEAMS) {
@@ -145,7 +148,9 @@ bool advance(uint item, uint position) {
       AT(state, params.history_parents + entry) = there ? next_parent[beam] : row;
     }
   }
-  AT(state, state_word + BEAM_ITEM_DONE) = done ? 1 : 0;
+  AT(state, state_word + BEAM_ITEM_DONE) = lost   ? BEAM_NOT_FINITE
+                                           : done ? BEAM_DONE
+                                                  : BEAM_SEARCHES;
   return !done;
 }
 
@@ -159,7 +164,8 @@ void main() {
   // A position the cache has no room for means that the host asked for a step too many.
   bool room = position + 1 < params.context;
   for (uint item = invocation; item < params.batch && room; item += LOCAL_SIZE) {
-    bool was_done = AT(state, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1;
+    uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
+    bool was_done = AT(state, state_word + BEAM_ITEM_DONE) != BEAM_SEARCHES;
     if (!was_done && advance(item, position)) atomicAdd(unfinished, 1);
   }
   memoryBarrier();
@@ -172,7 +178,8 @@ void main() {
   for (uint i = invocation; i < work; i += LOCAL_SIZE) {
     uint item = i / columns;
     uint column = i - item * columns;
-    if (AT(state, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1) continue;
+    uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
+    if (AT(state, state_word + BEAM_ITEM_DONE) != BEAM_SEARCHES) continue;
     uint from[BEAMS];
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
       uint parent = AT(state, params.history_parents + columns * rows + item * BEAMS + beam);

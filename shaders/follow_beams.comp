@@ -19,7 +19,8 @@ void main() {
   // Several states of the whole batch may stand one after the other.
   const uint group = gl_WorkGroupID.y;
   const uint item = group % params.batch;
-  if (AT(search, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1) return;
+  if (AT(search, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) != BEAM_SEARCHES)
+    return;
   const uint position = AT(search, params.position);
   const uint parents = params.history_parents + (position * params.batch + item) * BEAMS;
   uint from[BEAMS];

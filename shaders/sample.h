@@ -21,9 +21,10 @@
 #endif
 
 #define SAMPLE_RUNNING 0
-#define SAMPLE_STOP_ID 1  // chose one of `stops`
-#define SAMPLE_LIMIT 2    // came to its last position, or to its last token
-#define SAMPLE_IDLE 3     // takes no part: nothing of it changes
+#define SAMPLE_STOP_ID 1     // chose one of `stops`
+#define SAMPLE_LIMIT 2       // came to its last position, or to its last token
+#define SAMPLE_IDLE 3        // takes no part: nothing of it changes
+#define SAMPLE_NOT_FINITE 4  // its logits held NaN or infinity: it chose nothing
 
 // Words of a row's settings. Floats by their bits.
 #define SAMPLE_SEED 0  // and the next: 64 bits, low word first

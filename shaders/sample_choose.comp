@@ -30,6 +30,7 @@ shared float chunk_weight[SAMPLE_MOST_CHUNKS];
 shared float piece_weight[PIECES];
 shared uint chosen_chunk;
 shared float chosen_rest;
+shared bool lost;  // a logit of the row is NaN or infinity
 
 #include "reduce.glsl"
 #define LANE gl_LocalInvocationIndex
@@ -78,7 +79,7 @@ bool kept(float logit) {
   return logit > NEVER && rank_of(logit) >= least &&
          (least_typical == 0 || typical_rank(logit) >= least_typical);
 }
-float logit_at(uint id) { return sanitized(AT(logits, row * params.vocabulary + id)); }
+float logit_at(uint id) { return AT(logits, row * params.vocabulary + id); }
 
 // Runs BODY for every logit of a chunk, four to an iteration.
 #define FOR_EACH_LOGIT(CHUNK, BODY)                                   \
@@ -331,20 +332,30 @@ void serve_row() {
   largest = NEVER;
   least = least_typical = 0;
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
-    chunk_largest[c] = AT(stats, row * params.chunks + c).x;
-    largest = max(largest, chunk_largest[c]);
+    vec2 chunk = AT(stats, row * params.chunks + c);
+    chunk_largest[c] = chunk.x;
+    largest = max(largest, chunk.x);
+    if (chunk.y < 0.0) lost = true;
   }
   barrier();
+  bool chooses = running && !lost;
   largest = workgroup_max(largest);
-  uint token = running ? choose() : 0;
+  uint token = chooses ? choose() : 0;
   if (LANE == 0) {
-    if (running) advance(token);
+    if (chooses) {
+      advance(token);
+    } else if (running) {
+      AT(control, params.stopped + row) = SAMPLE_NOT_FINITE;
+    }
+    lost = false;
     AT(progress, 2 * row) = AT(control, params.counts + row);
     AT(progress, 2 * row + 1) = AT(control, params.stopped + row);
   }
 }
 
 void main() {
+  if (LANE == 0) lost = false;
+  barrier();
   for (row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
     serve_row();
     barrier();

@@ -1,6 +1,7 @@
 // Penalties and banned ids onto the logits, then the largest logit and the sum of exponentials of
-// each chunk of a row. One workgroup per chunk. What the history and the rules say of the chunk's
-// ids is first marked in shared memory, by whole numbers, whose order of arrival does not matter.
+// each chunk of a row, or 0 and -1 where a logit is NaN or infinity. One workgroup per chunk. What
+// the history and the rules say of the chunk's ids is first marked in shared memory, by whole
+// numbers, whose order of arrival does not matter.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef ROW_PER_SUBGROUP
@@ -73,12 +74,14 @@ void serve_chunk(uint chunk) {
   }
 
   float largest = NEVER;
+  bool lost = false;
   for (uint id = begin + LANE; id < end; id += LANES) {
-    float value = sanitized(AT(logits, first + id));
+    float value = AT(logits, first + id);
+    lost = lost || not_a_logit(value);
     if (marked && marks[id - begin] != 0) {
       uint mark = marks[id - begin];
       value = value > 0.0 ? value / repetition : value * repetition;
-      value -= presence + frequency * float(mark);
+      value = min(value - (presence + frequency * float(mark)), LARGEST);
       if ((mark & BANNED) != 0) value = NEVER;
       AT(logits, first + id) = value;
     }
@@ -90,10 +93,11 @@ void serve_chunk(uint chunk) {
   float origin = largest == NEVER ? 0.0 : largest;
   float sum = 0.0;
   for (uint id = begin + LANE; id < end; id += LANES) {
-    sum += exp((sanitized(AT(logits, first + id)) - origin) * per_degree);
+    sum += exp((AT(logits, first + id) - origin) * per_degree);
   }
-  sum = chunk_add(sum);
-  if (LANE == 0) AT(chunks, row * params.chunks + chunk) = vec2(largest, sum);
+  sum = chunk_add(lost ? -LOST : sum);
+  if (LANE == 0)
+    AT(chunks, row * params.chunks + chunk) = sum < 0.0 ? vec2(0.0, -1.0) : vec2(largest, sum);
 }
 
 void main() {

@@ -15,6 +15,7 @@ BUFFER(1, readonly, control, uint)
 BUFFER(2, writeonly, result, uint)
 
 #include "reduce.glsl"
+#include "logits.glsl"
 #include "top_k.glsl"
 
 shared float shared_value[LOCAL_SIZE];
@@ -59,11 +60,19 @@ void main() {
       consider(own, value, id);
     }
     highest = workgroup_max(highest);
-    float sum = 0;
+    float origin = highest == NEVER ? 0.0 : highest, sum = 0;
+    bool lost = false;
     for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
-      sum += exp(sanitized(AT(logits, first + id)) - highest);
+      float value = AT(logits, first + id);
+      lost = lost || not_a_logit(value);
+      sum += exp(value - origin);
     }
-    float log_sum = log(workgroup_add(sum));
+    sum = workgroup_add(lost ? -LOST : sum);
+    if (sum < 0.0) {
+      for (uint rank = lane; rank < params.k; rank += LOCAL_SIZE) write_lost(out_row, rank);
+      continue;
+    }
+    float log_sum = log(sum);
 
     uint rank = 0;
     for (; rank < params.k; ++rank) {

@@ -47,6 +47,9 @@ void write_choice(uint out_row, uint rank, float log_probability, uint id) {
   AT(result, (out_row + rank) * 2 + 1) = id;
 }
 
+// For a row with NaN or infinity among its logits.
+void write_lost(uint out_row, uint rank) { write_choice(out_row, rank, NEVER, NO_ID); }
+
 // The forced id first, then the smallest others.
 void write_forced(uint out_row, uint rank, uint forced) {
   if (rank == 0) {

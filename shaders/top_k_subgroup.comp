@@ -55,14 +55,15 @@ shared uint chunk_id[MOST_CHUNKS];
 #define WIDTH 4
 #define UNIT vec4
 vec4 load(uint i) { return AT(logits4, i / 4); }
-vec4 sanitized_unit(vec4 value) {
-  return vec4(sanitized(value.x), sanitized(value.y), sanitized(value.z), sanitized(value.w));
+bool lost_unit(vec4 value) {
+  return not_a_logit(value.x) || not_a_logit(value.y) || not_a_logit(value.z) ||
+         not_a_logit(value.w);
 }
 #else
 #define WIDTH 1
 #define UNIT float
 float load(uint i) { return AT(logits, i); }
-float sanitized_unit(float value) { return sanitized(value); }
+bool lost_unit(float value) { return not_a_logit(value); }
 #endif
 
 Choice subgroup_best(Choice own) {
@@ -144,11 +145,15 @@ void main() {
     highest = row_max(highest);
 
     // Sum of exponentials.
+    float origin = highest == NEVER ? 0.0 : highest;
+    bool lost = false;
     UNIT sums = UNIT(0), block = UNIT(0);
     uint begin = 0, step = LANES * WIDTH, lane_begin = LANE * WIDTH;
     for (; begin + UNROLL * step <= params.vocabulary; begin += UNROLL * step) {
       [[unroll]] for (uint part = 0; part < UNROLL; ++part) {
-        block += exp(sanitized_unit(load(first + begin + part * step + lane_begin)) - highest);
+        UNIT value = load(first + begin + part * step + lane_begin);
+        lost = lost || lost_unit(value);
+        block += exp(value - origin);
       }
       // In two levels: a single running sum over a large vocabulary would round too often.
       if ((begin / (UNROLL * step)) % 32 == 31) {
@@ -158,14 +163,21 @@ void main() {
     }
     sums += block;
     for (uint id = begin + lane_begin; id < params.vocabulary; id += step) {
-      sums += exp(sanitized_unit(load(first + id)) - highest);
+      UNIT value = load(first + id);
+      lost = lost || lost_unit(value);
+      sums += exp(value - origin);
     }
 #ifdef VECTOR
     float sum = (sums.x + sums.y) + (sums.z + sums.w);
 #else
     float sum = sums;
 #endif
-    float log_sum = log(row_add(sum));
+    sum = row_add(lost ? -LOST : sum);
+    if (sum < 0.0) {
+      for (uint rank = LANE; rank < params.k; rank += LANES) write_lost(out_row, rank);
+      continue;
+    }
+    float log_sum = log(sum);
 #ifndef ROW_PER_SUBGROUP
     barrier();  // chunk bests are there for the first subgroup, which goes on alone
 #endif

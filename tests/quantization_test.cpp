@@ -1,11 +1,14 @@
 // Block types from the file to the device: values through the embedding and the product, against
 // other implementations' values.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "base/blocks.h"
+#include "base/finite.h"
 #include "checkpoints/safetensors.h"
 #include "checkpoints/tensor_values.h"
 #include "conformance/block_input.h"
@@ -85,8 +88,7 @@ std::vector<std::byte> packed(DataType type, uint64_t rows, uint64_t columns,
 }  // namespace
 
 TEST_CASE("Blocks that other programs wrote have their values on the device, bit by bit") {
-  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  const SafetensorsFile file(fixtures_dir() / "gguf/blocks.safetensors");
+  const SafetensorsFile file(data_dir() / "blocks.safetensors");
   for (const DataType type : kBlockTypes) {
     for (const char* set : {"random", "quantized", "file"}) {
       const std::string name = fixture_name(type) + "/" + set;
@@ -143,7 +145,26 @@ TEST_CASE("Packed rows mean what the blocks of the file mean") {
     const std::vector<float> wanted = read_floats(tensor, 0, rows * columns);
     REQUIRE(values.size() == wanted.size());
     for (size_t i = 0; i < values.size(); ++i) REQUIRE(static_cast<float>(values[i]) == wanted[i]);
+
+    // The scale of the last block is NaN or infinity.
+    CHECK(all_finite(type, columns, rows_of_words));
+    raw[(blocks - 1) * bytes + (type == DataType::kQ6_K ? 208 : 0) + 1] = std::byte{0x7c};
+    CHECK_FALSE(all_finite(type, columns, packed(type, rows, columns, raw)));
   }
+}
+
+TEST_CASE("NaN and infinity are found wherever they stand") {
+  const auto finite = [](DataType type, auto... words) {
+    const std::array row = {words...};
+    return all_finite(type, row.size(), std::as_bytes(std::span(row)));
+  };
+  CHECK(finite(DataType::kF32, 1.0f, -3e38f, 0.0f));
+  CHECK_FALSE(finite(DataType::kF32, 1.0f, 2.0f, -std::numeric_limits<float>::infinity()));
+  CHECK_FALSE(finite(DataType::kF32, std::numeric_limits<float>::quiet_NaN(), 1.0f));
+  CHECK(finite(DataType::kF16, uint16_t{0x7bff}, uint16_t{0xfbff}));
+  CHECK_FALSE(finite(DataType::kF16, uint16_t{0}, uint16_t{0xfc00}));
+  CHECK(finite(DataType::kBF16, uint16_t{0x7f7f}, uint16_t{0x7c00}));
+  CHECK_FALSE(finite(DataType::kBF16, uint16_t{0x7fc0}, uint16_t{0}));
 }
 
 TEST_CASE("One row takes a layer of three block types in one dispatch") {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/decoding/not_finite.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -117,6 +118,8 @@ bool Chat::answer() {
           "The context is full: the answer ends here. /reset begins anew; chat --shift goes on "
           "without the oldest tokens.");
     return true;
+  } catch (const LogitsError&) {
+    throw;  // no other question would fare better
   } catch (const ModelError& error) {
     messages_.pop_back();
     terminal_.notice(error.what());

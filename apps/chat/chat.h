@@ -45,6 +45,7 @@ class Chat {
   /// Reads lines and answers them until /exit or the end of the input. A line that ends in a
   /// backslash goes on in the next. Errors of a single question (a template that refuses it, a
   /// context that is full) are told, the question is forgotten, and the conversation goes on.
+  /// Throws LogitsError where the model cannot answer at all.
   void run();
   /// One question and its answer; false when it could not be asked (and was told).
   bool ask(const std::string& question);

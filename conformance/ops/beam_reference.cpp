@@ -43,7 +43,7 @@ class Item {
     }
   }
 
-  bool done() const { return words_[state_ + BEAM_ITEM_DONE] == 1; }
+  bool done() const { return words_[state_ + BEAM_ITEM_DONE] != BEAM_SEARCHES; }
 
   void advance(std::span<const double> candidates, uint32_t k) {
     uint32_t position = words_[layout_.position], beams = layout_.beams;
@@ -58,7 +58,9 @@ class Item {
     // The best 2 * beams continuations over all beams; of equals, the lower beam and then the
     // better candidate first.
     std::vector<Continuation> all;
+    bool lost = false;
     for (uint32_t row = first_row_; row < first_row_ + beams; ++row) {
+      lost = lost || static_cast<uint32_t>(candidates[row * k * 2 + 1]) == kNoId;
       for (uint32_t i = 0; i < k; ++i) {
         const double* entry = &candidates[(row * k + i) * 2];
         float sum =
@@ -94,7 +96,7 @@ class Item {
       }
     }
 
-    bool done = at_limit || next.empty();
+    bool done = at_limit || next.empty() || lost;
     if (beams == 1) {
       done = done || !finished_.empty();
     } else if (!done && finished_.size() == beams) {
@@ -103,6 +105,7 @@ class Item {
       done = settings[BEAM_EARLY_STOPPING] == BEAM_STOP_EARLY || hope <= finished_.back().score;
     }
     write(next, done, length);
+    words_[state_ + BEAM_ITEM_DONE] = lost ? BEAM_NOT_FINITE : done ? BEAM_DONE : BEAM_SEARCHES;
   }
 
  private:
@@ -139,7 +142,6 @@ class Item {
       words_[entry_of(i) + BEAM_FINISHED_ROW] = finished_[i].row;
       words_[entry_of(i) + BEAM_FINISHED_STEP] = finished_[i].step;
     }
-    words_[state_ + BEAM_ITEM_DONE] = done;
     words_[state_ + BEAM_ITEM_COUNT] = static_cast<uint32_t>(finished_.size());
     if (!finished_.empty()) words_[state_ + BEAM_ITEM_WORST] = as_word(finished_.back().score);
   }

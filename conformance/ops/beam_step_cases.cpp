@@ -60,6 +60,13 @@ class BeamStepCases : public OpCases {
         }
       }
     }
+    for (uint32_t beams : {1, 3}) {
+      Variant not_finite;
+      not_finite.lost_share = 0.2;
+      not_finite.settings.max_length = 12;
+      not_finite.steps = 5;
+      add(7, beams, not_finite);
+    }
     for (uint32_t beams : {1, 4}) {
       Variant never_ends;
       never_ends.settings.eos = kNever;
@@ -115,6 +122,7 @@ class BeamStepCases : public OpCases {
     uint32_t spare_capacity = 0;
     double eos_share = 0.3;       // of rows of candidates that hold eos
     double impossible_share = 0;  // of candidates that are -inf
+    double lost_share = 0;        // of rows whose logits were not finite
   };
   static constexpr uint32_t kFirstWord = 3, kBannedCapacity = 2;
 
@@ -146,6 +154,12 @@ class BeamStepCases : public OpCases {
             words.push_back(bits_of(-std::numeric_limits<float>::infinity()));
             words.push_back(ids[i]);
           }
+        }
+      }
+      if (options.lost_share > 0 && share(random) < options.lost_share) {
+        for (size_t i = words.size() - 2 * k; i < words.size(); i += 2) {
+          words[i] = bits_of(-std::numeric_limits<float>::infinity());
+          words[i + 1] = kNever;
         }
       }
       // Of equal values the smaller id first, as top_k gives them.
@@ -188,6 +202,7 @@ class BeamStepCases : public OpCases {
     if (options.eos_share != 0.3) c.name += fmt::format(".eos_{}", name_part(options.eos_share));
     if (options.impossible_share > 0)
       c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
+    if (options.lost_share > 0) c.name += fmt::format(".lost_{}", name_part(options.lost_share));
 
     BeamStateLayout layout =
         plan_beam_state(kFirstWord, batch, beams,

@@ -24,9 +24,9 @@ struct Variant {
   std::vector<uint32_t> banned = {}, stops = {};
   uint32_t history_capacity = 32, ring = 1;
   uint32_t steps = 1;
-  double deviation = 3;  // of the logits
-  double levels = 0;     // > 0: logits are multiples of 1 / levels, so that many are equal
-  bool odd_values = false;
+  double deviation = 3;     // of the logits
+  double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
+  bool odd_values = false;  // -infinity in all rows; NaN in every third, infinity in the one before
   std::string name = {};
 };
 
@@ -53,11 +53,15 @@ struct RowState {
 /// One step of a row; returns the margin of its choice.
 double step_reference(const Variant& v, const SampleRow& given, std::span<const double> logits,
                       RowState& row) {
+  if (row.stopped != SAMPLE_RUNNING) return kInfinity;
+  if (!are_logits(logits)) {
+    row.stopped = SAMPLE_NOT_FINITE;
+    return kInfinity;
+  }
   const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
   const std::span<const uint32_t> window = std::span(row.history).last(held);
   const Choice choice = choose(penalized(logits, given.sampling, window, v.banned), given.sampling,
                                random_number(given.sampling.seed, row.count, given.stream));
-  if (row.stopped != SAMPLE_RUNNING) return kInfinity;
   row.history.push_back(choice.id);
   row.position += row.fed;
   row.fed = 1;
@@ -69,7 +73,7 @@ double step_reference(const Variant& v, const SampleRow& given, std::span<const 
   return choice.margin;
 }
 
-void draw_logits(const Variant& v, std::span<double> logits, std::mt19937& random) {
+void draw_logits(const Variant& v, uint64_t row, std::span<double> logits, std::mt19937& random) {
   std::normal_distribution<double> normal(0, v.deviation);
   for (double& value : logits) {
     value = normal(random);
@@ -77,8 +81,10 @@ void draw_logits(const Variant& v, std::span<double> logits, std::mt19937& rando
     value = static_cast<float>(value);
   }
   if (!v.odd_values) return;
-  for (size_t i = 0; i < logits.size(); i += 3) logits[i] = std::nan("");
   for (size_t i = 1; i < logits.size(); i += 7) logits[i] = -kInfinity;
+  // One is enough, wherever it stands.
+  if (row % 3 == 1) logits[logits.size() / 2] = kInfinity;
+  if (row % 3 == 2) logits[logits.size() - 1] = std::nan("");
 }
 
 /// Logits of one step. Rows whose choice would be a matter of rounding are drawn again.
@@ -89,7 +95,7 @@ CaseInput logits_input(const Variant& v, bool any_margin) {
         for (uint64_t row = 0; row < rows; ++row) {
           const std::span<double> logits(values.data() + row * v.vocabulary, v.vocabulary);
           for (int attempt = 0; attempt < 200; ++attempt) {
-            draw_logits(v, logits, random);
+            draw_logits(v, row, logits, random);
             RowState state(v.rows[row]);
             if (any_margin || step_reference(v, v.rows[row], logits, state) >= kLeastMargin) break;
           }
@@ -260,10 +266,19 @@ class SampleChooseCases : public OpCases {
     add({.vocabulary = 300,
          .rows = rows_with({{.temperature = 0},
                             {.temperature = 1, .top_k = 9},
-                            {.temperature = 1, .top_p = 0.5f}},
+                            {.temperature = 0},
+                            {.temperature = 1, .top_p = 0.5f},
+                            {.temperature = 1},
+                            {.temperature = 1}},
                            300),
          .odd_values = true,
          .name = "odd_values"});
+    add({.vocabulary = 5003,
+         .rows = rows_with(
+             {{.temperature = 1}, {.temperature = 0}, {.temperature = 1, .top_p = 0.5f}}, 5003),
+         .banned = {2501, 5002},  // where infinity and NaN stand
+         .odd_values = true,
+         .name = "odd_values_banned"});
     std::vector<uint32_t> all(40);
     for (uint32_t id = 0; id < 40; ++id) all[id] = id;
     add({.vocabulary = 40,
@@ -317,13 +332,16 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
       const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
       const std::vector<double> after = penalized(std::span(own, v.vocabulary), row.sampling,
                                                   std::span(row.history).last(held), v.banned);
+      std::vector<bool> lost;  // chunks
+      for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk)
+        lost.push_back(!are_logits({own + begin, std::min(chunk, v.vocabulary - begin)}));
       for (uint64_t id = 0; id < v.vocabulary; ++id) {
-        if (after[id] == own[id]) continue;
-        if (std::isnan(own[id])) {  // nothing that counts: it may be written as -infinity
+        if (!are_logits({own + id, 1})) {  // what a penalty makes of it does not matter
           own[id] = 0;
           logits.bounds[r * v.vocabulary + id] = kInfinity;
           continue;
         }
+        if (after[id] == own[id]) continue;
         // A product or quotient, n times a penalty, and two sums.
         own[id] = after[id];
         if (std::isfinite(after[id]))
@@ -332,6 +350,11 @@ OpCase scan_case(const Variant& v, KernelTypes types) {
       const double degree = row.sampling.temperature > 0 ? row.sampling.temperature : 1;
       for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk) {
         const uint64_t end = std::min(begin + chunk, v.vocabulary);
+        if (lost[begin / chunk]) {
+          append(chunks, Bounded(0));
+          append(chunks, Bounded(-1));
+          continue;
+        }
         Bounded largest(-kInfinity);
         for (uint64_t id = begin; id < end; ++id) {
           largest = max(largest, Bounded(after[id], logits.bounds[r * v.vocabulary + id]));

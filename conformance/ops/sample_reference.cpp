@@ -62,13 +62,14 @@ double random_number(uint64_t seed, uint32_t step, uint32_t stream) {
   return (static_cast<double>(c[0] >> 9) + 0.5) * 0x1p-23;
 }
 
+bool are_logits(std::span<const double> logits) {
+  return std::ranges::all_of(
+      logits, [](double logit) { return logit <= std::numeric_limits<float>::max(); });
+}
+
 std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned) {
   std::vector<double> result(logits.begin(), logits.end());
-  for (double& logit : result) {
-    logit =
-        std::isnan(logit) ? -kInfinity : std::min<double>(logit, std::numeric_limits<float>::max());
-  }
   std::map<uint32_t, double> times;
   const size_t window = std::min<size_t>(history.size(), sampling.penalty_window);
   for (uint32_t token : history.subspan(history.size() - window)) times[token] += 1;

@@ -13,7 +13,10 @@ namespace mulciber::conformance {
 /// within (0, 1).
 double random_number(uint64_t seed, uint32_t step, uint32_t stream);
 
-/// Logits after penalties and bans. history: the whole sequence.
+/// Whether a choice can be made from logits: none is NaN or infinity.
+bool are_logits(std::span<const double> logits);
+
+/// Logits after penalties and bans, of those that are_logits(). history: the whole sequence.
 std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned);
 

@@ -7,6 +7,7 @@
 
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
+#include "conformance/ops/sample_reference.h"
 #include "mulciber/error.h"
 #include "ops/search.h"
 
@@ -23,7 +24,7 @@ struct TopKVariant {
   uint32_t position = 7;
   uint32_t forced_index = kNever, forced_id = 0;
   double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
-  bool odd_values = false;  // NaN and infinities; a row of NaN, a row of -inf
+  bool odd_values = false;  // -inf in all rows; rows of NaN alone, -inf alone, with a NaN, with inf
   double offset = 0;
 };
 
@@ -72,9 +73,10 @@ class TopKCases : public OpCases {
       add(2, 20000, 9, {.levels = levels});
     }
     add(4, 300, 6, {.offset = 1e4});
-    add(6, 260, 8, {.odd_values = true});
-    add(6, 67, 64, {.odd_values = true});
-    add(6, 5000, 3, {.banned = {7, 0, 4999}, .odd_values = true});
+    add(7, 260, 8, {.odd_values = true});
+    add(7, 67, 64, {.odd_values = true});
+    add(7, 5000, 3, {.banned = {7, 0, 4999}, .odd_values = true});
+    add(7, 5003, 4, {.forced_index = 8, .forced_id = 2, .odd_values = true});
     // Rules: some ids, the same twice, more room than ids, ids past the vocabulary, all but a few,
     // all.
     add(3, 40, 4, {.banned = {0}});
@@ -121,16 +123,15 @@ class TopKCases : public OpCases {
         value += options.offset;
       }
       if (!options.odd_values) return;
-      for (size_t i = 0; i < values.size(); i += 3) values[i] = std::nan("");
       for (size_t i = 1; i < values.size(); i += 7) values[i] = -kInfinity;
       for (uint64_t i = 0; i < vocabulary; ++i) {
         values[i] = std::nan("");
         values[vocabulary + i] = -kInfinity;
-        values[2 * vocabulary + i] = i == 5 ? 1 : std::nan("");
+        values[2 * vocabulary + i] = i == 5 ? 1 : -kInfinity;
       }
       values[3 * vocabulary + vocabulary / 2] = kInfinity;
-      values[4 * vocabulary + vocabulary / 3] = kInfinity;
-      values[4 * vocabulary + vocabulary / 2] = kInfinity;
+      values[4 * vocabulary + vocabulary - 1] = std::nan("");
+      values[5 * vocabulary + 7] = std::nan("");  // banned in one case
     };
     std::vector<uint32_t> words = {kNever,
                                    options.position,
@@ -162,9 +163,15 @@ class TopKCases : public OpCases {
       for (uint64_t row = 0; row < rows; ++row) {
         const double* logits = inputs[0].values.data() + row * vocabulary;
         std::vector<double> key(logits, logits + vocabulary);
-        for (double& value : key) {
-          value = std::isnan(value) ? -kInfinity
-                                    : std::min<double>(value, std::numeric_limits<float>::max());
+        const bool forced = options.forced_index == options.position + 1;
+        if (!are_logits(key) && !forced) {
+          for (uint32_t rank = 0; rank < k; ++rank) {
+            append(values, Bounded(-kInfinity));
+            append(ids, Bounded(0, kInfinity));
+            append(values, Bounded(0, kInfinity));
+            append(ids, Bounded(kNever));
+          }
+          continue;
         }
         const double maximum = *std::ranges::max_element(key);
         double sum = 0, error = 0;
@@ -179,7 +186,6 @@ class TopKCases : public OpCases {
         for (uint32_t id : options.banned) {
           if (id < vocabulary) key[id] = -kInfinity;
         }
-        const bool forced = options.forced_index == options.position + 1;
         if (forced) {
           std::ranges::fill(key, -kInfinity);
           key[options.forced_id] = 0;

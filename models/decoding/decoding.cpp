@@ -94,7 +94,7 @@ std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
   words[layout.unfinished - layout.first_word] = items;
   for (uint32_t item = items; item < layout.batch; ++item) {
     const uint32_t state = layout.item_state - layout.first_word + item * BEAM_ITEM_WORDS;
-    words[state + BEAM_ITEM_DONE] = 1;
+    words[state + BEAM_ITEM_DONE] = BEAM_DONE;
   }
   return words;
 }

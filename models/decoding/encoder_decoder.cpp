@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
 #include "mulciber/error.h"
+#include "shaders/beam.h"
 
 namespace mulciber {
 namespace {
@@ -61,8 +64,11 @@ void write_control(std::span<uint32_t> control, const ControlLayout& layout,
 }  // namespace
 
 EncoderDecoder::EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
-                               uint64_t memory_limit)
-    : device_(device), network_(std::move(network)), memory_limit_(memory_limit) {}
+                               const Weights* weights, uint64_t memory_limit)
+    : device_(device),
+      network_(std::move(network)),
+      weights_(weights),
+      memory_limit_(memory_limit) {}
 
 EncoderDecoder::~EncoderDecoder() = default;
 
@@ -217,6 +223,10 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   control = download_as<uint32_t>(device_, programs.control.view());
   const std::span<const uint32_t> words = std::span(control).subspan(programs.layout.end);
   for (uint32_t item = 0; item < items; ++item) {
+    if (words[programs.beam.item_state + item * BEAM_ITEM_WORDS - programs.beam.first_word +
+              BEAM_ITEM_DONE] == BEAM_NOT_FINITE)
+      refuse("of a translation", request.sources[item], {request.settings.start},
+             request.head_masks);
     std::vector<Hypothesis> found = finished_hypotheses(programs.beam, words, item);
     if (found.size() > request.settings.n_best) found.resize(request.settings.n_best);
     result.items.push_back(std::move(found));
@@ -265,8 +275,38 @@ std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
     const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * request.target.length);
     sums.push_back(
         std::accumulate(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()), 0.0));
+    if (std::isnan(sums.back())) {
+      const auto ids = [&](const PaddedIds& from, size_t count) {
+        const auto begin = from.ids.begin() + static_cast<std::ptrdiff_t>(row * from.length);
+        return std::vector<uint32_t>(begin, begin + static_cast<std::ptrdiff_t>(count));
+      };
+      refuse(fmt::format("of text {}", row), ids(request.source, request.source.lengths[row]),
+             ids(request.target, request.next[row].size()), request.head_masks);
+    }
   }
   return sums;
+}
+
+void EncoderDecoder::refuse(const std::string& whose, const std::vector<uint32_t>& source,
+                            const std::vector<uint32_t>& target, const HeadMasks& head_masks) {
+  refuse_logits(device_, weights_, whose, [&]() -> std::string {
+    const ForwardResult result = forward({.source = pad_ids({&source, 1}, 0),
+                                          .target = pad_ids({&target, 1}, 0),
+                                          .head_masks = head_masks,
+                                          .hidden_states = true});
+    for (const std::string stack : {"encoder", "decoder"}) {
+      const auto states = result.find(stack + "_hidden_states");
+      if (states == result.end()) continue;
+      const std::vector<double>& values = states->second.values;
+      const auto lost = std::ranges::find_if(values, [](double v) { return !std::isfinite(v); });
+      if (lost == values.end()) continue;
+      const auto layer =
+          static_cast<uint64_t>(lost - values.begin()) / (values.size() / states->second.shape[0]);
+      return layer == 0 ? fmt::format("the {}'s embedding", stack)
+                        : fmt::format("the {}'s layer {}", stack, layer - 1);
+    }
+    return {};
+  });
 }
 
 ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {

@@ -17,6 +17,8 @@
 
 namespace mulciber {
 
+class Weights;
+
 /// A whole pass with given target ids.
 struct ForwardRequest {
   PaddedIds source;
@@ -36,11 +38,13 @@ using ForwardResult = std::map<std::string, NamedArray>;
 class EncoderDecoder {
  public:
   /// memory_limit: bytes, 0 for what is available; checked before a batch is allocated.
+  /// weights: of the network, to name the one that spoils the logits; may be null.
   EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
-                 uint64_t memory_limit);
+                 const Weights* weights, uint64_t memory_limit);
   ~EncoderDecoder();
 
   const EncoderDecoderNetwork& network() const { return *network_; }
+  /// Throws LogitsError when logits are NaN or infinite; so does score().
   GenerationResult generate(const GenerationRequest& request, uint32_t pad);
   ForwardResult forward(const ForwardRequest& request);
   /// Sum of the log probabilities of each row's `next`.
@@ -60,9 +64,13 @@ class EncoderDecoder {
   PassProgram& pass(const PassShape& shape);
   /// Runs the pass of a request.
   void run(PassProgram& program, const ForwardRequest& request);
+  /// For a source whose logits, behind these target ids, are not finite: throws ModelError.
+  [[noreturn]] void refuse(const std::string& whose, const std::vector<uint32_t>& source,
+                           const std::vector<uint32_t>& target, const HeadMasks& head_masks);
 
   Device& device_;
   std::unique_ptr<EncoderDecoderNetwork> network_;
+  const Weights* weights_;
   uint64_t memory_limit_;
   // Most recently used first.
   std::list<std::unique_ptr<SearchPrograms>> searches_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/decoding/decoding.h"
+#include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
 #include "mulciber/error.h"
 #include "shaders/sample.h"
@@ -282,6 +283,20 @@ void SequenceBatch::decode(Run& run) {
   for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_[state.stopped + row];
 }
 
+void SequenceBatch::check_logits(const Run& run) {
+  const SampleStateLayout& state = layout_.state;
+  const auto lost = std::find(run.states.begin(), run.states.end(), uint32_t{SAMPLE_NOT_FINITE});
+  if (lost == run.states.end()) return;
+  const auto row = static_cast<uint32_t>(lost - run.states.begin());
+  const uint32_t count = words_[state.counts + row];
+  const auto history = words_.begin() + state.history + row * state.history_capacity;
+  const std::vector<uint32_t> tokens(history, history + std::min(count, state.history_capacity));
+  for (uint32_t other = 0; other < shape_.rows; ++other) truncate(other, 0);
+  refuse_logits(device_, network_.weights, fmt::format("after {} tokens", count), [&] {
+    return first_layer_not_finite(device_, network_, layout_, tensors_, words_, row, tokens);
+  });
+}
+
 SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   const SampleStateLayout& state = layout_.state;
   if (request.prompts.size() != shape_.rows)
@@ -346,6 +361,7 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   const double built_before = run.result.build_seconds;
   decode(run);
   run.result.decode_seconds = seconds_since(decoding) - (run.result.build_seconds - built_before);
+  check_logits(run);
 
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     if (request.prompts[row].empty()) continue;

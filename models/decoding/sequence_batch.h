@@ -87,7 +87,8 @@ class SequenceBatch {
 
   /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses
   /// depends on its tokens, settings and seed alone: neither on its company nor on the steps per
-  /// submission. Throws ModelError when a prompt does not fit the row's room.
+  /// submission. Throws ModelError when a prompt does not fit the row's room, LogitsError when
+  /// logits are NaN or infinite: every row is empty then.
   SequenceResult generate(const SequenceRequest& request);
 
   /// The programs of decoding one token, for a look at their nodes.
@@ -99,6 +100,8 @@ class SequenceBatch {
   void prefill(Run& run);
   void decode(Run& run);
   void drain(Run& run, uint32_t steps);
+  /// Throws where a row ended because its logits were not finite.
+  void check_logits(const Run& run);
   void push();
   void pull();
   /// The first `tokens` tokens of a row in a layer's cache.

@@ -39,6 +39,7 @@ std::vector<double> TargetScores::read(Device& device, const Program& program) c
     for (size_t c = 0; c < count; ++c) largest = std::max<double>(largest, of_row[2 * c]);
     for (size_t c = 0; c < count; ++c) {
       if (of_row[2 * c + 1] > 0) sum += of_row[2 * c + 1] * std::exp(of_row[2 * c] - largest);
+      if (of_row[2 * c + 1] < 0) sum = std::numeric_limits<double>::quiet_NaN();
     }
     scores.push_back(logits[row] - largest - std::log(sum));
   }

@@ -26,7 +26,8 @@ class TargetScores {
 
   /// Adds the end of a pass. logits: (rows, vocabulary) f32.
   void add(ProgramBuilder& builder, const Tensor& logits, const Tensor& control);
-  /// log softmax(logits[row])[target], natural, of every row, after a run of the program.
+  /// log softmax(logits[row])[target], natural, of every row, after a run of the program. NaN for a
+  /// row with NaN or infinity among its logits.
   std::vector<double> read(Device& device, const Program& program) const;
 
  private:

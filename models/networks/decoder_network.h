@@ -11,14 +11,17 @@
 
 namespace mulciber {
 
+class Weights;
+
 struct DecoderNetwork {
   TokenEmbedding embedding;
   CausalDecoder decoder;
   DataType activations = DataType::kF32;
   DataType cache = DataType::kF32;
   uint32_t vocabulary = 0;
-  uint32_t context = 0;           // tokens of the longest sequence
-  std::vector<float> head_masks;  // (layers, heads), onto the heads' outputs; empty: all 1
+  uint32_t context = 0;              // tokens of the longest sequence
+  std::vector<float> head_masks;     // (layers, heads), onto the heads' outputs; empty: all 1
+  const Weights* weights = nullptr;  // to name the one that spoils the logits; null: none is named
 };
 
 /// Names, shapes and source names of every weight that a configuration asks for.

@@ -1,0 +1,36 @@
+// Where logits that are NaN or infinite come from.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/decoding/decoder_programs.h"
+#include "models/device_weights.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+
+/// A model whose logits are NaN or infinite, whatever it is asked: a weight holds such a number, or
+/// activations outgrow their storage.
+class LogitsError : public ModelError {
+ public:
+  using ModelError::ModelError;
+};
+
+/// Throws LogitsError: logits are not finite, and why: the weight of the file that holds NaN or
+/// infinity, or else the first layer whose output does. whose: "after 5 tokens". weights may be
+/// null. first_layer: names it ("layer 3"), or gives nothing where none is found; asked for only
+/// where all weights are finite.
+[[noreturn]] void refuse_logits(Device& device, const Weights* weights, const std::string& whose,
+                                const std::function<std::string()>& first_layer);
+
+/// The first layer of a network whose output for a row's first tokens is not finite. control,
+/// words, tensors: of a batch, whose caches lose what they held.
+std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
+                                   const BatchLayout& layout, const BatchTensors& tensors,
+                                   std::vector<uint32_t> words, uint32_t row,
+                                   std::span<const uint32_t> ids);
+
+}  // namespace mulciber
