@@ -1,5 +1,6 @@
 // Transformer blocks against a plain double-precision definition: norm before and after the
 // sublayers, keys and values of different sizes, padding, head masks, and steps over a cache.
+#include "layers/embedding.h"
 #include "layers/transformer.h"
 
 #include <algorithm>
