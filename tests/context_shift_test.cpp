@@ -113,5 +113,5 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   CHECK_THROWS_AS(generator.generate_all(prompts, options), SettingError);
   options.shift = false;
   CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""),
-             ContainsSubstring("--shift"));
+             ContainsSubstring("go on without the oldest"));
 }
