@@ -105,7 +105,8 @@ TEST_CASE("LongRoPE divides each frequency by its own factor and has a magnitude
   const std::vector<double> frequencies = rope_frequencies(4, 10000, scaling);
   CHECK_THAT(frequencies[0], WithinRel(1 / 1.25, 1e-12));
   CHECK_THAT(frequencies[1], WithinRel(0.01 / 8, 1e-12));
-  CHECK_THAT(rope_magnitude(scaling), WithinRel(1.1899702497764466, 1e-12));  // sqrt(1 + ln 4 / ln 28)
+  CHECK_THAT(rope_magnitude(scaling),
+             WithinRel(1.1899702497764466, 1e-12));  // sqrt(1 + ln 4 / ln 28)
   scaling.factor = 1;
   CHECK(rope_magnitude(scaling) == 1);
   scaling.attention_factor = 1.25;
