@@ -44,23 +44,20 @@ void flush_output() {
 
 void clear_interrupt() { g_interrupted = 0; }
 
-std::string message_of(const Error& error, const CLI::App& app) {
-  const std::string option = "--" + error.where();
+std::string message_of(const Error& error, const CommandLine& line) {
   const bool setting = dynamic_cast<const SettingError*>(&error) != nullptr ||
                        dynamic_cast<const DeviceError*>(&error) != nullptr;
-  for (const CLI::App* command : app.get_subcommands()) {
-    if (setting && command->get_option_no_throw(option)) return std::string("--") + error.what();
-  }
+  if (setting && line.chosen_has("--" + error.where())) return std::string("--") + error.what();
   return error.what();
 }
 
-void take_environment(CLI::App& command, CommonOptions& options) {
-  command.parse_complete_callback([&options] {
+void take_environment(Command& command, CommonOptions& options) {
+  command.once_parsed([&options] {
     options.device_options = options_from_environment(std::move(options.device_options));
   });
 }
 
-void add_common_options(CLI::App& command, CommonOptions& options) {
+void add_common_options(Command& command, CommonOptions& options) {
   take_environment(command, options);
   command.add_option("--device", options.device_options.device,
                      "device by index or by part of its name (see `mulciber devices`)");
@@ -72,7 +69,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       .add_option(
           "--profile", options.profile_file,
           "write device times per node to FILE, for Perfetto; a table goes to standard error")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_flag("--json", options.json, "machine-readable output");
   command.add_flag("-v,--verbose", options.verbose,
                    "say what is used, and the memory predicted and taken");

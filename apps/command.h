@@ -1,10 +1,10 @@
 // What every subcommand of `mulciber` shares: options, exit codes, output.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
+#include "apps/options.h"
 #include "runtime/device.h"
 
 namespace mulciber::apps {
@@ -28,12 +28,12 @@ struct CommonOptions {
 };
 
 /// The error in the command's words: a setting is called by the option that sets it.
-std::string message_of(const Error& error, const CLI::App& app);
+std::string message_of(const Error& error, const CommandLine& line);
 
 /// Once the subcommand is parsed, options that were not given are the environment's.
-void take_environment(CLI::App& command, CommonOptions& options);
+void take_environment(Command& command, CommonOptions& options);
 /// Adds the common options to a subcommand, and takes the environment.
-void add_common_options(CLI::App& command, CommonOptions& options);
+void add_common_options(Command& command, CommonOptions& options);
 
 /// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on
 /// this driver version are tested first, on a device of their own, until `self_test_seconds` are
@@ -59,17 +59,17 @@ bool interrupted();
 void clear_interrupt();
 
 /// Each adds one subcommand; its callback stores the exit code in `code`.
-void add_devices(CLI::App& app, int& code);
-void add_bench(CLI::App& app, int& code);
-void add_verify(CLI::App& app, int& code);
-void add_inspect(CLI::App& app, int& code);
-void add_translate(CLI::App& app, int& code);
-void add_generate(CLI::App& app, int& code);
-void add_chat(CLI::App& app, int& code);
-void add_perplexity(CLI::App& app, int& code);
-void add_tokenize(CLI::App& app, int& code);
-void add_conform(CLI::App& app, int& code);
-void add_pull(CLI::App& app, int& code);
-void add_heads(CLI::App& app, int& code);
+void add_devices(Command& app, int& code);
+void add_bench(Command& app, int& code);
+void add_verify(Command& app, int& code);
+void add_inspect(Command& app, int& code);
+void add_translate(Command& app, int& code);
+void add_generate(Command& app, int& code);
+void add_chat(Command& app, int& code);
+void add_perplexity(Command& app, int& code);
+void add_tokenize(Command& app, int& code);
+void add_conform(Command& app, int& code);
+void add_pull(Command& app, int& code);
+void add_heads(Command& app, int& code);
 
 }  // namespace mulciber::apps

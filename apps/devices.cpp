@@ -217,30 +217,30 @@ size_t test_devices(const DeviceOptions& given, size_t count) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, int& code) {
+void add_devices(Command& app, int& code) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command command = app.add_subcommand(
       "devices", "What Vulkan devices are here, best first, and what they can do");
-  take_environment(*command, *options);
-  command->add_option("--limits", options->device_options.limits,
-                      "show the devices as under these limits");
-  command->add_flag("--json", options->json, "machine-readable output");
-  command->add_flag("-v,--verbose", options->verbose,
-                    "also every kernel row, and why a row is not used");
+  take_environment(command, *options);
+  command.add_option("--limits", options->device_options.limits,
+                     "show the devices as under these limits");
+  command.add_flag("--json", options->json, "machine-readable output");
+  command.add_flag("-v,--verbose", options->verbose,
+                   "also every kernel row, and why a row is not used");
   auto table = std::make_shared<bool>(false);
-  command->add_flag("--kernels", *table,
-                    "print the table of kernel rows as Markdown (docs/kernels.md)");
+  command.add_flag("--kernels", *table,
+                   "print the table of kernel rows as Markdown (docs/kernels.md)");
   auto test = std::make_shared<bool>(false);
-  command->add_flag("--self-test", *test,
-                    "test every kernel row that a device may choose, also those tested before; "
-                    "exit code 1 when one fails");
+  command.add_flag("--self-test", *test,
+                   "test every kernel row that a device may choose, also those tested before; "
+                   "exit code 1 when one fails");
   std::string known;
   for (const auto& [word, help] : known_limits()) known += fmt::format("\n  {:<22}{}", word, help);
-  command->footer("Limits:" + known +
-                  "\n\nRows are tested when a driver version is first used; MULCIBER_SELF_TEST=0 "
-                  "leaves that out."
-                  "\n\nExample: mulciber devices -v --limits android-2021");
-  command->callback([options, table, test, &code] {
+  command.footer("Limits:" + known +
+                 "\n\nRows are tested when a driver version is first used; MULCIBER_SELF_TEST=0 "
+                 "leaves that out."
+                 "\n\nExample: mulciber devices -v --limits android-2021");
+  command.callback([options, table, test, &code] {
     code = kSuccess;
     if (*table) {
       fmt::print("{}", kernel_table_markdown());

@@ -211,46 +211,45 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, int& code) {
+void add_generate(Command& app, int& code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("generate", "Ask a language model, or have it continue a text");
-  add_language_model_options(*command, options->model);
-  auto* prompt =
-      command->add_option("-p,--prompt", options->prompt, "the question, or the text to continue");
-  auto* file =
+  add_language_model_options(command, options->model);
+  const Option prompt =
+      command.add_option("-p,--prompt", options->prompt, "the question, or the text to continue");
+  const Option file =
       command
-          ->add_option("--prompt-file", options->prompt_file, "file with it (- is standard input)")
-          ->type_name("FILE");
-  prompt->excludes(file);
+          .add_option("--prompt-file", options->prompt_file, "file with it (- is standard input)")
+          .type_name("FILE");
+  prompt.excludes(file);
   command
-      ->add_option("-n,--tokens", options->tokens,
-                   "most tokens of the answer (default: what the context has room for)")
-      ->check(CLI::Range(1, 16777216));
-  auto* raw =
-      command->add_flag("--raw", options->raw,
-                        "continue the text as it is, also where the model has a chat template");
-  add_conversation_options(*command, options->conversation);
-  raw->excludes(command->get_option("--template"));
-  add_sampling_options(*command, options->sampling);
+      .add_option("-n,--tokens", options->tokens,
+                  "most tokens of the answer (default: what the context has room for)")
+      .range(1, 16777216);
+  const Option raw =
+      command.add_flag("--raw", options->raw,
+                       "continue the text as it is, also where the model has a chat template");
+  add_conversation_options(command, options->conversation);
+  raw.excludes(command.option("--template"));
+  add_sampling_options(command, options->sampling);
   command
-      ->add_option("--prompt-cache", options->cache,
-                   "file with keys and values: what the prompt and it have in common is not "
-                   "computed again; written at "
-                   "the end")
-      ->type_name("FILE");
-  command->add_flag("--ignore-end", options->ignore_end,
-                    "go on behind the model's own end of text");
+      .add_option("--prompt-cache", options->cache,
+                  "file with keys and values: what the prompt and it have in common is not "
+                  "computed again; written at "
+                  "the end")
+      .type_name("FILE");
+  command.add_flag("--ignore-end", options->ignore_end, "go on behind the model's own end of text");
   command
-      ->add_option("--steps-per-submission", options->steps,
-                   "steps of decoding that the device takes together")
-      ->check(CLI::Range(1, 32));
-  add_attention_options(*command, options->maps, {"decoder"});
-  command->add_flag(
+      .add_option("--steps-per-submission", options->steps,
+                  "steps of decoding that the device takes together")
+      .range(1, 32);
+  add_attention_options(command, options->maps, {"decoder"});
+  command.add_flag(
       "--stats", options->stats,
       "times, tokens per second, share of the bandwidth floor and memory, on standard error");
-  add_common_options(*command, options->common);
-  command->footer(
+  add_common_options(command, options->common);
+  command.footer(
       "A model with a chat template gets the prompt as a question, in that template; a base model "
       "continues the text,\n"
       "unless --template or --system is given. The answer appears as it is made, never half a "
@@ -260,8 +259,8 @@ void add_generate(CLI::App& app, int& code) {
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"
       "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 "
       "--stats");
-  command->callback([options, prompt, file, &code] {
-    if (prompt->count() + file->count() == 0)
+  command.callback([options, prompt, file, &code] {
+    if (!prompt.given() && !file.given())
       throw ModelError("generate", "was given no prompt", "give -p TEXT or --prompt-file FILE");
     check_attention_file(options->maps);
     for (const std::string& word : options->maps.mask_heads) {

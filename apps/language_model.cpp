@@ -30,14 +30,14 @@ void write_piece(std::string_view piece) {
   flush_output();
 }
 
-void add_language_model_options(CLI::App& command, LanguageModelOptions& options) {
+void add_language_model_options(Command& command, LanguageModelOptions& options) {
   command.add_option("-m,--model", options.model, "GGUF file, or Hugging Face folder")
-      ->required()
-      ->type_name("FILE|DIR");
+      .required()
+      .type_name("FILE|DIR");
   command
       .add_option("--context", options.context,
                   "tokens of prompts and answers together (default: the model's own, at most 4096)")
-      ->check(CLI::Range(1, 16777216));
+      .range(1, 16777216);
   command.add_flag("--half", options.half_weights,
                    "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--half-activations", options.half_activations, "keep activations in 16 bits");

@@ -18,7 +18,7 @@ struct LanguageModelOptions {
   std::vector<HeadNumber> masked_heads;
 };
 /// -m, --context, --half, --half-activations, --kv.
-void add_language_model_options(CLI::App& command, LanguageModelOptions& options);
+void add_language_model_options(Command& command, LanguageModelOptions& options);
 
 /// With a bar while it loads. tell_plan: says on standard error before what memory it will take.
 TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,

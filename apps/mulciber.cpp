@@ -11,15 +11,16 @@
 int main(int argc, char** argv) {
   using namespace mulciber;
   using namespace mulciber::apps;
-  CLI::App app{"Transformers on any Vulkan device.", "mulciber"};
-  app.set_version_flag("--version", MULCIBER_VERSION);
-  app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
-  app.footer(
-      "Exit codes: 0 success, 1 a comparison or a case failed, 2 bad input, 3 nothing to compare, "
-      "4 no device or a device failure, 130 interrupted.");
-
+  const ProgramDescription program = {
+      .description = "Transformers on any Vulkan device.",
+      .name = "mulciber",
+      .version = MULCIBER_VERSION,
+      .footer =
+          "Exit codes: 0 success, 1 a comparison or a case failed, 2 bad input, 3 nothing to "
+          "compare, 4 no device or a device failure, 130 interrupted."};
   int code = kSuccess;
+  CommandLine line(program);
+  Command& app = line.commands();
   add_devices(app, code);
   add_translate(app, code);
   add_generate(app, code);
@@ -34,19 +35,18 @@ int main(int argc, char** argv) {
   add_pull(app, code);
 
   try {
-    app.parse(argc, argv);
+    if (const std::optional<bool> understood = line.parse(argc, argv))
+      return *understood ? kSuccess : kBadInput;
     flush_output();
     return code;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kSuccess : kBadInput;
   } catch (const DeviceError& error) {
-    fmt::print(stderr, "mulciber: {}\n", message_of(error, app));
+    fmt::print(stderr, "mulciber: {}\n", message_of(error, line));
     return kDeviceFailed;
   } catch (const KernelError& error) {  // what the device has is not enough, or its driver refused
     fmt::print(stderr, "mulciber: {}\n", error.what());
     return kDeviceFailed;
   } catch (const Error& error) {
-    fmt::print(stderr, "mulciber: {}\n", message_of(error, app));
+    fmt::print(stderr, "mulciber: {}\n", message_of(error, line));
     return kBadInput;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "mulciber: out of memory\n");

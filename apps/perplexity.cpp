@@ -75,29 +75,29 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_perplexity(CLI::App& app, int& code) {
+void add_perplexity(Command& app, int& code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("perplexity", "Measure how surprised a language model is by a text");
-  command->add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")
-      ->required()
-      ->type_name("FILE|DIR");
-  command->add_option("file", options->file, "text (- is standard input)")
-      ->required()
-      ->type_name("FILE");
+  command.add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")
+      .required()
+      .type_name("FILE|DIR");
+  command.add_option("file", options->file, "text (- is standard input)")
+      .required()
+      .type_name("FILE");
   command
-      ->add_option(
+      .add_option(
           "--context", options->context,
           "tokens of a chunk (default: 512, or what the model was made for if that is less)")
-      ->check(CLI::Range(2, 16777216));
-  command->add_option("--chunks", options->chunks, "most chunks to look at (default: all)")
-      ->check(CLI::Range(1, 16777216));
-  command->add_flag("--half", options->half_weights,
-                    "keep matrices in 16 bits on the device even where the file has 32");
-  command->add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
-  add_key_value_option(*command, options->key_values);
-  add_common_options(*command, options->common);
-  command->footer(
+      .range(2, 16777216);
+  command.add_option("--chunks", options->chunks, "most chunks to look at (default: all)")
+      .range(1, 16777216);
+  command.add_flag("--half", options->half_weights,
+                   "keep matrices in 16 bits on the device even where the file has 32");
+  command.add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
+  add_key_value_option(command, options->key_values);
+  add_common_options(command, options->common);
+  command.footer(
       "As llama.cpp's llama-perplexity does, so that figures compare: the text's tokens are cut "
       "into chunks of --context,\n"
       "each chunk begins anew (with the model's first token, where it has one), and the tokens of "
@@ -107,7 +107,7 @@ void add_perplexity(CLI::App& app, int& code) {
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted (with "
       "what was scored).\n"
       "Example: mulciber perplexity -m gemma-3-270m.gguf --context 256 text.txt");
-  command->callback([options, &code] { code = run(*options); });
+  command.callback([options, &code] { code = run(*options); });
 }
 
 }  // namespace mulciber::apps

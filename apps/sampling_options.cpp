@@ -7,29 +7,28 @@
 
 namespace mulciber::apps {
 
-void add_sampling_options(CLI::App& command, SamplingOptions& options) {
+void add_sampling_options(Command& command, SamplingOptions& options) {
   const auto add = [&](const char* name, auto& to, const char* help) {
-    return command.add_option(name, to, help)->group("How the next token is chosen");
+    return command.add_option(name, to, help).group("How the next token is chosen");
   };
   add("--temperature", options.temperature,
       "above 0: draw by probability, the higher the more evenly; 0: always the likeliest")
-      ->check(CLI::Range(0.0, 1e6));
-  add("--top-k", options.top_k, "among so many of the likeliest (0: all)")
-      ->check(CLI::Range(0, 1 << 24));
+      .range(0.0, 1e6);
+  add("--top-k", options.top_k, "among so many of the likeliest (0: all)").range(0, 1 << 24);
   add("--top-p", options.top_p, "among the likeliest that have this probability together (1: all)")
-      ->check(CLI::Range(1e-6, 1.0));
+      .range(1e-6, 1.0);
   add("--min-p", options.min_p, "among those of this share of the likeliest's probability (0: all)")
-      ->check(CLI::Range(0.0, 1.0));
+      .range(0.0, 1.0);
   add("--typical", options.typical_p, "among the most typical of this probability (1: all)")
-      ->check(CLI::Range(1e-6, 1.0));
+      .range(1e-6, 1.0);
   add("--repeat-penalty", options.repetition_penalty,
       "above 1: make what was said already less likely")
-      ->check(CLI::Range(1e-3, 1e3));
+      .range(1e-3, 1e3);
   add("--presence-penalty", options.presence_penalty,
       "taken off the logit of what was said already")
-      ->check(CLI::Range(-1e3, 1e3));
+      .range(-1e3, 1e3);
   add("--frequency-penalty", options.frequency_penalty, "taken off it for every time")
-      ->check(CLI::Range(-1e3, 1e3));
+      .range(-1e3, 1e3);
   add("--penalty-window", options.penalty_window,
       "tokens, the latest, that penalties look at (default: the model's files', or 64)");
   add("--seed", options.seed, "where chance begins: the same seed gives the same answer");

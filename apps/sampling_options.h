@@ -1,11 +1,10 @@
 // Options that say how the next token is chosen, as `generate` and `chat` have them.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 #include <string>
 
+#include "apps/options.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {
@@ -16,7 +15,7 @@ struct SamplingOptions {
   std::optional<uint32_t> top_k, penalty_window;
   std::optional<uint64_t> seed;
 };
-void add_sampling_options(CLI::App& command, SamplingOptions& options);
+void add_sampling_options(Command& command, SamplingOptions& options);
 
 /// What the model asks for, and above it what the command line says: a filter without a temperature
 /// means 1 where the model would take the likeliest token. Where nobody gave a seed, another one

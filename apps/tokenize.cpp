@@ -101,26 +101,26 @@ void run(const TokenizeOptions& options) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& app, int& code) {
+void add_tokenize(Command& app, int& code) {
   auto options = std::make_shared<TokenizeOptions>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("tokenize", "Text to token ids and back, one a line on standard input");
-  command->add_option("-m,--model", options->model, "GGUF file, or folder with a tokenizer")
-      ->type_name("FILE|DIR")
-      ->required();
-  command->add_flag("--add-special", options->add_special,
-                    "add what the model expects around a text (<s>, [CLS] ...)");
-  command->add_flag("--parse-special", options->parse_special,
-                    "special tokens spelled out in the text count as such");
-  command->add_flag("--hex", options->hex,
-                    "bytes of a text as hexadecimal digits, in or (with --decode) out");
-  command->add_flag("--decode", options->decode, "ids in, text out; special tokens are shown");
-  command->add_flag("--json", options->json, "an object a line: ids and tokens, or ids and text");
-  command->footer(
+  command.add_option("-m,--model", options->model, "GGUF file, or folder with a tokenizer")
+      .type_name("FILE|DIR")
+      .required();
+  command.add_flag("--add-special", options->add_special,
+                   "add what the model expects around a text (<s>, [CLS] ...)");
+  command.add_flag("--parse-special", options->parse_special,
+                   "special tokens spelled out in the text count as such");
+  command.add_flag("--hex", options->hex,
+                   "bytes of a text as hexadecimal digits, in or (with --decode) out");
+  command.add_flag("--decode", options->decode, "ids in, text out; special tokens are shown");
+  command.add_flag("--json", options->json, "an object a line: ids and tokens, or ids and text");
+  command.footer(
       "An empty line is an empty text. Bytes that are not UTF-8 are taken as the tokenizer takes "
       "them.\n\n"
       "Example: echo 'A dog runs.' | mulciber tokenize -m assets/en-de");
-  command->callback([options, &code] {
+  command.callback([options, &code] {
     interrupted();
     run(*options);
     code = interrupted() ? kInterrupted : kSuccess;

@@ -363,55 +363,55 @@ class Run {
 
 }  // namespace
 
-void add_translate(CLI::App& app, int& code) {
+void add_translate(Command& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("translate", "Translate sentences with an encoder-decoder model");
-  command->add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")
-      ->required()
-      ->type_name("DIR");
-  command->add_option("TEXT", options->text,
-                      "sentences; without any, --file or standard input is read line by line");
+  command.add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")
+      .required()
+      .type_name("DIR");
+  command.add_option("TEXT", options->text,
+                     "sentences; without any, --file or standard input is read line by line");
   command
-      ->add_option("-f,--file", options->file,
-                   "text file, one sentence a line (- is standard input)")
-      ->type_name("FILE");
+      .add_option("-f,--file", options->file,
+                  "text file, one sentence a line (- is standard input)")
+      .type_name("FILE");
   command
-      ->add_option("-o,--output", options->output,
-                   "write translations here instead of standard output")
-      ->type_name("FILE");
+      .add_option("-o,--output", options->output,
+                  "write translations here instead of standard output")
+      .type_name("FILE");
   command
-      ->add_option("-b,--beam", options->beams,
-                   "beams of the search; 1 is greedy (default: the model's own)")
-      ->check(CLI::Range(1, 32));
+      .add_option("-b,--beam", options->beams,
+                  "beams of the search; 1 is greedy (default: the model's own)")
+      .range(1, 32);
   command
-      ->add_option("--nbest", options->n_best,
-                   "hypotheses per sentence, each with its score; at most the beams")
-      ->check(CLI::Range(1, 32));
-  command->add_option("--length-penalty", options->length_penalty,
-                      "exponent of the length that divides a score");
+      .add_option("--nbest", options->n_best,
+                  "hypotheses per sentence, each with its score; at most the beams")
+      .range(1, 32);
+  command.add_option("--length-penalty", options->length_penalty,
+                     "exponent of the length that divides a score");
   command
-      ->add_option("--max-tokens", options->max_tokens,
-                   "most tokens of a translation (default: the model's own)")
-      ->check(CLI::Range(1, 100000));
-  add_attention_options(*command, options->maps, {"encoder", "decoder", "cross"});
+      .add_option("--max-tokens", options->max_tokens,
+                  "most tokens of a translation (default: the model's own)")
+      .range(1, 100000);
+  add_attention_options(command, options->maps, {"encoder", "decoder", "cross"});
   command
-      ->add_option("--chunk", options->chunk,
-                   "lines read and translated together; results appear chunk by chunk")
-      ->check(CLI::Range(1, 1000000));
-  command->add_flag("--half", options->half_weights,
-                    "keep matrices in 16 bits on the device even where the file has 32");
-  command->add_flag("--stats", options->stats,
-                    "tokens per second, time to first token, device and memory, on standard error");
-  add_common_options(*command, options->common);
-  command->footer(
+      .add_option("--chunk", options->chunk,
+                  "lines read and translated together; results appear chunk by chunk")
+      .range(1, 1000000);
+  command.add_flag("--half", options->half_weights,
+                   "keep matrices in 16 bits on the device even where the file has 32");
+  command.add_flag("--stats", options->stats,
+                   "tokens per second, time to first token, device and memory, on standard error");
+  add_common_options(command, options->common);
+  command.footer(
       "Results keep the order of the input. An empty line translates to an empty line. Bytes that "
       "are not\n"
       "UTF-8 count as U+FFFD. A sentence longer than the model's positions is an error, never "
       "cut.\n\n"
       "Example: mulciber translate -m assets/en-de --attention map.html \"A dog runs through the "
       "snow.\"");
-  command->callback([options, &code] {
+  command.callback([options, &code] {
     check_attention_file(options->maps);
     if (!options->text.empty() && !options->file.empty()) {
       throw ModelError("translate", "both sentences and --file were given", "give one of them");

@@ -93,28 +93,28 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, int& code) {
-  CLI::App* command = app.add_subcommand(
+void add_verify(Command& app, int& code) {
+  Command command = app.add_subcommand(
       "verify", "Run a model's reference cases and compare every expected tensor");
   const auto options = std::make_shared<Options>();
-  command->add_option("-m,--model", options->model, "model folder")->required();
+  command.add_option("-m,--model", options->model, "model folder").required();
   command
-      ->add_option("expected", options->expected,
-                   "expected.safetensors; the cases are listed in the .json beside it")
-      ->required();
+      .add_option("expected", options->expected,
+                  "expected.safetensors; the cases are listed in the .json beside it")
+      .required();
   command
-      ->add_option("--tolerance", options->tolerance,
-                   "largest absolute difference allowed in real tensors (default: "
-                   "max(1e-4, 20 x the case's own 32-bit difference), scores 1e-3)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("--half-weights", options->half_weights, "keep matrices in 16 bits");
-  command->add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
-  add_common_options(*command, options->common);
-  command->footer(
+      .add_option("--tolerance", options->tolerance,
+                  "largest absolute difference allowed in real tensors (default: "
+                  "max(1e-4, 20 x the case's own 32-bit difference), scores 1e-3)")
+      .not_negative();
+  command.add_flag("--half-weights", options->half_weights, "keep matrices in 16 bits");
+  command.add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
+  add_common_options(command, options->common);
+  command.footer(
       "Exit code: 0 all within tolerance, 1 one is over, 2 bad input, 3 nothing could be "
       "compared, 4 no device or a device failure.\n"
       "Example: mulciber verify -m tests/data/marian tests/data/marian/expected.safetensors");
-  command->callback([options, &code] { code = run(*options); });
+  command.callback([options, &code] { code = run(*options); });
 }
 
 }  // namespace mulciber::apps

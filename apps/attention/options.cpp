@@ -9,22 +9,22 @@
 
 namespace mulciber::apps {
 
-void add_attention_options(CLI::App& command, MapOptions& options,
+void add_attention_options(Command& command, MapOptions& options,
                            const std::vector<std::string>& kinds) {
   const std::string names = fmt::format("{}", fmt::join(kinds, ", "));
-  CLI::Option* file =
+  const Option file =
       command
           .add_option("--attention", options.file,
                       "write the attention of every layer and head to FILE: .html, .svg or .json")
-          ->type_name("FILE");
+          .type_name("FILE");
   command
       .add_option(
           "--attention-view", options.view,
           fmt::format(
               "what an .svg shows: KIND[.LAYER[.HEAD]], * for all; KIND {}, or with _rollout",
               names))
-      ->type_name("VIEW")
-      ->needs(file);
+      .type_name("VIEW")
+      .needs(file);
   command.add_option("--mask-heads", options.mask_heads,
                      fmt::format("switch heads off: KIND.LAYER.HEAD, KIND {}", names));
 }

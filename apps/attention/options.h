@@ -15,7 +15,7 @@ struct MapOptions {
   std::vector<std::string> mask_heads;
 };
 /// kinds: of attention that the command's models have.
-void add_attention_options(CLI::App& command, MapOptions& options,
+void add_attention_options(Command& command, MapOptions& options,
                            const std::vector<std::string>& kinds);
 
 /// Throws Error when the file's name asks for a form that there is not: before any work.

@@ -224,52 +224,50 @@ int run_bench(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& code) {
+void add_bench(Command& app, int& code) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command command = app.add_subcommand(
       "bench", "Achieved rate of each kernel row, beside its floor on this device");
   command
-      ->add_option("-m,--model", options->model.model,
-                   "measure a translation, or a language model, instead of kernel rows")
-      ->type_name("FILE|DIR");
+      .add_option("-m,--model", options->model.model,
+                  "measure a translation, or a language model, instead of kernel rows")
+      .type_name("FILE|DIR");
   command
-      ->add_option("-f,--file", options->model.file,
-                   "with -m: sentences, one a line (default: eight of our own)")
-      ->type_name("FILE");
+      .add_option("-f,--file", options->model.file,
+                  "with -m: sentences, one a line (default: eight of our own)")
+      .type_name("FILE");
+  command.add_option("-b,--beam", options->model.beams, "with -m: beams (default: the model's own)")
+      .range(1, 32);
+  command.add_option("-r,--repeats", options->model.repeats, "with -m: runs to take the median of")
+      .range(1, 1000);
   command
-      ->add_option("-b,--beam", options->model.beams, "with -m: beams (default: the model's own)")
-      ->check(CLI::Range(1, 32));
-  command->add_option("-r,--repeats", options->model.repeats, "with -m: runs to take the median of")
-      ->check(CLI::Range(1, 1000));
+      .add_option("-p,--prompt", options->model.prompt, "with a language model: tokens to take in")
+      .range(1, 1000000);
   command
-      ->add_option("-p,--prompt", options->model.prompt, "with a language model: tokens to take in")
-      ->check(CLI::Range(1, 1000000));
+      .add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")
+      .range(1, 1000000);
+  command.add_flag("--half-activations", options->model.half_activations,
+                   "with a language model: activations in 16 bits");
+  add_key_value_option(command, options->model.key_values);
   command
-      ->add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")
-      ->check(CLI::Range(1, 1000000));
-  command->add_flag("--half-activations", options->model.half_activations,
-                    "with a language model: activations in 16 bits");
-  add_key_value_option(*command, options->model.key_values);
+      .add_option("--kernel", options->kernel,
+                  "rows or ops to measure: a glob over row ids and op names")
+      .type_name("GLOB");
   command
-      ->add_option("--kernel", options->kernel,
-                   "rows or ops to measure: a glob over row ids and op names")
-      ->type_name("GLOB");
+      .add_option("--weight", options->weight,
+                  "of rows for several types of weights, those to measure: a glob")
+      .type_name("GLOB");
   command
-      ->add_option("--weight", options->weight,
-                   "of rows for several types of weights, those to measure: a glob")
-      ->type_name("GLOB");
-  command
-      ->add_option("--shape", options->shape,
-                   "one shape instead of the op's own, as in 64,2048,768")
-      ->delimiter(',')
-      ->type_name("N,N,...");
-  command->add_flag(
+      .add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
+      .delimiter(',')
+      .type_name("N,N,...");
+  command.add_flag(
       "--kinds", options->kinds,
       "every kind of attention (scores, masks, windows, patterns) by the row that serves it");
-  command->add_option("--seconds", options->seconds, "time to spend on each row and shape")
-      ->check(CLI::PositiveNumber);
-  add_common_options(*command, *options);
-  command->footer(
+  command.add_option("--seconds", options->seconds, "time to spend on each row and shape")
+      .positive();
+  add_common_options(command, *options);
+  command.footer(
       "Every row that runs here is measured on every shape of its op that it can serve: warmed up, "
       "then the\n"
       "median of many replays. The floor is the larger of bytes (inputs read once, outputs written "
@@ -278,7 +276,7 @@ void add_bench(CLI::App& app, int& code) {
       "this run.\n"
       "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n\n"
       "Example: mulciber bench --kernel 'matmul*' --shape 64,2048,768");
-  command->callback([options, &code] {
+  command.callback([options, &code] {
     options->model.common = *options;
     code = options->model.model.empty() ? run_bench(*options) : bench_model(options->model);
   });

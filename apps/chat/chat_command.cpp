@@ -93,20 +93,20 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_chat(CLI::App& app, int& code) {
+void add_chat(Command& app, int& code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("chat", "Talk with a language model");
-  add_language_model_options(*command, options->model);
-  add_conversation_options(*command, options->conversation);
+  Command command = app.add_subcommand("chat", "Talk with a language model");
+  add_language_model_options(command, options->model);
+  add_conversation_options(command, options->conversation);
   command
-      ->add_option("-n,--tokens", options->tokens,
-                   "most tokens of an answer (default: what the context has room for)")
-      ->check(CLI::Range(1, 16777216));
-  add_sampling_options(*command, options->sampling);
-  command->add_flag("--stats", options->stats,
-                    "after each answer: tokens, and how many a second, on standard error");
-  add_common_options(*command, options->common);
-  command->footer(
+      .add_option("-n,--tokens", options->tokens,
+                  "most tokens of an answer (default: what the context has room for)")
+      .range(1, 16777216);
+  add_sampling_options(command, options->sampling);
+  command.add_flag("--stats", options->stats,
+                   "after each answer: tokens, and how many a second, on standard error");
+  add_common_options(command, options->common);
+  command.footer(
       "Ctrl-C stops an answer, /exit or Ctrl-D leaves, /help names the other commands. Answers go "
       "to standard output alone.\n\n"
       "What was computed for earlier turns is kept; only what is new is computed. A model without "
@@ -114,7 +114,7 @@ void add_chat(CLI::App& app, int& code) {
       "transcript of User and Assistant (--template dialogue).\n\n"
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure.\n"
       "Example: mulciber chat -m gemma-3-270m-it-Q8_0.gguf --system \"Answer in one sentence.\"");
-  command->callback([options, &code] { code = run(*options); });
+  command.callback([options, &code] { code = run(*options); });
 }
 
 }  // namespace mulciber::apps

@@ -22,23 +22,23 @@ std::string beginning(const ChatTemplate& chat_template, const std::string& syst
 
 }  // namespace
 
-void add_conversation_options(CLI::App& command, ConversationOptions& options) {
+void add_conversation_options(Command& command, ConversationOptions& options) {
   command.add_option("--system", options.system, "system prompt: how the model should answer");
   command
       .add_option("--template", options.chat_template,
                   "how messages become a prompt: " + known_template_names() +
                       ", or a file of Jinja (default: the model's own)")
-      ->type_name("NAME|FILE");
+      .type_name("NAME|FILE");
   command.add_option("--stop", options.stop,
                      "text that ends the answer; may be given several times");
-  auto* shift = command.add_flag("--shift", options.shift,
-                                 "when the context is full, go on without the oldest tokens");
+  const Option shift = command.add_flag(
+      "--shift", options.shift, "when the context is full, go on without the oldest tokens");
   command
       .add_option("--keep", options.keep,
                   "tokens at the beginning that --shift never leaves out (default: what stands "
                   "before the first "
                   "question, at most half of the context)")
-      ->needs(shift);
+      .needs(shift);
 }
 
 std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,

@@ -2,14 +2,13 @@
 // may shift.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/options.h"
 #include "models/open_model.h"
 #include "mulciber/text_generator.h"
 
@@ -23,7 +22,7 @@ struct ConversationOptions {
   std::optional<uint32_t> keep;
 };
 /// --system, --template, --stop, --shift, --keep.
-void add_conversation_options(CLI::App& command, ConversationOptions& options);
+void add_conversation_options(Command& command, ConversationOptions& options);
 
 /// The template that was asked for, or that of the model's files, or `dialogue` where they have
 /// none, which is said in a line on standard error. Throws ModelError.

@@ -126,144 +126,143 @@ std::vector<const SuiteCase*> list_cases(const ChildSettings& settings) {
   return cases;
 }
 
-void add_conform(CLI::App& app, int& code) {
+void add_conform(Command& app, int& code) {
   auto options = std::make_shared<ConformOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command command = app.add_subcommand(
       "conform", "Test a driver: every kernel row against its definition, in child processes");
   auto worker = std::make_shared<bool>(false);
-  command->add_flag("--worker", *worker)->group("");  // how the command calls itself
+  command.add_flag("--worker", *worker).group("");  // how the command calls itself
 
   const char* kCases = "Cases";
-  command->add_flag("--list", options->list, "print the names of the selected cases, and run none")
-      ->group(kCases);
+  command.add_flag("--list", options->list, "print the names of the selected cases, and run none")
+      .group(kCases);
   command
-      ->add_option("--filter", options->rule.filters,
-                   "cases whose names match GLOB, which may come several times")
-      ->type_name("GLOB")
-      ->allow_extra_args(false)
-      ->group(kCases);
-  command->add_option("--exclude", options->rule.excludes, "but none that match GLOB")
-      ->type_name("GLOB")
-      ->allow_extra_args(false)
-      ->group(kCases);
+      .add_option("--filter", options->rule.filters,
+                  "cases whose names match GLOB, which may come several times")
+      .type_name("GLOB")
+      .one_value_each()
+      .group(kCases);
+  command.add_option("--exclude", options->rule.excludes, "but none that match GLOB")
+      .type_name("GLOB")
+      .one_value_each()
+      .group(kCases);
   command
-      ->add_option("--caselist", options->caselist,
-                   "cases named in FILE, one a line; - reads standard input")
-      ->type_name("FILE")
-      ->group(kCases);
-  command->add_flag("--mustpass", options->rule.must_pass, "the short list")->group(kCases);
+      .add_option("--caselist", options->caselist,
+                  "cases named in FILE, one a line; - reads standard input")
+      .type_name("FILE")
+      .group(kCases);
+  command.add_flag("--mustpass", options->rule.must_pass, "the short list").group(kCases);
   command
-      ->add_option(
+      .add_option(
           "--vectors", options->child.vectors,
           "add recorded results: FILE.json with FILE.safetensors (docs/conformance-vectors.md)")
-      ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->group(kCases);
+      .type_name("FILE")
+      .one_value_each()
+      .group(kCases);
   command
-      ->add_option("--malformed", options->child.malformed,
-                   "add files that a reader must refuse, by their manifest")
-      ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->group(kCases);
+      .add_option("--malformed", options->child.malformed,
+                  "add files that a reader must refuse, by their manifest")
+      .type_name("FILE")
+      .one_value_each()
+      .group(kCases);
   command
-      ->add_option("--fraction", options->fraction,
-                   "part I, from 0, of N equal parts of the selection")
-      ->type_name("I,N")
-      ->group(kCases);
+      .add_option("--fraction", options->fraction,
+                  "part I, from 0, of N equal parts of the selection")
+      .type_name("I,N")
+      .group(kCases);
 
   const char* kRun = "Run";
-  command->add_option("--seed", options->child.seed, "of inputs and buffer offsets (0)")
-      ->group(kRun);
+  command.add_option("--seed", options->child.seed, "of inputs and buffer offsets (0)").group(kRun);
   command
-      ->add_option("--repeat", options->child.repeats,
-                   "runs of each case that must agree bit by bit (20)")
-      ->check(CLI::Range(1, 1000000))
-      ->group(kRun);
+      .add_option("--repeat", options->child.repeats,
+                  "runs of each case that must agree bit by bit (20)")
+      .range(1, 1000000)
+      .group(kRun);
   command
-      ->add_option("--timeout", options->timeout,
-                   "seconds that a case may take, compilation included (60)")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->check([](const std::string& text) {
+      .add_option("--timeout", options->timeout,
+                  "seconds that a case may take, compilation included (60)")
+      .range(0.1, 86400.0)
+      .check([](const std::string& text) {
         return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no time" : "";
       })
-      ->group(kRun);
+      .group(kRun);
   options->jobs = std::thread::hardware_concurrency() >= 2 ? 2 : 1;
-  command->add_option("--jobs", options->jobs, "child processes at a time (2; 1 on one core)")
-      ->check(CLI::Range(1, 256))
-      ->group(kRun);
-  command->add_option("--batch", options->batch, "most cases that one child runs (200)")
-      ->check(CLI::Range(1, 100000))
-      ->group(kRun);
+  command.add_option("--jobs", options->jobs, "child processes at a time (2; 1 on one core)")
+      .range(1, 256)
+      .group(kRun);
+  command.add_option("--batch", options->batch, "most cases that one child runs (200)")
+      .range(1, 100000)
+      .group(kRun);
   command
-      ->add_option("--inject", options->child.injections,
-                   "put a fault into the cases that match GLOB, to test the suite itself: crash, "
-                   "hang, corrupt, flaky, "
-                   "outside, lost, misuse (seen under --validate), crash-in-company")
-      ->type_name("KIND:GLOB")
-      ->allow_extra_args(false)
-      ->group(kRun);
+      .add_option("--inject", options->child.injections,
+                  "put a fault into the cases that match GLOB, to test the suite itself: crash, "
+                  "hang, corrupt, flaky, "
+                  "outside, lost, misuse (seen under --validate), crash-in-company")
+      .type_name("KIND:GLOB")
+      .one_value_each()
+      .group(kRun);
 
   const char* kResults = "Results";
-  auto* output = command
-                     ->add_option("--output", options->output,
-                                  "write each result to FILE as it comes, as JSON lines")
-                     ->type_name("FILE")
-                     ->group(kResults);
+  const Option output = command
+                            .add_option("--output", options->output,
+                                        "write each result to FILE as it comes, as JSON lines")
+                            .type_name("FILE")
+                            .group(kResults);
   command
-      ->add_flag("--resume", options->resume,
-                 "go on with the file of --output: cases that have a result there are kept")
-      ->needs(output)
-      ->group(kResults);
+      .add_flag("--resume", options->resume,
+                "go on with the file of --output: cases that have a result there are kept")
+      .needs(output)
+      .group(kResults);
   command
-      ->add_option("--baseline", options->baseline,
-                   "exit with 1 only where a case is worse than in FILE, an earlier --output")
-      ->type_name("FILE")
-      ->group(kResults);
+      .add_option("--baseline", options->baseline,
+                  "exit with 1 only where a case is worse than in FILE, an earlier --output")
+      .type_name("FILE")
+      .group(kResults);
   command
-      ->add_option(
+      .add_option(
           "--waivers", options->waivers,
           "failures that are known: a JSON list of objects with cases (a glob), reason, and "
           "as wanted driver, from, to, device, link")
-      ->type_name("FILE")
-      ->group(kResults);
+      .type_name("FILE")
+      .group(kResults);
 
   const char* kReports = "Reports";
-  command->add_option("--html", options->html, "write a page of the results to FILE, for people")
-      ->type_name("FILE")
-      ->group(kReports);
-  command->add_option("--junit", options->junit, "write JUnit XML to FILE, for CI servers")
-      ->type_name("FILE")
-      ->group(kReports);
+  command.add_option("--html", options->html, "write a page of the results to FILE, for people")
+      .type_name("FILE")
+      .group(kReports);
+  command.add_option("--junit", options->junit, "write JUnit XML to FILE, for CI servers")
+      .type_name("FILE")
+      .group(kReports);
   command
-      ->add_option("--compare", options->compare,
-                   "let the page compare with FILE, an earlier --output")
-      ->type_name("FILE")
-      ->group(kReports);
+      .add_option("--compare", options->compare,
+                  "let the page compare with FILE, an earlier --output")
+      .type_name("FILE")
+      .group(kReports);
   command
-      ->add_option("--report", options->report,
-                   "run nothing: make the reports of FILE, an earlier --output")
-      ->type_name("FILE")
-      ->group(kReports);
+      .add_option("--report", options->report,
+                  "run nothing: make the reports of FILE, an earlier --output")
+      .type_name("FILE")
+      .group(kReports);
   command
-      ->add_option("--repro", options->repro,
-                   "write CASE as a folder (--output, or repro) that anybody can build: shaders, "
-                   "buffers, what is expected, and a C program")
-      ->type_name("CASE")
-      ->group(kReports);
+      .add_option("--repro", options->repro,
+                  "write CASE as a folder (--output, or repro) that anybody can build: shaders, "
+                  "buffers, what is expected, and a C program")
+      .type_name("CASE")
+      .group(kReports);
   command
-      ->add_option("--matrix", options->matrix,
-                   "run nothing: print a Markdown table of several runs, docs/conformance.md")
-      ->type_name("FILES")
-      ->group(kReports);
+      .add_option("--matrix", options->matrix,
+                  "run nothing: print a Markdown table of several runs, docs/conformance.md")
+      .type_name("FILES")
+      .group(kReports);
   command
-      ->add_option("--findings", options->findings,
-                   "Markdown to stand in the table's page, of faults found")
-      ->type_name("FILE")
-      ->group(kReports);
+      .add_option("--findings", options->findings,
+                  "Markdown to stand in the table's page, of faults found")
+      .type_name("FILE")
+      .group(kReports);
 
-  add_common_options(*command, *options);
-  command->remove_option(command->get_option("--profile"));  // the devices are the children's
-  command->footer(
+  add_common_options(command, *options);
+  command.remove_option("--profile");  // the devices are the children's
+  command.footer(
       "Each case runs --repeat times, its outputs poisoned before, between guard bytes, at random "
       "offsets, and\n"
       "once more from a new recording, beside a busy second queue where the device has one. A "
@@ -274,7 +273,7 @@ void add_conform(CLI::App& app, int& code) {
       "--baseline: when one is worse than there); 2 bad input; 3 no case selected; 4 no device; "
       "130 interrupted.\n\n"
       "Example: mulciber conform --filter 'mulciber.matmul.*' --output run.jsonl");
-  command->callback([options, worker, &code] {
+  command.callback([options, worker, &code] {
     if (*worker) {
       code = run_conform_worker();
       return;

@@ -219,39 +219,38 @@ class Run {
 
 }  // namespace
 
-void add_heads(CLI::App& app, int& code) {
+void add_heads(Command& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("heads", "Rank attention heads by what a translation loses without each");
-  command->add_option("-m,--model", options->model, "Hugging Face folder of a translation model")
-      ->required()
-      ->type_name("DIR");
-  command->add_option("--source", options->source, "text to translate, one sentence a line")
-      ->required()
-      ->type_name("FILE");
-  command
-      ->add_option("--reference", options->reference, "its translation by a person, line by line")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("-n,--lines", options->lines, "lines of both that are used")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("-b,--beam", options->beams, "beams of the search whose BLEU is told")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 32));
-  command->add_option("--step", options->step, "heads masked at a time (default: a ninth of them)")
-      ->check(CLI::Range(1, 100000));
-  command->add_flag("--rank-only", options->rank_only,
-                    "rank the heads, and mask no more than one at a time");
-  add_common_options(*command, options->common);
-  command->footer(
+  command.add_option("-m,--model", options->model, "Hugging Face folder of a translation model")
+      .required()
+      .type_name("DIR");
+  command.add_option("--source", options->source, "text to translate, one sentence a line")
+      .required()
+      .type_name("FILE");
+  command.add_option("--reference", options->reference, "its translation by a person, line by line")
+      .required()
+      .type_name("FILE");
+  command.add_option("-n,--lines", options->lines, "lines of both that are used")
+      .shows_default()
+      .range(1, 1000000);
+  command.add_option("-b,--beam", options->beams, "beams of the search whose BLEU is told")
+      .shows_default()
+      .range(1, 32);
+  command.add_option("--step", options->step, "heads masked at a time (default: a ninth of them)")
+      .range(1, 100000);
+  command.add_flag("--rank-only", options->rank_only,
+                   "rank the heads, and mask no more than one at a time");
+  add_common_options(command, options->common);
+  command.footer(
       "A head's score is how far the log probability of the reference's tokens falls when its "
       "output is masked\n"
       "(Michel et al. 2019, Voita et al. 2019). Then the least needed heads are masked step by "
       "step, ranked anew\n"
       "after each, and the translations' BLEU is told. Nothing is trained again.\n\n"
       "Example: mulciber heads -m assets/en-de --source test.en --reference test.de");
-  command->callback([options, &code] { code = Run(*options).run(); });
+  command.callback([options, &code] { code = Run(*options).run(); });
 }
 
 }  // namespace mulciber::apps

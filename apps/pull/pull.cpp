@@ -130,34 +130,34 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_pull(CLI::App& app, int& code) {
+void add_pull(Command& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = app.add_subcommand(
       "pull", "Fetch a model: from a small catalogue, the Hugging Face hub, or any URL");
   command
-      ->add_option("model", options->model,
-                   "a name of --list, owner/name, owner/name:file, or a URL")
-      ->type_name("NAME|URL");
+      .add_option("model", options->model,
+                  "a name of --list, owner/name, owner/name:file, or a URL")
+      .type_name("NAME|URL");
   command
-      ->add_option("-o,--output", options->output,
-                   "file or folder to write to (default: XDG_DATA_HOME/mulciber/models)")
-      ->type_name("PATH");
-  command->add_option("--sha256", options->sha256, "what the file must be, in hexadecimal")
-      ->check([](const std::string& text) {
+      .add_option("-o,--output", options->output,
+                  "file or folder to write to (default: XDG_DATA_HOME/mulciber/models)")
+      .type_name("PATH");
+  command.add_option("--sha256", options->sha256, "what the file must be, in hexadecimal")
+      .check([](const std::string& text) {
         return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos
                    ? std::string()
                    : std::string("64 hexadecimal digits are needed");
       });
-  command->add_flag("--list", options->list, "the models of the catalogue");
-  command->add_flag("--json", options->json, "machine-readable output");
-  command->footer(
+  command.add_flag("--list", options->list, "the models of the catalogue");
+  command.add_flag("--json", options->json, "machine-readable output");
+  command.footer(
       "Prints the path of what was fetched. A download that was cut off goes on where it ended. "
       "HF_TOKEN is sent to the hub for\n"
       "models that need an account, HF_ENDPOINT names another hub.\n\n"
       "Exit code: 0 success, 2 no such model, a file that is not as expected or a network that "
       "fails, 130 interrupted.\n"
       "Example: mulciber pull gemma-3-270m");
-  command->callback([options, &code] {
+  command.callback([options, &code] {
     try {
       code = run(*options);
     } catch (const ModelError&) {
