@@ -1,6 +1,8 @@
 // `mulciber inspect`: what a checkpoint holds, or what is wrong with it.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/command.h"
 #include "models/inspect.h"
 

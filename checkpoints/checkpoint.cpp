@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 
@@ -14,12 +15,12 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-Json read_object(const fs::path& path) {
+std::shared_ptr<const Json> read_object(const fs::path& path) {
   // A configuration is a few kilobytes; 16 MiB leaves room for label tables.
   Json json = read_json(path, {.bytes = std::size_t{16} << 20});
   if (!json.is_object())
     throw ModelError(path.string(), "is not a JSON object", "download it again");
-  return json;
+  return std::make_shared<const Json>(std::move(json));
 }
 
 /// A shard is a plain file name. Anything with a folder in it could reach outside the checkpoint.
@@ -172,15 +173,12 @@ const Json& Checkpoint::config() const {
 }
 
 const Json* Checkpoint::tokenizer_config() const {
-  const std::optional<Json>& found = tokenizer_config_.get([&]() -> std::optional<Json> {
+  const auto& found = tokenizer_config_.get([&]() -> std::shared_ptr<const Json> {
     const fs::path file = folder_ / "tokenizer_config.json";
-    if (!is_folder_ || !is_there(file)) return std::nullopt;
-    Json json = read_json(file);
-    if (!json.is_object())
-      throw ModelError(file.string(), "is not a JSON object", "download it again");
-    return json;
+    if (!is_folder_ || !is_there(file)) return nullptr;
+    return read_object(file);
   });
-  return found ? &*found : nullptr;
+  return found.get();
 }
 
 std::string Checkpoint::model_type() const {

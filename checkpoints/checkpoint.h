@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +39,11 @@ class Checkpoint {
   /// The first part of a GGUF checkpoint, which holds its metadata; nullptr for other formats.
   const GgufFile* gguf() const { return gguf_files_.empty() ? nullptr : gguf_files_[0].get(); }
 
-  bool has_config() const { return config_.has_value(); }
+  bool has_config() const { return config_ != nullptr; }
   /// config.json. Throws ModelError when there is none.
   const Json& config() const;
   /// generation_config.json; nullptr when there is none.
-  const Json* generation_config() const {
-    return generation_config_ ? &*generation_config_ : nullptr;
-  }
+  const Json* generation_config() const { return generation_config_.get(); }
   /// tokenizer_config.json; nullptr when there is none. Throws ModelError when it cannot be read.
   const Json* tokenizer_config() const;
   /// `model_type` of config.json, or "" when there is none.
@@ -72,8 +69,8 @@ class Checkpoint {
 
   std::filesystem::path path_, folder_;
   bool is_folder_ = false;
-  std::optional<Json> config_, generation_config_;
-  Lazy<std::optional<Json>> tokenizer_config_;
+  std::shared_ptr<const Json> config_, generation_config_;
+  Lazy<std::shared_ptr<const Json>> tokenizer_config_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::vector<std::unique_ptr<GgufFile>> gguf_files_;
   std::vector<const CheckpointTensor*> tensors_;

@@ -1,6 +1,7 @@
 #include "checkpoints/config_reader.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "mulciber/error.h"

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "checkpoints/mapped_file.h"

@@ -1,9 +1,10 @@
-// JSON documents from files nobody vouches for.
+// JSON documents from files nobody vouches for. Who looks into a document includes
+// nlohmann/json.hpp: that takes a compiler two seconds, and most files only hand documents on.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 

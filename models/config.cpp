@@ -1,6 +1,7 @@
 #include "models/config.h"
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 

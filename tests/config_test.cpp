@@ -1,6 +1,8 @@
 // Hyperparameters out of configuration files, good ones and wrong ones.
 #include "models/families/marian_config.h"
 
+#include <nlohmann/json.hpp>
+
 #include "tests/catch.h"
 #include "tests/model_error.h"
 

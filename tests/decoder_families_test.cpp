@@ -1,6 +1,7 @@
 // What single families ask of the decoder network, against computations of the test's own.
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "models/decoder_model.h"

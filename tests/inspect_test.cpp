@@ -1,6 +1,8 @@
 // Descriptions of checkpoints, and refusals of bad ones.
 #include "models/inspect.h"
 
+#include <nlohmann/json.hpp>
+
 #include "tests/catch.h"
 #include "tests/model_error.h"
 

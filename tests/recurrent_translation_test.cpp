@@ -1,6 +1,8 @@
 // Bahdanau's and Luong's models: reference values, searches, maps, and what they refuse.
 #include "models/families/recurrent_translation.h"
 
+#include <nlohmann/json.hpp>
+
 #include "models/open_model.h"
 #include "models/verify.h"
 #include "tests/catch.h"

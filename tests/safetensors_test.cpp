@@ -2,6 +2,7 @@
 #include "checkpoints/safetensors.h"
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "checkpoints/checkpoint.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/json.h"
 #include "tests/catch.h"

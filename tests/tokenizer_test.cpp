@@ -1,7 +1,10 @@
 // Tokenizers against recorded ids.
 #include "text/tokenizer.h"
 
+#include <nlohmann/json.hpp>
+
 #include "checkpoints/checkpoint.h"
+#include "checkpoints/json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 #include "text/tokenizers/marian.h"

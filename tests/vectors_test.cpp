@@ -2,6 +2,7 @@
 #include "conformance/vectors/vectors.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "apps/conform/models.h"
 #include "checkpoints/json.h"

@@ -1,6 +1,7 @@
 #include "text/chat_template.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/mapped_file.h"

@@ -1,6 +1,7 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/config_reader.h"

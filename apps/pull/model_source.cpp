@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/json.h"
 #include "mulciber/error.h"

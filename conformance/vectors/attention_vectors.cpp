@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "conformance/bounds.h"
 #include "conformance/ops/attention_reference.h"

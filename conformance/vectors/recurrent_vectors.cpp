@@ -1,5 +1,7 @@
 #include "conformance/vectors/recurrent_vectors.h"
 
+#include <nlohmann/json.hpp>
+
 #include "conformance/vectors/recurrent_entry.h"
 #include "conformance/vectors/recurrent_translation.h"
 

@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/json.h"
 #include "checkpoints/safetensors.h"

@@ -1,5 +1,7 @@
 #include "models/families/decoder_family.h"
 
+#include <nlohmann/json.hpp>
+
 #include "models/families/gguf_config.h"
 
 namespace mulciber {

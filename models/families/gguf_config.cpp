@@ -1,6 +1,7 @@
 #include "models/families/gguf_config.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 

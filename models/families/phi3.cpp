@@ -1,5 +1,7 @@
 #include "models/families/families.h"
 
+#include <nlohmann/json.hpp>
+
 namespace mulciber {
 namespace {
 

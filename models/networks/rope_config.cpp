@@ -1,6 +1,7 @@
 #include "models/networks/rope_config.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace mulciber {
 namespace {

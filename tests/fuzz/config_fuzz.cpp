@@ -1,5 +1,7 @@
 // config.json and generation_config.json: JSON, and the hyperparameters in it.
 #include "checkpoints/json.h"
+
+#include <nlohmann/json.hpp>
 #include "models/families/marian_config.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,7 @@
 // tokenizer.json: its components, and text through them.
 #include "tests/fuzz/fuzz.h"
+
+#include <nlohmann/json.hpp>
 #include "text/tokenizers/json.h"
 
 using namespace mulciber;

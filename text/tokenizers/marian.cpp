@@ -1,5 +1,7 @@
 #include "text/tokenizers/marian.h"
 
+#include <nlohmann/json.hpp>
+
 #include "checkpoints/checkpoint.h"
 #include "mulciber/error.h"
 #include "text/tokenizers/specials.h"

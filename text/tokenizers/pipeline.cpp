@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 #include "text/tokenizers/charsmap.h"

@@ -1,6 +1,7 @@
 // What happens after the model: special tokens around the ids, and pieces back into text.
 #include <algorithm>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 #include "text/tokenizers/pipeline.h"

@@ -1,5 +1,6 @@
 // Pre-tokenizers: how a text falls into words before the model sees it.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 #include "text/tokenizers/pipeline.h"

@@ -1,6 +1,7 @@
 #include "text/tokenizers/vocabulary.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 
