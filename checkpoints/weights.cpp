@@ -83,8 +83,8 @@ struct SourceRange {
 
 struct Resolved {
   std::vector<const CheckpointTensor*> sources;
-  std::vector<WeightPart> parts;
-  std::vector<SourceRange> ranges;  // of each part
+  std::vector<WeightSegment> segments;
+  std::vector<SourceRange> ranges;  // of each segment
 };
 
 Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std::string& family,
@@ -109,7 +109,7 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   const bool same =
       std::all_of(types.begin(), types.end(), [&](DataType t) { return t == types.front(); });
   if (same || spec.in_turns > 1 || spec.role == WeightRole::kExperts) {
-    result.parts.push_back({same ? types.front() : DataType::kF32, spec.shape});
+    result.segments.push_back({same ? types.front() : DataType::kF32, spec.shape});
     result.ranges.push_back({0, types.size()});
     return result;
   }
@@ -119,7 +119,7 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
     for (; end < types.size() && types[end] == types[first]; ++end) {
       rows += spec.sources[end].shape.elements() / spec.shape.columns();
     }
-    result.parts.push_back({types[first], {rows, spec.shape.columns()}});
+    result.segments.push_back({types[first], {rows, spec.shape.columns()}});
     result.ranges.push_back({first, end - first});
     first = end;
   }
@@ -200,25 +200,25 @@ struct Converted {
   }
 };
 
-/// Writes one source behind `at` bytes of a part, converted on the way where the types differ.
-void write_source(WeightSink& sink, size_t part, uint64_t at, const Converted& source) {
+/// Writes one source behind `at` bytes of a segment, converted on the way where the types differ.
+void write_source(WeightSink& sink, size_t segment, uint64_t at, const Converted& source) {
   if (source.as_it_is()) {
     const uint64_t size = size_of(source.type);
     sink.write(
-        part, at,
+        segment, at,
         source.tensor.bytes.subspan(source.skipped * size, source.rows * source.columns * size));
     return;
   }
   const uint64_t elements = source.rows * source.columns, piece = source.piece();
   for (uint64_t first = 0; first < elements; first += piece) {
     const std::vector<std::byte> bytes = source.bytes(first, std::min(piece, elements - first));
-    sink.write(part, at, bytes);
+    sink.write(segment, at, bytes);
     at += bytes.size();
   }
 }
 
-/// Writes sources of one shape behind `at` bytes of a part, row by row in turn.
-void write_in_turns(WeightSink& sink, size_t part, uint64_t at,
+/// Writes sources of one shape behind `at` bytes of a segment, row by row in turn.
+void write_in_turns(WeightSink& sink, size_t segment, uint64_t at,
                     std::span<const Converted> sources) {
   const uint64_t rows = sources.front().rows, columns = sources.front().columns;
   const uint64_t bytes_per_row = row_bytes(sources.front().type, columns);
@@ -232,7 +232,7 @@ void write_in_turns(WeightSink& sink, size_t part, uint64_t at,
         std::memcpy(piece.data() + (row * sources.size() + i) * bytes_per_row,
                     bytes.data() + row * bytes_per_row, bytes_per_row);
     }
-    sink.write(part, at + first * sources.size() * bytes_per_row, piece);
+    sink.write(segment, at + first * sources.size() * bytes_per_row, piece);
   }
 }
 
@@ -242,8 +242,8 @@ uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage) {
   uint64_t total = 0;
   for (const WeightSpec& spec : table) {
-    for (const WeightPart& part : resolve(spec, checkpoint, family, storage).parts)
-      total += aligned_weight_bytes(part.bytes());
+    for (const WeightSegment& segment : resolve(spec, checkpoint, family, storage).segments)
+      total += aligned_weight_bytes(segment.bytes());
   }
   return total;
 }
@@ -254,16 +254,16 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
   uint64_t done = 0;
   for (const WeightSpec& spec : table) {
     const Resolved resolved = resolve(spec, checkpoint, family, storage);
-    sink.begin(spec.name, resolved.parts);
-    for (size_t number = 0; number < resolved.parts.size(); ++number) {
-      const WeightPart& part = resolved.parts[number];
+    sink.begin(spec.name, resolved.segments);
+    for (size_t number = 0; number < resolved.segments.size(); ++number) {
+      const WeightSegment& segment = resolved.segments[number];
       const SourceRange range = resolved.ranges[number];
       std::vector<Converted> sources;
       for (size_t i = range.first; i < range.first + range.count; ++i) {
         const WeightSource& source = spec.sources[i];
         const bool vector = source.shape.rank() == 1;
         const bool turns = vector && spec.in_turns > 1;
-        sources.push_back({*resolved.sources[i], source.form, part.type,
+        sources.push_back({*resolved.sources[i], source.form, segment.type,
                            turns ? source.shape.elements() : source.shape.rows(),
                            turns ? 1 : source.shape.columns(),
                            source.first_row * (vector ? 1 : source.shape.columns())});
@@ -277,11 +277,11 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
           write_source(sink, number, offset, group.front());
         }
         for (const Converted& source : group)
-          offset += source.rows * row_bytes(part.type, source.columns);
+          offset += source.rows * row_bytes(segment.type, source.columns);
       }
       // The sink has its copy: what was read of the file need not stay in memory.
       for (const Converted& source : sources) release_pages(source.tensor.bytes);
-      done += aligned_weight_bytes(part.bytes());
+      done += aligned_weight_bytes(segment.bytes());
     }
     if (progress) progress(done, total);
   }

@@ -67,7 +67,7 @@ uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
 using WeightProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 /// One tensor of a weight as it is stored: a weight whose sources differ in type has several.
-struct WeightPart {
+struct WeightSegment {
   DataType type;
   Shape shape;
   uint64_t bytes() const { return shape.rows() * row_bytes(type, shape.columns()); }
@@ -77,11 +77,12 @@ struct WeightPart {
 class WeightSink {
  public:
   virtual ~WeightSink() = default;
-  /// A weight of these parts follows. They belong in one piece of memory, each at a multiple of
+  /// A weight of these segments follows. They belong in one piece of memory, each at a multiple of
   /// kWeightAlignment, so that one dispatch can bind them all.
-  virtual void begin(const std::string& name, std::span<const WeightPart> parts) = 0;
-  /// Bytes of one of its parts, from `offset`. Every byte of every part is written once, in order.
-  virtual void write(size_t part, uint64_t offset, std::span<const std::byte> bytes) = 0;
+  virtual void begin(const std::string& name, std::span<const WeightSegment> segments) = 0;
+  /// Bytes of one of its segments, from `offset`. Every byte of every segment is written once, in
+  /// order.
+  virtual void write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) = 0;
 };
 
 /// Bytes; memory of weights is given out in multiples of this, as the allocator rounds it up.

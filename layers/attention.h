@@ -45,8 +45,8 @@ struct SelfAttention {
 
   /// Whole sequences. x, result: (rows, length, D). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const AttentionView& view) const;
-  /// The next token of each row: its keys and values join the cache, its query sees the cache.
-  /// view.control counts the keys, this step's included. x, result: (rows, 1, D).
+  /// The next token of each row: its keys and values are appended to the cache, its query sees the
+  /// cache. view.control counts the keys, this step's included. x, result: (rows, 1, D).
   Tensor step(ProgramBuilder& builder, const Tensor& x, const KeyValueCache& cache,
               const AttentionView& view) const;
 };

@@ -16,7 +16,7 @@ void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
 
 }  // namespace
 
-/// Keys and values join the cache; returns the queries.
+/// Appends keys and values to the cache; returns the queries.
 HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& projected,
                                     const CausalState& state, const Tensor& cache) const {
   if (rope) {
@@ -67,7 +67,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
           .key_count_extra = static_cast<uint32_t>(x.shape[1]),
           .head_mask =
               state.head_masks < 0 ? -1 : state.head_masks + static_cast<int32_t>(layer * heads),
-          .arrivals = state.arrivals}};
+          .split_counters = state.split_counters}};
   const HeadColumns k = {cache, 0}, v = {cache, kv_heads * head_size};
   if (state.trace && state.trace->attentions)
     state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
@@ -83,16 +83,18 @@ Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, co
                                const CausalState& state, uint32_t layer) const {
   const Tensor attended = [&] {
     const auto scope = builder.scope("attention");
-    return after_attention.join(builder, stream, [&](const std::optional<Tensor>& add_to) {
-      return attention(builder, x, state, layer, add_to);
-    });
+    return after_attention.add_and_normalize(builder, stream,
+                                             [&](const std::optional<Tensor>& add_to) {
+                                               return attention(builder, x, state, layer, add_to);
+                                             });
   }();
   const auto scope = builder.scope("ffn");
   if (const auto* experts = std::get_if<MixtureOfExperts>(&feed_forward))
     return after_feed_forward.join_result(builder, stream, (*experts)(builder, attended));
-  return after_feed_forward.join(builder, stream, [&](const std::optional<Tensor>& add_to) {
-    return std::get<FeedForward>(feed_forward)(builder, attended, add_to);
-  });
+  return after_feed_forward.add_and_normalize(
+      builder, stream, [&](const std::optional<Tensor>& add_to) {
+        return std::get<FeedForward>(feed_forward)(builder, attended, add_to);
+      });
 }
 
 Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,

@@ -22,7 +22,8 @@ struct CausalState {
   std::span<const Tensor> caches;  // per layer: (rows, context, CausalAttention::cache_columns())
   int32_t head_masks =
       -1;  // word of the first of (layers, heads) floats, onto each head's output; -1: none
-  int32_t arrivals = -1;  // word of (rows, heads) zeros: AttentionControl::arrivals; -1: none
+  int32_t split_counters =
+      -1;  // word of (rows, heads) zeros: AttentionControl::split_counters; -1: none
   Trace* trace = nullptr;
 };
 
@@ -80,7 +81,7 @@ struct CausalDecoder {
 
   /// embeddings: (rows, length, D), of tokens or whatever else is to be continued; changes in
   /// place. Result: what the output product takes, likewise. Every layer gets a command buffer of
-  /// its own, "layers.N". Keys and values of all tokens join the caches.
+  /// its own, "layers.N". Keys and values of all tokens are appended to the caches.
   Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings,
                     const CausalState& state) const;
   /// CausalAttention::Rope::original_context of the layers; 0: the room for a sequence changes

@@ -17,10 +17,11 @@ std::vector<uint32_t> MixtureOfExperts::rules_words() { return {0, 0, 0xffffffff
 Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
                                     Routing* routing) const {
   const uint64_t tokens = x.shape.rows(), columns = x.shape.columns();
-  if (up.shape.rank() != 3 || kept == 0 || kept > up.shape[0]) {
-    throw ShapeError(builder.path(),
-                     fmt::format("{} experts are kept of {}", kept, up.shape.to_string()),
-                     "keep at least one, and no more than there are");
+  if (up.shape.rank() != 3 || experts_per_token == 0 || experts_per_token > up.shape[0]) {
+    throw ShapeError(
+        builder.path(),
+        fmt::format("{} experts per token of {}", experts_per_token, up.shape.to_string()),
+        "keep at least one, and no more than there are");
   }
   const Tensor rows = x.reshaped({tokens, columns});
   Routing made;
@@ -30,7 +31,7 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
     if (made.logits.type != DataType::kF32)
       made.logits = convert(builder, made.logits, DataType::kF32);
     made.routes =
-        top_k(builder, made.logits, kept, rules,
+        top_k(builder, made.logits, experts_per_token, rules,
               {.banned_offset = 0, .banned_capacity = 0, .position_offset = 1, .forced_offset = 2});
   }
   Tensor hidden, y;
@@ -49,13 +50,13 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
 }
 
 ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> routes,
-                       uint32_t experts, uint32_t kept) {
-  if (experts == 0 || kept == 0 || logits.size() % experts != 0 ||
-      routes.size() != logits.size() / experts * kept * 2) {
+                       uint32_t experts, uint32_t experts_per_token) {
+  if (experts == 0 || experts_per_token == 0 || logits.size() % experts != 0 ||
+      routes.size() != logits.size() / experts * experts_per_token * 2) {
     throw ShapeError("expert load",
-                     fmt::format("{} logits and {} words of routes for {} experts, {} kept",
-                                 logits.size(), routes.size(), experts, kept),
-                     "give (tokens, experts) and (tokens, kept, 2)");
+                     fmt::format("{} logits and {} words of routes for {} experts, {} per token",
+                                 logits.size(), routes.size(), experts, experts_per_token),
+                     "give (tokens, experts) and (tokens, experts_per_token, 2)");
   }
   const size_t tokens = logits.size() / experts;
   ExpertLoad load{std::vector<uint64_t>(experts), std::vector<double>(experts), 0};
@@ -66,14 +67,14 @@ ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> 
     for (float logit : row) sum += std::exp(logit - largest);
     for (uint32_t e = 0; e < experts; ++e)
       load.mean_probability[e] += std::exp(row[e] - largest) / sum / static_cast<double>(tokens);
-    for (uint32_t slot = 0; slot < kept; ++slot) {
-      const uint32_t expert = routes[(token * kept + slot) * 2 + 1];
+    for (uint32_t slot = 0; slot < experts_per_token; ++slot) {
+      const uint32_t expert = routes[(token * experts_per_token + slot) * 2 + 1];
       if (expert < experts) ++load.tokens[expert];
     }
   }
   for (uint32_t e = 0; e < experts && tokens > 0; ++e) {
     load.balance += experts * static_cast<double>(load.tokens[e]) /
-                    static_cast<double>(tokens * kept) * load.mean_probability[e];
+                    static_cast<double>(tokens * experts_per_token) * load.mean_probability[e];
   }
   return load;
 }

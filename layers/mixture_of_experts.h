@@ -12,11 +12,11 @@
 
 namespace mulciber {
 
-/// p = softmax(x Wr^T + br); the `kept` experts of largest p, whose results are added up, each
-/// times
-///   p (normalize false: the switch layer with kept = 1, Fedus et al. 2021, arXiv:2101.03961), or
-///   p over the sum of those kept (normalize true: top-2 of GShard, arXiv:2006.16668; Mixtral,
-///   arXiv:2401.04088).
+/// p = softmax(x Wr^T + br); the `experts_per_token` experts of largest p, whose results are added
+/// up, each times
+///   p (normalize false: the switch layer with experts_per_token = 1, Fedus et al. 2021,
+///   arXiv:2101.03961), or p over the sum of those chosen (normalize true: top-2 of GShard,
+///   arXiv:2006.16668; Mixtral, arXiv:2401.04088).
 /// No token is dropped: experts have no capacity. Used between attentions by Liu et al. 2018,
 /// arXiv:1801.10198.
 struct MixtureOfExperts {
@@ -27,7 +27,7 @@ struct MixtureOfExperts {
   std::optional<Tensor> up_bias, down_bias;  // (experts * H or 2 H), (experts * D) f32
   Activation activation = Activation::kRelu;
   bool gated = false;
-  uint32_t kept = 2;
+  uint32_t experts_per_token = 2;
   bool normalize = true;
 
   static std::vector<uint32_t> rules_words();
@@ -35,7 +35,7 @@ struct MixtureOfExperts {
   /// Tensors that tell where tokens went, for whoever keeps them (ProgramBuilder::keep).
   struct Routing {
     Tensor logits;  // (tokens, experts) f32
-    Tensor routes;  // (tokens, kept, 2) u32: bits of log p, expert
+    Tensor routes;  // (tokens, experts_per_token, 2) u32: bits of log p, expert
   };
   /// x: (..., D) f32 or f16; result: the same shape and type. Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, Routing* routing = nullptr) const;
@@ -52,6 +52,6 @@ struct ExpertLoad {
 /// Of MixtureOfExperts::Routing's values on the host. Throws ShapeError where they do not belong
 /// together.
 ExpertLoad expert_load(std::span<const float> logits, std::span<const uint32_t> routes,
-                       uint32_t experts, uint32_t kept);
+                       uint32_t experts, uint32_t experts_per_token);
 
 }  // namespace mulciber

@@ -10,7 +10,8 @@ namespace mulciber {
 enum class NormKind {
   kLayer,    // Ba et al. 2016, arXiv:1607.06450. weight: (2, D), gain first, then bias
   kRms,      // Zhang and Sennrich 2019, arXiv:1910.07467. weight: (D)
-  kRmsBoth,  // join() alone: what joins the stream is normalized too, with row 0 of (2, D)
+  kRmsBoth,  // add_and_normalize() alone: what is added to the stream is normalized too, with row 0
+             // of (2, D)
 };
 
 struct Norm {
@@ -25,7 +26,8 @@ struct Norm {
   /// The stream after a sublayer, normalized for the next. `sublayer(add_to)` returns its result,
   /// or adds it to `add_to` where one is given. Changes `stream`, (..., D), in place.
   template <typename Sublayer>
-  Tensor join(ProgramBuilder& builder, const Tensor& stream, Sublayer&& sublayer) const {
+  Tensor add_and_normalize(ProgramBuilder& builder, const Tensor& stream,
+                           Sublayer&& sublayer) const {
     if (kind != NormKind::kRmsBoth) {
       sublayer(std::optional<Tensor>(stream));
       return (*this)(builder, stream);

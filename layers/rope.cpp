@@ -43,7 +43,7 @@ void check(uint32_t rotary_size, double base, const RopeScaling& scaling) {
 }
 
 /// Share of a frequency that is kept as it is; the rest is divided by the factor.
-double llama3_share(const RopeScaling& scaling, double frequency) {
+double llama3_extrapolation(const RopeScaling& scaling, double frequency) {
   const double turns = scaling.original_max_position_embeddings * frequency / kTurn;
   return std::clamp(
       (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor), 0.0,
@@ -51,7 +51,8 @@ double llama3_share(const RopeScaling& scaling, double frequency) {
 }
 
 /// The same for all frequencies of YaRN, whose blend is linear in their number.
-std::vector<double> yarn_shares(const RopeScaling& scaling, uint32_t rotary_size, double base) {
+std::vector<double> yarn_extrapolation(const RopeScaling& scaling, uint32_t rotary_size,
+                                       double base) {
   const double size = rotary_size;
   // The frequency, by its number, that turns so many times within the original context.
   const auto number_of = [&](double turns) {
@@ -66,11 +67,11 @@ std::vector<double> yarn_shares(const RopeScaling& scaling, uint32_t rotary_size
   low = std::max(low, 0.0);
   high = std::min(high, size - 1);
   if (low == high) high += 0.001;
-  std::vector<double> shares(rotary_size / 2);
-  for (size_t i = 0; i < shares.size(); ++i) {
-    shares[i] = 1 - std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+  std::vector<double> extrapolation(rotary_size / 2);
+  for (size_t i = 0; i < extrapolation.size(); ++i) {
+    extrapolation[i] = 1 - std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
   }
-  return shares;
+  return extrapolation;
 }
 
 }  // namespace
@@ -78,14 +79,16 @@ std::vector<double> yarn_shares(const RopeScaling& scaling, uint32_t rotary_size
 std::vector<double> rope_frequencies(uint32_t rotary_size, double base,
                                      const RopeScaling& scaling) {
   check(rotary_size, base, scaling);
-  std::vector<double> shares(rotary_size / 2, 0), frequencies(rotary_size / 2);
-  if (scaling.kind == RopeScalingKind::kYarn) shares = yarn_shares(scaling, rotary_size, base);
+  std::vector<double> extrapolation(rotary_size / 2, 0), frequencies(rotary_size / 2);
+  if (scaling.kind == RopeScalingKind::kYarn)
+    extrapolation = yarn_extrapolation(scaling, rotary_size, base);
   for (size_t i = 0; i < frequencies.size(); ++i) {
     const double plain = std::pow(base, -2.0 * static_cast<double>(i) / rotary_size);
     if (scaling.kind == RopeScalingKind::kNone || scaling.kind == RopeScalingKind::kLongRope)
-      shares[i] = 1;
-    if (scaling.kind == RopeScalingKind::kLlama3) shares[i] = llama3_share(scaling, plain);
-    frequencies[i] = shares[i] * plain + (1 - shares[i]) * plain / scaling.factor;
+      extrapolation[i] = 1;
+    if (scaling.kind == RopeScalingKind::kLlama3)
+      extrapolation[i] = llama3_extrapolation(scaling, plain);
+    frequencies[i] = extrapolation[i] * plain + (1 - extrapolation[i]) * plain / scaling.factor;
     if (!scaling.frequency_factors.empty()) frequencies[i] /= scaling.frequency_factors[i];
   }
   return frequencies;

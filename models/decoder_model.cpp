@@ -177,7 +177,7 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
       memory_plan_(checked_plan(device, checkpoint, config_, options)),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
       network_(build_decoder_network(
-          config_, [&](const std::string& name) { return weights_.parts(name); },
+          config_, [&](const std::string& name) { return weights_.segments(name); },
           context_of(config_, options), options.activations, cache_type(options))) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
   network_.weights = &weights_;

@@ -26,24 +26,24 @@ class DeviceSink : public WeightSink {
              std::map<std::string, std::vector<Tensor>>& tensors)
       : device_(device), uploader_(device), buffers_(buffers), tensors_(tensors) {}
 
-  void begin(const std::string& name, std::span<const WeightPart> parts) override {
+  void begin(const std::string& name, std::span<const WeightSegment> segments) override {
     uint64_t whole = 0;
-    for (const WeightPart& part : parts) whole += aligned_weight_bytes(part.bytes());
+    for (const WeightSegment& segment : segments) whole += aligned_weight_bytes(segment.bytes());
     Buffer buffer = device_.memory().allocate(whole, MemoryUse::kDevice);
     std::vector<Tensor>& tensors = tensors_[name];
     uint64_t first = 0;
-    for (const WeightPart& part : parts) {
-      tensors.push_back({.shape = part.shape,
-                         .type = part.type,
-                         .view = part_of(buffer.view(), first, part.bytes())});
-      first += aligned_weight_bytes(part.bytes());
+    for (const WeightSegment& segment : segments) {
+      tensors.push_back({.shape = segment.shape,
+                         .type = segment.type,
+                         .view = part_of(buffer.view(), first, segment.bytes())});
+      first += aligned_weight_bytes(segment.bytes());
     }
     current_ = tensors;
     buffers_.push_back(std::move(buffer));
   }
 
-  void write(size_t part, uint64_t offset, std::span<const std::byte> bytes) override {
-    uploader_.copy(part_of(current_[part].view, offset, bytes.size()), bytes);
+  void write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) override {
+    uploader_.copy(part_of(current_[segment].view, offset, bytes.size()), bytes);
   }
 
   void finish() { uploader_.finish(); }
@@ -89,7 +89,7 @@ void Weights::add(Device& device, const std::string& name, Shape shape,
   buffers_.push_back(std::move(buffer));
 }
 
-const std::vector<Tensor>& Weights::parts(const std::string& name) const {
+const std::vector<Tensor>& Weights::segments(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end())
     throw ShapeError(name, "the model's weight table has no such weight", "");
@@ -97,7 +97,7 @@ const std::vector<Tensor>& Weights::parts(const std::string& name) const {
 }
 
 const Tensor& Weights::operator[](const std::string& name) const {
-  const std::vector<Tensor>& all = parts(name);
+  const std::vector<Tensor>& all = segments(name);
   if (all.size() != 1)
     throw ShapeError(name, fmt::format("stands in {} tensors of different types", all.size()), "");
   return all.front();

@@ -28,7 +28,7 @@ class Weights {
   /// tensors.
   const Tensor& operator[](const std::string& name) const;
   /// The tensors of a weight whose sources may differ in type, rows below rows.
-  const std::vector<Tensor>& parts(const std::string& name) const;
+  const std::vector<Tensor>& segments(const std::string& name) const;
   bool has(const std::string& name) const { return tensors_.count(name) > 0; }
   uint64_t bytes() const { return bytes_; }
   /// The first weight that holds NaN or infinity, as the file calls it. Reads all of them back.

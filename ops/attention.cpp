@@ -77,7 +77,7 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   check_range("the score vector", control.score_vector,
               uint64_t{options.heads} * options.head_size);
   check_range("the centers", control.centers, sizes.rows * sizes.q_len * options.heads);
-  check_range("arrivals", control.arrivals, sizes.kv_rows * options.heads);
+  check_range("split_counters", control.split_counters, sizes.kv_rows * options.heads);
   if (control.ancestry >= 0 && options.rows_per_kv != 1) {
     refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
            "with ancestry every row has keys of its own");
@@ -181,7 +181,7 @@ ShapeFacts facts_of(std::initializer_list<uint64_t> extents, const AttentionOpti
                      !options.hard && options.center == AttentionCenter::kNone;
   const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
   if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * MIN_KEYS_PER_SPLIT &&
-      options.control && options.control->arrivals >= 0) {
+      options.control && options.control->split_counters >= 0) {
     facts |= kSplitKeys;
   }
   if (key_heads <= 4) facts |= kFewKeyHeads;
@@ -358,7 +358,7 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
       node.buffers.push_back({*tensors.partials, Access::kReadWrite});
       node.constants.push_back({CONSTANT_NUM_SPLITS, splits});
       node.constants.push_back(
-          {CONSTANT_SPLIT_COUNTERS, static_cast<uint32_t>(options.control->arrivals)});
+          {CONSTANT_SPLIT_COUNTERS, static_cast<uint32_t>(options.control->split_counters)});
     }
     node.groups = {static_cast<uint32_t>(tiles) * splits, options.heads / pack,
                    static_cast<uint32_t>(rows)};

@@ -29,7 +29,7 @@ struct AttentionControl {
   int32_t globals = -1;    // a bit per position, 32 a word: tokens that see all and are seen by all
   int32_t score_vector = -1;  // (heads, head_size) floats: v of the additive scores
   int32_t centers = -1;       // (rows, q_len, heads) floats, as AttentionCenter::kPredicted says
-  int32_t arrivals =
+  int32_t split_counters =
       -1;  // (rows of keys, heads) zeros, and zero again after: lets workgroups share long keys
 };
 

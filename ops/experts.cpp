@@ -25,20 +25,22 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   if (routes.type != DataType::kU32 || routes.shape.rank() != 3 || routes.shape[2] != 2 ||
       routes.shape.elements() == 0) {
     refuse(builder, fmt::format("routes are {} {}", name_of(routes.type), routes.shape.to_string()),
-           "pass (tokens, kept, 2) u32, as top_k makes it");
+           "pass (tokens, experts_per_token, 2) u32, as top_k makes it");
   }
   if (weight.shape.rank() != 3 || weight.shape.elements() == 0) {
     refuse(builder, fmt::format("the weight is {}", weight.shape.to_string()),
            "pass (experts, N, K)");
   }
-  const uint64_t tokens = routes.shape[0], kept = routes.shape[1], depth = weight.shape[2];
+  const uint64_t tokens = routes.shape[0], experts_per_token = routes.shape[1],
+                 depth = weight.shape[2];
   const uint64_t matrix_rows = weight.shape[1],
                  columns = options.gated ? matrix_rows / 2 : matrix_rows;
-  const Shape expected = options.combine ? Shape{tokens, kept, depth} : Shape{tokens, depth};
+  const Shape expected =
+      options.combine ? Shape{tokens, experts_per_token, depth} : Shape{tokens, depth};
   if (x.shape != expected) {
     refuse(builder, fmt::format("x is {}", x.shape.to_string()),
-           fmt::format("{} tokens with {} routes each and a depth of {} need {}", tokens, kept,
-                       depth, expected.to_string()));
+           fmt::format("{} tokens with {} routes each and a depth of {} need {}", tokens,
+                       experts_per_token, depth, expected.to_string()));
   }
   if (options.gated && matrix_rows % 2 != 0)
     refuse(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
@@ -55,8 +57,9 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
                     options.bias->shape.to_string()),
         fmt::format("it must be f32, one for each of {} x {} rows", weight.shape[0], matrix_rows));
   }
-  const Tensor y = options.combine ? builder.activation({tokens, columns}, x.type)
-                                   : builder.activation({tokens, kept, columns}, x.type);
+  const Tensor y = options.combine
+                       ? builder.activation({tokens, columns}, x.type)
+                       : builder.activation({tokens, experts_per_token, columns}, x.type);
   const uint64_t range = builder.capabilities().max_storage_range;
   for (const Tensor* part : {&x, &weight, &y}) {
     if (part->bytes() > range) {
@@ -81,7 +84,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   node.set_params(shader::ExpertParams{
       static_cast<uint32_t>(y.shape.rows()), static_cast<uint32_t>(columns),
       static_cast<uint32_t>(depth), static_cast<uint32_t>(weight.shape[0]),
-      static_cast<uint32_t>(kept), static_cast<uint32_t>(routes.shape.elements())});
+      static_cast<uint32_t>(experts_per_token), static_cast<uint32_t>(routes.shape.elements())});
   node.constants = {{EXPERT_COMBINE, options.combine ? 1u : 0u},
                     {EXPERT_NORMALIZE, options.normalize ? 1u : 0u},
                     {EXPERT_GATED, options.gated ? 1u : 0u},
@@ -95,10 +98,10 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   const uint64_t groups = tile ? y.shape.rows() * ((columns + *tile - 1) / *tile)
                                : (y.shape.elements() + per_group - 1) / per_group;
   node.groups = {groups_for(builder, groups), 1, 1};
-  const uint64_t read_experts = std::min(weight.shape[0], tokens * kept);
+  const uint64_t read_experts = std::min(weight.shape[0], tokens * experts_per_token);
   node.work.bytes = x.bytes() + y.bytes() + routes.bytes() +
                     read_experts * matrix_rows * row_bytes(weight.type, depth);
-  node.work.flops = 2 * tokens * kept * matrix_rows * depth;
+  node.work.flops = 2 * tokens * experts_per_token * matrix_rows * depth;
   builder.add(std::move(node));
   return y;
 }

@@ -52,10 +52,10 @@ float expert_value(uint x_row, uint route, uint column) {
 }
 
 float value_of(uint row, uint column) {
-  if (COMBINE == 0) return expert_value(row / params.kept, row, column);
+  if (COMBINE == 0) return expert_value(row / params.experts_per_token, row, column);
   float sum = 0.0, gates = 0.0;
-  for (uint slot = 0; slot < params.kept; ++slot) {
-    uint route = row * params.kept + slot;
+  for (uint slot = 0; slot < params.experts_per_token; ++slot) {
+    uint route = row * params.experts_per_token + slot;
     float gate = exp(uintBitsToFloat(AT(control, route * 2)));
     sum += gate * expert_value(route, route, column);
     gates += gate;

@@ -36,15 +36,15 @@ const uint ROWS = GATED == 1 ? 2 * TILE_N : TILE_N;  // of a matrix, for TILE_N 
 void main() {
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
   const uint blocks = (params.columns + TILE_N - 1) / TILE_N,
-             slots = COMBINE == 1 ? params.kept : 1;
+             slots = COMBINE == 1 ? params.experts_per_token : 1;
   for (uint unit = gl_WorkGroupID.x; unit < params.rows * blocks; unit += gl_NumWorkGroups.x) {
     const uint row = unit / blocks, column = unit % blocks * TILE_N;
     float results[TILE_N];
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) results[j] = 0;
     float gates = 0;
     for (uint slot = 0; slot < slots; ++slot) {
-      const uint route = COMBINE == 1 ? row * params.kept + slot : row;
-      const uint x_first = (COMBINE == 1 ? route : row / params.kept) * quads;
+      const uint route = COMBINE == 1 ? row * params.experts_per_token + slot : row;
+      const uint x_first = (COMBINE == 1 ? route : row / params.experts_per_token) * quads;
       const uint expert = min(AT(control, route * 2 + 1), params.experts - 1);
       const uint per_column = ROWS / TILE_N, last = params.columns * per_column - 1;
       uint weight_row[ROWS];  // past the last column, the last again

@@ -12,8 +12,8 @@ SHADER_STRUCT(ExpertParams) {
   uint columns;  // of y
   uint depth;    // columns of x
   uint experts;
-  uint kept;         // experts that a token is sent to
-  uint bias_offset;  // word of control, where EXPERT_BIAS is 1
+  uint experts_per_token;  // experts that a token is sent to
+  uint bias_offset;        // word of control, where EXPERT_BIAS is 1
 }
 SHADER_STRUCT_END
 

@@ -67,13 +67,13 @@ uint rank_of(float value) {
 
 // What is known of the row, and what has passed the filters: logits of rank `least` and above whose
 // surprisal's distance from the entropy (typical sampling) has rank `least_typical` and above.
-float largest, per_degree, entropy;
+float largest, inverse_temperature, entropy;
 uint least = 0, least_typical = 0;
 
-float weight_of(float logit) { return exp((logit - largest) * per_degree); }
+float weight_of(float logit) { return exp((logit - largest) * inverse_temperature); }
 // The nearer to the entropy, the larger the rank.
 uint typical_rank(float logit) {
-  return ~floatBitsToUint(abs(entropy - (logit - largest) * per_degree));
+  return ~floatBitsToUint(abs(entropy - (logit - largest) * inverse_temperature));
 }
 bool kept(float logit) {
   return logit > NEVER && rank_of(logit) >= least &&
@@ -179,7 +179,8 @@ float sum_surprisal() {
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
     if (rank_of(chunk_largest[c]) < least) continue;
     float part = 0.0;
-    FOR_EACH_LOGIT(c, if (kept(logit)) part += weight_of(logit) * (logit - largest) * per_degree;)
+    FOR_EACH_LOGIT(
+        c, if (kept(logit)) part += weight_of(logit) * (logit - largest) * inverse_temperature;)
     sum += part;
   }
   return workgroup_add(sum);
@@ -280,7 +281,7 @@ uint choose() {
   float temperature = setting_float(SAMPLE_TEMPERATURE);
   if (largest == NEVER) return 0;
   if (!(temperature > 0.0)) return greedy();
-  per_degree = 1.0 / temperature;
+  inverse_temperature = 1.0 / temperature;
 
   uint k = setting(SAMPLE_TOP_K);
   if (k > 0 && k < params.vocabulary) least = search_logits(float(k), BY_COUNT);

@@ -1,7 +1,7 @@
 // Penalties and banned ids onto the logits, then the largest logit and the sum of exponentials of
 // each chunk of a row, or 0 and -1 where a logit is NaN or infinity. One workgroup per chunk. What
 // the history and the rules say of the chunk's ids is first marked in shared memory, by whole
-// numbers, whose order of arrival does not matter.
+// numbers, whose order does not matter.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef ROW_PER_SUBGROUP
@@ -89,11 +89,11 @@ void serve_chunk(uint chunk) {
   }
   largest = chunk_max(largest);
   float temperature = setting_float(SAMPLE_TEMPERATURE);
-  float per_degree = temperature > 0.0 ? 1.0 / temperature : 1.0;
+  float inverse_temperature = temperature > 0.0 ? 1.0 / temperature : 1.0;
   float origin = largest == NEVER ? 0.0 : largest;
   float sum = 0.0;
   for (uint id = begin + LANE; id < end; id += LANES) {
-    sum += exp((AT(logits, first + id) - origin) * per_degree);
+    sum += exp((AT(logits, first + id) - origin) * inverse_temperature);
   }
   sum = chunk_add(lost ? -LOST : sum);
   if (LANE == 0)

@@ -61,11 +61,11 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
                   down = parameters.random({kExperts, kWidth, kHidden}),
                   down_bias = parameters.random({kExperts * kWidth});
   struct Kind {
-    uint32_t kept;
+    uint32_t experts_per_token;
     bool normalize;
   };
   for (const Kind& kind : {Kind{1, false}, Kind{2, true}, Kind{kExperts, true}}) {
-    INFO(kind.kept << " kept");
+    INFO(kind.experts_per_token << " experts per token");
     const MixtureOfExperts layer{.router = {router.tensor, {}},
                                  .rules = parameters.words(MixtureOfExperts::rules_words()),
                                  .up = up.tensor,
@@ -73,7 +73,7 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
                                  .up_bias = up_bias.tensor,
                                  .down_bias = down_bias.tensor,
                                  .activation = Activation::kRelu,
-                                 .kept = kind.kept,
+                                 .experts_per_token = kind.experts_per_token,
                                  .normalize = kind.normalize};
     ProgramBuilder builder(tests::shared_device(), "experts");
     MixtureOfExperts::Routing routing;
@@ -97,7 +97,7 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
       std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) { return p[a] > p[b]; });
       std::vector<double> expected(kWidth);
       double gates = 0;
-      for (uint32_t slot = 0; slot < kind.kept; ++slot) {
+      for (uint32_t slot = 0; slot < kind.experts_per_token; ++slot) {
         const uint32_t e = order[slot];
         ++sent[e];
         gates += p[e];
@@ -119,13 +119,13 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
     }
     const ExpertLoad load =
         expert_load(download<float>(program, routing.logits),
-                    download<uint32_t>(program, routing.routes), kExperts, kind.kept);
+                    download<uint32_t>(program, routing.routes), kExperts, kind.experts_per_token);
     CHECK(load.tokens == sent);
     CHECK(
         std::abs(std::accumulate(load.mean_probability.begin(), load.mean_probability.end(), 0.0) -
                  1) < 1e-6);
-    // With all experts kept the routes are even, whatever the probabilities.
-    if (kind.kept == kExperts) CHECK(std::abs(load.balance - 1) < 1e-6);
+    // With all experts chosen the routes are even, whatever the probabilities.
+    if (kind.experts_per_token == kExperts) CHECK(std::abs(load.balance - 1) < 1e-6);
   }
 }
 

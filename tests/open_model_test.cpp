@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "models/inspect.h"
 #include "models/language_model.h"

@@ -2,6 +2,7 @@
 #include "models/vocabulary_check.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "mulciber/error.h"
 #include "tests/catch.h"

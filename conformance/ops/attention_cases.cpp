@@ -66,8 +66,8 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
     control.globals = static_cast<int32_t>(words.size());
     words.insert(words.end(), v.keys.globals.begin(), v.keys.globals.end());
   }
-  if (v.arrivals) {
-    control.arrivals = static_cast<int32_t>(words.size());
+  if (v.split_counters) {
+    control.split_counters = static_cast<int32_t>(words.size());
     words.resize(words.size() + v.rows / v.rows_per_kv * v.heads);
   }
   const size_t ancestors = words.size();
@@ -167,7 +167,7 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0 ||
                           control.pattern >= 0 || control.globals >= 0 ||
                           control.score_vector >= 0 || control.centers >= 0 ||
-                          control.arrivals >= 0;
+                          control.split_counters >= 0;
 
   AttentionColumns columns;
   columns.q = v.spare;
@@ -224,7 +224,7 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     const HeadColumns q{inputs[0], columns.q}, k{inputs[1], columns.k}, value{inputs[1], columns.v};
     if (map) return std::vector<Tensor>{attention_map(builder, q, k, bound)};
     std::vector<Tensor> outputs{attention(builder, q, k, value, bound)};
-    if (v.arrivals) outputs.push_back(inputs[2]);  // which must be as it was
+    if (v.split_counters) outputs.push_back(inputs[2]);  // which must be as it was
     return outputs;
   };
   // Of scores far apart one weight is 1 and the others 0; of one key the weight is 1.
@@ -237,7 +237,7 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     AttentionReference expected =
         attention_reference(inputs[0], inputs[1], inputs[2], columns, bound);
     std::vector<HostTensor> outputs{map ? expected.map : expected.result};
-    if (v.arrivals && !map) outputs.push_back(inputs[2]);
+    if (v.split_counters && !map) outputs.push_back(inputs[2]);
     return outputs;
   };
   return c;
@@ -258,7 +258,7 @@ Variant parse_shape(std::span<const uint64_t> shape) {
   if (shape.size() > 5) v.kv_heads = static_cast<uint32_t>(shape[5]);
   if (shape.size() > 6) v.window = static_cast<uint32_t>(shape[6]);
   v.causal = v.window != 0;
-  v.arrivals = true;
+  v.split_counters = true;
   return v;
 }
 

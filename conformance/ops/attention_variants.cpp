@@ -320,7 +320,7 @@ std::vector<AttentionVariant> attention_variants() {
            .key_count_extra = 1,
            .head_mask = group == 5,
            .poison = true,
-           .arrivals = true});
+           .split_counters = true});
     }
   }
   add({.rows = 3,
@@ -332,7 +332,7 @@ std::vector<AttentionVariant> attention_variants() {
        .suffix = "shares_counts",
        .key_counts = {0, 1, 513},
        .poison = true,
-       .arrivals = true});
+       .split_counters = true});
   add({.rows = 1,
        .kv_len = 2048,
        .heads = 2,
@@ -343,7 +343,7 @@ std::vector<AttentionVariant> attention_variants() {
        .key_counts = {1900},
        .key_count_extra = 1,
        .window = 700,
-       .arrivals = true});
+       .split_counters = true});
   add({.rows = 1,
        .kv_len = 700,
        .heads = 4,
@@ -352,7 +352,7 @@ std::vector<AttentionVariant> attention_variants() {
        .suffix = "shares_mask",
        .soft_cap = 3,
        .bias = AttentionBias::kMaskPerHead,
-       .arrivals = true});
+       .split_counters = true});
   add({.rows = 2,
        .kv_len = 600,
        .heads = 2,
@@ -360,7 +360,7 @@ std::vector<AttentionVariant> attention_variants() {
        .head_size = 32,
        .suffix = "shares_ancestry",
        .ancestry = true,
-       .arrivals = true});
+       .split_counters = true});
   add({.rows = 5,
        .q_len = 11,
        .kv_len = 13,

@@ -36,9 +36,9 @@ struct AttentionVariant {
   bool hard = false;
   AttentionCenter center = AttentionCenter::kNone;
   float center_sigma = 0, center_reach = 0;
-  BlockSparseKeys keys;   // a pattern, global tokens
-  bool sparse = false;    // so few keys that nearly all is zero
-  bool arrivals = false;  // workgroups may split the keys of a row
+  BlockSparseKeys keys;         // a pattern, global tokens
+  bool sparse = false;          // so few keys that nearly all is zero
+  bool split_counters = false;  // workgroups may split the keys of a row
 };
 
 /// Scaled products over masks, sizes, windows, caps and biases.

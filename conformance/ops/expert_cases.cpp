@@ -13,7 +13,7 @@ namespace mulciber::conformance {
 namespace {
 
 struct Variant {
-  uint64_t tokens = 1, kept = 1, experts = 1, columns = 1, depth = 1;
+  uint64_t tokens = 1, experts_per_token = 1, experts = 1, columns = 1, depth = 1;
   bool combine = false, normalize = false, gated = false, bias = false, exact = false;
   Activation activation = Activation::kNone;
   bool one_expert = false;  // every route leads to the last one
@@ -27,8 +27,8 @@ void fill_routes(const Variant& v, std::vector<double>& words, std::mt19937& ran
   std::uniform_real_distribution<float> share(0.05f, 0.95f);
   for (uint64_t token = 0; token < v.tokens; ++token) {
     std::shuffle(experts.begin(), experts.end(), random);
-    for (uint64_t slot = 0; slot < v.kept; ++slot) {
-      double* route = &words[(token * v.kept + slot) * 2];
+    for (uint64_t slot = 0; slot < v.experts_per_token; ++slot) {
+      double* route = &words[(token * v.experts_per_token + slot) * 2];
       route[0] = bits_of(std::log(share(random)));
       route[1] = v.one_expert ? static_cast<double>(v.experts - 1) : experts[slot];
     }
@@ -40,13 +40,15 @@ class Reference {
   Reference(const Variant& v, std::span<const HostTensor> inputs) : v_(v), inputs_(inputs) {}
 
   HostTensor all(DataType type) const {
-    HostTensor y{v_.combine ? Shape{v_.tokens, v_.columns} : Shape{v_.tokens, v_.kept, v_.columns},
+    HostTensor y{v_.combine ? Shape{v_.tokens, v_.columns}
+                            : Shape{v_.tokens, v_.experts_per_token, v_.columns},
                  type,
                  {},
                  {}};
     for (uint64_t row = 0; row < y.shape.rows(); ++row) {
       for (uint64_t column = 0; column < v_.columns; ++column)
-        append(y, v_.combine ? combined(row, column) : expert(row / v_.kept, row, column));
+        append(y, v_.combine ? combined(row, column)
+                             : expert(row / v_.experts_per_token, row, column));
     }
     return y;
   }
@@ -80,8 +82,8 @@ class Reference {
 
   Bounded combined(uint64_t token, uint64_t column) const {
     Bounded sum, gates;
-    for (uint64_t slot = 0; slot < v_.kept; ++slot) {
-      const uint64_t route = token * v_.kept + slot;
+    for (uint64_t slot = 0; slot < v_.experts_per_token; ++slot) {
+      const uint64_t route = token * v_.experts_per_token + slot;
       const Bounded gate =
           exp(Bounded(std::bit_cast<float>(static_cast<uint32_t>(inputs_[2].values[route * 2]))));
       sum = sum + gate * expert(route, route, column);
@@ -96,7 +98,8 @@ class Reference {
 
 OpCase build_case(const Variant& v, KernelTypes types) {
   OpCase c;
-  c.name = fmt::format("t{}_s{}_e{}_n{}_k{}", v.tokens, v.kept, v.experts, v.columns, v.depth);
+  c.name = fmt::format("t{}_s{}_e{}_n{}_k{}", v.tokens, v.experts_per_token, v.experts, v.columns,
+                       v.depth);
   if (v.combine) c.name += v.normalize ? ".combine_normalized" : ".combine";
   if (v.gated) c.name += ".gated";
   if (v.bias) c.name += ".bias";
@@ -107,16 +110,16 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.exact) c.name += ".exact";
   c.types = types;
   c.exact = v.exact;
-  c.must_pass = v.kept > 1 || v.gated;
+  c.must_pass = v.experts_per_token > 1 || v.gated;
   const uint64_t matrix_rows = v.gated ? 2 * v.columns : v.columns;
   const auto values = [&](Shape shape, DataType type) {
     return v.exact ? whole_input(shape, type, 3) : normal_input(shape, type);
   };
   c.inputs = {
-      values(v.combine ? Shape{v.tokens, v.kept, v.depth} : Shape{v.tokens, v.depth},
+      values(v.combine ? Shape{v.tokens, v.experts_per_token, v.depth} : Shape{v.tokens, v.depth},
              types.activation),
       values({v.experts, matrix_rows, v.depth}, types.weight),
-      {{v.tokens, v.kept, 2},
+      {{v.tokens, v.experts_per_token, 2},
        DataType::kU32,
        [=](std::vector<double>& words, std::mt19937& random) { fill_routes(v, words, random); }}};
   if (v.bias) c.inputs.push_back(values({v.experts * matrix_rows}, DataType::kF32));
@@ -136,7 +139,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
 
 class ExpertCases : public OpCases {
  public:
-  std::string shape_format() const override { return "tokens,kept,experts,N,K"; }
+  std::string shape_format() const override { return "tokens,experts_per_token,experts,N,K"; }
   bool exact(KernelTypes) const override { return true; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 2, 8, 2048, 512}, {64, 2, 8, 2048, 512}};
@@ -145,11 +148,11 @@ class ExpertCases : public OpCases {
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 5 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[1] > shape[2]) {
       throw ShapeError("expert_matmul",
-                       "a shape is five positive numbers, no more kept than experts",
-                       "give tokens,kept,experts,N,K such as 64,2,8,2048,512");
+                       "a shape is five positive numbers, no more experts per token than experts",
+                       "give tokens,experts_per_token,experts,N,K such as 64,2,8,2048,512");
     }
     return build_case({.tokens = shape[0],
-                       .kept = shape[1],
+                       .experts_per_token = shape[1],
                        .experts = shape[2],
                        .columns = shape[3],
                        .depth = shape[4]},
@@ -164,12 +167,17 @@ class ExpertCases : public OpCases {
     for (uint64_t size : {2, 6, 62, 64, 66, 130}) {
       const uint64_t other = odd ? size - 1 : size;
       cases.push_back(build_case(
-          {.tokens = 1, .kept = 1, .experts = 1, .columns = size, .depth = other}, types));
-      cases.push_back(build_case(
-          {.tokens = 5, .kept = 2, .experts = 4, .columns = other, .depth = size, .exact = true},
+          {.tokens = 1, .experts_per_token = 1, .experts = 1, .columns = size, .depth = other},
           types));
+      cases.push_back(build_case({.tokens = 5,
+                                  .experts_per_token = 2,
+                                  .experts = 4,
+                                  .columns = other,
+                                  .depth = size,
+                                  .exact = true},
+                                 types));
       cases.push_back(build_case({.tokens = 7,
-                                  .kept = 3,
+                                  .experts_per_token = 3,
                                   .experts = 5,
                                   .columns = size,
                                   .depth = 34,
@@ -177,7 +185,7 @@ class ExpertCases : public OpCases {
                                   .activation = Activation::kRelu},
                                  types));
       cases.push_back(build_case({.tokens = 3,
-                                  .kept = 2,
+                                  .experts_per_token = 2,
                                   .experts = 3,
                                   .columns = size,
                                   .depth = other,
@@ -185,7 +193,7 @@ class ExpertCases : public OpCases {
                                   .activation = Activation::kSilu},
                                  types));
       cases.push_back(build_case({.tokens = 4,
-                                  .kept = 2,
+                                  .experts_per_token = 2,
                                   .experts = 8,
                                   .columns = other,
                                   .depth = size,
@@ -193,7 +201,7 @@ class ExpertCases : public OpCases {
                                   .normalize = true},
                                  types));
       cases.push_back(build_case({.tokens = 6,
-                                  .kept = 1,
+                                  .experts_per_token = 1,
                                   .experts = 8,
                                   .columns = size,
                                   .depth = 30,
@@ -202,7 +210,7 @@ class ExpertCases : public OpCases {
                                  types));
     }
     cases.push_back(build_case({.tokens = 9,
-                                .kept = 2,
+                                .experts_per_token = 2,
                                 .experts = 6,
                                 .columns = 32,
                                 .depth = 16,
@@ -210,7 +218,7 @@ class ExpertCases : public OpCases {
                                 .one_expert = true},
                                types));
     cases.push_back(build_case({.tokens = 300,
-                                .kept = 2,
+                                .experts_per_token = 2,
                                 .experts = 7,
                                 .columns = 96,
                                 .depth = 40,
@@ -219,7 +227,7 @@ class ExpertCases : public OpCases {
                                types));
     // Depths that are no multiple of what subgroups read at once, columns that are none of 4.
     cases.push_back(build_case({.tokens = 5,
-                                .kept = 2,
+                                .experts_per_token = 2,
                                 .experts = 4,
                                 .columns = 14,
                                 .depth = 68,
@@ -227,7 +235,7 @@ class ExpertCases : public OpCases {
                                 .activation = Activation::kSilu},
                                types));
     cases.push_back(build_case({.tokens = 3,
-                                .kept = 2,
+                                .experts_per_token = 2,
                                 .experts = 4,
                                 .columns = 26,
                                 .depth = 284,
@@ -236,13 +244,19 @@ class ExpertCases : public OpCases {
                                 .bias = true},
                                types));
     cases.push_back(build_case(
-        {.tokens = 3, .kept = 2, .experts = 4, .columns = 6, .depth = 4, .bias = true}, types));
+        {.tokens = 3, .experts_per_token = 2, .experts = 4, .columns = 6, .depth = 4, .bias = true},
+        types));
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes bf16{types.activation, DataType::kBF16};
-      cases.push_back(build_case(
-          {.tokens = 5, .kept = 2, .experts = 4, .columns = 34, .depth = 66, .exact = true}, bf16));
+      cases.push_back(build_case({.tokens = 5,
+                                  .experts_per_token = 2,
+                                  .experts = 4,
+                                  .columns = 34,
+                                  .depth = 66,
+                                  .exact = true},
+                                 bf16));
       cases.push_back(build_case({.tokens = 4,
-                                  .kept = 2,
+                                  .experts_per_token = 2,
                                   .experts = 8,
                                   .columns = 34,
                                   .depth = 66,

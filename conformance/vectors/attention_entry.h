@@ -23,11 +23,10 @@ struct AttentionEntry {
   const Json& json;
   const SafetensorsFile& file;
   DataType type;
-  std::string name = json.at("name");
+  std::string name = name_of(json);
   uint64_t batch = extent(json, "batch", 1), q_len = extent(json, "q_len", 1),
            kv_len = extent(json, "kv_len", 1);
-  uint64_t d_q = extent(json, "d_q", 1),
-           d_k = extent(json, json.contains("d_k") ? "d_k" : "d_q", 1),
+  uint64_t d_q = extent(json, "d_q", 1), d_k = extent_or(json, "d_k", "d_q", 1),
            d_v = extent(json, "d_v", 1);
   uint32_t heads = static_cast<uint32_t>(extent(json, "heads", 1));
   uint32_t kv_heads = static_cast<uint32_t>(extent(json, "kv_heads", 1));

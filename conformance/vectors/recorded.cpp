@@ -102,6 +102,12 @@ uint64_t extent(const Json& entry, const char* key, uint64_t least) {
   return static_cast<uint64_t>(value);
 }
 
+uint64_t extent_or(const Json& entry, const char* key, const char* other, uint64_t least) {
+  return extent(entry, entry.contains(key) ? key : other, least);
+}
+
+std::string name_of(const Json& entry) { return entry.at("name").get<std::string>(); }
+
 Json member(const Json& entry, const char* key) {
   const auto found = entry.find(key);
   return found != entry.end() && found->is_object() ? *found : Json::object();

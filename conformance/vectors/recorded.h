@@ -36,6 +36,10 @@ std::vector<uint32_t> read_numbers(const SafetensorsFile& file, const std::strin
 /// A member that counts something. Throws Json::exception when it is missing, below `least` or
 /// beyond every sensible size.
 uint64_t extent(const Json& entry, const char* key, uint64_t least);
+/// The member `key`, or `other` where that is missing; otherwise as above.
+uint64_t extent_or(const Json& entry, const char* key, const char* other, uint64_t least);
+/// The name of an entry. Throws Json::exception when it has none.
+std::string name_of(const Json& entry);
 /// A member that is an object, or an empty one.
 Json member(const Json& entry, const char* key);
 /// A member that is text, or "".

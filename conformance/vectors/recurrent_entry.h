@@ -60,7 +60,7 @@ struct RecurrentEntry {
   const Json& json;
   const SafetensorsFile& file;
   DataType weights;
-  std::string name = json.at("name");
+  std::string name = name_of(json);
   uint64_t units = extent(json, "hidden", 1);
   std::vector<CaseInput> inputs;
 

@@ -1,5 +1,7 @@
 #include "conformance/vectors/recurrent_translation.h"
 
+#include <nlohmann/json.hpp>
+
 #include "layers/recurrent_decoder.h"
 #include "ops/copy.h"
 #include "ops/elementwise.h"

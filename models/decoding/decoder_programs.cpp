@@ -37,11 +37,11 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   // The last token of a sequence need not be in the cache.
   layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.context + 1, 0,
                                    kMostStops, kRing);
-  layout.arrivals = layout.state.first_word + layout.state.words;
+  layout.split_counters = layout.state.first_word + layout.state.words;
   uint32_t heads = 0;
   for (const CausalLayer& layer : network.decoder.layers)
     heads = std::max(heads, layer.attention.heads);
-  layout.words = layout.arrivals + shape.rows * heads;
+  layout.words = layout.split_counters + shape.rows * heads;
   if (!network.head_masks.empty()) {
     layout.head_masks = static_cast<int32_t>(layout.words);
     layout.words += static_cast<uint32_t>(network.head_masks.size());
@@ -82,7 +82,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .positions = layout.state.positions,
                              .caches = tensors.caches,
                              .head_masks = layout.head_masks,
-                             .arrivals = static_cast<int32_t>(layout.arrivals),
+                             .split_counters = static_cast<int32_t>(layout.split_counters),
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");

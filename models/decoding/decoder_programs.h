@@ -25,8 +25,8 @@ struct BatchLayout {
       0;  // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
   uint32_t last = 0;  // (rows): the last token of each row in the pass, numbered through the pass
   SampleStateLayout state;
-  int32_t head_masks = -1;  // (layers, heads) floats where the network has factors
-  uint32_t arrivals = 0;    // (rows, heads) zeros between dispatches
+  int32_t head_masks = -1;      // (layers, heads) floats where the network has factors
+  uint32_t split_counters = 0;  // (rows, heads) zeros between dispatches
   uint32_t words = 0;
 };
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);
@@ -53,8 +53,8 @@ struct DecoderPass {
   auto operator<=>(const DecoderPass&) const = default;
 };
 
-/// Adds `length` tokens of every row, whose keys and values join the caches: what the output
-/// product takes, (rows, length, D). The tokens stand at layout.prompt in control, one at
+/// Adds `length` tokens of every row, whose keys and values are appended to the caches: what the
+/// output product takes, (rows, length, D). The tokens stand at layout.prompt in control, one at
 /// layout.state.tokens.
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                       const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,

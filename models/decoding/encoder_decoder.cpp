@@ -87,8 +87,8 @@ uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
   const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
   const uint64_t rows = shape.rows();
   uint64_t bytes = 0;
-  for (const KeptTensor& kept : network_->kept(shape))
-    bytes += kept.shape.elements() * size_of(kept.type);
+  for (const StateTensor& tensor : network_->state_tensors(shape))
+    bytes += tensor.shape.elements() * size_of(tensor.type);
   bytes += (tokens + rows) * network_->live_columns() * size_of(network_->activations);
   bytes += rows * network_->target_vocabulary * sizeof(float);
   return bytes + control_bytes(shape);
@@ -100,8 +100,8 @@ uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
   uint64_t widest = std::max({tokens * network_->widest_columns() * size_of(network_->activations),
                               uint64_t{shape.rows()} * network_->target_vocabulary * sizeof(float),
                               control_bytes(shape)});
-  for (const KeptTensor& kept : network_->kept(shape))
-    widest = std::max(widest, kept.shape.elements() * size_of(kept.type));
+  for (const StateTensor& tensor : network_->state_tensors(shape))
+    widest = std::max(widest, tensor.shape.elements() * size_of(tensor.type));
   return widest;
 }
 

@@ -53,13 +53,13 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
     }
   }
 
-  std::vector<Tensor> kept_tensors;
-  for (const KeptTensor& tensor : network.kept(shape)) {
+  std::vector<Tensor> state_tensors;
+  for (const StateTensor& tensor : network.state_tensors(shape)) {
     kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type),
                                             MemoryUse::kDevice));
-    kept_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
+    state_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
   }
-  const SearchView view = {shape, layout, beam, control_tensor, kept_tensors};
+  const SearchView view = {shape, layout, beam, control_tensor, state_tensors};
   ProgramBuilder builder(device, "encode");
   network.encode(builder, view);
   encode = builder.build();

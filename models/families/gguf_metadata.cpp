@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/tensor_values.h"
 #include "mulciber/error.h"

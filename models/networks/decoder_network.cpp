@@ -263,11 +263,11 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
 
 DecoderNetwork build_decoder_network(
     const DecoderConfig& config,
-    const std::function<std::vector<Tensor>(const std::string&)>& parts, uint32_t positions,
+    const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
     DataType activations, DataType cache) {
-  const auto weight = [&](const std::string& name) { return parts(name).at(0); };
+  const auto weight = [&](const std::string& name) { return segments(name).at(0); };
   const auto linear = [&](const std::string& name, bool bias) {
-    const std::vector<Tensor> matrices = parts(name + ".weight");
+    const std::vector<Tensor> matrices = segments(name + ".weight");
     Linear result = {matrices[0], std::nullopt, {matrices.begin() + 1, matrices.end()}};
     if (bias) result.bias = weight(name + ".bias");
     return result;
@@ -322,7 +322,7 @@ DecoderNetwork build_decoder_network(
                               .down_bias = {},
                               .activation = config.feed_forward.activation,
                               .gated = true,
-                              .kept = experts->per_token,
+                              .experts_per_token = experts->per_token,
                               .normalize = experts->normalized};
     }
     return FeedForward{.up = linear(name + "up", config.feed_forward.bias),

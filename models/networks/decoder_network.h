@@ -41,11 +41,12 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
 DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
                                        DataType activations, DataType cache);
 
-/// parts: the tensors of a name of the table or of a computed weight; several only where a matrix
-/// is stored in several types, as in files that keep queries, keys and values in different ones.
+/// segments: the tensors of a name of the table or of a computed weight; several only where a
+/// matrix is stored in several types, as in files that keep queries, keys and values in different
+/// ones.
 DecoderNetwork build_decoder_network(
     const DecoderConfig& config,
-    const std::function<std::vector<Tensor>(const std::string&)>& parts, uint32_t positions,
+    const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
     DataType activations, DataType cache);
 
 }  // namespace mulciber

@@ -43,7 +43,7 @@ struct HeadCounts {
 };
 
 /// A tensor in memory of its own, which stands between programs and between steps.
-struct KeptTensor {
+struct StateTensor {
   Shape shape;
   DataType type = DataType::kF32;
 };
@@ -52,8 +52,8 @@ struct SearchView {
   const SearchShape& shape;
   const ControlLayout& layout;
   const BeamStateLayout& beam;
-  Tensor control;                // u32
-  std::span<const Tensor> kept;  // as the network's kept() has them
+  Tensor control;                 // u32
+  std::span<const Tensor> state;  // as the network's state_tensors() has them
 };
 struct PassView {
   const PassShape& shape;
@@ -80,7 +80,7 @@ class EncoderDecoderNetwork {
   uint32_t context = 0;
 
   virtual HeadCounts masked_heads() const = 0;
-  virtual std::vector<KeptTensor> kept(const SearchShape& shape) const = 0;
+  virtual std::vector<StateTensor> state_tensors(const SearchShape& shape) const = 0;
   /// Columns of the activations that are alive at one time, and of the widest of them, for a token.
   virtual uint64_t live_columns() const = 0;
   virtual uint64_t widest_columns() const = 0;

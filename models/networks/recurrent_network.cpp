@@ -9,7 +9,7 @@
 namespace mulciber {
 namespace {
 
-/// What stands before the decoder's state among the kept tensors.
+/// What stands before the decoder's state among the state tensors.
 constexpr size_t kMemoryTensors = 2;
 
 }  // namespace
@@ -18,9 +18,9 @@ const AttentionMemory& RecurrentNetwork::attention() const {
   return std::visit([](const auto& d) -> const AttentionMemory& { return d.attention; }, decoder);
 }
 
-std::vector<KeptTensor> RecurrentNetwork::kept(const SearchShape& shape) const {
-  std::vector<KeptTensor> all = {{{shape.batch, shape.source_length, attention().columns()}},
-                                 {{attention().control_words(shape.batch)}, DataType::kU32}};
+std::vector<StateTensor> RecurrentNetwork::state_tensors(const SearchShape& shape) const {
+  std::vector<StateTensor> all = {{{shape.batch, shape.source_length, attention().columns()}},
+                                  {{attention().control_words(shape.batch)}, DataType::kU32}};
   for (const Shape& state :
        std::visit([&](const auto& d) { return d.state_shapes(shape.rows()); }, decoder))
     all.push_back({state});
@@ -70,13 +70,13 @@ Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& cont
 
 void RecurrentNetwork::encode(ProgramBuilder& builder, const SearchView& view) const {
   encode_into(builder, view.control, view.layout, view.shape.batch, view.shape.source_length,
-              {view.kept[0], view.kept[1], view.shape.beams}, view.kept.subspan(kMemoryTensors));
+              {view.state[0], view.state[1], view.shape.beams}, view.state.subspan(kMemoryTensors));
 }
 
 Tensor RecurrentNetwork::step(ProgramBuilder& builder, const SearchView& view) const {
   const auto scope = builder.layer("token");
   const uint64_t rows = view.shape.rows();
-  const std::span<const Tensor> state = view.kept.subspan(kMemoryTensors);
+  const std::span<const Tensor> state = view.state.subspan(kMemoryTensors);
   if (view.shape.beams > 1) {
     for (const Tensor& part : state) follow_beams(builder, view.control, view.beam, part);
   }
@@ -87,7 +87,7 @@ Tensor RecurrentNetwork::step(ProgramBuilder& builder, const SearchView& view) c
   return std::visit(
       [&](const auto& d) {
         return d.step(builder, words.reshaped({rows, words.shape.columns()}), 0,
-                      {view.kept[0], view.kept[1], view.shape.beams}, state, nullptr);
+                      {view.state[0], view.state[1], view.shape.beams}, state, nullptr);
       },
       decoder);
 }

@@ -35,8 +35,8 @@ HeadCounts TransformerNetwork::masked_heads() const {
           decoder_layers * decoder_heads()};
 }
 
-std::vector<KeptTensor> TransformerNetwork::kept(const SearchShape& shape) const {
-  std::vector<KeptTensor> all;
+std::vector<StateTensor> TransformerNetwork::state_tensors(const SearchShape& shape) const {
+  std::vector<StateTensor> all;
   for (const DecoderLayer& layer : decoder.layers) {
     all.push_back({{shape.batch, shape.source_length, layer.cross_attention.sizes.memory_columns()},
                    activations});
@@ -78,7 +78,7 @@ void TransformerNetwork::encode(ProgramBuilder& builder, const SearchView& view)
   const auto scope = builder.layer("memory");
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     const auto name = builder.scope(fmt::format("layers.{}", i));
-    decoder.layers[i].cross_attention.project(builder, encoded, view.kept[i]);
+    decoder.layers[i].cross_attention.project(builder, encoded, view.state[i]);
   }
 }
 
@@ -93,9 +93,9 @@ Tensor TransformerNetwork::step(ProgramBuilder& builder, const SearchView& view)
       .position = static_cast<int32_t>(view.beam.position),
       .ancestry = view.shape.beams > 1 ? static_cast<int32_t>(view.beam.ancestry) : -1,
       .rows_per_memory = view.shape.beams,
-      .caches = view.kept.subspan(decoder.layers.size())};
+      .caches = view.state.subspan(decoder.layers.size())};
   return decoder.step(builder, embed(builder, target_embedding, tokens),
-                      view.kept.first(decoder.layers.size()),
+                      view.state.first(decoder.layers.size()),
                       decoder_control(view.control, view.layout), state);
 }
 

@@ -19,7 +19,7 @@ class TransformerNetwork : public EncoderDecoderNetwork {
   HeadCounts masked_heads() const override;
   /// Memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then their caches,
   /// (rows, context, heads * (d_k + d_v)).
-  std::vector<KeptTensor> kept(const SearchShape& shape) const override;
+  std::vector<StateTensor> state_tensors(const SearchShape& shape) const override;
   uint64_t live_columns() const override;
   uint64_t widest_columns() const override;
   void encode(ProgramBuilder& builder, const SearchView& view) const override;

@@ -1,6 +1,7 @@
 #include "text/tokenizers/gguf.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "checkpoints/json.h"
