@@ -17,6 +17,7 @@
 #include "mulciber/error.h"
 #include "runtime/capabilities.h"
 #include "runtime/memory.h"
+#include "runtime/transfer.h"
 
 namespace mulciber {
 

@@ -43,6 +43,8 @@ struct AttentionVariant {
 
 /// Scaled products over masks, sizes, windows, caps and biases.
 std::vector<AttentionVariant> attention_variants();
+/// Those of them whose keys are split over workgroups, as flash decoding does.
+std::vector<AttentionVariant> attention_split_variants();
 /// The other scores, hard and local attention, patterns of keys.
 std::vector<AttentionVariant> attention_family_variants();
 /// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names

@@ -17,6 +17,7 @@ struct NamedMethod {
 
 const std::vector<NamedMethod>& text_filters();
 const std::vector<NamedMethod>& list_filters();
+const std::vector<NamedMethod>& text_methods();
 /// nullptr where there is no such name.
 Method find_in(const std::vector<NamedMethod>& table, std::string_view name);
 

@@ -2,11 +2,21 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "text/jinja/lexer.h"
 #include "text/jinja/syntax.h"
 
 namespace mulciber::jinja {
+
+/// Parts of an expression; pointers cannot be copied out of an initializer list.
+template <typename... Parts>
+std::vector<ExpressionPtr> list_of(Parts... parts) {
+  std::vector<ExpressionPtr> all;
+  (all.push_back(std::move(parts)), ...);
+  return all;
+}
 
 /// Reads expressions; statements are StatementParser's. Grammar and precedence are Jinja's.
 class ExpressionParser {

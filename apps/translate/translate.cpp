@@ -2,22 +2,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "apps/attention/measures.h"
 #include "apps/attention/options.h"
 #include "apps/command.h"
 #include "apps/progress.h"
+#include "apps/translate/lines.h"
+#include "apps/translate/results.h"
+#include "apps/translate/statistics.h"
 #include "mulciber/translator.h"
 
 namespace mulciber::apps {
@@ -39,56 +38,6 @@ struct Options {
   bool stats = false;
 };
 
-// Lines of an input, one at a time; the last may lack its line feed.
-class LineReader {
- public:
-  explicit LineReader(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
-  bool next(std::string& line) {
-    if (!std::getline(in_, line)) {
-      if (in_.bad()) throw ModelError(name_, "could not be read", "");
-      return false;
-    }
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    return true;
-  }
-
- private:
-  std::istream& in_;
-  std::string name_;
-};
-
-// Where results go: standard output, or a file that is written line by line, so that what was
-// translated before an error stands.
-class Output {
- public:
-  explicit Output(const std::string& path) : path_(path) {
-    if (path.empty()) return;
-    file_ = std::fopen(path.c_str(), "wb");
-    if (!file_)
-      throw ModelError(path, "cannot be written to", "choose a folder that can be written to");
-  }
-  ~Output() {
-    if (file_) std::fclose(file_);
-  }
-  void line(const std::string& text) {
-    std::FILE* out = file_ ? file_ : stdout;
-    if (std::fwrite(text.data(), 1, text.size(), out) != text.size() ||
-        std::fputc('\n', out) == EOF)
-      fail();
-  }
-  void flush() {
-    if (std::fflush(file_ ? file_ : stdout) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() {
-    throw ModelError(path_.empty() ? "standard output" : path_, "could not be written to the end",
-                     "what was written before stands; is the disk full?");
-  }
-  std::string path_;
-  std::FILE* file_ = nullptr;
-};
-
 // "decoder.3.1" or "cross.0.2": kind, layer, head.
 void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& shape) {
   const HeadName name = head_name(word, {"encoder", "decoder", "cross"});
@@ -107,114 +56,6 @@ void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& sh
                      "");
   if (mask.empty()) mask.assign(size_t{layers} * heads, 1.0f);
   mask[size_t{name.layer} * heads + name.head] = 0;
-}
-
-SentenceMaps to_maps(const std::string& source, const Translation& t, const std::string& model,
-                     const std::string& device, const std::string& start_token) {
-  SentenceMaps maps;
-  maps.source_text = source;
-  maps.target_text = t.text;
-  maps.model = name_of_model(model);
-  maps.device = device;
-  maps.source_tokens = t.source_tokens;
-  maps.target_tokens = t.tokens;
-  maps.decoder_input_tokens = {start_token};
-  for (size_t i = 0; i + 1 < t.tokens.size(); ++i) maps.decoder_input_tokens.push_back(t.tokens[i]);
-  const AttentionMaps& a = *t.attention;
-  maps.kinds = {
-      {"encoder", a.encoder_layers, a.encoder_heads, a.source_length, a.source_length, a.encoder},
-      {"decoder", a.decoder_layers, a.decoder_heads, a.target_length, a.target_length, a.decoder},
-      {"cross", a.cross_layers, a.cross_heads, a.target_length, a.source_length, a.cross}};
-  // Recurrent models attend across alone.
-  std::erase_if(maps.kinds, [](const SentenceMaps::Kind& kind) { return kind.layers == 0; });
-  for (SentenceMaps::Kind& rollout : attention_rollout(maps))
-    maps.kinds.push_back(std::move(rollout));
-  return maps;
-}
-
-nlohmann::json to_json(const std::string& source, const Translation& t) {
-  nlohmann::json hypotheses = nlohmann::json::array();
-  for (const Alternative& h : t.alternatives) {
-    hypotheses.push_back(
-        {{"text", h.text}, {"score", h.score}, {"ids", h.ids}, {"tokens", h.tokens}});
-  }
-  return {{"source", source},
-          {"text", t.text},
-          {"score", t.score},
-          {"source_ids", t.source_ids},
-          {"source_tokens", t.source_tokens},
-          {"ids", t.ids},
-          {"tokens", t.tokens},
-          {"hypotheses", hypotheses}};
-}
-
-// Sums over the chunks of a run.
-struct Totals {
-  TranslateStatistics sum;
-  void add(const TranslateStatistics& s) {
-    if (sum.texts == 0)
-      sum = TranslateStatistics{s};
-    else {
-      sum.texts += s.texts;
-      sum.batches += s.batches;
-      sum.source_tokens += s.source_tokens;
-      sum.target_tokens += s.target_tokens;
-      sum.decoder_steps += s.decoder_steps;
-      sum.tokenize_seconds += s.tokenize_seconds;
-      sum.prepare_seconds += s.prepare_seconds;
-      sum.encode_seconds += s.encode_seconds;
-      sum.decode_seconds += s.decode_seconds;
-      sum.attention_seconds += s.attention_seconds;
-      sum.total_seconds += s.total_seconds;
-      sum.peak_device_bytes = std::max(sum.peak_device_bytes, s.peak_device_bytes);
-    }
-  }
-};
-
-double per_second(uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
-
-void print_statistics(const TranslateStatistics& s, const Device& device) {
-  const DeviceDescription d = describe(device);
-  fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
-  fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
-  fmt::print(stderr, "time to 1st token {:.3f} s\n", s.first_token_seconds);
-  fmt::print(stderr, "encode            {:.1f} tokens/s ({} tokens, {:.3f} s)\n",
-             per_second(s.source_tokens, s.encode_seconds), s.source_tokens, s.encode_seconds);
-  fmt::print(stderr, "decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
-             per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps,
-             s.decode_seconds);
-  fmt::print(stderr,
-             "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, "
-             "{:.3f} s)\n",
-             per_second(s.target_tokens, s.total_seconds), per_second(s.texts, s.total_seconds),
-             s.texts, s.batches, s.total_seconds);
-  fmt::print(stderr,
-             "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
-             static_cast<double>(s.peak_device_bytes) / 1048576,
-             static_cast<double>(s.predicted_device_bytes) / 1048576,
-             static_cast<double>(s.weight_bytes) / 1048576);
-}
-
-nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device) {
-  return {{"device", describe(device).name},
-          {"load_seconds", s.load_seconds},
-          {"first_token_seconds", s.first_token_seconds},
-          {"sentences", s.texts},
-          {"batches", s.batches},
-          {"source_tokens", s.source_tokens},
-          {"target_tokens", s.target_tokens},
-          {"steps", s.decoder_steps},
-          {"tokenize_seconds", s.tokenize_seconds},
-          {"prepare_seconds", s.prepare_seconds},
-          {"encode_seconds", s.encode_seconds},
-          {"decode_seconds", s.decode_seconds},
-          {"attention_seconds", s.attention_seconds},
-          {"total_seconds", s.total_seconds},
-          {"weight_bytes", s.weight_bytes},
-          {"predicted_device_bytes", s.predicted_device_bytes},
-          {"peak_device_bytes", s.peak_device_bytes}};
 }
 
 class Run {
@@ -323,8 +164,8 @@ class Run {
 
   void print(const std::string& source, const Translation& t) {
     if (options_.common.json) {
-      output_.line(
-          to_json(source, t).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      output_.line(translation_json(source, t).dump(-1, ' ', false,
+                                                    nlohmann::json::error_handler_t::replace));
     } else if (options_.n_best > 1 && !t.alternatives.empty()) {
       for (const Alternative& h : t.alternatives)
         output_.line(fmt::format("{:.4f}\t{}", h.score, h.text));

@@ -1,0 +1,19 @@
+// A translation as it is written: its attention maps, and its line of JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/attention/page.h"
+#include "mulciber/translator.h"
+
+namespace mulciber::apps {
+
+/// t.attention must be there. model: the path; start_token: what the decoder reads first.
+SentenceMaps to_maps(const std::string& source, const Translation& t, const std::string& model,
+                     const std::string& device, const std::string& start_token);
+
+/// With every hypothesis, its score, ids and tokens.
+nlohmann::json translation_json(const std::string& source, const Translation& t);
+
+}  // namespace mulciber::apps

@@ -1,0 +1,78 @@
+#include "apps/translate/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace mulciber::apps {
+namespace {
+
+double per_second(uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+}  // namespace
+
+void Totals::add(const TranslateStatistics& s) {
+  if (sum.texts == 0)
+    sum = TranslateStatistics{s};
+  else {
+    sum.texts += s.texts;
+    sum.batches += s.batches;
+    sum.source_tokens += s.source_tokens;
+    sum.target_tokens += s.target_tokens;
+    sum.decoder_steps += s.decoder_steps;
+    sum.tokenize_seconds += s.tokenize_seconds;
+    sum.prepare_seconds += s.prepare_seconds;
+    sum.encode_seconds += s.encode_seconds;
+    sum.decode_seconds += s.decode_seconds;
+    sum.attention_seconds += s.attention_seconds;
+    sum.total_seconds += s.total_seconds;
+    sum.peak_device_bytes = std::max(sum.peak_device_bytes, s.peak_device_bytes);
+  }
+}
+
+void print_statistics(const TranslateStatistics& s, const Device& device) {
+  const DeviceDescription d = describe(device);
+  fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
+  fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
+  fmt::print(stderr, "time to 1st token {:.3f} s\n", s.first_token_seconds);
+  fmt::print(stderr, "encode            {:.1f} tokens/s ({} tokens, {:.3f} s)\n",
+             per_second(s.source_tokens, s.encode_seconds), s.source_tokens, s.encode_seconds);
+  fmt::print(stderr, "decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
+             per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps,
+             s.decode_seconds);
+  fmt::print(stderr,
+             "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, "
+             "{:.3f} s)\n",
+             per_second(s.target_tokens, s.total_seconds), per_second(s.texts, s.total_seconds),
+             s.texts, s.batches, s.total_seconds);
+  fmt::print(stderr,
+             "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+             static_cast<double>(s.peak_device_bytes) / 1048576,
+             static_cast<double>(s.predicted_device_bytes) / 1048576,
+             static_cast<double>(s.weight_bytes) / 1048576);
+}
+
+nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device) {
+  return {{"device", describe(device).name},
+          {"load_seconds", s.load_seconds},
+          {"first_token_seconds", s.first_token_seconds},
+          {"sentences", s.texts},
+          {"batches", s.batches},
+          {"source_tokens", s.source_tokens},
+          {"target_tokens", s.target_tokens},
+          {"steps", s.decoder_steps},
+          {"tokenize_seconds", s.tokenize_seconds},
+          {"prepare_seconds", s.prepare_seconds},
+          {"encode_seconds", s.encode_seconds},
+          {"decode_seconds", s.decode_seconds},
+          {"attention_seconds", s.attention_seconds},
+          {"total_seconds", s.total_seconds},
+          {"weight_bytes", s.weight_bytes},
+          {"predicted_device_bytes", s.predicted_device_bytes},
+          {"peak_device_bytes", s.peak_device_bytes}};
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,109 @@
+#include "runtime/instance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+using Kind = DeviceError::Kind;
+
+constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
+
+VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                               VkDebugUtilsMessageTypeFlagsEXT,
+                                               const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                               void* user) {
+  auto* handle = static_cast<InstanceHandle*>(user);
+  std::lock_guard lock(handle->mutex);
+  handle->messages.push_back(data->pMessage ? data->pMessage : "");
+  return VK_FALSE;
+}
+
+}  // namespace
+
+InstanceHandle::~InstanceHandle() {
+  // Asked of this instance: volk's function is that of the instance made last, which may lack the
+  // extension.
+  auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+      messenger ? vkGetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT") : nullptr);
+  if (destroy) destroy(instance, messenger, nullptr);
+  if (instance) vkDestroyInstance(instance, nullptr);
+}
+
+const char* name_of(VkResult result) {
+  switch (result) {
+    case VK_ERROR_OUT_OF_HOST_MEMORY: return "out of host memory";
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "out of device memory";
+    case VK_ERROR_DEVICE_LOST: return "device lost";
+    case VK_ERROR_INITIALIZATION_FAILED: return "initialization failed";
+    case VK_ERROR_LAYER_NOT_PRESENT: return "layer not present";
+    case VK_ERROR_EXTENSION_NOT_PRESENT: return "extension not present";
+    case VK_ERROR_FEATURE_NOT_PRESENT: return "feature not present";
+    case VK_ERROR_INCOMPATIBLE_DRIVER: return "incompatible driver";
+    case VK_ERROR_TOO_MANY_OBJECTS: return "too many objects";
+    case VK_TIMEOUT: return "timeout";
+    default: return "unknown error";
+  }
+}
+
+std::shared_ptr<InstanceHandle> create_instance(bool validate) {
+  static const VkResult loaded = volkInitialize();
+  if (loaded != VK_SUCCESS) {
+    throw DeviceError(
+        Kind::kUnavailable, "Vulkan", "no Vulkan loader (libvulkan.so.1) on this machine",
+        "install libvulkan1 and a driver; mesa-vulkan-drivers has one that runs on the CPU");
+  }
+  auto handle = std::make_shared<InstanceHandle>();
+  handle->version = std::min<uint32_t>(volkGetInstanceVersion(), VK_HEADER_VERSION_COMPLETE);
+  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.pApplicationName = "mulciber";
+  application.pEngineName = "mulciber";
+  application.apiVersion = handle->version;
+  VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  info.pApplicationInfo = &application;
+
+  VkValidationFeatureEnableEXT enabled[] = {
+      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  VkValidationFeaturesEXT features{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = enabled;
+  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  if (validate) {
+    info.pNext = &features;
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &kValidationLayer;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = extensions;
+  }
+  VkResult result = vkCreateInstance(&info, nullptr, &handle->instance);
+  if (result == VK_ERROR_LAYER_NOT_PRESENT) {
+    throw DeviceError(Kind::kUnavailable, "validate",
+                      "the Khronos validation layer is not installed",
+                      "install vulkan-validationlayers");
+  }
+  if (result != VK_SUCCESS) {
+    throw DeviceError(
+        Kind::kUnavailable, "Vulkan",
+        fmt::format("no driver could be loaded ({})", name_of(result)),
+        "install a driver (mesa-vulkan-drivers has one that runs on the CPU), or look at "
+        "VK_DRIVER_FILES");
+  }
+  volkLoadInstanceOnly(handle->instance);
+  if (validate) {
+    VkDebugUtilsMessengerCreateInfoEXT messenger{
+        VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
+    messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                                VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
+    messenger.pfnUserCallback = collect_message;
+    messenger.pUserData = handle.get();
+    vkCreateDebugUtilsMessengerEXT(handle->instance, &messenger, nullptr, &handle->messenger);
+  }
+  return handle;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,32 @@
+// A Vulkan instance, and what the validation layer says through it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <volk.h>
+
+namespace mulciber {
+
+/// One instance per device, so that devices are independent and nothing of ours is global.
+struct InstanceHandle {
+  VkInstance instance = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
+  uint32_t version = VK_API_VERSION_1_1;
+  std::mutex mutex;
+  std::vector<std::string> messages;
+
+  ~InstanceHandle();
+};
+
+/// validate: with the Khronos validation layer and synchronization validation, whose messages are
+/// collected. Throws DeviceError when there is no Vulkan loader, no driver, or no such layer.
+std::shared_ptr<InstanceHandle> create_instance(bool validate);
+
+/// What failed, in words, for messages.
+const char* name_of(VkResult result);
+
+}  // namespace mulciber
