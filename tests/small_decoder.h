@@ -1,0 +1,37 @@
+// The small decoder-only model of tests/data, and what it says to a prompt alone.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "models/decoder_model.h"
+#include "tests/device.h"
+#include "tests/support.h"
+
+namespace mulciber::tests {
+
+inline std::filesystem::path small_decoder() { return data_dir() / "gemma3"; }
+
+inline std::unique_ptr<DecoderModel> open_decoder(const std::filesystem::path& path,
+                                                  const ModelOptions& options = {}) {
+  const Checkpoint checkpoint(path);
+  return std::make_unique<DecoderModel>(shared_device(), checkpoint,
+                                        read_decoder_config(checkpoint), options);
+}
+
+/// Ids that stand for a text of that length.
+inline std::vector<uint32_t> prompt_of(uint32_t length, uint32_t seed) {
+  std::vector<uint32_t> ids;
+  for (uint32_t i = 0; i < length; ++i) ids.push_back((seed + 37 * i + i * i) % 400 + 5);
+  return ids;
+}
+
+/// What the model goes on with after a prompt without company, greedily.
+inline std::vector<uint32_t> alone(const DecoderModel& model, const std::vector<uint32_t>& prompt,
+                                   uint32_t tokens) {
+  SequenceBatch batch(shared_device(), model.network(), {1, 96});
+  return batch.generate({.prompts = {prompt}, .max_new_tokens = tokens}).rows[0].ids;
+}
+
+}  // namespace mulciber::tests
