@@ -140,10 +140,12 @@ CaseResult forward_case(Device& device, const ModelsUnderTest& models, const Run
 /// Greedy or beam search by the definition of one step, over double-precision log probabilities.
 std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<uint32_t>& source,
                                        uint32_t beams, const BeamSettings& settings) {
-  const BeamStateLayout layout = plan_beam_state(0, 1, beams, settings.max_length, 0);
+  ControlLayout all;
+  const BeamStateLayout layout = plan_beam_state(all, 1, beams, settings.max_length, 0);
   BeamSettings free = settings;  // bans are applied to the candidates, below
   free.banned.clear();
-  std::vector<uint32_t> state = initial_beam_state(layout, free);
+  ControlWords state(all.words());
+  initialize_beam_state(state, layout, free);
   const HostTensor memory = opened.reference.encode(source);
   const uint32_t k = beams == 1 ? 1 : std::min(2 * beams, opened.files.shape().vocabulary);
   for (uint32_t step = 0; step + 1 < settings.max_length; ++step) {
@@ -154,9 +156,9 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
       for (uint32_t at = row, position = step;; --position) {
         ids.insert(ids.begin(), position == 0
                                     ? settings.start
-                                    : state[layout.history_tokens + position * beams + at]);
+                                    : state.get(layout.history_tokens, position * beams + at));
         if (position == 0) break;
-        at = state[layout.history_parents + position * beams + at];
+        at = state.get(layout.history_parents, position * beams + at);
       }
       const HostTensor logits = opened.reference.logits(memory, ids);
       const size_t vocabulary = logits.shape.columns();
@@ -181,7 +183,7 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
       }
     }
     beam_step_reference(layout, candidates, k, state);
-    if (state[layout.unfinished] == 0) break;
+    if (state.get(layout.search).unfinished == 0) break;
   }
   return finished_hypotheses(layout, state, 0).at(0).ids;
 }

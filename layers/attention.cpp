@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ops/append_cache.h"
+
 namespace mulciber {
 namespace {
 
@@ -49,10 +51,9 @@ Tensor SelfAttention::step(ProgramBuilder& builder, const Tensor& x, const KeyVa
     const auto scope = builder.scope("qkv");
     return qkv(builder, x);  // (rows, 1, heads * (2 d_k + d_v))
   }();
-  append_cache(builder, heads, cache.tensor,
-               {.first_column = sizes.key_columns(),
-                .control = cache.control,
-                .position_offset = cache.position});
+  append_cache(
+      builder, heads, cache.tensor,
+      {.first_column = sizes.key_columns(), .control = cache.control, .positions = cache.position});
   return attend(builder, {heads, 0}, {cache.tensor, 0}, {cache.tensor, sizes.key_columns()}, sizes,
                 out, view);
 }

@@ -32,9 +32,9 @@ struct AttentionView {
 
 /// Keys and values of all earlier steps.
 struct KeyValueCache {
-  Tensor tensor;          // (rows, context, heads * (d_k + d_v)), outlives the program
-  Tensor control;         // u32
-  uint32_t position = 0;  // word of control: where this step's keys go
+  Tensor tensor;                    // (rows, context, heads * (d_k + d_v)), outlives the program
+  Tensor control;                   // u32
+  ControlArray<uint32_t> position;  // where this step's keys go, of all rows or of each
 };
 
 /// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.

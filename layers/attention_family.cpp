@@ -120,12 +120,10 @@ Tensor AttentionFamily::operator()(ProgramBuilder& builder, const HeadColumns& q
 
   // What kernels read beside queries and keys stands in one tensor of words.
   std::vector<Tensor> parts;
-  uint64_t at = 0;
+  ControlLayout layout;
   const auto append = [&](const Tensor& part) {
     parts.push_back(part);
-    const uint64_t begin = at;
-    at += part.shape.elements();
-    return static_cast<int32_t>(begin);
+    return layout.add<float>(part.shape.elements());
   };
   if (options.control) append(options.control->tensor);
   if ((vector || center_out) && !bound.control) bound.control = AttentionControl{};

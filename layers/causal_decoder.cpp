@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/append_cache.h"
 #include "ops/elementwise.h"
 
 namespace mulciber {
@@ -31,14 +32,11 @@ HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& proje
                         .gains = qk_gains,
                         .epsilon = qk_epsilon,
                         .control = state.control,
-                        .position_offset = state.positions,
-                        .position_stride = 1});
+                        .positions = state.positions});
   }
-  append_cache(builder, projected, cache,
-               {.first_column = query_columns(),
-                .control = state.control,
-                .position_offset = state.positions,
-                .position_stride = 1});
+  append_cache(
+      builder, projected, cache,
+      {.first_column = query_columns(), .control = state.control, .positions = state.positions});
   return {projected, 0};
 }
 
@@ -63,10 +61,11 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
       // The keys of this pass are in the cache when it is read.
       .control = AttentionControl{
           .tensor = state.control,
-          .key_counts = static_cast<int32_t>(state.positions),
+          .key_counts = state.positions,
           .key_count_extra = static_cast<uint32_t>(x.shape[1]),
-          .head_mask =
-              state.head_masks < 0 ? -1 : state.head_masks + static_cast<int32_t>(layer * heads),
+          .head_mask = state.head_masks
+                           ? std::optional(state.head_masks->part(uint64_t{layer} * heads, heads))
+                           : std::nullopt,
           .split_counters = state.split_counters}};
   const HeadColumns k = {cache, 0}, v = {cache, kv_heads * head_size};
   if (state.trace && state.trace->attentions)

@@ -17,13 +17,12 @@ namespace mulciber {
 
 /// Where a pass stands: the state that outlives programs.
 struct CausalState {
-  Tensor control;          // u32
-  uint32_t positions = 0;  // word of the first of (rows): tokens in the cache before this pass
-  std::span<const Tensor> caches;  // per layer: (rows, context, CausalAttention::cache_columns())
-  int32_t head_masks =
-      -1;  // word of the first of (layers, heads) floats, onto each head's output; -1: none
-  int32_t split_counters =
-      -1;  // word of (rows, heads) zeros: AttentionControl::split_counters; -1: none
+  Tensor control;                    // u32
+  ControlArray<uint32_t> positions;  // (rows): tokens in the cache before this pass
+  std::span<const Tensor> caches;    // per layer: (rows, context, CausalAttention::cache_columns())
+  std::optional<ControlArray<float>> head_masks;  // (layers, heads), onto each head's output
+  /// (rows, heads): AttentionControl::split_counters.
+  std::optional<ControlArray<uint32_t>> split_counters;
   Trace* trace = nullptr;
 };
 

@@ -8,13 +8,12 @@ Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& inp
                                   Trace* trace) const {
   Tensor x = embedding(builder, table,
                        {.control = input.control,
-                        .tokens_offset = input.tokens,
+                        .tokens = input.tokens,
                         .rows = input.rows,
                         .length = input.length,
                         .scale = scale,
                         .positions = positions,
-                        .first_position_offset = input.first_position,
-                        .first_position_stride = input.first_position_stride,
+                        .first_position = input.first_position,
                         .result = input.type});
   if (norm) {
     const auto scope = builder.scope("embedding_norm");

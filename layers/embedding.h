@@ -12,12 +12,12 @@ namespace mulciber {
 
 /// Where a program's token ids stand.
 struct TokenInput {
-  Tensor control;       // u32
-  uint32_t tokens = 0;  // word of the first id; (rows, length) ids follow
+  Tensor control;                 // u32
+  ControlArray<uint32_t> tokens;  // (rows, length)
   uint32_t rows = 1, length = 1;
-  int32_t first_position = -1;         // word of the position of token 0 of every row; -1: 0
-  uint32_t first_position_stride = 0;  // 1: each row has a word of its own
-  DataType type = DataType::kF32;      // of the activations
+  /// Position of token 0, of all rows or of each; none: 0.
+  std::optional<ControlArray<uint32_t>> first_position;
+  DataType type = DataType::kF32;  // of the activations
 };
 
 /// x = table[id] * scale [+ positions[position]] [, normalized].

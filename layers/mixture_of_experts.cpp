@@ -11,8 +11,23 @@
 
 namespace mulciber {
 
-// Words: count of banned ids, a position, then [position, id] of a forced one: never.
-std::vector<uint32_t> MixtureOfExperts::rules_words() { return {0, 0, 0xffffffff, 0}; }
+namespace {
+
+/// Token rules that allow every expert.
+struct NoRules {
+  ControlLayout layout;
+  TokenRules rules = {layout.add_list(0), layout.add<uint32_t>(1),
+                      layout.add<shader::ForcedToken>(1)};
+};
+
+}  // namespace
+
+std::vector<uint32_t> MixtureOfExperts::rules_words() {
+  const NoRules none;
+  ControlWords words(none.layout.words());
+  words.set(none.rules.forced, 0, {.index = 0xffffffff, .id = 0});
+  return words.words();
+}
 
 Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
                                     Routing* routing) const {
@@ -30,9 +45,7 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
     made.logits = router(builder, rows);
     if (made.logits.type != DataType::kF32)
       made.logits = convert(builder, made.logits, DataType::kF32);
-    made.routes =
-        top_k(builder, made.logits, experts_per_token, rules,
-              {.banned_offset = 0, .banned_capacity = 0, .position_offset = 1, .forced_offset = 2});
+    made.routes = top_k(builder, made.logits, experts_per_token, rules, NoRules().rules);
   }
   Tensor hidden, y;
   {

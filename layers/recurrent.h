@@ -26,8 +26,8 @@ struct RecurrentCell {
 
 /// How many positions each row of a batch has; none: all of them.
 struct RowLengths {
-  Tensor control;        // u32
-  uint32_t lengths = 0;  // word of the first row's
+  Tensor control;                  // u32
+  ControlArray<uint32_t> lengths;  // (rows)
 };
 
 /// One layer in one or both directions.

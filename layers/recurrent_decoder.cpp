@@ -20,40 +20,54 @@ void copy_to_beams(ProgramBuilder& builder, const Tensor& from, uint64_t beams, 
 
 }  // namespace
 
-void AttentionMemory::project(ProgramBuilder& builder, const Tensor& outputs, const Tensor& control,
-                              uint32_t lengths, uint32_t factor,
+AttentionMemory::Control AttentionMemory::control(uint64_t batch) const {
+  ControlLayout layout;
+  Control all = {layout.add<uint32_t>(batch), layout.add<float>(heads), {}, 0};
+  if (vector) all.vector = layout.add<float>(uint64_t{heads} * key_size);
+  all.words = layout.words();
+  return all;
+}
+
+void AttentionMemory::project(ProgramBuilder& builder, const Tensor& outputs,
+                              const RowLengths& lengths, const ControlArray<float>& factor,
                               const RecurrentMemory& memory) const {
   const auto scope = builder.scope("attention");
   matmul(builder, outputs, key.weight, {.bias = key.bias, .into = memory.tensor});
   copy_columns(builder, outputs, memory.tensor, {.into_column = heads * key_size});
 
   // What attention reads beside keys and values, in one tensor of words.
-  const auto batch = static_cast<uint32_t>(outputs.shape[0]);
-  const Tensor words = control.reshaped({1, control.shape.elements()});
+  const Control to = control(outputs.shape[0]);
+  const Tensor words = lengths.control.reshaped({1, lengths.control.shape.elements()});
   const Tensor into = memory.control.reshaped({1, memory.control.shape.elements()});
-  copy_columns(builder, words, into, {.first_column = lengths, .columns = batch});
+  copy_columns(builder, words, into,
+               {.first_column = lengths.lengths.word,
+                .columns = to.lengths.count,
+                .into_column = to.lengths.word});
   for (uint32_t head = 0; head < heads; ++head)
-    copy_columns(builder, words, into,
-                 {.first_column = factor, .columns = 1, .into_column = batch + head});
+    copy_columns(
+        builder, words, into,
+        {.first_column = factor.word, .columns = 1, .into_column = to.factors.part(head, 1).word});
   if (vector)
     copy_columns(builder, vector->reshaped({1, vector->shape.elements()}), into,
-                 {.into_column = batch + heads});
+                 {.into_column = to.vector->word});
 }
 
 Tensor AttentionMemory::operator()(ProgramBuilder& builder, const HeadColumns& q,
                                    const RecurrentMemory& memory, Tensor* map) const {
   const auto scope = builder.scope("attention");
-  const auto batch = static_cast<int32_t>(memory.tensor.shape[0]);
-  AttentionControl control = {.tensor = memory.control, .key_counts = 0, .head_mask = batch};
-  if (vector) control.score_vector = batch + static_cast<int32_t>(heads);
-  const AttentionFamily attention = {.options = {.heads = heads,
-                                                 .kv_heads = heads,
-                                                 .head_size = key_size,
-                                                 .value_size = value_size,
-                                                 .score = score,
-                                                 .rows_per_kv = memory.rows_per_memory,
-                                                 .control = control},
-                                     .query = query};
+  const Control words = control(memory.tensor.shape[0]);
+  const AttentionFamily attention = {
+      .options = {.heads = heads,
+                  .kv_heads = heads,
+                  .head_size = key_size,
+                  .value_size = value_size,
+                  .score = score,
+                  .rows_per_kv = memory.rows_per_memory,
+                  .control = AttentionControl{.tensor = memory.control,
+                                              .key_counts = words.lengths,
+                                              .head_mask = words.factors,
+                                              .score_vector = words.vector}},
+      .query = query};
   return attention(builder, q, {memory.tensor, 0}, {memory.tensor, heads * key_size}, map);
 }
 

@@ -12,7 +12,7 @@ namespace mulciber {
 /// What a decoder attends to, computed once per source sentence.
 struct RecurrentMemory {
   Tensor tensor;                 // (batch, length, columns): keys, then values
-  Tensor control;                // u32, as AttentionMemory lays it out
+  Tensor control;                // u32, as AttentionMemory::control() lays it out
   uint32_t rows_per_memory = 1;  // rows of the decoder that share a sentence (beams)
 };
 
@@ -27,13 +27,18 @@ struct AttentionMemory {
 
   uint64_t columns() const { return uint64_t{heads} * (key_size + value_size); }
   uint64_t value_columns() const { return uint64_t{heads} * value_size; }
-  uint64_t control_words(uint64_t batch) const {
-    return batch + heads + (vector ? uint64_t{heads} * key_size : 0);
-  }
-  /// Fills `memory` from the encoder's outputs, (batch, length, heads * value_size). The lengths of
-  /// the sentences and a factor onto the result stand in control, at these words.
-  void project(ProgramBuilder& builder, const Tensor& outputs, const Tensor& control,
-               uint32_t lengths, uint32_t factor, const RecurrentMemory& memory) const;
+  /// What stands in RecurrentMemory::control.
+  struct Control {
+    ControlArray<uint32_t> lengths;             // (batch): positions of each sentence
+    ControlArray<float> factors;                // (heads), onto the result
+    std::optional<ControlArray<float>> vector;  // (heads, key_size)
+    uint32_t words = 0;
+  };
+  Control control(uint64_t batch) const;
+  /// Fills `memory` from the encoder's outputs, (batch, length, heads * value_size). factor: onto
+  /// the result, in the control tensor of the lengths.
+  void project(ProgramBuilder& builder, const Tensor& outputs, const RowLengths& lengths,
+               const ControlArray<float>& factor, const RecurrentMemory& memory) const;
   /// q: (rows, 1, ...). Result: (rows, 1, heads * value_size); with `map` the weights too, (rows,
   /// heads, 1, length).
   Tensor operator()(ProgramBuilder& builder, const HeadColumns& q, const RecurrentMemory& memory,

@@ -44,8 +44,10 @@ void keep_state(ProgramBuilder& builder, Trace* trace, const Tensor& x, bool cha
 
 std::string layer_name(size_t index) { return fmt::format("layers.{}", index); }
 
-int32_t per_layer(int32_t offset, size_t layer, uint32_t heads) {
-  return offset < 0 ? -1 : offset + static_cast<int32_t>(layer * heads);
+std::optional<ControlArray<float>> per_layer(const std::optional<ControlArray<float>>& masks,
+                                             size_t layer, uint32_t heads) {
+  if (!masks) return std::nullopt;
+  return masks->part(layer * heads, heads);
 }
 
 template <typename Layer>
@@ -153,7 +155,6 @@ Tensor Decoder::step(ProgramBuilder& builder, const Tensor& embeddings,
         .control = AttentionControl{
             .tensor = control.tensor,
             .key_counts = step.position,
-            .key_count_stride = 0,
             .key_count_extra = 1,
             .ancestry = step.ancestry,
             .head_mask = per_layer(control.self_masks, i, layers[i].self_attention.sizes.heads)}};
@@ -161,7 +162,7 @@ Tensor Decoder::step(ProgramBuilder& builder, const Tensor& embeddings,
                   {.self = self,
                    .cache = KeyValueCache{.tensor = step.caches[i],
                                           .control = control.tensor,
-                                          .position = static_cast<uint32_t>(step.position)},
+                                          .position = step.position},
                    .cross = cross_view(layers[i], i, control, step.rows_per_memory, nullptr),
                    .memory = memories[i]});
   }

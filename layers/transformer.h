@@ -49,12 +49,11 @@ struct DecoderLayer {
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const Inputs& inputs) const;
 };
 
-/// Words of a control tensor that a stack reads; -1: absent.
+/// What a stack reads in control.
 struct StackControl {
-  Tensor tensor;             // u32
-  int32_t lengths = -1;      // (rows): source tokens of each sentence
-  int32_t self_masks = -1;   // (layers, heads) floats
-  int32_t cross_masks = -1;  // (layers, heads) floats
+  Tensor tensor;                                               // u32
+  std::optional<ControlArray<uint32_t>> lengths;               // (rows): tokens of each sentence
+  std::optional<ControlArray<float>> self_masks, cross_masks;  // (layers, heads)
 };
 
 /// A stack over embeddings, whatever they stand for: tokens, patches of a picture, frames of sound.
@@ -82,8 +81,8 @@ struct Decoder {
 
   /// State of a step: where it stands in control, and each layer's cache.
   struct Step {
-    int32_t position = 0;   // word: tokens before this one
-    int32_t ancestry = -1;  // word: (rows, context), as AttentionControl has it; -1: none
+    ControlArray<uint32_t> position;                 // tokens before this one, of all rows
+    std::optional<ControlArray<uint32_t>> ancestry;  // (rows, context)
     uint32_t rows_per_memory = 1;
     std::span<const Tensor> caches;  // per layer: (rows, context, heads * (d_k + d_v))
   };

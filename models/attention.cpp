@@ -217,10 +217,10 @@ AttentionResult Attention::Impl::run(const AttentionInputs& inputs) {
   write(queries_, inputs.queries.values);
   write(keys_, inputs.keys.values);
   if (&inputs.keys != &inputs.values) write(values_, inputs.values.values);
-  if (!plan.words.empty()) {
+  if (plan.words.size() > 0) {
     BufferView view = words_.view;
     view.size = 4 * plan.words.size();
-    upload(*device_, view, std::as_bytes(std::span(plan.words)));
+    upload(*device_, view, plan.words.bytes());
   }
   program_->run();
   AttentionResult result{.output = {extents(result_.shape), read(result_)}};

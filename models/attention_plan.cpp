@@ -1,7 +1,6 @@
 #include "models/attention_plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -51,12 +50,6 @@ class Planner {
   void plan_mask(const FloatArray& mask);
   void plan_bias();
   uint32_t alibi_span() const;
-  template <typename T>
-  int32_t append(const std::vector<T>& part) {
-    const auto at = static_cast<int32_t>(plan_.words.size());
-    for (T value : part) plan_.words.push_back(std::bit_cast<uint32_t>(value));
-    return at;
-  }
   uint32_t stride() const {
     return d_.compression ? static_cast<uint32_t>(d_.compression->keys.shape[2]) : 1;
   }
@@ -79,8 +72,8 @@ AttentionPlan Planner::plan() {
   plan_pattern();
   plan_mask(d_.causal && d_.compression ? compressed_mask() : inputs_.mask);
   plan_bias();
-  if (!d_.head_mask.empty()) options_.control->head_mask = append(d_.head_mask);
-  if (plan_.words.empty()) options_.control.reset();
+  if (!d_.head_mask.empty()) options_.control->head_mask = plan_.words.append(d_.head_mask);
+  if (plan_.words.size() == 0) options_.control.reset();
   return std::move(plan_);
 }
 
@@ -132,7 +125,7 @@ void Planner::plan_score() {
     refuse(fmt::format("score_vector has {} numbers, and {} are expected", d_.score_vector.size(),
                        wanted),
            "give additive and leaky scores (heads, head_size), and others none");
-  if (takes_vector) options_.control->score_vector = append(d_.score_vector);
+  if (takes_vector) options_.control->score_vector = plan_.words.append(d_.score_vector);
 }
 
 void Planner::plan_keys() {
@@ -145,7 +138,7 @@ void Planner::plan_keys() {
       refuse(fmt::format("{} key_counts for {} batch entries", counts.size(), plan_.kv_batch),
              "give a count for each");
     for (uint32_t& count : counts) count /= stride();
-    options_.control->key_counts = append(counts);
+    options_.control->key_counts = plan_.words.append(counts);
   }
   if (!d_.local) return;
   options_.center_sigma = d_.local->sigma;
@@ -171,9 +164,9 @@ void Planner::plan_pattern() {
   else
     return;
   options_.pattern = list.pattern;
-  options_.control->pattern = append(list.words);
+  options_.control->pattern = plan_.words.append(list.words);
   options_.global_tokens = !list.globals.empty();
-  if (options_.global_tokens) options_.control->globals = append(list.globals);
+  if (options_.global_tokens) options_.control->globals = plan_.words.append(list.globals);
 }
 
 /// The given mask, and what hides compressed keys that are not whole past.
@@ -206,7 +199,7 @@ void Planner::plan_mask(const FloatArray& mask) {
                   : per_row           ? AttentionBias::kMaskPerRow
                   : per_head          ? AttentionBias::kMaskPerHead
                                       : AttentionBias::kMask;
-  options_.control->bias = append(mask.values);
+  options_.control->bias = plan_.words.append(mask.values);
 }
 
 void Planner::plan_bias() {
@@ -221,16 +214,16 @@ void Planner::plan_bias() {
              fmt::format("give (buckets, {}): 4 buckets or more, fewer than twice the distances",
                          d_.heads));
     options_.bias_span = t5->max_distance;
-    options_.control->bias =
-        append(t5_bias(t5->table.values, d_.heads, {buckets, t5->max_distance, t5->bidirectional}));
+    options_.control->bias = plan_.words.append(
+        t5_bias(t5->table.values, d_.heads, {buckets, t5->max_distance, t5->bidirectional}));
     return;
   }
   const std::vector<float>& slopes = std::get<AlibiBias>(d_.bias).slopes;
   if (!slopes.empty() && slopes.size() != d_.heads)
     refuse(fmt::format("{} slopes for {} heads", slopes.size(), d_.heads), "give one for each");
   options_.bias_span = alibi_span();
-  options_.control->bias =
-      append(alibi_bias(slopes.empty() ? alibi_slopes(d_.heads) : slopes, options_.bias_span));
+  options_.control->bias = plan_.words.append(
+      alibi_bias(slopes.empty() ? alibi_slopes(d_.heads) : slopes, options_.bias_span));
 }
 
 /// The distance that no query is away from a key.

@@ -15,7 +15,7 @@ struct AttentionPlan {
   uint64_t q_batch, kv_batch, q_len, kv_len;
   uint64_t score_columns;    // keys that are scored: compressed ones where there is a compression
   AttentionOptions options;  // the tensor of its control is not set; no control: no words
-  std::vector<uint32_t> words;
+  ControlWords words;
 
   uint64_t batch() const { return q_batch > kv_batch ? q_batch : kv_batch; }
 };

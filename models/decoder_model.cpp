@@ -116,10 +116,11 @@ class TracedPass {
                        &trace_);
     program_ = builder.build();
 
-    std::vector<uint32_t> words = initial_words(network, layout_);
-    const uint32_t to = ids.length == 1 ? layout_.state.tokens : layout_.prompt;
-    std::copy(ids.ids.begin(), ids.ids.end(), words.begin() + to);
-    upload(device, buffers_.front().view(), std::as_bytes(std::span(words)));
+    ControlWords words = initial_words(network, layout_);
+    for (uint32_t row = 0; row < ids.rows; ++row)
+      words.set(layout_.fed_ids(row, ids.length),
+                std::span(ids.ids).subspan(uint64_t{row} * ids.length, ids.length));
+    upload(device, buffers_.front().view(), words.bytes());
     program_->run();
   }
 

@@ -32,8 +32,7 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
                      "");
   const uint32_t length = scored_length(network.vocabulary, context);
   layout_ = plan_batch(network, {1, context}, std::min(kLongestPass, context));
-  targets_ = TargetScores(layout_.words, length, network.vocabulary);
-  layout_.words = targets_.end();
+  targets_ = TargetScores(layout_.control, length, network.vocabulary);
   tensors_ = batch_tensor_shapes(network, {1, context}, layout_);
   const auto allocate = [&](Tensor& tensor) {
     Buffer buffer = device.memory().allocate(tensor.bytes(), MemoryUse::kDevice);
@@ -54,10 +53,9 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
 }
 
 void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin) {
-  const uint32_t to = pass.length == 1 ? layout_.state.tokens : layout_.prompt;
-  std::copy_n(ids.begin() + begin, pass.length, words_.begin() + to);
-  words_[layout_.state.positions] = begin;
-  upload(device_, control_.view(), std::as_bytes(std::span(words_)));
+  words_.set(layout_.fed_ids(0, pass.length), ids.subspan(begin, pass.length));
+  words_.set(layout_.state.positions, 0, begin);
+  upload(device_, control_.view(), words_.bytes());
   pass.program.run();
 }
 

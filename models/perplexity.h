@@ -36,7 +36,7 @@ class TokenScorer {
   uint32_t context_ = 0;
   BatchLayout layout_;
   TargetScores targets_;  // of the second program
-  std::vector<uint32_t> words_;
+  ControlWords words_;
   Buffer control_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;

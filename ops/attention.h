@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "mulciber/attention.h"
+#include "ops/control.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -15,22 +16,24 @@ struct HeadColumns {
   uint32_t first = 0;
 };
 
-/// Numbers that change from run to run, in a u32 tensor that kernels read ("control"). Offsets
-/// count words from its start; -1: absent.
+/// What attention reads in control.
 struct AttentionControl {
-  Tensor tensor;            // u32
-  int32_t key_counts = -1;  // keys a row may see: control[key_counts + kv_row * stride] + extra
-  uint32_t key_count_stride = 1;  // 1: one count per row of keys; 0: one for all
+  Tensor tensor;  // u32
+  /// Keys a row may see, less key_count_extra: of all rows of keys together, or of each.
+  std::optional<ControlArray<uint32_t>> key_counts;
   uint32_t key_count_extra = 0;
-  int32_t ancestry = -1;   // (q rows, context): row of the cache that holds key t of a q row
-  int32_t head_mask = -1;  // (heads) floats, multiplied onto each head's output
-  int32_t bias = -1;       // floats, as AttentionOptions::bias says
-  int32_t pattern = -1;    // as KeyPattern says
-  int32_t globals = -1;    // a bit per position, 32 a word: tokens that see all and are seen by all
-  int32_t score_vector = -1;  // (heads, head_size) floats: v of the additive scores
-  int32_t centers = -1;       // (rows, q_len, heads) floats, as AttentionCenter::kPredicted says
-  int32_t split_counters =
-      -1;  // (rows of keys, heads) zeros, and zero again after: lets workgroups share long keys
+  /// (q rows, context): row of the cache that holds key t of a q row.
+  std::optional<ControlArray<uint32_t>> ancestry;
+  std::optional<ControlArray<float>> head_mask;   // (heads), multiplied onto each head's output
+  std::optional<ControlArray<float>> bias;        // as AttentionOptions::bias says
+  std::optional<ControlArray<uint32_t>> pattern;  // as KeyPattern says
+  /// A bit per position, 32 a word: tokens that see all and are seen by all.
+  std::optional<ControlArray<uint32_t>> globals;
+  std::optional<ControlArray<float>> score_vector;  // (heads, head_size): v of the additive scores
+  /// (rows, q_len, heads), as AttentionCenter::kPredicted says.
+  std::optional<ControlArray<float>> centers;
+  /// (rows of keys, heads) zeros, and zero again after: lets workgroups share long keys.
+  std::optional<ControlArray<uint32_t>> split_counters;
 };
 
 /// Local attention: weights fall off from a center, times exp(-distance^2 / (2 sigma^2)), and are
@@ -124,18 +127,5 @@ Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q,
 /// where masked. Throws ShapeError where kv_len is 0.
 Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                      const AttentionOptions& options);
-
-/// Writes columns of x: (rows, q_len, ...) into cache: (rows, context, columns) at position
-/// control[position_offset + row * position_stride] + i for query i. Nothing is written past the
-/// context. cache: of x's type, or of less: f16; q8_0, where x is f32 and columns are whole blocks
-/// of 32.
-struct AppendCacheOptions {
-  uint32_t first_column = 0;  // of x
-  Tensor control;             // u32
-  uint32_t position_offset = 0;
-  uint32_t position_stride = 0;  // 0: one position for all rows, 1: one each
-};
-void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
-                  const AppendCacheOptions& options);
 
 }  // namespace mulciber

@@ -23,16 +23,17 @@ void check(const ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
     refuse(fmt::format("the result cannot be {}", name_of(options.result)), "ask for f32 or f16");
   }
   uint64_t tokens = uint64_t{options.rows} * options.length;
-  uint64_t words = options.control.shape.elements();
-  const int64_t last_position =
-      int64_t{options.first_position_offset} +
-      int64_t{options.rows - (options.rows > 0)} * options.first_position_stride;
-  if (options.control.type != DataType::kU32 || options.tokens_offset + tokens > words ||
-      (options.first_position_offset >= 0 && uint64_t(last_position) >= words)) {
-    refuse(
-        fmt::format("{} ids from word {} do not fit control {} {}", tokens, options.tokens_offset,
-                    name_of(options.control.type), options.control.shape.to_string()),
-        "control must be u32 and hold every id");
+  if (!fits(options.tokens, tokens, options.control)) {
+    refuse(fmt::format("{} ids, {} from word {}, do not fit control {} {}", tokens,
+                       options.tokens.count, options.tokens.word, name_of(options.control.type),
+                       options.control.shape.to_string()),
+           "control must be u32 and hold every id");
+  }
+  if (options.first_position && !(fits(*options.first_position, 1, options.control) &&
+                                  serves_rows(*options.first_position, options.rows))) {
+    refuse(fmt::format("{} first positions from word {} do not serve {} rows",
+                       options.first_position->count, options.first_position->word, options.rows),
+           "control must hold one, or one for each row");
   }
   if (options.positions) {
     const Tensor& positions = *options.positions;
@@ -82,14 +83,13 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
         params.columns = static_cast<uint32_t>(columns);
         params.first_token = static_cast<uint32_t>(token);
         params.row_length = options.length;
-        params.tokens_offset = options.tokens_offset;
+        params.ids = options.tokens.word;
         params.vocabulary = static_cast<uint32_t>(vocabulary);
         params.table_begin = static_cast<uint32_t>(id);
         params.table_end = static_cast<uint32_t>(id + rows.shape.rows());
-        params.position_offset = options.first_position_offset < 0
-                                     ? EMBEDDING_NO_OFFSET
-                                     : static_cast<uint32_t>(options.first_position_offset);
-        params.position_stride = options.first_position_stride;
+        params.first_positions =
+            options.first_position ? options.first_position->word : EMBEDDING_NO_POSITIONS;
+        params.position_stride = options.first_position ? stride_of(*options.first_position) : 0;
         params.positions = static_cast<uint32_t>(position_count);
         params.position_begin = static_cast<uint32_t>(position);
         params.position_end = static_cast<uint32_t>(position + count);

@@ -3,20 +3,19 @@
 
 #include <optional>
 
+#include "ops/control.h"
 #include "runtime/program.h"
 
 namespace mulciber {
 
 struct EmbeddingOptions {
-  Tensor control;  // u32: token ids (rows * length) at tokens_offset
-  uint32_t tokens_offset = 0;
+  Tensor control;                 // u32
+  ControlArray<uint32_t> tokens;  // (rows * length) ids
   uint32_t rows = 1, length = 1;  // result: (rows, length, D)
   float scale = 1;
   std::optional<Tensor> positions;  // (max positions, D) f32; token i of a row takes first + i
-  /// Word of control that holds `first`; -1: first is 0.
-  int32_t first_position_offset = -1;
-  uint32_t first_position_stride =
-      0;  // 1: every row has a first position of its own, one word after the other
+  /// Where `first` stands in control, one for all rows or one for each; none: first is 0.
+  std::optional<ControlArray<uint32_t>> first_position;
   DataType result = DataType::kF32;
 };
 

@@ -144,18 +144,16 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
 
 Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& options) {
   check_rows(builder, "softmax", x);
-  if (options.control && options.control->type != DataType::kU32) {
-    refuse(builder, "softmax", fmt::format("control is {}", name_of(options.control->type)),
-           "pass a u32 tensor");
-  }
   uint64_t columns = x.shape.columns(), rows = x.shape.rows();
   uint64_t rows_per_count = std::max(options.rows_per_count, 1u);
   if (options.control && rows > 0 &&
-      options.counts_offset + (rows - 1) / rows_per_count >= options.control->shape.elements()) {
+      !fits(options.counts, (rows - 1) / rows_per_count + 1, *options.control)) {
     refuse(builder, "softmax",
-           fmt::format("{} rows, {} to a count, need counts past the end of control {}", rows,
-                       rows_per_count, options.control->shape.to_string()),
-           "make control larger or rows_per_count right");
+           fmt::format("{} rows, {} to a count, need more than {} counts at word {} of control {} "
+                       "{}",
+                       rows, rows_per_count, options.counts.count, options.counts.word,
+                       name_of(options.control->type), options.control->shape.to_string()),
+           "make control, a u32 tensor, larger or rows_per_count right");
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel = builder.select({Op::kSoftmax, {x.type, x.type}, facts_of(x.shape)});
@@ -172,7 +170,7 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
     shader::SoftmaxParams params{};
     params.columns = static_cast<uint32_t>(columns);
     params.first_row = static_cast<uint32_t>(row);
-    params.counts_offset = options.counts_offset;
+    params.counts = options.counts.word;
     params.rows_per_count = static_cast<uint32_t>(rows_per_count);
     params.scale = options.scale;
     node.set_params(params);

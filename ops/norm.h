@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "ops/control.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -30,10 +31,10 @@ Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor&
 struct SoftmaxOptions {
   bool logarithm = false;  // log-softmax
   float scale = 1;         // onto x first
-  /// Row r sees columns below control[counts_offset + r / rows_per_count]; the others give 0 (-inf
-  /// for the logarithm). A row that sees none gives zeros.
+  /// Row r sees columns below counts[r / rows_per_count]; the others give 0 (-inf for the
+  /// logarithm). A row that sees none gives zeros.
   std::optional<Tensor> control;  // u32
-  uint32_t counts_offset = 0;
+  ControlArray<uint32_t> counts;
   uint32_t rows_per_count = 1;
   /// > 0: row r also sees only columns <= r % causal_period.
   uint32_t causal_period = 0;

@@ -80,10 +80,10 @@ void recurrent_cell(ProgramBuilder& builder, const GatePreactivations& gates, co
   if (step.time >= outputs.shape[1])
     refuse(builder, fmt::format("step {} of {} positions", step.time, outputs.shape[1]),
            "count from 0");
-  if (step.control && step.lengths + rows > step.control->shape.elements()) {
+  if (step.control && !fits(step.lengths, rows, *step.control)) {
     refuse(builder,
-           fmt::format("{} lengths at word {} pass the {} words of control", rows, step.lengths,
-                       step.control->shape.elements()),
+           fmt::format("{} lengths, {} at word {}, do not stand in the {} words of control", rows,
+                       step.lengths.count, step.lengths.word, step.control->shape.elements()),
            "make the control tensor longer");
   }
   const Kernel& kernel =
@@ -106,7 +106,7 @@ void recurrent_cell(ProgramBuilder& builder, const GatePreactivations& gates, co
       .cell_first = static_cast<uint32_t>(rows * hidden),
       .columns = static_cast<uint32_t>(outputs.shape[2]),
       .first_column = step.first_column,
-      .lengths = step.control ? static_cast<int32_t>(step.lengths) : -1});
+      .lengths = step.control ? static_cast<int32_t>(step.lengths.word) : -1});
   node.constants = {{RECURRENT_CELL, static_cast<uint32_t>(step.kind)},
                     {RECURRENT_REVERSE, step.reverse ? 1u : 0u}};
   node.groups = {static_cast<uint32_t>((hidden + local - 1) / local), static_cast<uint32_t>(rows),

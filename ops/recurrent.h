@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "ops/control.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -38,11 +39,11 @@ GatePreactivations gate_preactivations_in(const Tensor& tensor, uint64_t rows);
 
 struct RecurrentStep {
   CellKind kind = CellKind::kLstm;
-  uint32_t time = 0;              // this step, below length
-  bool reverse = false;           // step t of a row of n positions is position n - 1 - t
-  uint32_t first_column = 0;      // of outputs
-  std::optional<Tensor> control;  // u32; none: every row has all positions
-  uint32_t lengths = 0;           // word of control: positions of each row, at most `length`
+  uint32_t time = 0;               // this step, below length
+  bool reverse = false;            // step t of a row of n positions is position n - 1 - t
+  uint32_t first_column = 0;       // of outputs
+  std::optional<Tensor> control;   // u32; none: every row has all positions
+  ControlArray<uint32_t> lengths;  // positions of each row, at most `length`
 };
 
 /// state: (states, rows, hidden) f32, hidden first, changed in place; outputs: (rows, length,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
+#include "ops/append_cache.h"
 #include "ops/row_slices.h"
 #include "runtime/op.h"
 #include "shaders/rope.h"
@@ -55,11 +56,12 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
                        options.gains->shape.to_string()),
            fmt::format("they must be f32 (2, {}), queries first", options.head_size));
   }
-  const uint64_t last = options.position_offset + (qkv.shape[0] - 1) * options.position_stride;
-  if (options.control.type != DataType::kU32 || last >= options.control.shape.elements()) {
-    refuse(fmt::format("the last position stands at word {} of a {} tensor of {}", last,
+  if (!fits(options.positions, 1, options.control) ||
+      !serves_rows(options.positions, qkv.shape[0])) {
+    refuse(fmt::format("{} positions for {} rows stand at word {} of a {} tensor of {}",
+                       options.positions.count, qkv.shape[0], options.positions.word,
                        name_of(options.control.type), options.control.shape.elements()),
-           "give a u32 tensor that holds it");
+           "give one, or one for each row, in a u32 tensor that holds them");
   }
 }
 
@@ -74,6 +76,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
   const uint64_t row_elements = length * qkv.shape.columns();
   const uint64_t step =
       rows_per_node(builder, kernel, rows, {qkv.bytes() / rows, cache.bytes() / rows});
+  const uint32_t stride = stride_of(options.positions);
   for (uint64_t row = 0; row < rows; row += step) {
     const uint64_t count = std::min(step, rows - row);
     const Tensor part = slice_rows(qkv, row, count);
@@ -93,9 +96,8 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     params.rotary_size = options.rotary_size;
     params.context = static_cast<uint32_t>(context);
     params.angle_rows = static_cast<uint32_t>(options.angles.shape[0]);
-    params.position_offset =
-        options.position_offset + static_cast<uint32_t>(row) * options.position_stride;
-    params.position_stride = options.position_stride;
+    params.positions = options.positions.word + static_cast<uint32_t>(row) * stride;
+    params.position_stride = stride;
     params.epsilon = options.epsilon;
     node.set_params(params);
     node.constants = {{ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
@@ -106,7 +108,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     node.work.bytes =
         part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +
         (writes_cache ? count * length * row_bytes(cache.type, cache.shape.columns()) : 0) +
-        length * (options.position_stride ? count : 1) * options.rotary_size * 4;
+        length * (stride != 0 ? count : 1) * options.rotary_size * 4;
     node.work.flops = count * row_elements * (options.gains ? 6 : 3);
     builder.add(std::move(node));
   }
@@ -114,8 +116,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     append_cache(builder, qkv, cache,
                  {.first_column = options.heads * options.head_size,
                   .control = options.control,
-                  .position_offset = options.position_offset,
-                  .position_stride = options.position_stride});
+                  .positions = options.positions});
   }
   return {qkv, 0};
 }

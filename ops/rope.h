@@ -25,9 +25,8 @@ struct RopeOptions {
   std::optional<Tensor> gains;
   float epsilon = 0;  // of that norm
   Tensor control;     // u32
-  /// Token i of row r stands at position control[position_offset + r * position_stride] + i.
-  uint32_t position_offset = 0;
-  uint32_t position_stride = 0;  // 0: one position for all rows, 1: one each
+  /// Of token 0, one for all rows or one for each; token i stands i later.
+  ControlArray<uint32_t> positions;
 };
 
 /// qkv: (rows, length, (heads + 2 * kv_heads) * head_size) f32 or f16: queries, keys, values, head

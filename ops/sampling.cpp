@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 
 #include "mulciber/error.h"
 #include "ops/row_slices.h"
 #include "runtime/op.h"
-#include "shaders/sample.h"
 
 namespace mulciber {
 namespace {
@@ -28,17 +25,17 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   while (uint64_t{params.chunk} * SAMPLE_MOST_CHUNKS < vocabulary) params.chunk *= 2;
   params.chunks = (params.vocabulary + params.chunk - 1) / params.chunk;
   params.history_capacity = layout.history_capacity;
-  params.banned_capacity = layout.banned_capacity;
-  params.stop_capacity = layout.stop_capacity;
-  params.positions = layout.positions;
-  params.tokens = layout.tokens;
-  params.fed = layout.fed;
-  params.counts = layout.counts;
-  params.stopped = layout.stopped;
-  params.settings = layout.settings;
-  params.history = layout.history;
-  params.banned = layout.banned;
-  params.stops = layout.stops;
+  params.banned_capacity = layout.banned.count - 1;
+  params.stop_capacity = layout.stops.count - 1;
+  params.positions = layout.positions.word;
+  params.tokens = layout.tokens.word;
+  params.fed = layout.fed.word;
+  params.counts = layout.counts.word;
+  params.stopped = layout.stopped.word;
+  params.settings = layout.settings.index();
+  params.history = layout.history.word;
+  params.banned = layout.banned.word;
+  params.stops = layout.stops.word;
   params.ring = layout.ring;
   params.rows = layout.rows;
   return params;
@@ -53,11 +50,11 @@ void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& co
            fmt::format("they must be f32 ({}, vocabulary), with a vocabulary up to {}", layout.rows,
                        kMostVocabulary));
   }
-  if (control.type != DataType::kU32 ||
-      uint64_t{layout.first_word} + layout.words > control.shape.elements()) {
+  // The last array that plan_sample_state() makes room for.
+  if (!fits(layout.stops, 1, control)) {
     refuse(where,
-           fmt::format("a state of {} words from word {} does not fit control {} {}", layout.words,
-                       layout.first_word, name_of(control.type), control.shape.to_string()),
+           fmt::format("a state up to word {} does not fit control {} {}", layout.stops.end(),
+                       name_of(control.type), control.shape.to_string()),
            "control must be u32 and hold the state");
   }
 }
@@ -66,41 +63,30 @@ void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& co
 
 uint32_t SampleStateLayout::progress_words() const { return (2 + ring) * rows; }
 
-SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t history_capacity,
-                                    uint32_t banned_capacity, uint32_t stop_capacity,
-                                    uint32_t ring) {
+SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
+                                    uint32_t history_capacity, uint32_t banned_capacity,
+                                    uint32_t stop_capacity, uint32_t ring) {
+  if (rows == 0 || history_capacity == 0 || ring == 0) {
+    refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
+           "use 1 row and 1 token or more");
+  }
   SampleStateLayout layout;
-  layout.first_word = first_word;
   layout.rows = rows;
   layout.history_capacity = history_capacity;
-  layout.banned_capacity = banned_capacity;
-  layout.stop_capacity = stop_capacity;
   layout.ring = ring;
-  uint64_t next = first_word;
-  const auto take = [&](uint64_t words) {
-    const uint64_t at = next;
-    next += words;
-    return static_cast<uint32_t>(at);
-  };
-  layout.positions = take(rows);
-  layout.tokens = take(rows);
-  layout.fed = take(rows);
-  layout.counts = take(rows);
-  layout.stopped = take(rows);
-  layout.settings = take(uint64_t{rows} * SAMPLE_SETTING_WORDS);
-  layout.history = take(uint64_t{rows} * history_capacity);
-  layout.banned = take(1 + uint64_t{banned_capacity});
-  layout.stops = take(1 + uint64_t{stop_capacity});
-  if (rows == 0 || history_capacity == 0 || ring == 0 ||
-      next > std::numeric_limits<uint32_t>::max() / 4) {
-    refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
-           "use 1 row and 1 token or more, and less than 4 GiB in all");
-  }
-  layout.words = static_cast<uint32_t>(next - first_word);
+  layout.positions = control.add<uint32_t>(rows);
+  layout.tokens = control.add<uint32_t>(rows);
+  layout.fed = control.add<uint32_t>(rows);
+  layout.counts = control.add<uint32_t>(rows);
+  layout.stopped = control.add<uint32_t>(rows);
+  layout.settings = control.add<shader::SampleSettings>(rows);
+  layout.history = control.add<uint32_t>(uint64_t{rows} * history_capacity);
+  layout.banned = control.add_list(banned_capacity);
+  layout.stops = control.add_list(stop_capacity);
   return layout;
 }
 
-std::vector<uint32_t> sample_setting_words(const SampleRow& row) {
+shader::SampleSettings sample_settings(const SampleRow& row) {
   const Sampling& sampling = row.sampling;
   const float floats[] = {sampling.temperature,
                           sampling.top_p,
@@ -121,61 +107,53 @@ std::vector<uint32_t> sample_setting_words(const SampleRow& row) {
         "the temperature must be 0 or more, min p within 0 and 1, top p, typical p and the "
         "repetition penalty above 0");
   }
-  const auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
-  std::vector<uint32_t> words(SAMPLE_SETTING_WORDS, 0);
-  words[SAMPLE_SEED] = static_cast<uint32_t>(sampling.seed);
-  words[SAMPLE_SEED + 1] = static_cast<uint32_t>(sampling.seed >> 32);
-  words[SAMPLE_STREAM] = row.stream;
-  words[SAMPLE_TEMPERATURE] = bits(sampling.temperature);
-  words[SAMPLE_TOP_K] = sampling.top_k;
-  words[SAMPLE_TOP_P] = bits(sampling.top_p);
-  words[SAMPLE_MIN_P] = bits(sampling.min_p);
-  words[SAMPLE_TYPICAL_P] = bits(sampling.typical_p);
-  words[SAMPLE_REPETITION] = bits(sampling.repetition_penalty);
-  words[SAMPLE_PRESENCE] = bits(sampling.presence_penalty);
-  words[SAMPLE_FREQUENCY] = bits(sampling.frequency_penalty);
-  words[SAMPLE_WINDOW] = sampling.penalty_window;
-  words[SAMPLE_LAST_POSITION] = row.last_position;
-  words[SAMPLE_LAST_COUNT] = row.last_count;
-  return words;
+  return {.seed_low = static_cast<uint32_t>(sampling.seed),
+          .seed_high = static_cast<uint32_t>(sampling.seed >> 32),
+          .stream = row.stream,
+          .temperature = sampling.temperature,
+          .top_k = sampling.top_k,
+          .top_p = sampling.top_p,
+          .min_p = sampling.min_p,
+          .typical_p = sampling.typical_p,
+          .repetition_penalty = sampling.repetition_penalty,
+          .presence_penalty = sampling.presence_penalty,
+          .frequency_penalty = sampling.frequency_penalty,
+          .penalty_window = sampling.penalty_window,
+          .last_position = row.last_position,
+          .last_count = row.last_count};
 }
 
-std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout,
-                                           std::span<const SampleRow> rows,
-                                           std::span<const uint32_t> banned,
-                                           std::span<const uint32_t> stops) {
-  if (rows.size() != layout.rows || banned.size() > layout.banned_capacity ||
-      stops.size() > layout.stop_capacity) {
+void initialize_sample_state(ControlWords& control, const SampleStateLayout& layout,
+                             std::span<const SampleRow> rows, std::span<const uint32_t> banned,
+                             std::span<const uint32_t> stops) {
+  if (rows.size() != layout.rows || banned.size() >= layout.banned.count ||
+      stops.size() >= layout.stops.count) {
     refuse(
         "sampling",
         fmt::format("{} rows, {} banned ids and {} stop ids do not fit a state for {}, {} and {}",
-                    rows.size(), banned.size(), stops.size(), layout.rows, layout.banned_capacity,
-                    layout.stop_capacity),
+                    rows.size(), banned.size(), stops.size(), layout.rows, layout.banned.count - 1,
+                    layout.stops.count - 1),
         "plan a larger state");
   }
-  std::vector<uint32_t> words(layout.words, 0);
-  const auto at = [&](uint32_t word) { return words.begin() + (word - layout.first_word); };
+  control.fill(layout.history, 0);
   for (uint32_t row = 0; row < layout.rows; ++row) {
     const SampleRow& given = rows[row];
-    *at(layout.positions + row) = given.position;
-    *at(layout.tokens + row) = given.token;
-    *at(layout.fed + row) = given.fed;
-    *at(layout.counts + row) = static_cast<uint32_t>(given.history.size());
-    *at(layout.stopped + row) = given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING;
-    std::ranges::copy(sample_setting_words(given),
-                      at(layout.settings + row * SAMPLE_SETTING_WORDS));
+    control.set(layout.positions, row, given.position);
+    control.set(layout.tokens, row, given.token);
+    control.set(layout.fed, row, given.fed);
+    control.set(layout.counts, row, static_cast<uint32_t>(given.history.size()));
+    control.set(layout.stopped, row, given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING);
+    control.set(layout.settings, row, sample_settings(given));
     const size_t lost =
         given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);
-    for (size_t i = lost; i < given.history.size(); ++i) {
-      *at(layout.history + row * layout.history_capacity +
-          static_cast<uint32_t>(i % layout.history_capacity)) = given.history[i];
-    }
+    for (size_t i = lost; i < given.history.size(); ++i)
+      control.set(layout.history_of(row), static_cast<uint32_t>(i % layout.history_capacity),
+                  given.history[i]);
   }
-  *at(layout.banned) = static_cast<uint32_t>(banned.size());
-  std::ranges::copy(banned, at(layout.banned + 1));
-  *at(layout.stops) = static_cast<uint32_t>(stops.size());
-  std::ranges::copy(stops, at(layout.stops + 1));
-  return words;
+  control.fill(layout.banned, 0);
+  control.set_list(layout.banned, banned);
+  control.fill(layout.stops, 0);
+  control.set_list(layout.stops, stops);
 }
 
 Tensor sample_scan(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
@@ -222,7 +200,8 @@ void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control
   node.set_params(params_of(logits.shape[1], layout));
   node.groups = {groups_for(builder, layout.rows), 1, 1};
   // The least a choice among all must read; filters read again what they cannot rule out by chunks.
-  node.work.bytes = chunks.bytes() + layout.rows * (SAMPLE_LEAST_CHUNK + SAMPLE_SETTING_WORDS) * 4;
+  node.work.bytes =
+      chunks.bytes() + layout.rows * (SAMPLE_LEAST_CHUNK * 4 + sizeof(shader::SampleSettings));
   node.work.flops = chunks.shape.elements() * 2;
   builder.add(std::move(node));
 }

@@ -7,24 +7,27 @@
 #include <vector>
 
 #include "mulciber/sampling.h"
+#include "ops/control.h"
 #include "runtime/program.h"
+#include "shaders/sample.h"
 
 namespace mulciber {
 
-/// Where the state of `rows` sequences stands in the control tensor, in words; shaders/sample.h
-/// defines each field. Other ops read it: embedding takes `tokens`, rope_append and append_cache
-/// take `positions` with stride 1, attention takes `positions` as key counts with stride 1 and 1
-/// extra.
+/// Where the state of `rows` sequences stands in control; shaders/sample.h says what each array
+/// holds. Other ops read it: embedding takes `tokens`, rope_append and append_cache take
+/// `positions`, attention takes `positions` as key counts with 1 extra.
 struct SampleStateLayout {
-  uint32_t first_word = 0;  // where the state begins
-  uint32_t rows = 1, history_capacity = 1, banned_capacity = 0, stop_capacity = 0;
+  uint32_t rows = 1, history_capacity = 1;
   uint32_t ring = 1;  // chosen tokens of a row that `progress` holds: later ones take their place
-  uint32_t positions = 0, tokens = 0, fed = 0, counts = 0, stopped = 0;  // (rows) each
-  uint32_t settings = 0;           // (rows, SAMPLE_SETTING_WORDS)
-  uint32_t history = 0;            // (rows, history_capacity)
-  uint32_t banned = 0, stops = 0;  // count, ids
-  uint32_t words = 0;              // total, from first_word
+  ControlArray<uint32_t> positions, tokens, fed, counts, stopped;  // (rows) each
+  ControlArray<shader::SampleSettings> settings;                   // (rows)
+  ControlArray<uint32_t> history;                                  // (rows, history_capacity)
+  ControlArray<uint32_t> banned, stops;                            // lists
 
+  /// Of one row.
+  ControlArray<uint32_t> history_of(uint32_t row) const {
+    return history.part(uint64_t{row} * history_capacity, history_capacity);
+  }
   uint32_t progress_words() const;
   /// Words of progress: tokens of a row's history, whether it is stopped, and token `number` of its
   /// history.
@@ -34,10 +37,11 @@ struct SampleStateLayout {
     return 2 * rows + row * ring + number % ring;
   }
 };
-/// Throws ShapeError when the state would be empty or larger than a tensor.
-SampleStateLayout plan_sample_state(uint32_t first_word, uint32_t rows, uint32_t history_capacity,
-                                    uint32_t banned_capacity, uint32_t stop_capacity,
-                                    uint32_t ring = 1);
+/// Takes room from `control`. Throws ShapeError when the state would be empty or larger than a
+/// tensor.
+SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
+                                    uint32_t history_capacity, uint32_t banned_capacity,
+                                    uint32_t stop_capacity, uint32_t ring = 1);
 
 /// A sequence before the step that the first choice follows.
 struct SampleRow {
@@ -55,15 +59,14 @@ struct SampleRow {
   bool idle = false;      // takes no part
 };
 
-/// The words of the state: word i goes to control[first_word + i]. Throws ShapeError when something
-/// does not fit the layout, SettingError when a setting is out of its range.
-std::vector<uint32_t> initial_sample_state(const SampleStateLayout& layout,
-                                           std::span<const SampleRow> rows,
-                                           std::span<const uint32_t> banned = {},
-                                           std::span<const uint32_t> stops = {});
-/// The SAMPLE_SETTING_WORDS words of one row: its sampling, stream and lasts. Throws SettingError
-/// when one is out of its range.
-std::vector<uint32_t> sample_setting_words(const SampleRow& row);
+/// Writes the state. Throws ShapeError when something does not fit the layout, SettingError when a
+/// setting is out of its range.
+void initialize_sample_state(ControlWords& control, const SampleStateLayout& layout,
+                             std::span<const SampleRow> rows, std::span<const uint32_t> banned = {},
+                             std::span<const uint32_t> stops = {});
+/// One row's sampling, stream and lasts as kernels read them. Throws SettingError when one is out
+/// of its range.
+shader::SampleSettings sample_settings(const SampleRow& row);
 
 /// Chooses a token for each row, as Sampling says: the first id, in their order, at which the sum
 /// of probabilities up to it passes u. u in (0, 1) comes from Philox 4x32-10 (Salmon et al. 2011,

@@ -4,19 +4,22 @@
 #include <span>
 #include <vector>
 
+#include "ops/control.h"
 #include "runtime/program.h"
+#include "shaders/beam.h"
 
 namespace mulciber {
 
-/// Rules on the next token, standing in the control tensor so that they need no new recording.
+/// Rules on the next token, standing in control so that they need no new recording.
 struct TokenRules {
-  /// control: [count, id, id, ...], ids whose log probability becomes -inf.
-  uint32_t banned_offset = 0;
-  uint32_t banned_capacity = 0;  // ids there is room for
-  /// control: index of the token just fed; the one being chosen is the next.
-  uint32_t position_offset = 0;
-  uint32_t forced_offset = 0;  // control: [index, id]: as that token only `id`, with log
-                               // probability 0; index 0xffffffff: never
+  /// A list (ControlLayout::add_list) of ids whose log probability becomes -inf.
+  ControlArray<uint32_t> banned;
+  /// Index of the token just fed; the one being chosen is the next.
+  ControlArray<uint32_t> position;
+  /// As the token of that index only `id`, with log probability 0.
+  ControlArray<shader::ForcedToken> forced;
+
+  uint32_t banned_capacity() const { return banned.count - 1; }
 };
 
 /// log-softmax over each row, then the rules, then the k best. Order: larger value first, then
@@ -28,31 +31,29 @@ struct TokenRules {
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
              const TokenRules& rules);
 
-/// Where beam search keeps its state in the control tensor, in words; see shaders/beam.h, which
-/// defines each field. Made by plan_beam_state().
+/// Where beam search keeps its state in control; shaders/beam.h says what each array holds. Made by
+/// plan_beam_state().
 struct BeamStateLayout {
-  uint32_t first_word = 0;  // where the state begins
-  uint32_t batch = 1, beams = 1,
-           context = 1;         // context: most tokens of a hypothesis, start token included
-  uint32_t position = 0;        // index of the token to be fed next
-  uint32_t unfinished = 0;      // items still searching
-  uint32_t settings = 0;        // eos, pad, last position, length penalty, early stopping (BEAM_*)
-  uint32_t tokens = 0;          // (batch * beams): token to feed next
-  uint32_t scores = 0;          // (batch * beams): running sums of log probabilities, f32
-  uint32_t ancestry = 0;        // (batch * beams, context): row of the cache that holds position t
-  uint32_t history_tokens = 0;  // (context, batch * beams)
-  uint32_t history_parents = 0;
-  uint32_t finished = 0;  // (batch, beams, 4): score f32, length, last row, step
-  /// (batch, 4): done flag, number finished, worst finished score f32, spare.
-  uint32_t item_state = 0;
-  uint32_t banned = 0, banned_capacity = 0;
-  uint32_t forced = 0;  // position, id
-  uint32_t words = 0;   // total, from first_word
+  uint32_t batch = 1, beams = 1;
+  uint32_t context = 1;                         // most tokens of a hypothesis, start token included
+  ControlArray<shader::BeamSearch> search;      // one
+  ControlArray<shader::BeamItem> items;         // (batch)
+  ControlArray<shader::BeamFinished> finished;  // (batch, beams)
+  ControlArray<uint32_t> tokens;                // (batch * beams)
+  ControlArray<float> scores;                   // (batch * beams)
+  ControlArray<uint32_t> ancestry;              // (batch * beams, context)
+  ControlArray<uint32_t> history_tokens, history_parents;  // (context, batch * beams) each
+  ControlArray<uint32_t> banned;                           // a list
 
+  /// Index of the token to be fed next.
+  ControlArray<uint32_t> position() const { return search.field(&shader::BeamSearch::position); }
   /// What top_k needs to know.
-  TokenRules rules() const { return {banned, banned_capacity, position, forced}; }
+  TokenRules rules() const {
+    return {banned, position(), search.field(&shader::BeamSearch::forced)};
+  }
 };
-BeamStateLayout plan_beam_state(uint32_t first_word, uint32_t batch, uint32_t beams,
+/// Takes room from `control`. Throws ShapeError when the state would be empty or too large.
+BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
                                 uint32_t context, uint32_t banned_capacity);
 
 enum class EarlyStopping : uint32_t { kHeuristic = 0, kEarly = 1, kNever = 2 };  // BEAM_STOP_*
@@ -69,19 +70,19 @@ struct BeamSettings {
   uint32_t forced_id = 0;
 };
 
-/// The words of the state before the first step: word i goes to control[first_word + i]. Throws
-/// ShapeError when the settings do not fit the layout.
-std::vector<uint32_t> initial_beam_state(const BeamStateLayout& layout,
-                                         const BeamSettings& settings);
+/// Writes the state before the first step. Throws ShapeError when the settings do not fit the
+/// layout.
+void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
+                           const BeamSettings& settings);
 
 struct Hypothesis {
   std::vector<uint32_t> ids;  // after the start token; eos included where there is one
   float score = 0;            // sum of log probabilities / length ^ penalty
 };
-/// The finished hypotheses of an item, best first. state: the same words as initial_beam_state()
-/// makes, read back. Throws ShapeError when they are not a state of that layout.
+/// The finished hypotheses of an item, best first. control: as read back. Throws ShapeError when it
+/// holds no state of that layout.
 std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
-                                            std::span<const uint32_t> state, uint32_t item);
+                                            const ControlWords& control, uint32_t item);
 
 /// One step for every item of the batch, as transformers' generate does it: of the 2 * beams best
 /// continuations over all beams, those that end in eos and rank among the first `beams` become

@@ -45,7 +45,7 @@ BUFFER(1, writeonly, cache, float)
 void main() {
   const uint row = gl_WorkGroupID.z;
   const uint query = gl_WorkGroupID.y;
-  const uint position = AT(control, params.position_offset + row * params.position_stride) + query;
+  const uint position = AT(control, params.positions + row * params.position_stride) + query;
   // The first comparison also catches a sum that wrapped around.
   if (position < query || position >= params.context) return;
   const uint from = (row * params.q_len + query) * params.x_columns + params.x_first;

@@ -76,7 +76,7 @@ SHADER_STRUCT(AttentionParams) {
   uint k_first;
   uint v_first;
   uint first_kv_row;  // of this slice, as control counts rows
-  int key_counts;     // offsets into control, -1: absent
+  int key_counts;     // word of control where the array begins, -1: absent
   uint key_count_stride;
   uint key_count_extra;
   int ancestry;
@@ -85,7 +85,7 @@ SHADER_STRUCT(AttentionParams) {
   int query_offset;  // position among the keys of the first query of a row
   uint window;
   float soft_cap;
-  int bias;  // offsets into control
+  int bias;  // this and the rest: like key_counts
   int pattern;
   int globals;
   int score_vector;
@@ -100,7 +100,7 @@ SHADER_STRUCT(AppendCacheParams) {
   uint columns;  // of the cache
   uint x_columns;
   uint x_first;
-  uint position_offset;  // into control, of the first row of this dispatch
+  uint positions;  // word of control: of the first row of this dispatch
   uint position_stride;
 }
 SHADER_STRUCT_END

@@ -11,15 +11,21 @@ layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
 
 PARAMS(BeamStepParams)
 BUFFER(0, readonly, candidates, uint)
+// Control, under the types of what stands in it.
 BUFFER(1, coherent, state, uint)
+BUFFER(1, coherent, searches, BeamSearch)
+BUFFER(1, coherent, items, BeamItem)
+BUFFER(1, coherent, finished, BeamFinished)
 BUFFER(2, writeonly, progress, uint)
 
 #define NEVER uintBitsToFloat(0xff800000u)  // log of 0
 #define NO_ID 0xffffffffu                   // the candidates of a row whose logits are not finite
 
-shared uint unfinished;
+#define SEARCH AT(searches, params.search)
+#define ITEM(I) AT(items, params.items + (I))
+#define FINISHED(I, RANK) AT(finished, params.finished + (I)*BEAMS + (RANK))
 
-float setting_float(uint word) { return uintBitsToFloat(AT(state, params.settings + word)); }
+shared uint unfinished;
 
 // length ^ penalty, exact where people look: penalty 0 and 1.
 float normalizer(uint generated, float penalty) {
@@ -28,45 +34,27 @@ float normalizer(uint generated, float penalty) {
   return penalty == 1.0 ? size : pow(size, penalty);
 }
 
-uint finished_word(uint item, uint rank) {
-  return params.finished + (item * BEAMS + rank) * BEAM_FINISHED_WORDS;
-}
-
 // Keeps the best BEAMS, best first; of equals the older one goes first.
 void add_finished(uint item, float score, uint generated, uint row, uint step) {
-  uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
-  uint count = AT(state, state_word + BEAM_ITEM_COUNT);
+  uint count = ITEM(item).count;
   uint rank = count;
-  while (rank > 0 &&
-         score > uintBitsToFloat(AT(state, finished_word(item, rank - 1) + BEAM_FINISHED_SCORE))) {
-    --rank;
-  }
+  while (rank > 0 && score > FINISHED(item, rank - 1).score) --rank;
   if (rank == BEAMS) return;
   count = min(count + 1, BEAMS);
-  for (uint i = count - 1; i > rank; --i) {
-    for (uint word = 0; word < BEAM_FINISHED_WORDS; ++word) {
-      AT(state, finished_word(item, i) + word) = AT(state, finished_word(item, i - 1) + word);
-    }
-  }
-  uint entry = finished_word(item, rank);
-  AT(state, entry + BEAM_FINISHED_SCORE) = floatBitsToUint(score);
-  AT(state, entry + BEAM_FINISHED_LENGTH) = generated;
-  AT(state, entry + BEAM_FINISHED_ROW) = row;
-  AT(state, entry + BEAM_FINISHED_STEP) = step;
-  AT(state, state_word + BEAM_ITEM_COUNT) = count;
-  AT(state, state_word + BEAM_ITEM_WORST) =
-      AT(state, finished_word(item, count - 1) + BEAM_FINISHED_SCORE);
+  for (uint i = count - 1; i > rank; --i) FINISHED(item, i) = FINISHED(item, i - 1);
+  FINISHED(item, rank) = BeamFinished(score, generated, row, step);
+  ITEM(item).count = count;
+  ITEM(item).worst = FINISHED(item, count - 1).score;
 }
 
 // Chooses the continuations of one item. Returns whether it goes on.
 bool advance(uint item, uint position) {
   uint first_row = item * BEAMS;
   uint rows = params.batch * BEAMS;
-  uint eos = AT(state, params.settings + BEAM_EOS);
-  uint pad = AT(state, params.settings + BEAM_PAD);
-  uint last_position = AT(state, params.settings + BEAM_LAST_POSITION);
-  float penalty = setting_float(BEAM_LENGTH_PENALTY);
-  uint early = AT(state, params.settings + BEAM_EARLY_STOPPING);
+  uint eos = SEARCH.eos, pad = SEARCH.pad;
+  uint last_position = SEARCH.last_position;
+  float penalty = SEARCH.length_penalty;
+  uint early = SEARCH.early_stopping;
   uint chosen = position + 1;  // also how many ids the longer hypotheses have generated
   bool at_limit = chosen >= last_position;
   float divisor = normalizer(chosen, penalty);
@@ -114,9 +102,8 @@ bool advance(uint item, uint position) {
   }
 
   // Without any continuation at all, hypotheses end where they are rather than be lost.
-  uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
   if (next_count == 0) {
-    for (uint beam = 0; beam < BEAMS && AT(state, state_word + BEAM_ITEM_COUNT) == 0; ++beam) {
+    for (uint beam = 0; beam < BEAMS && ITEM(item).count == 0; ++beam) {
       if (running[beam] > NEVER) {
         add_finished(item, running[beam] / normalizer(position, penalty), position,
                      first_row + beam, position);
@@ -125,15 +112,14 @@ bool advance(uint item, uint position) {
   }
 
   // Done?
-  uint count = AT(state, state_word + BEAM_ITEM_COUNT);
+  uint count = ITEM(item).count;
   bool done = at_limit || next_count == 0 || lost;
   if (BEAMS == 1) {
     done = done || count == 1;
   } else if (!done && count == BEAMS) {
     uint reach = early == BEAM_STOP_NEVER && penalty > 0.0 ? last_position : chosen;
     float hope = next_score[0] / normalizer(reach, penalty);
-    done = early == BEAM_STOP_EARLY ||
-           !(hope > uintBitsToFloat(AT(state, state_word + BEAM_ITEM_WORST)));
+    done = early == BEAM_STOP_EARLY || !(hope > ITEM(item).worst);
   }
 
   // The history keeps this step even of an item that is done: its results are read through it.
@@ -148,15 +134,13 @@ bool advance(uint item, uint position) {
       AT(state, params.history_parents + entry) = there ? next_parent[beam] : row;
     }
   }
-  AT(state, state_word + BEAM_ITEM_DONE) = lost   ? BEAM_NOT_FINITE
-                                           : done ? BEAM_DONE
-                                                  : BEAM_SEARCHES;
+  ITEM(item).status = lost ? BEAM_NOT_FINITE : done ? BEAM_DONE : BEAM_SEARCHES;
   return !done;
 }
 
 void main() {
   uint invocation = gl_LocalInvocationID.x;
-  uint position = AT(state, params.position);
+  uint position = SEARCH.position;
   if (invocation == 0) unfinished = 0;
   memoryBarrierShared();
   barrier();
@@ -164,8 +148,7 @@ void main() {
   // A position the cache has no room for means that the host asked for a step too many.
   bool room = position + 1 < params.context;
   for (uint item = invocation; item < params.batch && room; item += LOCAL_SIZE) {
-    uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
-    bool was_done = AT(state, state_word + BEAM_ITEM_DONE) != BEAM_SEARCHES;
+    bool was_done = ITEM(item).status != BEAM_SEARCHES;
     if (!was_done && advance(item, position)) atomicAdd(unfinished, 1);
   }
   memoryBarrier();
@@ -178,8 +161,7 @@ void main() {
   for (uint i = invocation; i < work; i += LOCAL_SIZE) {
     uint item = i / columns;
     uint column = i - item * columns;
-    uint state_word = params.item_state + item * BEAM_ITEM_WORDS;
-    if (AT(state, state_word + BEAM_ITEM_DONE) != BEAM_SEARCHES) continue;
+    if (ITEM(item).status != BEAM_SEARCHES) continue;
     uint from[BEAMS];
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
       uint parent = AT(state, params.history_parents + columns * rows + item * BEAMS + beam);
@@ -192,8 +174,8 @@ void main() {
 
   if (invocation == 0) {
     uint next = room ? position + 1 : position;
-    AT(state, params.position) = next;
-    AT(state, params.unfinished) = unfinished;
+    SEARCH.position = next;
+    SEARCH.unfinished = unfinished;
     AT(progress, 0) = next;
     AT(progress, 1) = unfinished;
   }

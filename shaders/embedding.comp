@@ -21,16 +21,16 @@ struct Source {
 
 Source source_of(uint token) {
   uint number = params.first_token + token;
-  uint id = min(AT(control, params.tokens_offset + number), params.vocabulary - 1);
+  uint id = min(AT(control, params.ids + number), params.vocabulary - 1);
   Source source;
   source.table_row = id - params.table_begin;
   source.here = id >= params.table_begin && id < params.table_end;
   source.position_row = 0;
   if (POSITIONS == 1) {
     // Both sides of a choice may be loaded, so the address must be good either way.
-    bool given = params.position_offset != EMBEDDING_NO_OFFSET;
+    bool given = params.first_positions != EMBEDDING_NO_POSITIONS;
     uint row = number / params.row_length;
-    uint word = AT(control, given ? params.position_offset + row * params.position_stride : 0);
+    uint word = AT(control, given ? params.first_positions + row * params.position_stride : 0);
     uint first = given ? word : 0;
     uint position =
         min(min(first, params.positions) + number - row * params.row_length, params.positions - 1);

@@ -9,21 +9,21 @@
 // Specialization constant: 1: position rows are added.
 #define EMBEDDING_POSITIONS (CONSTANT_OP + 0)
 
-#define EMBEDDING_NO_OFFSET 0xffffffffu
+#define EMBEDDING_NO_POSITIONS 0xffffffffu
 
 // A node serves the tokens whose id lies in the slice of the table it sees, and whose position lies
 // in its slice of the positions.
 SHADER_STRUCT(EmbeddingParams) {
   uint tokens;  // token rows of y in this node
   uint columns;
-  uint first_token;    // number of token 0 of this node in the whole result
-  uint row_length;     // tokens per row of the result
-  uint tokens_offset;  // word of control
+  uint first_token;  // number of token 0 of this node in the whole result
+  uint row_length;   // tokens per row of the result
+  uint ids;          // word of control
   uint vocabulary;
   uint table_begin;  // ids of the slice
   uint table_end;
-  uint position_offset;  // word of control with the first position, or EMBEDDING_NO_OFFSET
-  uint position_stride;  // words from the first position of a row to that of the next
+  uint first_positions;  // word of control, or EMBEDDING_NO_POSITIONS
+  uint position_stride;  // 0: one for all rows, 1: one for each
   uint positions;
   uint position_begin;  // positions of the slice
   uint position_end;

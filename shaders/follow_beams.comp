@@ -10,7 +10,10 @@
 layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
 
 PARAMS(FollowBeamsParams)
-BUFFER(0, readonly, search, uint)
+// Control, under the types of what stands in it.
+BUFFER(0, readonly, state, uint)
+BUFFER(0, readonly, searches, BeamSearch)
+BUFFER(0, readonly, items, BeamItem)
 BUFFER(1, , rows, uint)
 
 void main() {
@@ -19,13 +22,12 @@ void main() {
   // Several states of the whole batch may stand one after the other.
   const uint group = gl_WorkGroupID.y;
   const uint item = group % params.batch;
-  if (AT(search, params.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) != BEAM_SEARCHES)
-    return;
-  const uint position = AT(search, params.position);
+  if (AT(items, params.items + item).status != BEAM_SEARCHES) return;
+  const uint position = AT(searches, params.search).position;
   const uint parents = params.history_parents + (position * params.batch + item) * BEAMS;
   uint from[BEAMS];
   [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
-    const uint parent = AT(search, parents + beam) - item * BEAMS;
+    const uint parent = AT(state, parents + beam) - item * BEAMS;
     from[beam] = AT(rows, (group * BEAMS + parent) * params.columns + column);
   }
   [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {

@@ -39,11 +39,11 @@ SHADER_STRUCT(RmsNormParams) {
 }
 SHADER_STRUCT_END
 
-// first_row: number of row 0 of the buffer in the whole tensor. counts_offset: word of control.
+// first_row: number of row 0 of the buffer in the whole tensor. counts: word of control.
 SHADER_STRUCT(SoftmaxParams) {
   uint columns;
   uint first_row;
-  uint counts_offset;
+  uint counts;
   uint rows_per_count;
   float scale;
 }

@@ -15,7 +15,7 @@ SHADER_STRUCT(RecurrentParams) {
   uint cell_first;    // of state: where the cells of an LSTM stand
   uint columns;       // of outputs
   uint first_column;  // of outputs
-  int lengths;        // offset into control, -1: absent
+  int lengths;        // word of control where the array begins, -1: absent
 }
 SHADER_STRUCT_END
 

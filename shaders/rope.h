@@ -24,7 +24,7 @@ SHADER_STRUCT(RopeAppendParams) {
   uint rotary_size;
   uint context;
   uint angle_rows;
-  uint position_offset;  // into control, of the first row of this dispatch
+  uint positions;  // word of control: of the first row of this dispatch
   uint position_stride;
   float epsilon;
 }

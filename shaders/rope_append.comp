@@ -88,7 +88,7 @@ void store_staged(uint place, uint head, bool room) {
 #endif
 
 void serve(uint head, uint query, uint row) {
-  uint position = AT(control, params.position_offset + row * params.position_stride) + query;
+  uint position = AT(control, params.positions + row * params.position_stride) + query;
   if (position < query) position = 0xffffffffu;  // the sum wrapped around
   bool room = position < params.context;
   uint words = params.head_size / 2;

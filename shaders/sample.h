@@ -1,15 +1,19 @@
 // Sampling: the parameters of its two kernels, and the state that host and device share.
 //
-// The state stands in the control tensor, in words; SampleStateLayout (ops/sampling.h) says
-// where each field begins. `rows` sequences in all.
+// The state stands in the control tensor; SampleStateLayout (ops/sampling.h) says where each array
+// begins. `rows` sequences in all.
 //
 //   positions  per row: tokens before the one to be fed next: their keys and values are in the
-//   cache tokens     per row: that token fed        per row: tokens that the step of this choice
-//   feeds; 1 again afterwards counts     per row: tokens of the history so far, whatever it still
-//   holds of them stopped    per row: SAMPLE_RUNNING, ... settings   per row: SAMPLE_SETTING_WORDS
-//   words, below history    per row: `history_capacity` words; token t of the sequence, the prompt
-//   included, stands at t % history_capacity banned     how many, then ids that are never chosen
-//   stops how many, then ids that end a row
+//              cache
+//   tokens     per row: that token
+//   fed        per row: tokens that the step of this choice feeds; 1 again afterwards
+//   counts     per row: tokens of the history so far, whatever it still holds of them
+//   stopped    per row: SAMPLE_RUNNING, ...
+//   settings   per row: SampleSettings
+//   history    per row: `history_capacity` ids; token t of the sequence, the prompt included,
+//              stands at t % history_capacity
+//   banned     how many, then ids that are never chosen
+//   stops      how many, then ids that end a row
 //
 // `progress` is what the host reads while the device goes on, and may be host memory: per row its
 // count and whether it is stopped, then (rows, ring) ids: token t of a sequence stands at t % ring.
@@ -26,21 +30,23 @@
 #define SAMPLE_IDLE 3        // takes no part: nothing of it changes
 #define SAMPLE_NOT_FINITE 4  // its logits held NaN or infinity: it chose nothing
 
-// Words of a row's settings. Floats by their bits.
-#define SAMPLE_SEED 0  // and the next: 64 bits, low word first
-#define SAMPLE_STREAM 2
-#define SAMPLE_TEMPERATURE 3  // 0: the largest logit
-#define SAMPLE_TOP_K 4        // 0: off
-#define SAMPLE_TOP_P 5        // 1: off
-#define SAMPLE_MIN_P 6        // 0: off
-#define SAMPLE_TYPICAL_P 7    // 1: off
-#define SAMPLE_REPETITION 8   // 1: off
-#define SAMPLE_PRESENCE 9     // 0: off
-#define SAMPLE_FREQUENCY 10   // 0: off
-#define SAMPLE_WINDOW 11      // tokens, the latest, that penalties look at
-#define SAMPLE_LAST_POSITION 12
-#define SAMPLE_LAST_COUNT 13
-#define SAMPLE_SETTING_WORDS 16
+// How a row chooses.
+SHADER_STRUCT(SampleSettings) {
+  uint seed_low, seed_high;
+  uint stream;
+  float temperature;         // 0: the largest logit
+  uint top_k;                // 0: off
+  float top_p;               // 1: off
+  float min_p;               // 0: off
+  float typical_p;           // 1: off
+  float repetition_penalty;  // 1: off
+  float presence_penalty;    // 0: off
+  float frequency_penalty;   // 0: off
+  uint penalty_window;       // tokens, the latest, that penalties look at
+  uint last_position;
+  uint last_count;
+}
+SHADER_STRUCT_END
 
 // Chunks of a row that the second kernel has room for.
 #define SAMPLE_MOST_CHUNKS 1024
@@ -48,7 +54,8 @@
 #define SAMPLE_MOST_CHUNK 512
 #define SAMPLE_LEAST_CHUNK 256
 
-// chunk: ids per chunk, a power of two. The rest: words of control.
+// chunk: ids per chunk, a power of two. settings: index of row 0's in control seen as an array of
+// SampleSettings. The rest: words of control.
 SHADER_STRUCT(SampleParams) {
   uint vocabulary;
   uint chunk;

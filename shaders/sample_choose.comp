@@ -17,6 +17,7 @@
 PARAMS(SampleParams)
 BUFFER(0, readonly, logits, float)
 BUFFER(1, , control, uint)
+BUFFER(1, readonly, settings, SampleSettings)  // the same buffer
 BUFFER(2, readonly, stats, vec2)
 BUFFER(3, writeonly, progress, uint)
 
@@ -55,8 +56,7 @@ void add_probes(inout float sums[PROBES]) {
 
 uint row;
 
-uint setting(uint word) { return AT(control, params.settings + row * SAMPLE_SETTING_WORDS + word); }
-float setting_float(uint word) { return uintBitsToFloat(setting(word)); }
+#define SETTINGS AT(settings, params.settings + row)
 
 // Larger numbers have larger ranks; both zeros have one.
 uint rank_of(float value) {
@@ -278,16 +278,16 @@ uint greedy() {
 }
 
 uint choose() {
-  float temperature = setting_float(SAMPLE_TEMPERATURE);
+  float temperature = SETTINGS.temperature;
   if (largest == NEVER) return 0;
   if (!(temperature > 0.0)) return greedy();
   inverse_temperature = 1.0 / temperature;
 
-  uint k = setting(SAMPLE_TOP_K);
+  uint k = SETTINGS.top_k;
   if (k > 0 && k < params.vocabulary) least = search_logits(float(k), BY_COUNT);
   float total = weigh_chunks();
-  float top_p = setting_float(SAMPLE_TOP_P), typical_p = setting_float(SAMPLE_TYPICAL_P);
-  float min_p = setting_float(SAMPLE_MIN_P);
+  float top_p = SETTINGS.top_p, typical_p = SETTINGS.typical_p;
+  float min_p = SETTINGS.min_p;
   bool changed = false;
   if (top_p < 1.0) {
     least = search_logits(top_p * total, BY_WEIGHT);
@@ -303,9 +303,9 @@ uint choose() {
     least_typical = search(~0x7f800000u, NO_ID, typical_p * total, BY_TYPICAL, false);
     weigh_chunks();
   }
-  uvec2 seed = uvec2(setting(SAMPLE_SEED), setting(SAMPLE_SEED + 1));
+  uvec2 seed = uvec2(SETTINGS.seed_low, SETTINGS.seed_high);
   uint step = AT(control, params.counts + row);
-  return draw(random_number(step, setting(SAMPLE_STREAM), seed));
+  return draw(random_number(step, SETTINGS.stream, seed));
 }
 
 // Feeds the choice to the next step.
@@ -319,7 +319,7 @@ void advance(uint token) {
       token;
   AT(control, params.counts + row) = count + 1;
   AT(progress, 2 * params.rows + row * params.ring + count % params.ring) = token;
-  bool last = position >= setting(SAMPLE_LAST_POSITION) || count + 1 >= setting(SAMPLE_LAST_COUNT);
+  bool last = position >= SETTINGS.last_position || count + 1 >= SETTINGS.last_count;
   uint stopped = last ? SAMPLE_LIMIT : SAMPLE_RUNNING;
   uint stops = min(AT(control, params.stops), params.stop_capacity);
   for (uint i = 1; i <= stops; ++i) {

@@ -16,6 +16,7 @@
 PARAMS(SampleParams)
 BUFFER(0, , logits, float)
 BUFFER(1, readonly, control, uint)
+BUFFER(1, readonly, settings, SampleSettings)  // the same buffer
 BUFFER(2, writeonly, chunks, vec2)
 
 #include "logits.glsl"
@@ -43,17 +44,16 @@ shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the
 
 uint row;
 
-uint setting(uint word) { return AT(control, params.settings + row * SAMPLE_SETTING_WORDS + word); }
-float setting_float(uint word) { return uintBitsToFloat(setting(word)); }
+#define SETTINGS AT(settings, params.settings + row)
 
 void serve_chunk(uint chunk) {
   uint first = row * params.vocabulary;
   uint begin = chunk * params.chunk, end = min(begin + params.chunk, params.vocabulary);
 
-  float repetition = setting_float(SAMPLE_REPETITION), presence = setting_float(SAMPLE_PRESENCE);
-  float frequency = setting_float(SAMPLE_FREQUENCY);
+  float repetition = SETTINGS.repetition_penalty, presence = SETTINGS.presence_penalty;
+  float frequency = SETTINGS.frequency_penalty;
   uint count = AT(control, params.counts + row);
-  uint window = min(min(count, params.history_capacity), setting(SAMPLE_WINDOW));
+  uint window = min(min(count, params.history_capacity), SETTINGS.penalty_window);
   if (repetition == 1.0 && presence == 0.0 && frequency == 0.0) window = 0;
   uint banned = min(AT(control, params.banned), params.banned_capacity);
   bool marked = window > 0 || banned > 0;
@@ -88,7 +88,7 @@ void serve_chunk(uint chunk) {
     largest = max(largest, value);
   }
   largest = chunk_max(largest);
-  float temperature = setting_float(SAMPLE_TEMPERATURE);
+  float temperature = SETTINGS.temperature;
   float inverse_temperature = temperature > 0.0 ? 1.0 / temperature : 1.0;
   float origin = largest == NEVER ? 0.0 : largest;
   float sum = 0.0;

@@ -25,7 +25,7 @@ uint visible_columns(uint row) {
   uint visible = params.columns;
   uint number = params.first_row + row;
   if (COUNTS == 1) {
-    visible = min(visible, AT(control, params.counts_offset + number / params.rows_per_count));
+    visible = min(visible, AT(control, params.counts + number / params.rows_per_count));
   }
   if (CAUSAL_PERIOD > 0) visible = min(visible, number % max(CAUSAL_PERIOD, 1u) + 1);
   return visible;

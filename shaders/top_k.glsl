@@ -21,9 +21,9 @@ bool follows(float value, uint id, Choice last) {
 
 bool is_banned(uint id) {
   if (params.banned_capacity == 0) return false;
-  uint count = min(AT(control, params.banned_offset), params.banned_capacity);
+  uint count = min(AT(control, params.banned), params.banned_capacity);
   for (uint i = 1; i <= count; ++i) {
-    if (AT(control, params.banned_offset + i) == id) return true;
+    if (AT(control, params.banned + i) == id) return true;
   }
   return false;
 }
@@ -37,9 +37,8 @@ void consider(inout Choice best, float value, uint id) {
 
 // The only id allowed at the position being chosen, or NO_ID.
 uint forced_id() {
-  uint chosen = AT(control, params.position_offset) + 1;
-  return AT(control, params.forced_offset) == chosen ? AT(control, params.forced_offset + 1)
-                                                     : NO_ID;
+  uint chosen = AT(control, params.position) + 1;
+  return AT(control, params.forced) == chosen ? AT(control, params.forced + 1) : NO_ID;
 }
 
 void write_choice(uint out_row, uint rank, float log_probability, uint id) {

@@ -128,7 +128,7 @@ TEST_CASE(
       for (float value : compressed_causal_mask(kLength, kLength, kStride))
         words.push_back(std::bit_cast<uint32_t>(value));
       attention.options.control = control_of(inputs, words);
-      attention.options.control->bias = 0;
+      attention.options.control->bias = {0, static_cast<uint32_t>(words.size())};
       attention.options.bias = AttentionBias::kMask;
     }
     const std::vector<float> found = run(attention, {q.tensor}, {k.tensor}, {v.tensor});
@@ -199,7 +199,7 @@ TEST_CASE("Keys and values of different sources: a key-value memory, down to one
         .options = {.heads = 1, .kv_heads = 1, .head_size = kKey, .value_size = kValue}};
     memory.options.query_offset = 0;
     memory.options.control = control_of(inputs, counts);
-    memory.options.control->key_counts = static_cast<int32_t>(first);
+    memory.options.control->key_counts = {first, kRows};
     const std::vector<float> found = run(memory, {q.tensor}, {k.tensor}, {v.tensor});
     for (uint32_t row = 0; row < kRows; ++row) {
       std::vector<double> scores(kSlots, -INFINITY);
@@ -263,7 +263,7 @@ TEST_CASE(
   graph.options.query_offset = 0;
   graph.options.pattern = list.pattern;
   graph.options.control = control_of(inputs, list.words);
-  graph.options.control->pattern = 0;
+  graph.options.control->pattern = {0, static_cast<uint32_t>(list.words.size())};
   const std::vector<float> found = run(graph, {nodes.tensor}, {nodes.tensor}, {nodes.tensor});
   const auto projected = [&](const Array& weight, uint32_t node, uint32_t head) {
     double sum = 0;

@@ -6,7 +6,6 @@
 #include "checkpoints/tensor_values.h"
 #include "models/decoding/batching.h"
 #include "models/device_weights.h"
-#include "shaders/beam.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 
@@ -109,14 +108,15 @@ TEST_CASE("Settings that contradict the model are refused") {
 }
 
 TEST_CASE("Padding items of a batch are done before they start") {
-  const BeamStateLayout layout = plan_beam_state(5, 3, 2, 16, 8);
+  ControlLayout all(5);
+  const BeamStateLayout layout = plan_beam_state(all, 3, 2, 16, 8);
   const GenerationSettings settings = generation_settings(config(), 15);
-  const std::vector<uint32_t> words = initial_state(layout, settings, 2);
-  const auto at = [&](uint32_t word) { return words.at(word - layout.first_word); };
-  CHECK(at(layout.unfinished) == 2);
-  CHECK(at(layout.item_state + 1 * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 0);
-  CHECK(at(layout.item_state + 2 * BEAM_ITEM_WORDS + BEAM_ITEM_DONE) == 1);
-  CHECK(at(layout.settings + BEAM_LAST_POSITION) == settings.max_new_tokens);
+  ControlWords words(all.words());
+  initialize_search(words, layout, settings, 2);
+  CHECK(words.get(layout.search).unfinished == 2);
+  CHECK(words.get(layout.items, 1).status == BEAM_SEARCHES);
+  CHECK(words.get(layout.items, 2).status == BEAM_DONE);
+  CHECK(words.get(layout.search).last_position == settings.max_new_tokens);
   CHECK(finished_hypotheses(layout, words, 0).empty());
 }
 

@@ -216,7 +216,8 @@ TEST_CASE("An encoder layer is what its definition says") {
                         std::bit_cast<uint32_t>(kHeadFactors[1])});
 
   ProgramBuilder builder(device, "encoder layer");
-  const AttentionControl view = {.tensor = control, .key_counts = 0, .head_mask = 2};
+  const AttentionControl view = {
+      .tensor = control, .key_counts = {{0, kRows}}, .head_mask = {{2, 2}}};
   const Tensor y = layer(builder, convert(builder, x, DataType::kF32), {.control = view});
   builder.keep(y);
   Program program = builder.build();
@@ -249,14 +250,16 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
                                        std::bit_cast<uint32_t>(kHeadFactors[1])};
   const Tensor control = parameters.words(words);
   const AttentionView cross = {
-      .control = AttentionControl{.tensor = control, .key_counts = 1, .head_mask = 3}};
+      .control =
+          AttentionControl{.tensor = control, .key_counts = {{1, kRows}}, .head_mask = {{3, 2}}}};
 
   ProgramBuilder whole(device, "decoder layer");
-  const Tensor y = layer(
-      whole, convert(whole, x, DataType::kF32),
-      {.self = {.control = AttentionControl{.tensor = control, .head_mask = 3}, .causal = true},
-       .cross = cross,
-       .memory = layer.cross_attention.project(whole, memory)});
+  const Tensor y =
+      layer(whole, convert(whole, x, DataType::kF32),
+            {.self = {.control = AttentionControl{.tensor = control, .head_mask = {{3, 2}}},
+                      .causal = true},
+             .cross = cross,
+             .memory = layer.cross_attention.project(whole, memory)});
   whole.keep(y);
   Program program = whole.build();
   program.run();
@@ -272,14 +275,11 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
   const Tensor cache = parameters.random({kRows, kCapacity, kSizes.memory_columns()}, 1);
   const Tensor token = parameters.random({kRows, 1, kWidth}, 1);
   ProgramBuilder single(device, "decoder step");
-  const AttentionControl past = {.tensor = control,
-                                 .key_counts = 0,
-                                 .key_count_stride = 0,
-                                 .key_count_extra = 1,
-                                 .head_mask = 3};
+  const AttentionControl past = {
+      .tensor = control, .key_counts = {{0, 1}}, .key_count_extra = 1, .head_mask = {{3, 2}}};
   const Tensor z = layer(single, convert(single, token, DataType::kF32),
                          {.self = {.control = past},
-                          .cache = KeyValueCache{cache, control, 0},
+                          .cache = KeyValueCache{cache, control, {0, 1}},
                           .cross = cross,
                           .memory = layer.cross_attention.project(single, memory)});
   single.keep(z);

@@ -63,6 +63,7 @@ Readings read_on_device(DataType type, uint64_t rows, uint64_t columns,
   const Tensor table = weight.tensor({rows, columns}, type);
   const Tensor entries = embedding(builder, table,
                                    {.control = control.tensor({rows}, DataType::kU32),
+                                    .tokens = {0, static_cast<uint32_t>(rows)},
                                     .rows = 1,
                                     .length = static_cast<uint32_t>(rows)});
   const Tensor product = matmul(builder, x.tensor({columns, columns}, DataType::kF32), table);

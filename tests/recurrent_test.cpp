@@ -141,7 +141,8 @@ TEST_CASE("Both directions over rows of unequal length, in one and two layers") 
 
   ProgramBuilder builder(tests::shared_device(), name);
   const std::vector<RecurrentLayer::Result> results =
-      stack(builder, fixture.upload_array(name + "/x"), RowLengths{fixture.words(control), 1});
+      stack(builder, fixture.upload_array(name + "/x"),
+            RowLengths{fixture.words(control), {1, static_cast<uint32_t>(control.size() - 1)}});
   for (const RecurrentLayer::Result& result : results) {
     builder.keep(result.outputs);
     builder.keep(result.forward_state);

@@ -218,7 +218,7 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
     options.interleaved = interleaved;
     options.angles = make({last + 1, size}, DataType::kF32, std::as_bytes(std::span(angles)));
     options.control = make({tokens}, DataType::kU32, std::as_bytes(std::span(control)));
-    options.position_stride = 1;
+    options.positions = {0, static_cast<uint32_t>(control.size())};
     ProgramBuilder builder(device, "rope");
     CHECK(rope_append(builder, input, cache, options).first == 0);
     builder.build().run();

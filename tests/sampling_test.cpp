@@ -8,7 +8,6 @@
 
 #include "conformance/ops/sample_reference.h"
 #include "mulciber/error.h"
-#include "shaders/sample.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 
@@ -21,14 +20,15 @@ class Sampler {
  public:
   Sampler(std::span<const float> logits, std::span<const SampleRow> rows,
           std::vector<uint32_t> stops = {})
-      : layout_(plan_sample_state(0, static_cast<uint32_t>(rows.size()), 64, 0,
+      : layout_(plan_sample_state(all_, static_cast<uint32_t>(rows.size()), 64, 0,
                                   static_cast<uint32_t>(stops.size()), 4)) {
     std::vector<float> all;
     for (size_t row = 0; row < rows.size(); ++row)
       all.insert(all.end(), logits.begin(), logits.end());
     logits_ = make({rows.size(), logits.size()}, DataType::kF32, std::as_bytes(std::span(all)));
-    const std::vector<uint32_t> state = initial_sample_state(layout_, rows, {}, stops);
-    control_ = make({state.size()}, DataType::kU32, std::as_bytes(std::span(state)));
+    ControlWords state(all_.words());
+    initialize_sample_state(state, layout_, rows, {}, stops);
+    control_ = make({state.words().size()}, DataType::kU32, state.bytes());
     const std::vector<uint32_t> shown(layout_.progress_words(), 0);
     progress_ = make({shown.size()}, DataType::kU32, std::as_bytes(std::span(shown)));
   }
@@ -41,7 +41,7 @@ class Sampler {
     for (uint32_t i = 0; i < submissions; ++i) program.run();
   }
 
-  std::vector<uint32_t> state() { return read(control_); }
+  ControlWords state() { return ControlWords(read(control_)); }
   std::vector<uint32_t> progress() { return read(progress_); }
   const SampleStateLayout& layout() const { return layout_; }
 
@@ -59,6 +59,7 @@ class Sampler {
   }
 
   Device& device_ = tests::shared_device();
+  ControlLayout all_;
   SampleStateLayout layout_;
   std::vector<Buffer> buffers_;
   Tensor logits_, control_, progress_;
@@ -91,11 +92,11 @@ TEST_CASE("Ids are drawn as often as their probabilities say") {
     settings.seed = 20240229;
     Sampler sampler(logits, rows_of(kRows, settings));
     sampler.run(1, kSteps);
-    const std::vector<uint32_t> state = sampler.state();
+    const ControlWords state = sampler.state();
     std::vector<double> drawn(logits.size(), 0);
     for (uint32_t row = 0; row < kRows; ++row) {
       for (uint32_t step = 0; step < kSteps; ++step) {
-        const uint32_t id = state[sampler.layout().history + row * 64 + 3 + step];
+        const uint32_t id = state.get(sampler.layout().history_of(row), 3 + step);
         REQUIRE(id < logits.size());
         drawn[id] += 1;
       }
@@ -128,16 +129,17 @@ TEST_CASE("The stream of tokens is the same whatever the steps per submission") 
   one.run(12, 1);
   three.run(4, 3);
   other.run(12, 1);
-  CHECK(one.state() == three.state());
-  CHECK(one.state() != other.state());
-  const std::vector<uint32_t> shown = one.progress(), state = one.state();
+  CHECK(one.state().words() == three.state().words());
+  CHECK(one.state().words() != other.state().words());
+  const std::vector<uint32_t> shown = one.progress();
+  const ControlWords state = one.state();
   CHECK(shown == three.progress());
   for (uint32_t row = 0; row < 5; ++row) {
     CHECK(shown[one.layout().progress_count(row)] == 15);
     CHECK(shown[one.layout().progress_stopped(row)] == SAMPLE_RUNNING);
     for (uint32_t token = 11; token < 15; ++token)
       CHECK(shown[one.layout().progress_token(row, token)] ==
-            state[one.layout().history + row * 64 + token]);
+            state.get(one.layout().history_of(row), token));
   }
 }
 
@@ -146,21 +148,24 @@ TEST_CASE("A stopped row stays where it is") {
   logits[17] = 5;
   Sampler sampler(logits, rows_of(2, {.temperature = 0}), {3, 17});
   sampler.run(3, 1);
-  const std::vector<uint32_t> state = sampler.state();
+  const ControlWords state = sampler.state();
   const std::vector<uint32_t> shown = sampler.progress();
   CHECK(std::vector(shown.begin(), shown.begin() + 4) ==
         std::vector<uint32_t>{4, SAMPLE_STOP_ID, 4, SAMPLE_STOP_ID});
-  CHECK(state[sampler.layout().tokens] == 17);
-  CHECK(state[sampler.layout().positions] == 1);
+  CHECK(state.get(sampler.layout().tokens) == 17);
+  CHECK(state.get(sampler.layout().positions) == 1);
 }
 
 TEST_CASE("Settings and states that cannot be are refused") {
-  CHECK_THROWS_AS(sample_setting_words({.sampling = {.temperature = -1}}), SettingError);
-  CHECK_THROWS_AS(sample_setting_words({.sampling = {.top_p = 0}}), SettingError);
-  CHECK_THROWS_AS(sample_setting_words({.sampling = {.repetition_penalty = 0}}), SettingError);
-  CHECK_THROWS_AS(plan_sample_state(0, 0, 8, 0, 0), ShapeError);
-  const SampleStateLayout layout = plan_sample_state(0, 1, 8, 0, 1);
+  CHECK_THROWS_AS(sample_settings({.sampling = {.temperature = -1}}), SettingError);
+  CHECK_THROWS_AS(sample_settings({.sampling = {.top_p = 0}}), SettingError);
+  CHECK_THROWS_AS(sample_settings({.sampling = {.repetition_penalty = 0}}), SettingError);
+  ControlLayout all;
+  CHECK_THROWS_AS(plan_sample_state(all, 0, 8, 0, 0), ShapeError);
+  const SampleStateLayout layout = plan_sample_state(all, 1, 8, 0, 1);
+  ControlWords state(all.words());
   const std::vector<uint32_t> two = {1, 2};
-  CHECK_THROWS_AS(initial_sample_state(layout, std::vector<SampleRow>(2)), ShapeError);
-  CHECK_THROWS_AS(initial_sample_state(layout, std::vector<SampleRow>(1), two), ShapeError);
+  CHECK_THROWS_AS(initialize_sample_state(state, layout, std::vector<SampleRow>(2)), ShapeError);
+  CHECK_THROWS_AS(initialize_sample_state(state, layout, std::vector<SampleRow>(1), two),
+                  ShapeError);
 }

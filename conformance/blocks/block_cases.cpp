@@ -80,19 +80,14 @@ class Inputs {
 // Where the control words of a case stand: a word that means nothing, key counts of the sequence
 // and of the memory, factors of heads, ancestry.
 struct Control {
-  std::vector<uint32_t> words = {0xdeadbeef};
+  ControlWords words{1, 0xdeadbeef};
   AttentionControl self, cross;
 
-  int32_t add(std::vector<uint32_t> more) {
-    const auto at = static_cast<int32_t>(words.size());
-    words.insert(words.end(), more.begin(), more.end());
-    return at;
-  }
-  void head_masks(uint32_t heads) {
-    std::vector<uint32_t> factors;
+  void add_head_masks(uint32_t heads) {
+    std::vector<float> factors;
     for (uint32_t head = 0; head < heads; ++head)
-      factors.push_back(bits_of(1.0f - 0.25f * static_cast<float>(head)));
-    self.head_mask = cross.head_mask = add(factors);
+      factors.push_back(1.0f - 0.25f * static_cast<float>(head));
+    self.head_mask = cross.head_mask = words.append(factors);
   }
 };
 
@@ -112,9 +107,10 @@ std::vector<uint32_t> lengths(uint64_t rows, uint64_t most) {
 
 Control control_for(Mask mask, const Sizes& s) {
   Control control;
-  if (mask == Mask::kPadded) control.self.key_counts = control.add(lengths(s.rows, s.length));
-  if (mask == Mask::kHeads) control.head_masks(s.heads.heads);
-  control.cross.key_counts = control.add(lengths(s.rows, s.memory_length));
+  if (mask == Mask::kPadded)
+    control.self.key_counts = control.words.append(lengths(s.rows, s.length));
+  if (mask == Mask::kHeads) control.add_head_masks(s.heads.heads);
+  control.cross.key_counts = control.words.append(lengths(s.rows, s.memory_length));
   return control;
 }
 
@@ -131,7 +127,7 @@ OpCase self_attention_case(const Sizes& s, KernelTypes types, Mask mask) {
   const size_t x = inputs.activations({s.rows, s.length, s.width});
   const SelfAttentionPart part = inputs.self(s);
   const Control control = control_for(mask, s);
-  const size_t words = inputs.words(control.words);
+  const size_t words = inputs.words(control.words.words());
   const bool causal = mask == Mask::kCausal;
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
     const SelfAttention layer = self_attention_of(part, t);
@@ -154,7 +150,7 @@ OpCase cross_attention_case(const Sizes& s, KernelTypes types, uint32_t rows_per
   const size_t memory = inputs.activations({memories, s.memory_length, s.width});
   const CrossAttentionPart part = inputs.cross(s);
   const Control control = control_for(Mask::kNone, s);
-  const size_t words = inputs.words(control.words);
+  const size_t words = inputs.words(control.words.words());
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
     const CrossAttention layer = cross_attention_of(part, t);
     return std::vector<Tensor>{layer(builder, t[x], layer.project(builder, t[memory]),
@@ -200,7 +196,7 @@ OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms
   const size_t x = inputs.activations({s.rows, s.length, s.width});
   const LayerPart part = inputs.layer(s, norms, false);
   const Control control = control_for(mask, s);
-  const size_t words = inputs.words(control.words);
+  const size_t words = inputs.words(control.words.words());
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
     return std::vector<Tensor>{
         encoder_layer_of(part, t)(builder, t[x], view_of(control.self, t[words], false))};
@@ -226,10 +222,9 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
   const size_t cache = context > 0 ? inputs.cache({s.rows, context, s.heads.memory_columns()}) : 0;
   const LayerPart part = inputs.layer(s, norms, true);
   Control control = control_for(Mask::kNone, s);
-  const int32_t at = control.add({position});
+  const ControlArray<uint32_t> at = control.words.append(std::vector{position});
   if (context > 0) {
     control.self.key_counts = at;
-    control.self.key_count_stride = 0;
     control.self.key_count_extra = 1;
   }
   if (beams > 1) {
@@ -240,16 +235,16 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
         ancestry.push_back(i >= position ? row : row / beams * beams + (row + i) % beams);
       }
     }
-    control.self.ancestry = control.add(ancestry);
+    control.self.ancestry = control.words.append(ancestry);
   }
-  const size_t words = inputs.words(control.words);
+  const size_t words = inputs.words(control.words.words());
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> t) {
     const DecoderLayer layer = decoder_layer_of(part, t);
     DecoderLayer::Inputs given;
     given.self = view_of(control.self, t[words], context == 0);
     given.cross = view_of(control.cross, t[words], false, beams);
     given.memory = layer.cross_attention.project(builder, t[memory]);
-    if (context > 0) given.cache = KeyValueCache{t[cache], t[words], static_cast<uint32_t>(at)};
+    if (context > 0) given.cache = KeyValueCache{t[cache], t[words], at};
     std::vector<Tensor> outputs = {layer(builder, t[x], given)};
     if (context > 0) outputs.push_back(t[cache]);
     return outputs;

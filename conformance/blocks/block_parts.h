@@ -47,7 +47,7 @@ FeedForward feed_forward_of(const FeedForwardPart& part, std::span<const Tensor>
 EncoderLayer encoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs);
 DecoderLayer decoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs);
 
-/// What the queries of a layer see. Offsets count words of `control`.
+/// What the queries of a layer see.
 struct BlockView {
   HostTensor control;
   AttentionControl words;  // its tensor is not used

@@ -4,7 +4,7 @@
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
-#include "ops/attention.h"
+#include "ops/append_cache.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -19,18 +19,16 @@ struct Variant {
 };
 
 OpCase build_case(const Variant& v, KernelTypes types) {
-  constexpr uint32_t kPositionOffset = 2;
   OpCase c;
   c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.context, v.columns, v.position);
   if (v.first_column + v.spare > 0)
     c.name += fmt::format("_from{}_of{}", v.first_column, v.first_column + v.columns + v.spare);
   if (!v.positions.empty()) c.name += ".positions";
   c.types = types;
-  std::vector<uint32_t> control = {7, 9, v.position, 11};
-  if (!v.positions.empty()) {
-    control.resize(kPositionOffset);
-    control.insert(control.end(), v.positions.begin(), v.positions.end());
-  }
+  ControlWords control(std::vector<uint32_t>{7, 9});
+  const ControlArray<uint32_t> positions =
+      control.append(v.positions.empty() ? std::vector{v.position} : v.positions);
+  control.append(std::vector{11u});
   // Nothing is computed: without a change of type every bit must arrive.
   c.exact = v.exact || types.activation == types.weight;
   if (v.exact) c.name += ".exact";
@@ -38,10 +36,9 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return v.exact ? whole_input(shape, type, 2000) : normal_input(shape, type);
   };
   c.inputs = {values({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
-              values({v.rows, v.context, v.columns}, types.weight), words_input(control)};
+              values({v.rows, v.context, v.columns}, types.weight), words_input(control.words())};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    append_cache(builder, inputs[0], inputs[1],
-                 {v.first_column, inputs[2], kPositionOffset, v.positions.empty() ? 0u : 1u});
+    append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], positions});
     return std::vector<Tensor>{inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
@@ -49,8 +46,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     HostTensor cache = inputs[1];
     cache.bounds.assign(cache.values.size(), 0);
     for (uint64_t row = 0; row < v.rows; ++row) {
-      const auto position = static_cast<uint64_t>(
-          inputs[2].values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
+      const uint64_t position = v.positions.empty() ? v.position : v.positions[row];
       for (uint64_t i = 0; i < v.q_len && position + i < v.context; ++i) {
         const size_t to = (row * v.context + position + i) * v.columns;
         const auto from =

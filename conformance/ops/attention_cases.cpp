@@ -32,65 +32,51 @@ size_t bias_words(const Variant& v) {
 
 /// The control tensor: some words that mean nothing, key counts, head mask, bias, ancestry.
 CaseInput control_of(const Variant& v, AttentionControl& control) {
-  std::vector<uint32_t> words(3, 0xdeadbeef);
+  ControlLayout layout(3);
   if (!v.key_counts.empty()) {
-    control.key_counts = static_cast<int32_t>(words.size());
-    control.key_count_stride = v.key_counts.size() > 1 ? 1 : 0;
+    control.key_counts = layout.add<uint32_t>(v.key_counts.size());
     control.key_count_extra = v.key_count_extra;
-    words.insert(words.end(), v.key_counts.begin(), v.key_counts.end());
   }
-  if (v.head_mask) {
-    control.head_mask = static_cast<int32_t>(words.size());
-    for (uint32_t head = 0; head < v.heads; ++head) {
-      words.push_back(bits_of(head == 0 ? 0.0f : 0.5f * static_cast<float>(head)));
-    }
-  }
-  const size_t bias = words.size(), bias_end = bias + bias_words(v);
-  if (v.bias != AttentionBias::kNone) control.bias = static_cast<int32_t>(bias);
-  words.resize(bias_end);
-  const size_t floats = bias_end;  // of score vector and centers
-  if (v.score == AttentionScore::kAdditive || v.score == AttentionScore::kLeaky) {
-    control.score_vector = static_cast<int32_t>(words.size());
-    words.resize(words.size() + uint64_t{v.heads} * v.head_size);
-  }
-  if (v.center == AttentionCenter::kPredicted) {
-    control.centers = static_cast<int32_t>(words.size());
-    words.resize(words.size() + v.rows * v.q_len * v.heads);
-  }
-  const size_t floats_end = words.size();
-  if (v.keys.pattern.block_queries != 0) {
-    control.pattern = static_cast<int32_t>(words.size());
-    words.insert(words.end(), v.keys.words.begin(), v.keys.words.end());
-  }
-  if (!v.keys.globals.empty()) {
-    control.globals = static_cast<int32_t>(words.size());
-    words.insert(words.end(), v.keys.globals.begin(), v.keys.globals.end());
-  }
-  if (v.split_counters) {
-    control.split_counters = static_cast<int32_t>(words.size());
-    words.resize(words.size() + v.rows / v.rows_per_kv * v.heads);
-  }
-  const size_t ancestors = words.size();
-  if (v.ancestry) {
-    control.ancestry = static_cast<int32_t>(ancestors);
-    words.resize(ancestors + v.rows * v.kv_len);
-  }
-  CaseInput input = words_input(words);
-  if (!v.ancestry && floats_end == bias) return input;
-  input.fill = [=, fixed = input.fill, rows = v.rows](std::vector<double>& values,
-                                                      std::mt19937& random) {
+  if (v.head_mask) control.head_mask = layout.add<float>(v.heads);
+  if (v.bias != AttentionBias::kNone) control.bias = layout.add<float>(bias_words(v));
+  if (v.score == AttentionScore::kAdditive || v.score == AttentionScore::kLeaky)
+    control.score_vector = layout.add<float>(uint64_t{v.heads} * v.head_size);
+  if (v.center == AttentionCenter::kPredicted)
+    control.centers = layout.add<float>(v.rows * v.q_len * v.heads);
+  if (v.keys.pattern.block_queries != 0)
+    control.pattern = layout.add<uint32_t>(v.keys.words.size());
+  if (!v.keys.globals.empty()) control.globals = layout.add<uint32_t>(v.keys.globals.size());
+  if (v.split_counters)
+    control.split_counters = layout.add<uint32_t>(v.rows / v.rows_per_kv * v.heads);
+  if (v.ancestry) control.ancestry = layout.add<uint32_t>(v.rows * v.kv_len);
+
+  ControlWords words(layout.words());
+  words.fill(ControlArray<uint32_t>{0, 3}, 0xdeadbeef);
+  if (control.key_counts) words.set(*control.key_counts, v.key_counts);
+  for (uint32_t head = 0; control.head_mask && head < v.heads; ++head)
+    words.set(*control.head_mask, head, head == 0 ? 0.0f : 0.5f * static_cast<float>(head));
+  if (control.pattern) words.set(*control.pattern, v.keys.words);
+  if (control.globals) words.set(*control.globals, v.keys.globals);
+  CaseInput input = words_input(words.words());
+  if (!control.bias && !control.score_vector && !control.centers && !control.ancestry) return input;
+  input.fill = [=, at = control, fixed = input.fill](std::vector<double>& values,
+                                                     std::mt19937& random) {
     fixed(values, random);
-    // A mask hides every third key, and all keys of the first query.
-    const bool mask = bias_end - bias > 0 && v.bias != AttentionBias::kRelative;
     std::normal_distribution<float> normal;
-    for (size_t i = bias; i < bias_end; ++i) {
+    const auto draw = [&](const auto& array, auto number) {
+      for (uint32_t i = 0; array && i < array->count; ++i) values[array->word + i] = number(i);
+    };
+    const auto any = [&](uint32_t) { return bits_of(normal(random)); };
+    // A mask hides every third key, and all keys of the first query.
+    const bool mask = v.bias != AttentionBias::kRelative;
+    draw(at.bias, [&](uint32_t i) {
       const bool hidden =
-          mask && (i % 3 == 0 || (i - bias < v.kv_len && bias_end - bias > v.kv_len));
-      values[i] = bits_of(hidden ? -std::numeric_limits<float>::infinity() : normal(random));
-    }
-    for (size_t i = floats; i < floats_end; ++i) values[i] = bits_of(normal(random));
-    for (size_t i = ancestors; i < values.size(); ++i)
-      values[i] = static_cast<double>(random() % rows);
+          mask && ((at.bias->word + i) % 3 == 0 || (i < v.kv_len && at.bias->count > v.kv_len));
+      return bits_of(hidden ? -std::numeric_limits<float>::infinity() : normal(random));
+    });
+    draw(at.score_vector, any);
+    draw(at.centers, any);
+    draw(at.ancestry, [&](uint32_t) { return random() % v.rows; });
   };
   return input;
 }
@@ -164,10 +150,9 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   options.global_tokens = !v.keys.globals.empty();
   AttentionControl control;
   const CaseInput words = control_of(v, control);
-  const bool controlled = !v.key_counts.empty() || v.head_mask || v.ancestry || control.bias >= 0 ||
-                          control.pattern >= 0 || control.globals >= 0 ||
-                          control.score_vector >= 0 || control.centers >= 0 ||
-                          control.split_counters >= 0;
+  const bool controlled = control.key_counts || control.head_mask || control.ancestry ||
+                          control.bias || control.pattern || control.globals ||
+                          control.score_vector || control.centers || control.split_counters;
 
   AttentionColumns columns;
   columns.q = v.spare;

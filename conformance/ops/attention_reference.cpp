@@ -10,8 +10,10 @@
 namespace mulciber::conformance {
 namespace {
 
-uint32_t word(const HostTensor& control, uint64_t index) {
-  return static_cast<uint32_t>(control.values[index]);
+/// An element of an array of numbers in control.
+template <typename T>
+T number(const HostTensor& control, const ControlArray<T>& array, uint64_t index) {
+  return std::bit_cast<T>(static_cast<uint32_t>(control.values[array.word + index]));
 }
 
 /// What a query sees: keys [first, end), and where it stands among them.
@@ -22,9 +24,10 @@ struct View {
 View view_of(const HostTensor& control, const AttentionOptions& options, uint64_t kv_row,
              uint64_t i, uint64_t q_len, uint64_t kv_len) {
   int64_t count = static_cast<int64_t>(kv_len);
-  if (options.control && options.control->key_counts >= 0) {
-    const uint64_t at = options.control->key_counts + kv_row * options.control->key_count_stride;
-    count = int64_t{word(control, at)} + options.control->key_count_extra;
+  if (options.control && options.control->key_counts) {
+    const ControlArray<uint32_t>& counts = *options.control->key_counts;
+    count = int64_t{number(control, counts, kv_row * stride_of(counts))} +
+            options.control->key_count_extra;
   }
   View view{0, std::min<int64_t>(count, static_cast<int64_t>(kv_len)), static_cast<int64_t>(i),
             count};
@@ -41,7 +44,7 @@ View view_of(const HostTensor& control, const AttentionOptions& options, uint64_
 bool is_global(const HostTensor& control, const AttentionOptions& options, int64_t position,
                uint64_t kv_len) {
   if (position < 0 || position >= static_cast<int64_t>(kv_len)) return false;
-  return (word(control, options.control->globals + position / 32) >> (position % 32) & 1) != 0;
+  return (number(control, *options.control->globals, position / 32) >> (position % 32) & 1) != 0;
 }
 
 /// Whether window, global tokens and pattern let a query see a key inside its view.
@@ -57,9 +60,10 @@ bool allowed(const HostTensor& control, const AttentionOptions& options, const V
   if (pattern.block_queries == 0) return true;
   const int64_t block = view.position / int64_t{pattern.block_queries};
   if (view.position < 0 || block >= pattern.query_blocks) return false;
-  const uint64_t start = options.control->pattern;
-  for (uint32_t at = word(control, start + block); at < word(control, start + block + 1); ++at) {
-    if (word(control, start + at) == key / pattern.block_keys) return true;
+  const ControlArray<uint32_t>& words = *options.control->pattern;
+  const uint32_t end = number(control, words, block + 1);
+  for (uint32_t at = number(control, words, block); at < end; ++at) {
+    if (number(control, words, at) == key / pattern.block_keys) return true;
   }
   return false;
 }
@@ -87,9 +91,10 @@ Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double
 Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view,
                   uint64_t query, uint64_t head, uint64_t kv_len, int64_t count) {
   if (options.center != AttentionCenter::kPredicted) return {static_cast<double>(view.position)};
-  const uint64_t at = options.control->centers + query * options.heads + head;
-  const Bounded logit(std::bit_cast<float>(word(control, at)),
-                      control.bounds.empty() ? 0 : control.bounds[at]);
+  const ControlArray<float>& centers = *options.control->centers;
+  const uint64_t at = query * options.heads + head;
+  const Bounded logit(number(control, centers, at),
+                      control.bounds.empty() ? 0 : control.bounds[centers.word + at]);
   return Bounded(static_cast<double>(std::min<int64_t>(count, static_cast<int64_t>(kv_len)))) /
          (Bounded(1) + exp(Bounded(0) - logit));
 }
@@ -112,7 +117,7 @@ double bias_of(const HostTensor& control, const AttentionOptions& options, uint6
         (per_row ? row : 0) * (per_head ? options.heads : 1) + (per_head ? head : 0);
     at = (line * q_len + i) * kv_len + key;
   }
-  return std::bit_cast<float>(word(control, options.control->bias + at));
+  return number(control, *options.control->bias, at);
 }
 
 }  // namespace
@@ -143,16 +148,16 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
     const uint64_t kv_row = row / options.rows_per_kv;
     const auto key_at = [&](int64_t key) {
       uint64_t from = kv_row;
-      if (options.control && options.control->ancestry >= 0) {
-        from = word(control, options.control->ancestry + row * kv_len + key);
+      if (options.control && options.control->ancestry) {
+        from = number(control, *options.control->ancestry, row * kv_len + key);
       }
       return &kv.values[(from * kv_len + key) * kv_columns];
     };
     for (uint64_t head = 0; head < heads; ++head) {
       const uint64_t kv_head = head / (heads / options.kv_heads);
       double factor = 1;
-      if (options.control && options.control->head_mask >= 0) {
-        factor = std::bit_cast<float>(word(control, options.control->head_mask + head));
+      if (options.control && options.control->head_mask) {
+        factor = number(control, *options.control->head_mask, head);
       }
       for (uint64_t i = 0; i < q_len; ++i) {
         const View view = view_of(control, options, kv_row, i, q_len, kv_len);
@@ -187,9 +192,8 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
               continue;
             }
             const double factor =
-                options.control && options.control->score_vector >= 0
-                    ? std::bit_cast<float>(word(
-                          control, options.control->score_vector + head * options.head_size + d))
+                options.control && options.control->score_vector
+                    ? number(control, *options.control->score_vector, head * options.head_size + d)
                     : 0;
             const Bounded term =
                 score_term(options, {query[d], query_error}, {k[d], key_error}, factor);

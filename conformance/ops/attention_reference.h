@@ -17,7 +17,7 @@ struct AttentionReference {
 };
 
 /// q: (rows, q_len, ...), kv: (rows / rows_per_kv, kv_len, ...), control: the words that
-/// options.control's offsets point into (options.control's tensor is not read); bounds of q, kv,
+/// options.control's arrays stand in (options.control's tensor is not read); bounds of q, kv,
 /// and of centers among the words are how far these may be off already.
 AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
                                        const HostTensor& control, const AttentionColumns& columns,

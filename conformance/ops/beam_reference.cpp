@@ -15,7 +15,6 @@ constexpr uint32_t kNoId = 0xffffffff;
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
 float as_float(uint32_t word) { return std::bit_cast<float>(word); }
-uint32_t as_word(double value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); }
 
 struct Continuation {
   float sum;
@@ -31,26 +30,22 @@ struct Finished {
 // The state of one item, out of the words and back.
 class Item {
  public:
-  Item(const BeamStateLayout& layout, uint32_t index, std::vector<uint32_t>& words)
-      : layout_(layout),
-        words_(words),
-        first_row_(index * layout.beams),
-        state_(layout.item_state + index * BEAM_ITEM_WORDS) {
-    for (uint32_t i = 0; i < words_[state_ + BEAM_ITEM_COUNT]; ++i) {
-      const uint32_t* entry = &words_[entry_of(i)];
-      finished_.push_back({as_float(entry[BEAM_FINISHED_SCORE]), entry[BEAM_FINISHED_LENGTH],
-                           entry[BEAM_FINISHED_ROW], entry[BEAM_FINISHED_STEP]});
+  Item(const BeamStateLayout& layout, uint32_t index, ControlWords& control)
+      : layout_(layout), control_(control), index_(index), first_row_(index * layout.beams) {
+    for (uint32_t i = 0; i < control_.get(layout_.items, index_).count; ++i) {
+      const shader::BeamFinished entry = control_.get(layout_.finished, first_row_ + i);
+      finished_.push_back({entry.score, entry.length, entry.row, entry.step});
     }
   }
 
-  bool done() const { return words_[state_ + BEAM_ITEM_DONE] != BEAM_SEARCHES; }
+  bool done() const { return control_.get(layout_.items, index_).status != BEAM_SEARCHES; }
 
   void advance(std::span<const double> candidates, uint32_t k) {
-    uint32_t position = words_[layout_.position], beams = layout_.beams;
-    const uint32_t* settings = &words_[layout_.settings];
+    const shader::BeamSearch search = control_.get(layout_.search);
+    const uint32_t position = search.position, beams = layout_.beams;
     uint32_t length = position + 1;  // ids generated, with the new one
-    bool at_limit = length >= settings[BEAM_LAST_POSITION];
-    double penalty = as_float(settings[BEAM_LENGTH_PENALTY]);
+    bool at_limit = length >= search.last_position;
+    double penalty = search.length_penalty;
     auto score_of = [&](double sum, uint32_t ids) {
       return sum / std::pow(std::max(ids, 1u), penalty);
     };
@@ -63,8 +58,7 @@ class Item {
       lost = lost || static_cast<uint32_t>(candidates[row * k * 2 + 1]) == kNoId;
       for (uint32_t i = 0; i < k; ++i) {
         const double* entry = &candidates[(row * k + i) * 2];
-        float sum =
-            as_float(words_[layout_.scores + row]) + as_float(static_cast<uint32_t>(entry[0]));
+        float sum = control_.get(layout_.scores, row) + as_float(static_cast<uint32_t>(entry[0]));
         if (sum > kImpossible) all.push_back({sum, row, static_cast<uint32_t>(entry[1])});
       }
     }
@@ -74,7 +68,7 @@ class Item {
     std::vector<Continuation> next;
     for (uint32_t rank = 0; rank < all.size(); ++rank) {
       const Continuation& candidate = all[rank];
-      bool ends = candidate.token == settings[BEAM_EOS] && settings[BEAM_EOS] != kNoId;
+      bool ends = candidate.token == search.eos && search.eos != kNoId;
       bool counts = rank < beams;
       if (ends && counts) {
         finished_.push_back({score_of(candidate.sum, length), length, candidate.row, position});
@@ -89,7 +83,7 @@ class Item {
     keep_best();
     if (next.empty() && finished_.empty()) {
       for (uint32_t row = first_row_; row < first_row_ + beams; ++row) {
-        float sum = as_float(words_[layout_.scores + row]);
+        float sum = control_.get(layout_.scores, row);
         if (sum == kImpossible) continue;
         finished_.push_back({score_of(sum, position), position, row, position});
         break;
@@ -100,62 +94,59 @@ class Item {
     if (beams == 1) {
       done = done || !finished_.empty();
     } else if (!done && finished_.size() == beams) {
-      bool never = settings[BEAM_EARLY_STOPPING] == BEAM_STOP_NEVER && penalty > 0;
-      double hope = score_of(next[0].sum, never ? settings[BEAM_LAST_POSITION] : length);
-      done = settings[BEAM_EARLY_STOPPING] == BEAM_STOP_EARLY || hope <= finished_.back().score;
+      bool never = search.early_stopping == BEAM_STOP_NEVER && penalty > 0;
+      double hope = score_of(next[0].sum, never ? search.last_position : length);
+      done = search.early_stopping == BEAM_STOP_EARLY || hope <= finished_.back().score;
     }
-    write(next, done, length);
-    words_[state_ + BEAM_ITEM_DONE] = lost ? BEAM_NOT_FINITE : done ? BEAM_DONE : BEAM_SEARCHES;
+    write(next, lost ? BEAM_NOT_FINITE : done ? BEAM_DONE : BEAM_SEARCHES, length);
   }
 
  private:
-  uint32_t entry_of(uint32_t rank) const {
-    return layout_.finished + (first_row_ + rank) * BEAM_FINISHED_WORDS;
-  }
-
   void keep_best() {
     std::ranges::stable_sort(finished_,
                              [](const auto& a, const auto& b) { return a.score > b.score; });
     if (finished_.size() > layout_.beams) finished_.resize(layout_.beams);
   }
 
-  void write(const std::vector<Continuation>& next, bool done, uint32_t length) {
+  void write(const std::vector<Continuation>& next, uint32_t status, uint32_t length) {
     uint32_t beams = layout_.beams, rows = layout_.batch * beams;
-    uint32_t pad = words_[layout_.settings + BEAM_PAD];
-    std::vector<uint32_t> ancestry = words_;
+    const uint32_t pad = control_.get(layout_.search).pad;
+    const ControlWords before = control_;
     for (uint32_t beam = 0; beam < beams; ++beam) {
       uint32_t row = first_row_ + beam;
       bool there = beam < next.size();
       uint32_t token = there ? next[beam].token : pad, parent = there ? next[beam].row : row;
-      words_[layout_.tokens + row] = done ? pad : token;
-      words_[layout_.scores + row] = as_word(there ? next[beam].sum : kImpossible);
-      words_[layout_.history_tokens + length * rows + row] = token;
-      words_[layout_.history_parents + length * rows + row] = parent;
-      for (uint32_t position = 0; position < length && !done; ++position) {
-        words_[layout_.ancestry + row * layout_.context + position] =
-            ancestry[layout_.ancestry + parent * layout_.context + position];
+      control_.set(layout_.tokens, row, status == BEAM_SEARCHES ? token : pad);
+      control_.set(layout_.scores, row, there ? next[beam].sum : kImpossible);
+      control_.set(layout_.history_tokens, length * rows + row, token);
+      control_.set(layout_.history_parents, length * rows + row, parent);
+      for (uint32_t position = 0; position < length && status == BEAM_SEARCHES; ++position) {
+        control_.set(layout_.ancestry, row * layout_.context + position,
+                     before.get(layout_.ancestry, parent * layout_.context + position));
       }
     }
     for (uint32_t i = 0; i < finished_.size(); ++i) {
-      words_[entry_of(i) + BEAM_FINISHED_SCORE] = as_word(finished_[i].score);
-      words_[entry_of(i) + BEAM_FINISHED_LENGTH] = finished_[i].length;
-      words_[entry_of(i) + BEAM_FINISHED_ROW] = finished_[i].row;
-      words_[entry_of(i) + BEAM_FINISHED_STEP] = finished_[i].step;
+      const Finished& f = finished_[i];
+      control_.set(layout_.finished, first_row_ + i,
+                   {static_cast<float>(f.score), f.length, f.row, f.step});
     }
-    words_[state_ + BEAM_ITEM_COUNT] = static_cast<uint32_t>(finished_.size());
-    if (!finished_.empty()) words_[state_ + BEAM_ITEM_WORST] = as_word(finished_.back().score);
+    shader::BeamItem item = control_.get(layout_.items, index_);
+    item.status = status;
+    item.count = static_cast<uint32_t>(finished_.size());
+    if (!finished_.empty()) item.worst = static_cast<float>(finished_.back().score);
+    control_.set(layout_.items, index_, item);
   }
 
   const BeamStateLayout& layout_;
-  std::vector<uint32_t>& words_;
-  uint32_t first_row_, state_;
+  ControlWords& control_;
+  uint32_t index_, first_row_;
   std::vector<Finished> finished_;
 };
 
 }  // namespace
 
-std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<const uint32_t> state) {
-  const double penalty = as_float(state[layout.settings + BEAM_LENGTH_PENALTY]);
+std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, const ControlWords& control) {
+  const double penalty = control.get(layout.search).length_penalty;
   // score = sum / length ^ penalty; 0 and 1 need no power.
   const auto error_of = [&](double score, uint32_t length) {
     if (!std::isfinite(score)) return 0.0;
@@ -166,32 +157,34 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<cons
     return (Bounded(score * divisor.value) / divisor).error + ulp32(score);
   };
   std::vector<BeamScore> scores;
-  for (uint64_t item = 0; item < layout.batch; ++item) {
-    const uint64_t words = layout.item_state + item * BEAM_ITEM_WORDS;
-    const uint32_t count = state[words + BEAM_ITEM_COUNT];
+  for (uint32_t item = 0; item < layout.batch; ++item) {
+    const uint32_t count = control.get(layout.items, item).count;
     double error = 0;
-    for (uint64_t rank = 0; rank < count; ++rank) {
-      const uint64_t entry = layout.finished + (item * layout.beams + rank) * BEAM_FINISHED_WORDS;
-      error = error_of(as_float(state[entry + BEAM_FINISHED_SCORE]),
-                       state[entry + BEAM_FINISHED_LENGTH]);
-      scores.push_back({entry + BEAM_FINISHED_SCORE, error});
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      const uint32_t at = item * layout.beams + rank;
+      const shader::BeamFinished entry = control.get(layout.finished, at);
+      error = error_of(entry.score, entry.length);
+      scores.push_back({layout.finished.field(&shader::BeamFinished::score, at).word, error});
     }
-    if (count > 0) scores.push_back({words + BEAM_ITEM_WORST, error});
+    if (count > 0)
+      scores.push_back({layout.items.field(&shader::BeamItem::worst, item).word, error});
   }
   return scores;
 }
 
 void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
-                         uint32_t k, std::vector<uint32_t>& control) {
+                         uint32_t k, ControlWords& control) {
   uint32_t unfinished = 0;
-  bool room = control[layout.position] + 1 < layout.context;
+  const bool room = control.get(layout.search).position + 1 < layout.context;
   for (uint32_t index = 0; index < layout.batch && room; ++index) {
     Item item(layout, index, control);
     if (!item.done()) item.advance(candidates, k);
     if (!item.done()) ++unfinished;
   }
-  control[layout.unfinished] = unfinished;
-  if (room) ++control[layout.position];
+  shader::BeamSearch search = control.get(layout.search);
+  search.unfinished = unfinished;
+  if (room) ++search.position;
+  control.set(layout.search, 0, search);
 }
 
 }  // namespace mulciber::conformance

@@ -15,12 +15,12 @@ struct BeamScore {
   uint64_t word;
   double error;
 };
-std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, std::span<const uint32_t> state);
+std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, const ControlWords& control);
 
 /// candidates: (rows, k, 2) words. control: the whole tensor, changed in place. Scores of finished
 /// hypotheses and the decisions on them are taken in double precision; running sums are f32 by
 /// definition.
 void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
-                         uint32_t k, std::vector<uint32_t>& control);
+                         uint32_t k, ControlWords& control);
 
 }  // namespace mulciber::conformance

@@ -173,20 +173,19 @@ class BeamStepCases : public OpCases {
   }
 
   // A state at `position` with made-up history: every hypothesis has always stood in its own row.
-  static std::vector<uint32_t> state_at(const BeamStateLayout& layout, const Variant& options) {
-    std::vector<uint32_t> state = initial_beam_state(layout, options.settings);
-    auto at = [&](uint32_t word) -> uint32_t& { return state[word - layout.first_word]; };
-    at(layout.position) = options.first_position;
-    uint32_t rows = layout.batch * layout.beams;
+  static void set_state(ControlWords& control, const BeamStateLayout& layout,
+                        const Variant& options) {
+    initialize_beam_state(control, layout, options.settings);
+    control.set(layout.position(), 0, options.first_position);
+    const uint32_t rows = layout.batch * layout.beams;
     for (uint32_t row = 0; row < rows && options.first_position > 0; ++row) {
-      at(layout.scores + row) = bits_of(-static_cast<float>(row % layout.beams) / 4.0f);
+      control.set(layout.scores, row, -static_cast<float>(row % layout.beams) / 4.0f);
       for (uint32_t position = 1; position <= options.first_position; ++position) {
-        at(layout.history_tokens + position * rows + row) = 200 + position;
-        at(layout.history_parents + position * rows + row) = row;
+        control.set(layout.history_tokens, position * rows + row, 200 + position);
+        control.set(layout.history_parents, position * rows + row, row);
       }
-      at(layout.tokens + row) = 200 + options.first_position;
+      control.set(layout.tokens, row, 200 + options.first_position);
     }
-    return state;
   }
 
   static OpCase variant(uint32_t batch, uint32_t beams, KernelTypes types, Variant options) {
@@ -204,12 +203,12 @@ class BeamStepCases : public OpCases {
       c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
     if (options.lost_share > 0) c.name += fmt::format(".lost_{}", name_part(options.lost_share));
 
-    BeamStateLayout layout =
-        plan_beam_state(kFirstWord, batch, beams,
-                        options.settings.max_length + options.spare_capacity, kBannedCapacity);
-    std::vector<uint32_t> words(kFirstWord, kNever);
-    std::vector<uint32_t> state = state_at(layout, options);
-    words.insert(words.end(), state.begin(), state.end());
+    ControlLayout all(kFirstWord);
+    const BeamStateLayout layout = plan_beam_state(
+        all, batch, beams, options.settings.max_length + options.spare_capacity, kBannedCapacity);
+    ControlWords control(all.words(), kNever);
+    set_state(control, layout, options);
+    const std::vector<uint32_t>& words = control.words();
     const uint64_t state_words = words.size();
     c.inputs = {words_input(words)};
     c.must_pass = options.steps < 10 || beams == 4 || options.settings.length_penalty == 1;
@@ -233,23 +232,25 @@ class BeamStepCases : public OpCases {
                                  words_of(inputs[0], DataType::kF32, 0, state_words)};
     };
     c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      std::vector<uint32_t> state(inputs[0].values.begin(), inputs[0].values.end());
+      ControlWords control(std::vector<uint32_t>(inputs[0].values.begin(), inputs[0].values.end()));
       for (uint32_t step = 0; step < options.steps; ++step) {
-        beam_step_reference(layout, inputs[1 + step].values, k, state);
+        beam_step_reference(layout, inputs[1 + step].values, k, control);
       }
+      const std::vector<uint32_t>& state = control.words();
       HostTensor words = u32_tensor(state);
       words.bounds.assign(state_words, 0);
       HostTensor scores{{state_words},
                         DataType::kF32,
                         std::vector<double>(state_words),
                         std::vector<double>(state_words, kInfinity)};
-      for (const BeamScore& score : beam_scores(layout, state)) {
+      for (const BeamScore& score : beam_scores(layout, control)) {
         words.bounds[score.word] = kInfinity;
         scores.values[score.word] = std::bit_cast<float>(state[score.word]);
         scores.bounds[score.word] = score.error;
       }
-      return std::vector<HostTensor>{u32_tensor({state[layout.position], state[layout.unfinished]}),
-                                     words, scores};
+      const shader::BeamSearch search = control.get(layout.search);
+      return std::vector<HostTensor>{u32_tensor({search.position, search.unfinished}), words,
+                                     scores};
     };
     return c;
   }

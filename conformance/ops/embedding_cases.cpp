@@ -12,9 +12,6 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr uint32_t kTokensOffset = 7;
-constexpr uint32_t kFirstPositionOffset = 2;
-
 struct Variant {
   uint64_t positions = 0;       // rows of the position table; 0: none
   int64_t first_position = -1;  // -1: not in control
@@ -119,19 +116,22 @@ class EmbeddingCases : public OpCases {
     c.must_pass =
         options.ids_past_the_table || options.first_position >= 0 || columns == 65 || columns == 96;
 
-    CaseInput control{{kTokensOffset + rows * length}, DataType::kU32, nullptr};
+    ControlLayout layout(2);
+    const auto first_positions = layout.add<uint32_t>(options.row_step > 0 ? rows : 1);
+    layout.add<uint32_t>(1);
+    const auto tokens = layout.add<uint32_t>(rows * length);
+    CaseInput control{{layout.words()}, DataType::kU32, nullptr};
     control.fill = [=](std::vector<double>& words, std::mt19937& random) {
-      std::fill_n(words.begin(), kTokensOffset, 0xffffffff);
-      for (uint64_t row = 0; options.first_position >= 0 && row < (options.row_step > 0 ? rows : 1);
-           ++row)
-        words[kFirstPositionOffset + row] =
+      std::fill_n(words.begin(), tokens.word, 0xffffffff);
+      for (uint32_t row = 0; options.first_position >= 0 && row < first_positions.count; ++row)
+        words[first_positions.word + row] =
             static_cast<double>(options.first_position + row * options.row_step);
       std::uniform_int_distribution<uint32_t> id(0, static_cast<uint32_t>(vocabulary - 1));
-      for (size_t i = kTokensOffset; i < words.size(); ++i) words[i] = id(random);
-      words[kTokensOffset] = static_cast<double>(vocabulary - 1);
+      for (size_t i = tokens.word; i < words.size(); ++i) words[i] = id(random);
+      words[tokens.word] = static_cast<double>(vocabulary - 1);
       if (options.ids_past_the_table) {
-        words[kTokensOffset + 1] = static_cast<double>(vocabulary);
-        words[kTokensOffset + 2] = 0xffffffff;
+        words[tokens.word + 1] = static_cast<double>(vocabulary);
+        words[tokens.word + 2] = 0xffffffff;
       }
     };
     const auto table = [&](uint64_t count, DataType type) {
@@ -143,21 +143,20 @@ class EmbeddingCases : public OpCases {
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       EmbeddingOptions given;
       given.control = inputs[1];
-      given.tokens_offset = kTokensOffset;
+      given.tokens = tokens;
       given.rows = static_cast<uint32_t>(rows);
       given.length = static_cast<uint32_t>(length);
       given.scale = static_cast<float>(options.scale);
       if (options.positions > 0) given.positions = inputs[2];
-      if (options.first_position >= 0) given.first_position_offset = kFirstPositionOffset;
-      given.first_position_stride = options.row_step > 0 ? 1 : 0;
+      if (options.first_position >= 0) given.first_position = first_positions;
       given.result = types.activation;
       return std::vector<Tensor>{embedding(builder, inputs[0], given)};
     };
     c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
       HostTensor y{{rows, length, columns}, types.activation, {}, {}};
       for (uint64_t token = 0; token < rows * length; ++token) {
-        uint64_t row = std::min(static_cast<uint64_t>(inputs[1].values[kTokensOffset + token]),
-                                vocabulary - 1);
+        uint64_t row =
+            std::min(static_cast<uint64_t>(inputs[1].values[tokens.word + token]), vocabulary - 1);
         uint64_t position = std::max<int64_t>(options.first_position, 0) +
                             token / length * options.row_step + token % length;
         for (uint64_t i = 0; i < columns; ++i) {

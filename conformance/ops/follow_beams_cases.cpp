@@ -3,7 +3,6 @@
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
 #include "ops/search.h"
-#include "shaders/beam.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -20,24 +19,23 @@ constexpr uint32_t kCapacity = 7;
 
 /// A search at `position` whose hypotheses came from beams all over their item, some of them from
 /// one and the same.
-std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layout) {
-  std::vector<uint32_t> words(v.first_word, 0xffffffff);
-  const std::vector<uint32_t> state =
-      initial_beam_state(layout, {.eos = 0, .max_length = kCapacity});
-  words.insert(words.end(), state.begin(), state.end());
-  words[layout.position] = v.position;
+std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layout,
+                                   uint32_t words) {
+  ControlWords control(words, 0xffffffff);
+  initialize_beam_state(control, layout, {.eos = 0, .max_length = kCapacity});
+  control.set(layout.position(), 0, v.position);
   const uint32_t rows = v.batch * v.beams;
   for (uint32_t position = 1; position <= v.position; ++position) {
     for (uint32_t row = 0; row < rows; ++row) {
       const uint32_t item = row / v.beams, beam = row % v.beams;
-      words[layout.history_parents + position * rows + row] =
-          item * v.beams + (beam * 3 + item * 2 + position + beam / 2) % v.beams;
+      control.set(layout.history_parents, position * rows + row,
+                  item * v.beams + (beam * 3 + item * 2 + position + beam / 2) % v.beams);
     }
   }
   for (uint32_t item = 0; item < v.batch && v.some_done; item += 2) {
-    words[layout.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE] = 1;
+    control.set(layout.items, item, {.status = BEAM_DONE});
   }
-  return words;
+  return control.words();
 }
 
 OpCase build_case(const Variant& v) {
@@ -48,24 +46,26 @@ OpCase build_case(const Variant& v) {
   c.types = {DataType::kF32, DataType::kF32};
   c.exact = true;  // nothing is computed
   c.must_pass = v.beams == 5;
-  const BeamStateLayout layout = plan_beam_state(v.first_word, v.batch, v.beams, kCapacity, 1);
+  ControlLayout all(v.first_word);
+  const BeamStateLayout layout = plan_beam_state(all, v.batch, v.beams, kCapacity, 1);
   c.inputs = {
-      words_input(search_words(v, layout)),
+      words_input(search_words(v, layout, all.words())),
       whole_input({v.states, uint64_t{v.batch} * v.beams, v.columns}, DataType::kF32, 2000)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     follow_beams(builder, inputs[0], layout, inputs[1]);
     return std::vector<Tensor>{inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    const std::vector<double>& words = inputs[0].values;
+    const ControlWords control(
+        std::vector<uint32_t>(inputs[0].values.begin(), inputs[0].values.end()));
     const uint64_t rows = uint64_t{v.batch} * v.beams;
     HostTensor state = inputs[1];
     for (uint64_t s = 0; s < v.states; ++s) {
       for (uint64_t row = 0; row < rows; ++row) {
-        const uint64_t item = row / v.beams;
-        if (words[layout.item_state + item * BEAM_ITEM_WORDS + BEAM_ITEM_DONE] == 1) continue;
-        const auto parent =
-            static_cast<uint64_t>(words[layout.history_parents + v.position * rows + row]);
+        const auto item = static_cast<uint32_t>(row / v.beams);
+        if (control.get(layout.items, item).status != BEAM_SEARCHES) continue;
+        const uint64_t parent =
+            control.get(layout.history_parents, static_cast<uint32_t>(v.position * rows + row));
         for (uint64_t i = 0; i < v.columns; ++i) {
           state.values[(s * rows + row) * v.columns + i] =
               inputs[1].values[(s * rows + parent) * v.columns + i];

@@ -211,19 +211,16 @@ class SoftmaxCases : public OpCases {
       }
     };
     c.inputs = {x};
-    constexpr uint32_t kCountsOffset = 3;
-    if (!options.counts.empty()) {
-      std::vector<uint32_t> words(kCountsOffset, 0xffffffff);
-      words.insert(words.end(), options.counts.begin(), options.counts.end());
-      c.inputs.push_back(words_input(words));
-    }
-    c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+    ControlWords control(3, 0xffffffff);
+    const ControlArray<uint32_t> counts = control.append(options.counts);
+    if (!options.counts.empty()) c.inputs.push_back(words_input(control.words()));
+    c.build = [options, counts](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       SoftmaxOptions given;
       given.logarithm = options.logarithm;
       given.scale = static_cast<float>(options.scale);
       if (!options.counts.empty()) {
         given.control = inputs[1];
-        given.counts_offset = kCountsOffset;
+        given.counts = counts;
       }
       given.rows_per_count = options.rows_per_count;
       given.causal_period = options.causal_period;

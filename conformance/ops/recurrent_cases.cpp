@@ -10,8 +10,7 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint32_t kLengths = 3;  // word of control
-constexpr uint64_t kSpare = 5;    // columns of the outputs on either side
+constexpr uint64_t kSpare = 5;  // columns of the outputs on either side
 
 struct Variant {
   CellKind kind = CellKind::kLstm;
@@ -43,20 +42,22 @@ OpCase build_case(const Variant& v) {
   c.degenerate = v.deviation > 1;
   const uint64_t gates = gates_of(v.kind), states = states_of(v.kind);
   const uint64_t columns = v.hidden + 2 * kSpare;
-  std::vector<uint32_t> control(kLengths, 0xffffffff);
+  std::vector<uint32_t> counts;
   for (uint64_t row = 0; row < v.rows; ++row)
-    control.push_back(static_cast<uint32_t>(length_of(v, row)));
+    counts.push_back(static_cast<uint32_t>(length_of(v, row)));
+  ControlWords control(3, 0xffffffff);
+  const ControlArray<uint32_t> lengths = control.append(counts);
   const uint64_t before = rows_before_inputs(v.rows);
   c.inputs = {
       normal_input({before + v.rows * v.length, gates * v.hidden}, DataType::kF32, v.deviation),
       normal_input({states, v.rows, v.hidden}, DataType::kF32),
-      normal_input({v.rows, v.length, columns}, DataType::kF32), words_input(control)};
+      normal_input({v.rows, v.length, columns}, DataType::kF32), words_input(control.words())};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     RecurrentStep step{
         .kind = v.kind, .time = v.time, .reverse = v.reverse, .first_column = kSpare};
     if (v.unequal) {
       step.control = inputs[3];
-      step.lengths = kLengths;
+      step.lengths = lengths;
     }
     recurrent_cell(builder, gate_preactivations_in(inputs[0], v.rows), inputs[1], inputs[2], step);
     return std::vector<Tensor>{inputs[1], inputs[2]};

@@ -14,7 +14,6 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint32_t kPositionOffset = 3;
 constexpr float kEpsilon = 1e-6f;
 
 struct Variant {
@@ -64,16 +63,14 @@ std::vector<Bounded> turned(const Variant& v, const double* head, const double* 
 
 std::vector<HostTensor> reference(const Variant& v, std::span<const HostTensor> inputs) {
   HostTensor qkv = inputs[0], cache = inputs[1];
-  const HostTensor &angles = inputs[2], &control = inputs[3];
+  const HostTensor& angles = inputs[2];
   const uint64_t columns = qkv.shape.columns(), key_columns = uint64_t{v.kv_heads} * v.head_size;
   // What becomes of keys and values in qkv is left open.
   qkv.bounds.assign(qkv.values.size(), std::numeric_limits<double>::infinity());
   cache.bounds.assign(cache.values.size(), 0);
   for (uint64_t row = 0; row < v.rows; ++row) {
     for (uint64_t i = 0; i < v.length; ++i) {
-      const auto first =
-          static_cast<uint64_t>(control.values[kPositionOffset + (v.positions.empty() ? 0 : row)]);
-      const uint64_t position = first + i;
+      const uint64_t position = uint64_t{v.positions.empty() ? v.position : v.positions[row]} + i;
       const double* angle = &angles.values[std::min(position, angles.shape[0] - 1) * v.rotary_size];
       const uint64_t from = (row * v.length + i) * columns,
                      to = (row * v.context + position) * 2 * key_columns;
@@ -119,16 +116,13 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.must_pass = (v.rows > 1 || v.rotary_size < v.head_size) && v.gains == v.interleaved;
 
   const uint64_t columns = uint64_t{v.heads + 2 * v.kv_heads} * v.head_size;
-  std::vector<uint32_t> control(kPositionOffset, 0xffffffff);
-  control.push_back(v.position);
-  if (!v.positions.empty()) {
-    control.resize(kPositionOffset);
-    control.insert(control.end(), v.positions.begin(), v.positions.end());
-  }
+  ControlWords control(3, 0xffffffff);
+  const ControlArray<uint32_t> positions =
+      control.append(v.positions.empty() ? std::vector{v.position} : v.positions);
   c.inputs = {normal_input({v.rows, v.length, columns}, types.activation),
               normal_input({v.rows, v.context, 2ull * v.kv_heads * v.head_size}, types.weight),
               angle_input(v.angle_rows > 0 ? v.angle_rows : v.context, v.rotary_size),
-              words_input(control)};
+              words_input(control.words())};
   if (v.gains) c.inputs.push_back(normal_input({2, v.head_size}, DataType::kF32));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     RopeOptions options;
@@ -141,8 +135,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     if (v.gains) options.gains = inputs[4];
     options.epsilon = kEpsilon;
     options.control = inputs[3];
-    options.position_offset = kPositionOffset;
-    options.position_stride = v.positions.empty() ? 0 : 1;
+    options.positions = positions;
     return std::vector<Tensor>{rope_append(builder, inputs[0], inputs[1], options).tensor,
                                inputs[1]};
   };

@@ -99,8 +99,6 @@ class TopKCases : public OpCases {
   }
 
  private:
-  static constexpr uint32_t kPosition = 1, kForced = 2, kBanned = 5;
-
   static OpCase variant(uint64_t rows, uint64_t vocabulary, uint32_t k, KernelTypes types,
                         TopKVariant options) {
     OpCase c;
@@ -133,19 +131,20 @@ class TopKCases : public OpCases {
       values[4 * vocabulary + vocabulary - 1] = std::nan("");
       values[5 * vocabulary + 7] = std::nan("");  // banned in one case
     };
-    std::vector<uint32_t> words = {kNever,
-                                   options.position,
-                                   options.forced_index,
-                                   options.forced_id,
-                                   kNever,
-                                   static_cast<uint32_t>(options.banned.size())};
-    words.insert(words.end(), options.banned.begin(), options.banned.end());
-    words.insert(words.end(), options.spare_banned + 1, 3);
-    c.inputs = {logits, words_input(words)};
-
-    uint32_t capacity = static_cast<uint32_t>(options.banned.size()) + options.spare_banned;
+    // Words that mean nothing stand before, between and after the rules.
+    ControlLayout layout(1);
+    TokenRules rules;
+    rules.position = layout.add<uint32_t>(1);
+    rules.forced = layout.add<shader::ForcedToken>(1);
+    layout.add<uint32_t>(1);
+    rules.banned = layout.add_list(options.banned.size() + options.spare_banned);
+    ControlWords control(layout.words() + 1, kNever);
+    control.set(rules.position, 0, options.position);
+    control.set(rules.forced, 0, {options.forced_index, options.forced_id});
+    control.fill(rules.banned, 3);
+    control.set_list(rules.banned, options.banned);
+    c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-      TokenRules rules{kBanned, capacity, kPosition, kForced};
       Tensor result = top_k(builder, inputs[0], k, inputs[1], rules);
       // The same words twice: as floats for the values, as words for the ids.
       std::vector<Tensor> outputs = {words_of(result, DataType::kF32, 0, rows * k * 2),

@@ -41,18 +41,6 @@ int AttentionEntry::weight(const std::vector<float>& values, uint64_t out, uint6
   return input({heads * out, heads * in}, {all.begin(), all.end()}, type);
 }
 
-int32_t AttentionEntry::append(std::span<const uint32_t> part) {
-  const auto at = static_cast<int32_t>(words.size());
-  words.insert(words.end(), part.begin(), part.end());
-  return at;
-}
-
-int32_t AttentionEntry::append(std::span<const float> part) {
-  std::vector<uint32_t> bits;
-  for (float value : part) bits.push_back(bits_of(value));
-  return append(bits);
-}
-
 void AttentionEntry::read() {
   const Recorded q = tensor("q", {batch, heads, q_len, d_q}),
                  k = tensor("k", {batch, kv_heads, kv_len, d_k}),
@@ -66,7 +54,7 @@ void AttentionEntry::read() {
   read_mask();
   read_bias();
   read_extra();
-  inputs[3] = words_input(words);
+  inputs[3] = words_input(words.words());
 }
 
 void AttentionEntry::read_score() {
@@ -125,7 +113,7 @@ void AttentionEntry::read_mask() {
   const Json given = params.value("lengths", Json::array());
   for (size_t row = 0; row < given.size() && row < batch; ++row)
     lengths[row] = given[row].get<uint32_t>();
-  append(lengths);
+  parts.control.key_counts = words.append(lengths);
 
   const auto length = static_cast<uint32_t>(kv_len);
   parts.options.causal = mask.starts_with("causal") || mask == "sliding";
@@ -150,8 +138,8 @@ void AttentionEntry::read_mask() {
   }
   parts.options.pattern = keys.pattern;
   parts.options.global_tokens = !keys.globals.empty();
-  if (keys.pattern.block_queries != 0) parts.control.pattern = append(keys.words);
-  if (parts.options.global_tokens) parts.control.globals = append(keys.globals);
+  if (keys.pattern.block_queries != 0) parts.control.pattern = words.append(keys.words);
+  if (parts.options.global_tokens) parts.control.globals = words.append(keys.globals);
 }
 
 void AttentionEntry::read_bias() {
@@ -166,20 +154,20 @@ void AttentionEntry::read_bias() {
       throw ModelError(file.path().string(),
                        fmt::format("`{}` has other slopes than ALiBi's", printable(name)), "");
     }
-    parts.control.bias = append(alibi_bias(slopes.floats(), parts.options.bias_span));
+    parts.control.bias = words.append(alibi_bias(slopes.floats(), parts.options.bias_span));
   } else if (bias.starts_with("t5")) {
     const T5Buckets t5{extra.at("num_buckets"), extra.at("max_distance"),
                        extra.at("bidirectional")};
     parts.options.bias_span = t5.max_distance;
     parts.options.bias = AttentionBias::kRelative;
     parts.control.bias =
-        append(t5_bias(tensor("rel_table", {t5.buckets, heads}).floats(), heads, t5));
+        words.append(t5_bias(tensor("rel_table", {t5.buckets, heads}).floats(), heads, t5));
   } else {
     const Recorded mask = tensor("add_mask");
     const uint32_t per_row = mask.shape[0] > 1 ? 1 : 0, per_head = mask.shape[1] > 1 ? 2 : 0;
     parts.options.bias = static_cast<AttentionBias>(static_cast<uint32_t>(AttentionBias::kMask) +
                                                     per_row + per_head);
-    parts.control.bias = append(mask.floats());
+    parts.control.bias = words.append(mask.floats());
   }
 }
 

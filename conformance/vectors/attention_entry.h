@@ -13,7 +13,7 @@ namespace mulciber::conformance {
 /// The attention of an entry, with its weights by their places among the inputs; -1: absent.
 struct AttentionParts {
   AttentionOptions options;
-  AttentionControl control{.tensor = {}, .key_counts = 0};
+  AttentionControl control;
   int query = -1, key = -1, query_bias = -1, vector = -1, center_hidden = -1, center_out = -1;
 };
 
@@ -31,7 +31,7 @@ struct AttentionEntry {
   uint32_t heads = static_cast<uint32_t>(extent(json, "heads", 1));
   uint32_t kv_heads = static_cast<uint32_t>(extent(json, "kv_heads", 1));
   AttentionParts parts;
-  std::vector<uint32_t> words;
+  ControlWords words;
   std::vector<CaseInput> inputs;
 
   Recorded tensor(const std::string& what) const { return read_recorded(file, name + "/" + what); }
@@ -44,9 +44,6 @@ struct AttentionEntry {
   }
   /// A weight per head, (heads, out, in), as one of all heads.
   int weight(const std::vector<float>& values, uint64_t out, uint64_t in);
-  /// Words of control; returns where they begin.
-  int32_t append(std::span<const uint32_t> part);
-  int32_t append(std::span<const float> part);
 
   /// Reads all of it. Throws ModelError, Json::exception.
   void read();

@@ -137,7 +137,7 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
     HostTensor words = inputs[3], queries = inputs[0], keys = inputs[1];
     words.bounds.assign(words.values.size(), 0);
     if (parts.center_out >= 0) {
-      bound.control->centers = static_cast<int32_t>(words.values.size());
+      bound.control->centers = ControlArray<float>{static_cast<uint32_t>(words.values.size()), 0};
       const HostTensor hidden = project(inputs[0], inputs[parts.center_hidden], nullptr, true);
       const HostTensor logits = project(hidden, inputs[parts.center_out], nullptr, false);
       for (size_t i = 0; i < logits.values.size(); ++i) {
@@ -146,7 +146,8 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
       }
     }
     if (parts.vector >= 0) {
-      bound.control->score_vector = static_cast<int32_t>(words.values.size());
+      bound.control->score_vector =
+          ControlArray<float>{static_cast<uint32_t>(words.values.size()), 0};
       for (double value : inputs[parts.vector].values) {
         words.values.push_back(bits_of(static_cast<float>(value)));
         words.bounds.push_back(0);

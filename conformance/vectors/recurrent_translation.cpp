@@ -25,9 +25,13 @@ void keep_step(ProgramBuilder& builder, const Tensor& from, const Tensor& to, ui
                {.into_column = static_cast<uint32_t>(step * columns)});
 }
 
-/// Words of the control tensor of a translation.
-struct ControlWords {
-  uint32_t lengths = 0, factor = 0, source = 0, forced = 0, start = 0, rules = 0;
+/// What stands in control.
+struct TranslationControl {
+  ControlArray<uint32_t> lengths;        // (batch)
+  ControlArray<float> factor;            // one
+  ControlArray<uint32_t> source;         // (batch, source)
+  ControlArray<uint32_t> forced, start;  // (steps, batch), (batch)
+  TokenRules rules;
 };
 
 /// An encoder in both directions and a decoder of one LSTM cell that attends to it.
@@ -35,7 +39,7 @@ struct Translation {
   uint64_t batch, source, units, embed, vocabulary, attention_size;
   bool input_feeding;  // Luong's; else Bahdanau's
   size_t control, source_table, target_table;
-  ControlWords at;
+  TranslationControl at;
   BothDirections encoder;
   LinearPart initial;
   CellPart cell;
@@ -47,11 +51,11 @@ struct Translation {
   struct Steps {
     Tensor states, maps, logits, attentional, ids;
   };
-  Tensor embedded(ProgramBuilder& builder, const Tensor& table, const Tensor& ids, uint32_t word,
-                  uint64_t length) const {
+  Tensor embedded(ProgramBuilder& builder, const Tensor& table, const Tensor& ids,
+                  const ControlArray<uint32_t>& tokens, uint64_t length) const {
     return embedding(builder, table,
                      {.control = ids,
-                      .tokens_offset = word,
+                      .tokens = tokens,
                       .rows = static_cast<uint32_t>(batch),
                       .length = static_cast<uint32_t>(length)});
   }
@@ -102,9 +106,10 @@ Translation::Steps Translation::decode(ProgramBuilder& builder, Inputs inputs,
 
   for (uint64_t step = 0; step < steps; ++step) {
     const Tensor ids = forced || step == 0 ? inputs[control] : chosen;
-    const uint64_t first = forced ? at.forced + step * batch : step == 0 ? at.start : 0;
-    const Tensor words =
-        embedded(builder, inputs[target_table], ids, static_cast<uint32_t>(first), 1);
+    const ControlArray<uint32_t> fed = forced      ? at.forced.part(step * batch, batch)
+                                       : step == 0 ? at.start
+                                                   : ControlArray<uint32_t>{0, at.start.count};
+    const Tensor words = embedded(builder, inputs[target_table], ids, fed, 1);
     Tensor map, logits;
     if (input_feeding) {
       const Tensor attended = luong.step(builder, words.reshaped({batch, embed}), 0, memory,
@@ -126,10 +131,8 @@ Translation::Steps Translation::decode(ProgramBuilder& builder, Inputs inputs,
     keep_step(builder, map, results.maps, step);
     keep_step(builder, logits, results.logits, step);
     // [bits of the log probability, id] of each row.
-    const Tensor best = top_k(builder, logits.reshaped({batch, vocabulary}), 1, inputs[control],
-                              {.banned_offset = at.rules,
-                               .position_offset = at.rules + 1,
-                               .forced_offset = at.rules + 2});
+    const Tensor best =
+        top_k(builder, logits.reshaped({batch, vocabulary}), 1, inputs[control], at.rules);
     const CopyOptions the_id = {.first_column = 1, .columns = 1};
     copy_columns(builder, best.reshaped({batch, 2}), chosen.reshaped({batch, 1}), the_id);
     keep_step(builder, chosen, results.ids, step);
@@ -145,8 +148,8 @@ std::vector<Tensor> Translation::build(ProgramBuilder& builder, Inputs inputs,
   const AttentionMemory attends = attention(inputs);
   const RecurrentMemory memory = {
       builder.activation({batch, source, attends.columns()}),
-      builder.activation({attends.control_words(batch)}, DataType::kU32)};
-  attends.project(builder, encoded.outputs, inputs[control], at.lengths, at.factor, memory);
+      builder.activation({attends.control(batch).words}, DataType::kU32)};
+  attends.project(builder, encoded.outputs, {inputs[control], at.lengths}, at.factor, memory);
   std::vector<Tensor> outputs = {encoded.outputs, encoded.forward_state, *encoded.backward_state};
   for (bool forced : {true, false}) {
     const Steps steps =
@@ -173,25 +176,23 @@ OpCase translation_vector(RecurrentEntry entry) {
   const auto start = static_cast<uint32_t>(extent(entry.json, "bos_id", 0));
   t.batch = recorded_rows(entry.file, entry.name + "/in_src");
 
-  std::vector<uint32_t> control;
-  const auto add = [&](const std::vector<uint32_t>& words) {
-    const auto at = static_cast<uint32_t>(control.size());
-    control.insert(control.end(), words.begin(), words.end());
-    return at;
-  };
-  t.at.lengths = add(entry.numbers("in_lengths", {t.batch}, t.source + 1));
-  t.at.factor = add({bits_of(1)});
-  t.at.source = add(entry.numbers("in_src", {t.batch, t.source}, t.vocabulary));
+  ControlWords control;
+  t.at.lengths = control.append(entry.numbers("in_lengths", {t.batch}, t.source + 1));
+  t.at.factor = control.append(std::vector{1.0f});
+  t.at.source = control.append(entry.numbers("in_src", {t.batch, t.source}, t.vocabulary));
   // One step's ids of all rows after the other's.
   const std::vector<uint32_t> fed = entry.numbers("forced_y_in", {t.batch, forced}, t.vocabulary);
   std::vector<uint32_t> by_step;
   for (uint64_t step = 0; step < forced; ++step) {
     for (uint64_t row = 0; row < t.batch; ++row) by_step.push_back(fed[row * forced + step]);
   }
-  t.at.forced = add(by_step);
-  t.at.start = add(std::vector<uint32_t>(t.batch, start));
-  t.at.rules = add({0, 0, 0xffffffff, 0});  // nothing banned, position, no id forced
-  t.control = entry.words(control);
+  t.at.forced = control.append(by_step);
+  t.at.start = control.append(std::vector<uint32_t>(t.batch, start));
+  t.at.rules.banned = control.append(std::vector{0u});  // none
+  t.at.rules.position = control.append(std::vector{0u});
+  t.at.rules.forced =
+      control.append(std::vector{shader::ForcedToken{.index = 0xffffffff, .id = 0}});
+  t.control = entry.words(control.words());
   t.source_table = entry.matrix("w_emb_src", t.vocabulary, t.embed);
   t.target_table = entry.matrix("w_emb_tgt", t.vocabulary, t.embed);
   t.encoder = entry.directions("w_enc_", 0, t.embed);

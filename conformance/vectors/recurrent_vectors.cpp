@@ -52,7 +52,8 @@ OpCase stack_vector(RecurrentEntry entry) {
   const auto build = [=](ProgramBuilder& builder, Inputs inputs) {
     RecurrentStack stack;
     for (const BothDirections& part : parts) stack.layers.push_back(part.of(inputs));
-    const auto results = stack(builder, inputs[x], RowLengths{inputs[lengths], 0});
+    const auto results =
+        stack(builder, inputs[x], RowLengths{inputs[lengths], {0, static_cast<uint32_t>(batch)}});
     std::vector<Tensor> outputs = {results.back().outputs};
     for (const RecurrentLayer::Result& result : results) {
       outputs.push_back(result.forward_state);

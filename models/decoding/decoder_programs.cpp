@@ -1,6 +1,6 @@
 #include "models/decoding/decoder_programs.h"
 
-#include <bit>
+#include <algorithm>
 
 #include "ops/embedding.h"
 
@@ -20,12 +20,9 @@ Tensor planned(Shape shape, DataType type) {
 Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& layout,
                    const Tensor& control) {
   const uint32_t rows = layout.state.rows;
-  return embedding(builder, x.reshaped({x.shape.rows(), x.shape.columns()}),
-                   {.control = control,
-                    .tokens_offset = layout.last,
-                    .rows = rows,
-                    .length = 1,
-                    .result = x.type});
+  return embedding(
+      builder, x.reshaped({x.shape.rows(), x.shape.columns()}),
+      {.control = control, .tokens = layout.last, .rows = rows, .length = 1, .result = x.type});
 }
 
 }  // namespace
@@ -33,33 +30,29 @@ Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& 
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest) {
   BatchLayout layout;
   layout.longest = longest;
-  layout.last = layout.prompt + shape.rows * longest;
+  layout.prompt = layout.control.add<uint32_t>(uint64_t{shape.rows} * longest);
+  layout.last = layout.control.add<uint32_t>(shape.rows);
   // The last token of a sequence need not be in the cache.
-  layout.state = plan_sample_state(layout.last + shape.rows, shape.rows, shape.context + 1, 0,
-                                   kMostStops, kRing);
-  layout.split_counters = layout.state.first_word + layout.state.words;
+  layout.state =
+      plan_sample_state(layout.control, shape.rows, shape.context + 1, 0, kMostStops, kRing);
   uint32_t heads = 0;
   for (const CausalLayer& layer : network.decoder.layers)
     heads = std::max(heads, layer.attention.heads);
-  layout.words = layout.split_counters + shape.rows * heads;
-  if (!network.head_masks.empty()) {
-    layout.head_masks = static_cast<int32_t>(layout.words);
-    layout.words += static_cast<uint32_t>(network.head_masks.size());
-  }
+  layout.split_counters = layout.control.add<uint32_t>(uint64_t{shape.rows} * heads);
+  if (!network.head_masks.empty())
+    layout.head_masks = layout.control.add<float>(network.head_masks.size());
   return layout;
 }
 
-std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
-  std::vector<uint32_t> words(layout.words, 0);
-  for (size_t i = 0; i < network.head_masks.size(); ++i)
-    words[static_cast<size_t>(layout.head_masks) + i] =
-        std::bit_cast<uint32_t>(network.head_masks[i]);
+ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
+  ControlWords words(layout.control.words());
+  if (layout.head_masks) words.set(*layout.head_masks, network.head_masks);
   return words;
 }
 
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
                                  const BatchLayout& layout) {
-  BatchTensors tensors = {.control = planned({layout.words}, DataType::kU32),
+  BatchTensors tensors = {.control = planned({layout.control.words()}, DataType::kU32),
                           .progress = planned({layout.state.progress_words()}, DataType::kU32),
                           .caches = {}};
   for (const CausalLayer& layer : network.decoder.layers)
@@ -75,14 +68,13 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .tokens = length == 1 ? layout.state.tokens : layout.prompt,
                              .rows = layout.state.rows,
                              .length = length,
-                             .first_position = static_cast<int32_t>(layout.state.positions),
-                             .first_position_stride = 1,
+                             .first_position = layout.state.positions,
                              .type = network.activations};
   const CausalState state = {.control = tensors.control,
                              .positions = layout.state.positions,
                              .caches = tensors.caches,
                              .head_masks = layout.head_masks,
-                             .split_counters = static_cast<int32_t>(layout.split_counters),
+                             .split_counters = layout.split_counters,
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");

@@ -18,20 +18,26 @@ struct BatchShape {
   uint32_t context = 0;  // tokens of a sequence
 };
 
-/// Where everything stands in control, in words. Every program of a batch reads the same.
+/// What stands in control. Every program of a batch reads the same.
 struct BatchLayout {
+  ControlLayout control;
   uint32_t longest = 1;  // tokens of a row in one pass
-  uint32_t prompt =
-      0;  // (rows, length of the pass) ids; a pass of one token reads state.tokens instead
-  uint32_t last = 0;  // (rows): the last token of each row in the pass, numbered through the pass
+  /// (rows, length of the pass) ids; a pass of one token reads state.tokens instead.
+  ControlArray<uint32_t> prompt;
+  /// (rows): the last token of each row in the pass, numbered through the pass.
+  ControlArray<uint32_t> last;
   SampleStateLayout state;
-  int32_t head_masks = -1;      // (layers, heads) floats where the network has factors
-  uint32_t split_counters = 0;  // (rows, heads) zeros between dispatches
-  uint32_t words = 0;
+  std::optional<ControlArray<float>> head_masks;  // (layers, heads) where the network has factors
+  ControlArray<uint32_t> split_counters;          // (rows, heads) zeros between dispatches
+
+  /// The ids that a pass of so many tokens takes of a row.
+  ControlArray<uint32_t> fed_ids(uint32_t row, uint32_t length) const {
+    return length == 1 ? state.tokens.part(row, 1) : prompt.part(uint64_t{row} * length, length);
+  }
 };
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);
 /// Control before anything is taken in.
-std::vector<uint32_t> initial_words(const DecoderNetwork& network, const BatchLayout& layout);
+ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& layout);
 
 /// What programs read and write besides their arenas.
 struct BatchTensors {

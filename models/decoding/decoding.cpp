@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
-#include "shaders/beam.h"
 
 namespace mulciber {
 namespace {
@@ -77,8 +76,8 @@ uint32_t candidates_per_row(uint32_t beams, uint32_t vocabulary) {
   return beams == 1 ? 1 : std::min(2 * beams, vocabulary);
 }
 
-std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
-                                    const GenerationSettings& settings, uint32_t items) {
+void initialize_search(ControlWords& control, const BeamStateLayout& layout,
+                       const GenerationSettings& settings, uint32_t items) {
   BeamSettings beam = {.start = settings.start,
                        .pad = settings.pad,
                        .max_length = settings.max_new_tokens + 1,
@@ -90,13 +89,12 @@ std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
     beam.forced_index = settings.max_new_tokens;
     beam.forced_id = *settings.forced_eos;
   }
-  std::vector<uint32_t> words = initial_beam_state(layout, beam);
-  words[layout.unfinished - layout.first_word] = items;
-  for (uint32_t item = items; item < layout.batch; ++item) {
-    const uint32_t state = layout.item_state - layout.first_word + item * BEAM_ITEM_WORDS;
-    words[state + BEAM_ITEM_DONE] = BEAM_DONE;
-  }
-  return words;
+  initialize_beam_state(control, layout, beam);
+  shader::BeamSearch search = control.get(layout.search);
+  search.unfinished = items;
+  control.set(layout.search, 0, search);
+  for (uint32_t item = items; item < layout.batch; ++item)
+    control.set(layout.items, item, {.status = BEAM_DONE});
 }
 
 uint32_t steps_in_flight(Device& device) {

@@ -41,10 +41,10 @@ void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uin
 /// How many candidates of each row a step looks at.
 uint32_t candidates_per_row(uint32_t beams, uint32_t vocabulary);
 
-/// The state of a search that has not begun, as initial_beam_state() lays it out. Items from
-/// `items` up to layout.batch are padding: done before they start.
-std::vector<uint32_t> initial_state(const BeamStateLayout& layout,
-                                    const GenerationSettings& settings, uint32_t items);
+/// Writes the state of a search that has not begun. Items from `items` up to layout.batch are
+/// padding: done before they start.
+void initialize_search(ControlWords& control, const BeamStateLayout& layout,
+                       const GenerationSettings& settings, uint32_t items);
 
 struct StepLoop {
   uint32_t most_steps = 0;

@@ -40,25 +40,23 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void write_factors(std::span<uint32_t> to, std::span<const float> factors, const char* name) {
-  if (!factors.empty() && factors.size() != to.size()) {
+void write_head_masks(ControlWords& control, const ControlArray<float>& to,
+                      std::span<const float> factors, const char* name) {
+  if (!factors.empty() && factors.size() != to.count) {
     throw ModelError(fmt::format("{} head mask", name),
                      fmt::format("has {} factors, the model has {} heads in all its layers",
-                                 factors.size(), to.size()),
+                                 factors.size(), to.count),
                      "");
   }
-  for (size_t i = 0; i < to.size(); ++i)
-    to[i] = std::bit_cast<uint32_t>(factors.empty() ? 1.0f : factors[i]);
+  control.fill(to, 1.0f);
+  control.set(to, factors);
 }
 
-void write_control(std::span<uint32_t> control, const ControlLayout& layout,
-                   const HeadMasks& factors) {
-  const auto part = [&](uint32_t first, uint32_t end) {
-    return control.subspan(first, end - first);
-  };
-  write_factors(part(layout.encoder_masks, layout.decoder_masks), factors.encoder, "encoder");
-  write_factors(part(layout.decoder_masks, layout.cross_masks), factors.decoder, "decoder");
-  write_factors(part(layout.cross_masks, layout.end), factors.cross, "cross");
+void write_head_masks(ControlWords& control, const SourceControl& layout,
+                      const HeadMasks& factors) {
+  write_head_masks(control, layout.encoder_masks, factors.encoder, "encoder");
+  write_head_masks(control, layout.decoder_masks, factors.decoder, "decoder");
+  write_head_masks(control, layout.cross_masks, factors.cross, "cross");
 }
 
 }  // namespace
@@ -106,8 +104,9 @@ uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
 }
 
 uint64_t EncoderDecoder::control_bytes(const SearchShape& shape) const {
-  const ControlLayout control = plan_control(*network_, shape.batch, shape.source_length);
-  return (control.end + uint64_t{shape.rows()} * (3 * shape.context + 8)) * sizeof(uint32_t);
+  ControlLayout control;
+  plan_source(control, *network_, shape.batch, shape.source_length);
+  return (control.words() + uint64_t{shape.rows()} * (3 * shape.context + 8)) * sizeof(uint32_t);
 }
 
 uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
@@ -181,19 +180,18 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   result.predicted_bytes = kept_search_bytes();
   result.prepare_seconds = seconds_since(prepared);
 
-  std::vector<uint32_t> control(programs.layout.end);
-  for (uint32_t row = 0; row < shape.batch; ++row) {
-    uint32_t* ids = &control[programs.layout.source + row * shape.source_length];
-    std::fill_n(ids, shape.source_length, pad);
-    if (row < items) std::copy(request.sources[row].begin(), request.sources[row].end(), ids);
-    control[programs.layout.lengths + row] =
-        row < items ? static_cast<uint32_t>(request.sources[row].size()) : 0;
+  ControlWords control(programs.words);
+  const SourceControl& layout = programs.layout;
+  control.fill(layout.source, pad);
+  for (uint32_t row = 0; row < items; ++row) {
+    const std::vector<uint32_t>& source = request.sources[row];
+    control.set(layout.source.part(uint64_t{row} * shape.source_length, source.size()), source);
+    control.set(layout.lengths, row, static_cast<uint32_t>(source.size()));
   }
-  write_control(control, programs.layout, request.head_masks);
-  const std::vector<uint32_t> state = initial_state(programs.beam, request.settings, items);
-  control.insert(control.end(), state.begin(), state.end());
+  write_head_masks(control, layout, request.head_masks);
+  initialize_search(control, programs.beam, request.settings, items);
   programs.write_output_bias(device_, request.settings.banned);
-  upload(device_, programs.control.view(), std::as_bytes(std::span(control)));
+  upload(device_, programs.control.view(), control.bytes());
 
   const auto start = Clock::now();
   Ticket encoded = 0;
@@ -220,14 +218,12 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   result.cancelled = loop.cancelled;
   if (loop.cancelled) return result;
 
-  control = download_as<uint32_t>(device_, programs.control.view());
-  const std::span<const uint32_t> words = std::span(control).subspan(programs.layout.end);
+  control = ControlWords(download_as<uint32_t>(device_, programs.control.view()));
   for (uint32_t item = 0; item < items; ++item) {
-    if (words[programs.beam.item_state + item * BEAM_ITEM_WORDS - programs.beam.first_word +
-              BEAM_ITEM_DONE] == BEAM_NOT_FINITE)
+    if (control.get(programs.beam.items, item).status == BEAM_NOT_FINITE)
       refuse("of a translation", request.sources[item], {request.settings.start},
              request.head_masks);
-    std::vector<Hypothesis> found = finished_hypotheses(programs.beam, words, item);
+    std::vector<Hypothesis> found = finished_hypotheses(programs.beam, control, item);
     if (found.size() > request.settings.n_best) found.resize(request.settings.n_best);
     result.items.push_back(std::move(found));
   }
@@ -236,17 +232,17 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
 
 void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
   const PassShape& shape = program.shape;
-  std::vector<uint32_t> control(program.words, 0);
-  const auto write_rows = [&](const PaddedIds& from, uint32_t to, uint32_t length) {
+  ControlWords control(program.words);
+  const auto write_rows = [&](const PaddedIds& from, const ControlArray<uint32_t>& to,
+                              uint32_t length) {
     for (uint32_t row = 0; row < shape.batch; ++row)
-      std::copy_n(from.ids.begin() + row * from.length, from.length,
-                  control.begin() + to + row * length);
+      control.set(to.part(uint64_t{row} * length, from.length),
+                  std::span(from.ids).subspan(uint64_t{row} * from.length, from.length));
   };
   write_rows(request.source, program.layout.source, shape.source_length);
   write_rows(request.target, program.target, shape.target_length);
-  std::copy(request.source.lengths.begin(), request.source.lengths.end(),
-            control.begin() + program.layout.lengths);
-  write_control(control, program.layout, request.head_masks);
+  control.set(program.layout.lengths, request.source.lengths);
+  write_head_masks(control, program.layout, request.head_masks);
   if (shape.scores) {
     program.scores.initialize(control);
     for (uint32_t row = 0; row < shape.batch; ++row) {
@@ -254,7 +250,7 @@ void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
         program.scores.set_target(control, row * shape.target_length + i, request.next[row][i]);
     }
   }
-  upload(device_, program.control.view(), std::as_bytes(std::span(control)));
+  upload(device_, program.control.view(), control.bytes());
   program.program->run();
 }
 

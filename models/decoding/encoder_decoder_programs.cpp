@@ -21,25 +21,26 @@ Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x)
 
 }  // namespace
 
-ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
-                           uint32_t source_length) {
+SourceControl plan_source(ControlLayout& control, const EncoderDecoderNetwork& network,
+                          uint32_t batch, uint32_t source_length) {
   const HeadCounts heads = network.masked_heads();
-  ControlLayout layout;
-  layout.lengths = layout.source + batch * source_length;
-  layout.encoder_masks = layout.lengths + batch;
-  layout.decoder_masks = layout.encoder_masks + heads.encoder;
-  layout.cross_masks = layout.decoder_masks + heads.decoder;
-  layout.end = layout.cross_masks + heads.cross;
+  SourceControl layout;
+  layout.source = control.add<uint32_t>(uint64_t{batch} * source_length);
+  layout.lengths = control.add<uint32_t>(batch);
+  layout.encoder_masks = control.add<float>(heads.encoder);
+  layout.decoder_masks = control.add<float>(heads.decoder);
+  layout.cross_masks = control.add<float>(heads.cross);
   return layout;
 }
 
 SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& network,
                                const SearchShape& wanted)
-    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
-  beam =
-      plan_beam_state(layout.end, shape.batch, shape.beams, shape.context, shape.banned_capacity);
-  const uint64_t words = uint64_t{layout.end} + beam.words;
-  control = device.memory().allocate(words * sizeof(uint32_t), MemoryUse::kDevice);
+    : shape(wanted) {
+  ControlLayout all;
+  layout = plan_source(all, network, shape.batch, shape.source_length);
+  beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.banned_capacity);
+  words = all.words();
+  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
   progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUse::kHost);
   const Tensor control_tensor = control.tensor({words}, DataType::kU32);
   if (shape.masked_output) {
@@ -96,14 +97,13 @@ Program SearchPrograms::build_step(Device& device, const EncoderDecoderNetwork& 
 
 PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
                          const PassShape& wanted)
-    : shape(wanted), layout(plan_control(network, wanted.batch, wanted.source_length)) {
-  target = layout.end;
+    : shape(wanted) {
+  ControlLayout all;
+  layout = plan_source(all, network, shape.batch, shape.source_length);
   const uint32_t target_ids = shape.batch * shape.target_length;
-  words = target + target_ids;
-  if (shape.scores) {
-    scores = TargetScores(words, target_ids, network.target_vocabulary);
-    words = scores.end();
-  }
+  target = all.add<uint32_t>(target_ids);
+  if (shape.scores) scores = TargetScores(all, target_ids, network.target_vocabulary);
+  words = all.words();
   control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
   const Tensor control_tensor = control.tensor({words}, DataType::kU32);
   trace.hidden_states = shape.hidden_states;

@@ -16,8 +16,9 @@ namespace mulciber {
 /// The two programs of a search, and what stands between them and between steps.
 struct SearchPrograms {
   SearchShape shape;
-  ControlLayout layout;
+  SourceControl layout;
   BeamStateLayout beam;
+  uint32_t words = 0;  // of control
   Buffer control, progress;
   /// Where scores are normalized over the ids that the rules leave: the network's output bias, with
   /// kBannedLogit at banned ids. Masking afterwards would leave their share in the sum.
@@ -37,9 +38,10 @@ struct SearchPrograms {
 /// A whole pass: encoder and decoder in one program, everything asked for kept.
 struct PassProgram {
   PassShape shape;
-  ControlLayout layout;
-  uint32_t target = 0, words = 0;  // word of the target ids; words in all
-  TargetScores scores;             // where the shape asks for them: a row per target id
+  SourceControl layout;
+  ControlArray<uint32_t> target;  // (batch, target length) ids
+  TargetScores scores;            // where the shape asks for them: a row per target id
+  uint32_t words = 0;             // of control
   Buffer control;
   Trace trace;
   std::optional<Program> program;

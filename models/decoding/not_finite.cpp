@@ -37,21 +37,20 @@ void refuse_logits(Device& device, const Weights* weights, const std::string& wh
 
 std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
                                    const BatchLayout& layout, const BatchTensors& tensors,
-                                   std::vector<uint32_t> words, uint32_t row,
+                                   ControlWords words, uint32_t row,
                                    std::span<const uint32_t> ids) {
   const uint32_t length =
       std::min({kTracedTokens, layout.longest, static_cast<uint32_t>(ids.size())});
   if (length == 0) return {};
-  const uint32_t to = length == 1 ? layout.state.tokens + row : layout.prompt + row * length;
-  std::fill_n(words.begin() + layout.state.positions, layout.state.rows, 0);
-  std::copy_n(ids.begin(), length, words.begin() + to);
+  words.fill(layout.state.positions, 0);
+  words.set(layout.fed_ids(row, length), ids.first(length));
 
   Trace trace;
   trace.hidden_states = true;
   ProgramBuilder builder(device, "trace");
   decoder_tokens(builder, network, layout, tensors, length, &trace);
   Program program = builder.build();
-  upload(device, tensors.control.view, std::as_bytes(std::span(words)));
+  upload(device, tensors.control.view, words.bytes());
   program.run();
   const auto finite = [&](const std::string& name) {
     const Tensor& tensor = trace.at(name);

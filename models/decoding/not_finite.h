@@ -30,7 +30,6 @@ class LogitsError : public ModelError {
 /// words, tensors: of a batch, whose caches lose what they held.
 std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
                                    const BatchLayout& layout, const BatchTensors& tensors,
-                                   std::vector<uint32_t> words, uint32_t row,
-                                   std::span<const uint32_t> ids);
+                                   ControlWords words, uint32_t row, std::span<const uint32_t> ids);
 
 }  // namespace mulciber

@@ -9,7 +9,6 @@
 #include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
 #include "mulciber/error.h"
-#include "shaders/sample.h"
 
 namespace mulciber {
 namespace {
@@ -100,13 +99,11 @@ uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderN
 }
 
 void SequenceBatch::truncate(uint32_t row, uint32_t length) {
-  uint32_t& position = words_[layout_.state.positions + row];
-  position = std::min(position, length);
+  words_.set(layout_.state.positions, row, std::min(this->length(row), length));
 }
 
 std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
-  return std::span(words_).subspan(layout_.state.history + row * layout_.state.history_capacity,
-                                   length(row));
+  return words_.values(layout_.state.history_of(row)).first(length(row));
 }
 
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
@@ -143,9 +140,8 @@ void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
   }
   for (size_t i = 0; i < saved.layers.size(); ++i)
     upload(device_, part_of_cache(i, row, count), saved.layers[i]);
-  words_[layout_.state.positions + row] = count;
-  std::copy(saved.ids.begin(), saved.ids.end(),
-            words_.begin() + layout_.state.history + row * layout_.state.history_capacity);
+  words_.set(layout_.state.positions, row, count);
+  words_.set(layout_.state.history_of(row), saved.ids);
 }
 
 Program& SequenceBatch::program(const DecoderPass& shape) {
@@ -160,11 +156,12 @@ Program& SequenceBatch::program(const DecoderPass& shape) {
   return programs_.emplace(shape, builder.build()).first->second;
 }
 
-void SequenceBatch::push() { upload(device_, control_.view(), std::as_bytes(std::span(words_))); }
+void SequenceBatch::push() { upload(device_, control_.view(), words_.bytes()); }
 
 void SequenceBatch::pull() {
-  words_ = download_as<uint32_t>(device_, control_.view());
-  words_.resize(layout_.words);
+  std::vector<uint32_t> words = download_as<uint32_t>(device_, control_.view());
+  words.resize(layout_.control.words());
+  words_ = ControlWords(std::move(words));
 }
 
 /// Tells the caller of the ids that are known after so many steps of decoding.
@@ -199,7 +196,7 @@ void SequenceBatch::prefill(Run& run) {
       most = std::max(most, left);
       // Tokens beside a row's own fall behind its end, where they are never seen; they must not
       // pass the cache's, because the mask counts back from there.
-      if (left > 0) room = std::min(room, shape_.context - words_[state.positions + row]);
+      if (left > 0) room = std::min(room, shape_.context - this->length(row));
     }
     if (most == 0) return;
     const uint32_t length = pass_length(static_cast<uint32_t>(most), layout_.longest, room);
@@ -210,14 +207,12 @@ void SequenceBatch::prefill(Run& run) {
       fed[row] = static_cast<uint32_t>(std::min<size_t>(left, length));
       const bool ends = fed[row] > 0 && fed[row] == left && run.request.max_new_tokens > 0;
       chooses = chooses || ends;
-      const auto ids = prompts[row].begin() + static_cast<std::ptrdiff_t>(taken[row]);
       if (fed[row] > 0)
-        std::copy_n(
-            ids, fed[row],
-            words_.begin() + (length == 1 ? state.tokens + row : layout_.prompt + row * length));
-      words_[layout_.last + row] = row * length + std::max(fed[row], 1u) - 1;
-      words_[state.fed + row] = fed[row];
-      words_[state.stopped + row] = ends ? SAMPLE_RUNNING : SAMPLE_IDLE;
+        words_.set(layout_.fed_ids(row, length),
+                   std::span(prompts[row]).subspan(taken[row], fed[row]));
+      words_.set(layout_.last, row, row * length + std::max(fed[row], 1u) - 1);
+      words_.set(state.fed, row, fed[row]);
+      words_.set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
       taken[row] += fed[row];
       done += fed[row];
     }
@@ -230,9 +225,9 @@ void SequenceBatch::prefill(Run& run) {
     for (uint32_t row = 0; row < shape_.rows; ++row) {
       if (fed[row] == 0) continue;
       if (taken[row] == prompts[row].size() && run.request.max_new_tokens > 0) {
-        run.states[row] = words_[state.stopped + row];
+        run.states[row] = words_.get(state.stopped, row);
       } else {
-        words_[state.positions + row] += fed[row];
+        words_.set(state.positions, row, this->length(row) + fed[row]);
       }
     }
     run.result.prompt_tokens = done;
@@ -249,7 +244,7 @@ void SequenceBatch::decode(Run& run) {
   const SampleStateLayout& state = layout_.state;
   bool running = false;
   for (uint32_t row = 0; row < shape_.rows; ++row) {
-    words_[state.stopped + row] = run.states[row];
+    words_.set(state.stopped, row, run.states[row]);
     running = running || run.states[row] == SAMPLE_RUNNING;
   }
   if (!running || run.is_cancelled()) return;
@@ -280,7 +275,7 @@ void SequenceBatch::decode(Run& run) {
   run.result.steps = loop.steps;
   run.cancelled = loop.cancelled;
   pull();
-  for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_[state.stopped + row];
+  for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_.get(state.stopped, row);
 }
 
 void SequenceBatch::check_logits(const Run& run) {
@@ -288,9 +283,10 @@ void SequenceBatch::check_logits(const Run& run) {
   const auto lost = std::find(run.states.begin(), run.states.end(), uint32_t{SAMPLE_NOT_FINITE});
   if (lost == run.states.end()) return;
   const auto row = static_cast<uint32_t>(lost - run.states.begin());
-  const uint32_t count = words_[state.counts + row];
-  const auto history = words_.begin() + state.history + row * state.history_capacity;
-  const std::vector<uint32_t> tokens(history, history + std::min(count, state.history_capacity));
+  const uint32_t count = words_.get(state.counts, row);
+  const auto history =
+      words_.values(state.history_of(row)).first(std::min(count, state.history_capacity));
+  const std::vector<uint32_t> tokens(history.begin(), history.end());
   for (uint32_t other = 0; other < shape_.rows; ++other) truncate(other, 0);
   refuse_logits(device_, network_.weights, fmt::format("after {} tokens", count), [&] {
     return first_layer_not_finite(device_, network_, layout_, tensors_, words_, row, tokens);
@@ -337,19 +333,17 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
                        "ask for a larger context, or give a shorter text");
     // The history goes on where the cache ends: an id chosen last and not fed is forgotten.
     const auto& prompt = request.prompts[row];
-    const auto history = words_.begin() + state.history + row * state.history_capacity;
-    std::copy(prompt.begin(), prompt.end(), history + length(row));
-    run.first[row] = words_[state.counts + row] = static_cast<uint32_t>(needed);
+    words_.set(state.history_of(row).part(length(row), prompt.size()), prompt);
+    run.first[row] = static_cast<uint32_t>(needed);
+    words_.set(state.counts, row, run.first[row]);
     SampleRow chooses = {.last_position = shape_.context};
     if (!request.sampling.empty()) chooses.sampling = request.sampling[row];
     if (!request.streams.empty()) chooses.stream = request.streams[row];
     chooses.last_count =
         static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
-    std::ranges::copy(sample_setting_words(chooses),
-                      words_.begin() + state.settings + row * SAMPLE_SETTING_WORDS);
+    words_.set(state.settings, row, sample_settings(chooses));
   }
-  words_[state.stops] = static_cast<uint32_t>(request.stops.size());
-  std::copy(request.stops.begin(), request.stops.end(), words_.begin() + state.stops + 1);
+  words_.set_list(state.stops, request.stops);
 
   auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
   std::fill_n(shown, state.progress_words(), 0);
@@ -366,7 +360,7 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     if (request.prompts[row].empty()) continue;
     SequenceResult::Row& to = run.result.rows[row];
-    const bool full = words_[state.positions + row] >= shape_.context;
+    const bool full = length(row) >= shape_.context;
     switch (run.states[row]) {
       case SAMPLE_STOP_ID: to.end = SequenceEnd::kStop; break;
       case SAMPLE_LIMIT:

@@ -73,7 +73,7 @@ class SequenceBatch {
   const BatchShape& shape() const { return shape_; }
   /// Tokens of a row whose keys and values are there. An id that generate() chose last is not among
   /// them: feed it before what follows.
-  uint32_t length(uint32_t row) const { return words_[layout_.state.positions + row]; }
+  uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
   /// Those tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
   /// Forgets what a row holds from token `length` on.
@@ -111,7 +111,7 @@ class SequenceBatch {
   const DecoderNetwork& network_;
   BatchShape shape_;
   BatchLayout layout_;
-  std::vector<uint32_t> words_;  // of control, while nothing runs
+  ControlWords words_;  // of control, while nothing runs
   Buffer control_, progress_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;

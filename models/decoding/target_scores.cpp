@@ -8,22 +8,21 @@
 
 namespace mulciber {
 
-TargetScores::TargetScores(uint32_t first_word, uint32_t rows, uint32_t vocabulary)
-    : targets_(first_word),
+TargetScores::TargetScores(ControlLayout& control, uint32_t rows, uint32_t vocabulary)
+    : targets_(control.add<uint32_t>(rows)),
       rows_(rows),
       vocabulary_(vocabulary),
-      scan_(plan_sample_state(first_word + rows, rows, 1, 0, 0)) {}
+      scan_(plan_sample_state(control, rows, 1, 0, 0)) {}
 
-void TargetScores::initialize(std::span<uint32_t> control) const {
-  std::ranges::copy(initial_sample_state(scan_, std::vector<SampleRow>(rows_)),
-                    control.begin() + scan_.first_word);
+void TargetScores::initialize(ControlWords& control) const {
+  initialize_sample_state(control, scan_, std::vector<SampleRow>(rows_));
   for (uint32_t row = 0; row < rows_; ++row) set_target(control, row, 0);
 }
 
 void TargetScores::add(ProgramBuilder& builder, const Tensor& logits, const Tensor& control) {
   chunks_ = sample_scan(builder, logits, control, scan_);
   logits_ = embedding(builder, logits.reshaped({logits.shape.elements(), 1}),
-                      {.control = control, .tokens_offset = targets_, .rows = 1, .length = rows_});
+                      {.control = control, .tokens = targets_, .rows = 1, .length = rows_});
   builder.keep(chunks_);
   builder.keep(logits_);
 }

@@ -12,16 +12,14 @@ namespace mulciber {
 class TargetScores {
  public:
   TargetScores() = default;
-  /// Takes words of control from `first_word` on. rows: of logits, each with one target.
-  TargetScores(uint32_t first_word, uint32_t rows, uint32_t vocabulary);
-  /// The word behind those it takes.
-  uint32_t end() const { return scan_.first_word + scan_.words; }
+  /// Takes room from `control`. rows: of logits, each with one target.
+  TargetScores(ControlLayout& control, uint32_t rows, uint32_t vocabulary);
 
-  /// Settings that do not change, into the words of control.
-  void initialize(std::span<uint32_t> control) const;
+  /// Settings that do not change.
+  void initialize(ControlWords& control) const;
   /// id: below the vocabulary.
-  void set_target(std::span<uint32_t> control, uint32_t row, uint32_t id) const {
-    control[targets_ + row] = row * vocabulary_ + id;
+  void set_target(ControlWords& control, uint32_t row, uint32_t id) const {
+    control.set(targets_, row, row * vocabulary_ + id);
   }
 
   /// Adds the end of a pass. logits: (rows, vocabulary) f32.
@@ -31,7 +29,8 @@ class TargetScores {
   std::vector<double> read(Device& device, const Program& program) const;
 
  private:
-  uint32_t targets_ = 0, rows_ = 0, vocabulary_ = 0;
+  ControlArray<uint32_t> targets_;  // (rows): numbers of logits
+  uint32_t rows_ = 0, vocabulary_ = 0;
   SampleStateLayout scan_;
   Tensor chunks_, logits_;  // largest and sum of each part of a row; the targets' logits
 };

@@ -28,13 +28,11 @@ struct PassShape {
   auto operator<=>(const PassShape&) const = default;
 };
 
-/// Where everything that both programs of a search, or a whole pass, read from control begins, in
-/// words.
-struct ControlLayout {
-  uint32_t source = 0;                                             // (batch, source length) ids
-  uint32_t lengths = 0;                                            // (batch)
-  uint32_t encoder_masks = 0, decoder_masks = 0, cross_masks = 0;  // (layers, heads) floats
-  uint32_t end = 0;
+/// What both programs of a search, and a whole pass, read in control.
+struct SourceControl {
+  ControlArray<uint32_t> source;                                  // (batch, source length) ids
+  ControlArray<uint32_t> lengths;                                 // (batch)
+  ControlArray<float> encoder_masks, decoder_masks, cross_masks;  // (layers, heads)
 };
 
 /// Factors onto heads that stand in control, of all layers together.
@@ -50,16 +48,16 @@ struct StateTensor {
 
 struct SearchView {
   const SearchShape& shape;
-  const ControlLayout& layout;
+  const SourceControl& layout;
   const BeamStateLayout& beam;
   Tensor control;                 // u32
   std::span<const Tensor> state;  // as the network's state_tensors() has them
 };
 struct PassView {
   const PassShape& shape;
-  const ControlLayout& layout;
-  Tensor control;       // u32
-  uint32_t target = 0;  // word: (batch, target length) ids
+  const SourceControl& layout;
+  Tensor control;                 // u32
+  ControlArray<uint32_t> target;  // (batch, target length) ids
 };
 
 /// An output of a whole pass.
@@ -96,7 +94,8 @@ class EncoderDecoderNetwork {
   virtual std::vector<NetworkOutput> outputs(const PassShape& wanted) const = 0;
 };
 
-ControlLayout plan_control(const EncoderDecoderNetwork& network, uint32_t batch,
-                           uint32_t source_length);
+/// Takes room from `control`.
+SourceControl plan_source(ControlLayout& control, const EncoderDecoderNetwork& network,
+                          uint32_t batch, uint32_t source_length);
 
 }  // namespace mulciber

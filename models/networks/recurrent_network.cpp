@@ -20,7 +20,7 @@ const AttentionMemory& RecurrentNetwork::attention() const {
 
 std::vector<StateTensor> RecurrentNetwork::state_tensors(const SearchShape& shape) const {
   std::vector<StateTensor> all = {{{shape.batch, shape.source_length, attention().columns()}},
-                                  {{attention().control_words(shape.batch)}, DataType::kU32}};
+                                  {{attention().control(shape.batch).words}, DataType::kU32}};
   for (const Shape& state :
        std::visit([&](const auto& d) { return d.state_shapes(shape.rows()); }, decoder))
     all.push_back({state});
@@ -48,7 +48,7 @@ uint64_t RecurrentNetwork::live_columns() const {
 /// From the ids to the memory and the decoder's first state, of as many rows per sentence as it
 /// has. Result: the encoder's outputs, (batch, length, ...).
 Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& control,
-                                     const ControlLayout& layout, uint32_t batch, uint32_t length,
+                                     const SourceControl& layout, uint32_t batch, uint32_t length,
                                      const RecurrentMemory& memory,
                                      std::span<const Tensor> state) const {
   const std::vector<RecurrentLayer::Result> encoded = [&] {
@@ -62,7 +62,7 @@ Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& cont
   }();
   const auto scope = builder.layer("memory");
   const Tensor& outputs = encoded.back().outputs;
-  attention().project(builder, outputs, control, layout.lengths, layout.cross_masks, memory);
+  attention().project(builder, outputs, {control, layout.lengths}, layout.cross_masks, memory);
   std::visit([&](const auto& d) { d.begin(builder, encoded, memory.rows_per_memory, state); },
              decoder);
   return outputs;
@@ -97,7 +97,7 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
                  target = view.shape.target_length;
   const RecurrentMemory memory = {
       builder.activation({batch, source, attention().columns()}),
-      builder.activation({attention().control_words(batch)}, DataType::kU32)};
+      builder.activation({attention().control(batch).words}, DataType::kU32)};
   std::vector<Tensor> state;
   for (const Shape& shape :
        std::visit([&](const auto& d) { return d.state_shapes(batch); }, decoder))

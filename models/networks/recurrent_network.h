@@ -30,7 +30,7 @@ class RecurrentNetwork : public EncoderDecoderNetwork {
   const AttentionMemory& attention() const;
   /// Columns of the encoder's outputs.
   uint64_t encoded_columns() const { return attention().value_columns(); }
-  Tensor encode_into(ProgramBuilder& builder, const Tensor& control, const ControlLayout& layout,
+  Tensor encode_into(ProgramBuilder& builder, const Tensor& control, const SourceControl& layout,
                      uint32_t batch, uint32_t length, const RecurrentMemory& memory,
                      std::span<const Tensor> state) const;
 };

@@ -7,17 +7,15 @@
 namespace mulciber {
 namespace {
 
-StackControl encoder_control(const Tensor& control, const ControlLayout& layout) {
-  return {.tensor = control,
-          .lengths = static_cast<int32_t>(layout.lengths),
-          .self_masks = static_cast<int32_t>(layout.encoder_masks)};
+StackControl encoder_control(const Tensor& control, const SourceControl& layout) {
+  return {.tensor = control, .lengths = layout.lengths, .self_masks = layout.encoder_masks};
 }
 
-StackControl decoder_control(const Tensor& control, const ControlLayout& layout) {
+StackControl decoder_control(const Tensor& control, const SourceControl& layout) {
   return {.tensor = control,
-          .lengths = static_cast<int32_t>(layout.lengths),
-          .self_masks = static_cast<int32_t>(layout.decoder_masks),
-          .cross_masks = static_cast<int32_t>(layout.cross_masks)};
+          .lengths = layout.lengths,
+          .self_masks = layout.decoder_masks,
+          .cross_masks = layout.cross_masks};
 }
 
 Tensor embed(ProgramBuilder& builder, const TokenEmbedding& embedding, const TokenInput& tokens,
@@ -87,11 +85,11 @@ Tensor TransformerNetwork::step(ProgramBuilder& builder, const SearchView& view)
                              .tokens = view.beam.tokens,
                              .rows = view.shape.rows(),
                              .length = 1,
-                             .first_position = static_cast<int32_t>(view.beam.position),
+                             .first_position = view.beam.position(),
                              .type = activations};
   const Decoder::Step state = {
-      .position = static_cast<int32_t>(view.beam.position),
-      .ancestry = view.shape.beams > 1 ? static_cast<int32_t>(view.beam.ancestry) : -1,
+      .position = view.beam.position(),
+      .ancestry = view.shape.beams > 1 ? std::optional(view.beam.ancestry) : std::nullopt,
       .rows_per_memory = view.shape.beams,
       .caches = view.state.subspan(decoder.layers.size())};
   return decoder.step(builder, embed(builder, target_embedding, tokens),

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "conformance/bounds.h"
+#include "conformance/op_case.h"
+#include "conformance/ops/sample_reference.h"
+#include "conformance/ops/sample_variant.h"
+#include "mulciber/error.h"
+
+namespace mulciber::conformance {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+OpCase scan_case(const SampleVariant& v, KernelTypes types) {
+  OpCase c;
+  c.types = types;
+  c.name = fmt::format("r{}_v{}.{}", v.rows.size(), v.vocabulary, v.name);
+  c.degenerate = true;
+  c.must_pass = v.vocabulary < 10000;
+  c.inputs = {words_input(control_of(v)), logits_input(v, true)};
+  c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+    return std::vector<Tensor>{sample_scan(builder, inputs[1], inputs[0], layout_of(v)), inputs[1]};
+  };
+  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+    const uint64_t chunk = v.vocabulary > SAMPLE_MOST_CHUNKS * SAMPLE_LEAST_CHUNK
+                               ? SAMPLE_MOST_CHUNK
+                               : SAMPLE_LEAST_CHUNK;
+    HostTensor logits = inputs[1], chunks{{}, DataType::kF32, {}, {}};
+    logits.bounds.assign(logits.values.size(), 0);
+    for (uint64_t r = 0; r < v.rows.size(); ++r) {
+      const SampleRow& row = v.rows[r];
+      double* own = &logits.values[r * v.vocabulary];
+      const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
+      const std::vector<double> after = penalized(std::span(own, v.vocabulary), row.sampling,
+                                                  std::span(row.history).last(held), v.banned);
+      std::vector<bool> lost;  // chunks
+      for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk)
+        lost.push_back(!are_logits({own + begin, std::min(chunk, v.vocabulary - begin)}));
+      for (uint64_t id = 0; id < v.vocabulary; ++id) {
+        if (!are_logits({own + id, 1})) {  // what a penalty makes of it does not matter
+          own[id] = 0;
+          logits.bounds[r * v.vocabulary + id] = kInfinity;
+          continue;
+        }
+        if (after[id] == own[id]) continue;
+        // A product or quotient, n times a penalty, and two sums.
+        own[id] = after[id];
+        if (std::isfinite(after[id]))
+          logits.bounds[r * v.vocabulary + id] = 6 * ulp32(std::fabs(after[id]) + 8);
+      }
+      const double degree = row.sampling.temperature > 0 ? row.sampling.temperature : 1;
+      for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk) {
+        const uint64_t end = std::min(begin + chunk, v.vocabulary);
+        if (lost[begin / chunk]) {
+          append(chunks, Bounded(0));
+          append(chunks, Bounded(-1));
+          continue;
+        }
+        Bounded largest(-kInfinity);
+        for (uint64_t id = begin; id < end; ++id) {
+          largest = max(largest, Bounded(after[id], logits.bounds[r * v.vocabulary + id]));
+        }
+        double sum = 0, error = 0;
+        for (uint64_t id = begin; id < end && largest.value > -kInfinity; ++id) {
+          const Bounded term =
+              exp((Bounded(after[id], logits.bounds[r * v.vocabulary + id]) - largest) *
+                  (Bounded(1) / Bounded(degree)));
+          sum += term.value;
+          error += term.error;
+        }
+        append(chunks, largest);
+        append(chunks, Bounded(sum, error + sum_error(static_cast<double>(chunk), sum)));
+      }
+    }
+    chunks.shape = {v.rows.size(), chunks.values.size() / v.rows.size() / 2, 2};
+    return std::vector<HostTensor>{chunks, logits};
+  };
+  return c;
+}
+
+class SampleScanCases : public OpCases {
+ public:
+  std::string shape_format() const override { return "rows,vocabulary"; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{1, 32000}, {1, 262144}, {8, 128256}};
+  }
+
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
+    if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
+      throw ShapeError("sample", "a shape is two positive numbers",
+                       "give rows,vocabulary such as 1,32000");
+    }
+    const Sampling usual{.temperature = 0.8f, .repetition_penalty = 1.1f};
+    return scan_case({.vocabulary = shape[1],
+                      .rows = rows_with(std::vector(shape[0], usual), shape[1]),
+                      .name = "usual"},
+                     types);
+  }
+
+  std::vector<OpCase> samples(KernelTypes types) const override {
+    std::vector<OpCase> cases;
+    for (uint64_t vocabulary : {1, 2, 7, 31, 255, 256, 257, 1000, 5003, 32000, 262208}) {
+      for (bool rules : {false, true}) {
+        SampleVariant v{.vocabulary = vocabulary, .name = rules ? "rules" : "plain"};
+        Sampling s{.temperature = 0.7f};
+        v.rows = rows_with({s, {.temperature = 0}, {.temperature = 1}}, vocabulary);
+        if (rules) {
+          v.rows = rows_with(
+              {{.temperature = 1, .repetition_penalty = 1.3f},
+               {.temperature = 0.5f, .presence_penalty = 0.75f, .frequency_penalty = 0.25f},
+               {.temperature = 1,
+                .repetition_penalty = 0.8f,
+                .frequency_penalty = -0.5f,
+                .penalty_window = 7}},
+              vocabulary);
+          v.banned = {1, 4, 200, 255, 256, 4000000};
+          v.history_capacity = 20;
+        }
+        cases.push_back(scan_case(v, types));
+        v.odd_values = true;
+        v.name += "_odd_values";
+        cases.push_back(scan_case(v, types));
+      }
+    }
+    return cases;
+  }
+};
+
+}  // namespace
+
+const OpCases& sample_scan_cases() {
+  static const SampleScanCases cases;
+  return cases;
+}
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,54 @@
+// What the cases of both sampling kernels are made of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "conformance/op_case.h"
+#include "ops/sampling.h"
+
+namespace mulciber::conformance {
+
+/// Rows of one batch, and the logits they choose from.
+struct SampleVariant {
+  uint64_t vocabulary = 100;
+  std::vector<SampleRow> rows = {{}};
+  std::vector<uint32_t> banned = {}, stops = {};
+  uint32_t history_capacity = 32, ring = 1;
+  uint32_t steps = 1;
+  double deviation = 3;     // of the logits
+  double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
+  bool odd_values = false;  // -infinity in all rows; NaN in every third, infinity in the one before
+  std::string name = {};
+};
+
+SampleStateLayout layout_of(const SampleVariant& v);
+/// The words of control before the first step.
+std::vector<uint32_t> control_of(const SampleVariant& v);
+
+/// A row as the steps before left it.
+struct SampledRow {
+  std::vector<uint32_t> history;
+  uint32_t position, fed, token, count, stopped;
+
+  explicit SampledRow(const SampleRow& row)
+      : history(row.history),
+        position(row.position),
+        fed(row.fed),
+        token(row.token),
+        count(static_cast<uint32_t>(row.history.size())),
+        stopped(row.idle ? SAMPLE_IDLE : SAMPLE_RUNNING) {}
+};
+
+/// One step of a row; returns the margin of its choice.
+double step_reference(const SampleVariant& v, const SampleRow& given,
+                      std::span<const double> logits, SampledRow& row);
+
+/// Logits of one step. Rows whose choice would be a matter of rounding are drawn again, unless
+/// `any_margin`.
+CaseInput logits_input(const SampleVariant& v, bool any_margin);
+
+/// Rows of one batch, each with other settings, seed and history.
+std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocabulary);
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,175 @@
+#include "ops/attention_problem.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
+#include "runtime/op.h"
+#include "shaders/attention.h"
+
+namespace mulciber {
+namespace {
+
+uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+  throw ShapeError(builder.path(), std::move(problem), std::move(remedy));
+}
+
+/// Floats of the bias.
+uint64_t bias_words(const AttentionOptions& options, const AttentionSizes& sizes) {
+  const uint32_t kind = static_cast<uint32_t>(options.bias);
+  if (kind == BIAS_NONE) return 0;
+  if (kind == BIAS_RELATIVE) return options.heads * (2 * uint64_t{options.bias_span} + 1);
+  const uint64_t lines = ((kind & 1) != 0 ? sizes.rows : 1) * ((kind & 2) != 0 ? options.heads : 1);
+  return lines * sizes.q_len * sizes.kv_len;
+}
+
+void check_control(const ProgramBuilder& builder, const AttentionControl& control,
+                   const AttentionOptions& options, const AttentionSizes& sizes) {
+  if (control.tensor.type != DataType::kU32) refuse(builder, "control is not u32", "");
+  const auto check_room = [&](const char* what, const auto& array, uint64_t needed) {
+    if (!array || fits(*array, needed, control.tensor)) return;
+    refuse(builder,
+           fmt::format("{}: {} at word {} where {} are needed, control has {} words", what,
+                       array->count, array->word, needed, control.tensor.shape.elements()),
+           "make room for them in control");
+  };
+  const bool shared_count = control.key_counts && control.key_counts->count == 1;
+  check_room("key counts", control.key_counts, shared_count ? 1 : sizes.kv_rows);
+  check_room("ancestry", control.ancestry, sizes.rows * sizes.kv_len);
+  check_room("the head mask", control.head_mask, options.heads);
+  check_room("the bias", control.bias, bias_words(options, sizes));
+  check_room("the pattern", control.pattern, options.pattern.query_blocks + uint64_t{1});
+  check_room("global tokens", control.globals, divide_up(sizes.kv_len, 32));
+  check_room("the score vector", control.score_vector, uint64_t{options.heads} * options.head_size);
+  check_room("the centers", control.centers, sizes.rows * sizes.q_len * options.heads);
+  check_room("split counters", control.split_counters, sizes.kv_rows * options.heads);
+  if (control.ancestry && options.rows_per_kv != 1) {
+    refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
+           "with ancestry every row has keys of its own");
+  }
+}
+
+}  // namespace
+
+void check_head_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
+                        uint64_t heads, uint64_t head_size) {
+  if (part.tensor.shape.rank() != 3) {
+    refuse(builder, fmt::format("{} has shape {}", what, part.tensor.shape.to_string()),
+           "it must be (rows, length, columns)");
+  }
+  if (part.first + heads * head_size > part.tensor.shape.columns()) {
+    refuse(builder,
+           fmt::format("{} heads of {} from column {} pass the {} columns of {}", heads, head_size,
+                       part.first, part.tensor.shape.columns(), what),
+           "make the tensor wider or the heads smaller");
+  }
+}
+
+AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns& q,
+                               const HeadColumns& k, const AttentionOptions& options) {
+  if (options.heads == 0 || options.kv_heads == 0 || options.heads % options.kv_heads != 0) {
+    refuse(builder,
+           fmt::format("{} query heads over {} key heads", options.heads, options.kv_heads),
+           "key heads must divide query heads");
+  }
+  if (options.head_size == 0 || options.head_size > MAX_HEAD_SIZE) {
+    refuse(builder, fmt::format("head size {}", options.head_size),
+           fmt::format("it must be 1 to {}", MAX_HEAD_SIZE));
+  }
+  check_head_columns(builder, "q", q, options.heads, options.head_size);
+  check_head_columns(builder, "k", k, options.kv_heads, options.head_size);
+  AttentionSizes sizes{q.tensor.shape[0], q.tensor.shape[1], k.tensor.shape[0], k.tensor.shape[1]};
+  if (sizes.rows == 0 || sizes.q_len == 0) {
+    refuse(
+        builder,
+        fmt::format("q is {} and k is {}", q.tensor.shape.to_string(), k.tensor.shape.to_string()),
+        "there must be a query");
+  }
+  if (options.rows_per_kv == 0 || sizes.rows != sizes.kv_rows * options.rows_per_kv) {
+    refuse(builder,
+           fmt::format("q has {} rows and k has {}, with {} rows of q per row of k", sizes.rows,
+                       sizes.kv_rows, options.rows_per_kv),
+           "the product must agree");
+  }
+  if (options.query_offset.value_or(0) > static_cast<int32_t>(kMaxWindow) ||
+      options.query_offset.value_or(0) < -static_cast<int32_t>(kMaxWindow)) {
+    refuse(builder, fmt::format("queries stand at {}", *options.query_offset),
+           "give a position below 2^29");
+  }
+  if (!(options.soft_cap >= 0)) {
+    refuse(builder, fmt::format("scores are capped at {}", options.soft_cap),
+           "give a positive cap, or 0 for none");
+  }
+  const auto need = [&](bool asked, const char* what, auto AttentionControl::*array) {
+    if (!asked || (options.control && (*options.control).*array)) return;
+    refuse(builder, fmt::format("{} is asked for and control holds none", what),
+           "say where it stands in control");
+  };
+  need(options.bias != AttentionBias::kNone, "a bias", &AttentionControl::bias);
+  need(options.pattern.block_queries != 0, "a pattern", &AttentionControl::pattern);
+  need(options.global_tokens, "a set of global tokens", &AttentionControl::globals);
+  need(options.center == AttentionCenter::kPredicted, "a predicted center",
+       &AttentionControl::centers);
+  need(options.score == AttentionScore::kAdditive || options.score == AttentionScore::kLeaky,
+       "an additive score", &AttentionControl::score_vector);
+  if (options.pattern.block_queries != 0 &&
+      (options.pattern.block_keys == 0 || options.pattern.query_blocks == 0)) {
+    refuse(builder, "a pattern has blocks of no keys or no blocks", "give all of KeyPattern");
+  }
+  if (options.hard && options.center != AttentionCenter::kNone) {
+    refuse(builder, "hard attention has a center", "a single key has no neighbours to fall off to");
+  }
+  if (!(options.center_sigma >= 0 && options.center_reach >= 0)) {
+    refuse(builder, "local attention has a negative width", "give positive ones, or 0 for none");
+  }
+  if (options.control) check_control(builder, *options.control, options, sizes);
+  return sizes;
+}
+
+bool whole_tiles(const AttentionOptions& options, uint64_t tile) {
+  const uint64_t block = options.pattern.block_queries;
+  if (block == 0) return true;
+  const uint64_t pack = options.heads / options.kv_heads;
+  return block * pack % tile == 0 && options.rows_per_kv == 1 && options.query_offset &&
+         *options.query_offset % static_cast<int64_t>(block) == 0;
+}
+
+ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const AttentionOptions& options,
+                           const AttentionSizes& sizes) {
+  uint64_t divisor = 0;
+  for (uint64_t extent : extents) divisor = std::gcd(divisor, extent);
+  ShapeFacts facts = kAnyShape;
+  if (divisor % 4 == 0) facts |= kDepthMultipleOf4;
+  if (divisor % 8 == 0) facts |= kDepthMultipleOf8;
+  if (divisor % 16 == 0) facts |= kDepthMultipleOf16;
+  if (divisor % 32 == 0) facts |= kDepthMultipleOf32;
+  if (divisor % 64 == 0) facts |= kDepthMultipleOf64;
+  const uint32_t widest = std::max(options.head_size, options.value_size);
+  if (widest <= 64) facts |= kHeadSizeAtMost64;
+  if (widest <= 128) facts |= kHeadSizeAtMost128;
+  // Rows that share keys, and the heads of a group, are served like more queries of one row.
+  const uint64_t positions = sizes.q_len * options.rows_per_kv;
+  const uint64_t queries = positions * (options.heads / options.kv_heads);
+  if (positions >= 8) facts |= kManyPositions;
+  if (queries == 1) facts |= kOneQuery;
+  if (queries >= 8) facts |= kManyQueries;
+  if (queries >= 32) facts |= kQueriesAtLeast32;
+  if (!options.control || !options.control->ancestry) facts |= kNoAncestry;
+  if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kContiguousKeys;
+  const bool plain = (facts & kContiguousKeys) && options.score == AttentionScore::kDot &&
+                     !options.hard && options.center == AttentionCenter::kNone;
+  const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
+  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * MIN_KEYS_PER_SPLIT &&
+      options.control && options.control->split_counters) {
+    facts |= kSplitKeys;
+  }
+  if (key_heads <= 4) facts |= kFewKeyHeads;
+  if (whole_tiles(options, 16)) facts |= kWholeTiles;
+  return facts;
+}
+
+}  // namespace mulciber

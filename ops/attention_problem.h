@@ -1,0 +1,34 @@
+// What an attention asks for: checked sizes, and the facts by which a kernel is selected.
+#pragma once
+
+#include <initializer_list>
+
+#include "ops/attention.h"
+#include "runtime/kernel.h"
+
+namespace mulciber {
+
+/// Positions and windows are below it: sums of them stay below 2^31.
+constexpr uint32_t kMaxWindow = 1u << 29;
+
+/// Sizes of a checked problem.
+struct AttentionSizes {
+  uint64_t rows, q_len, kv_rows, kv_len;
+};
+
+/// Throws ShapeError naming the layer where `heads` heads do not stand in the columns of `part`.
+void check_head_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
+                        uint64_t heads, uint64_t head_size);
+
+/// Throws ShapeError naming the layer where queries, keys, options and control disagree.
+AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns& q,
+                               const HeadColumns& k, const AttentionOptions& options);
+
+/// Whether no tile of `tile` queries of the list reaches into two blocks of a pattern.
+bool whole_tiles(const AttentionOptions& options, uint64_t tile);
+
+/// extents: every size, stride and offset that kernels read by vectors.
+ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const AttentionOptions& options,
+                           const AttentionSizes& sizes);
+
+}  // namespace mulciber
