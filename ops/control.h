@@ -94,7 +94,8 @@ class ControlLayout {
 /// The host's copy of control.
 class ControlWords {
  public:
-  explicit ControlWords(size_t words = 0, uint32_t value = 0) : words_(words, value) {}
+  ControlWords() = default;
+  explicit ControlWords(size_t words, uint32_t value = 0) : words_(words, value) {}
   explicit ControlWords(std::vector<uint32_t> words) : words_(std::move(words)) {}
 
   template <typename T>
