@@ -34,7 +34,7 @@ int run(const Options& options) {
   opened.require(Capability::kContinueText);
   const uint32_t context =
       options.context.value_or(std::min(kDefaultChunk, opened.architecture().extents().context));
-  const auto tokenizer = opened.tokenizer();
+  const auto& tokenizer = opened.tokenizer();
   check_vocabulary(*tokenizer, opened.architecture().extents().vocabulary, options.model);
   const std::vector<int32_t> encoded =
       tokenizer->encode(text, {.add_special = true, .parse_special = false});

@@ -64,7 +64,7 @@ std::vector<int32_t> parse_ids(const std::string& text, size_t line) {
 void run(const TokenizeOptions& options) {
   // Only the tokenizer is needed: a folder without weights serves as well.
   const OpenModel opened(options.model, Checkpoint::Contents::kText);
-  const std::shared_ptr<const Tokenizer> tokenizer = opened.tokenizer();
+  const std::shared_ptr<const Tokenizer>& tokenizer = opened.tokenizer();
   const EncodeOptions encode{options.add_special, options.parse_special};
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {

@@ -52,8 +52,8 @@ LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string&
                                 bool decoder) {
   const TransformerShape::Stack& stack = decoder ? shape_.decoder : shape_.encoder;
   const uint64_t D = shape_.width, F = stack.feed_forward;
-  const auto linear = [&](const std::string& prefix, std::vector<std::string> parts, uint64_t n,
-                          uint64_t k) {
+  const auto linear = [&](const std::string& prefix, const std::vector<std::string>& parts,
+                          uint64_t n, uint64_t k) {
     std::vector<std::string> matrices, biases;
     for (const std::string& part : parts) {
       matrices.push_back(name + prefix + part + ".weight");

@@ -69,7 +69,7 @@ KernelTypes plain_types(KernelTypes row) {
 
 CaseInput words_input(std::vector<uint32_t> words) {
   return {Shape{words.size()}, DataType::kU32,
-          [=](std::vector<double>& values, std::mt19937&) {
+          [words = std::move(words)](std::vector<double>& values, std::mt19937&) {
             std::copy(words.begin(), words.end(), values.begin());
           },
           nullptr};

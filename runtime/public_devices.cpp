@@ -14,7 +14,7 @@ std::string environment(const char* name) {
 
 std::string user_cache_folder() {
   namespace fs = std::filesystem;
-  if (const std::string folder = environment("MULCIBER_CACHE"); !folder.empty()) return folder;
+  if (std::string folder = environment("MULCIBER_CACHE"); !folder.empty()) return folder;
   if (const std::string folder = environment("XDG_CACHE_HOME"); !folder.empty())
     return fs::path(folder) / "mulciber";
   const std::string home = environment("HOME");

@@ -80,7 +80,7 @@ Value message_list(std::span<const ChatMessage> messages) {
 
 }  // namespace
 
-ChatTemplate::ChatTemplate(std::string_view source, std::string where,
+ChatTemplate::ChatTemplate(std::string_view source, const std::string& where,
                            std::map<std::string, std::string> special_tokens)
     : where_(where), special_tokens_(std::move(special_tokens)) {
   add(kDefault, source, where);

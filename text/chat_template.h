@@ -32,7 +32,7 @@ class ChatTemplate {
  public:
   /// One template and its special tokens by name ("bos_token"); where: the file, for errors. Throws
   /// ModelError with the line where the template cannot be read.
-  ChatTemplate(std::string_view source, std::string where,
+  ChatTemplate(std::string_view source, const std::string& where,
                std::map<std::string, std::string> special_tokens = {});
 
   /// Of a GGUF file (tokenizer.chat_template, and tokenizer.chat_template.NAME) or a Hugging Face

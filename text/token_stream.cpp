@@ -52,7 +52,7 @@ std::string TokenStream::finish() {
 
 std::string token_text(const Tokenizer& tokenizer, std::int32_t id) {
   constexpr std::string_view kWordMark = "\xe2\x96\x81";
-  const std::string piece(tokenizer.piece(id));
+  std::string piece(tokenizer.piece(id));
   if (piece.find(kWordMark) != std::string::npos || tokenizer.is_special(id)) return piece;
   std::string text = tokenizer.decode({&id, 1}, false);
   if (text.empty() || incomplete_bytes(text) > 0) return piece;

@@ -34,7 +34,7 @@ std::uint64_t number_of(const Json& object, const char* key) {
 
 /// A path out of foreign hands that stays below the folder it is put in.
 fs::path safe_path(const std::string& text) {
-  const fs::path path(text);
+  fs::path path(text);
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
     return c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });

@@ -83,7 +83,7 @@ DownloadResult fetch(const RemoteFile& file, const fs::path& target, const std::
       progress.emplace(printable(target.filename().string()) + ", MB", total / 1'000'000);
     if (progress) progress->update(done / 1'000'000);
   };
-  const DownloadResult result = download(request);
+  DownloadResult result = download(request);
   if (progress) progress->finish();
   return result;
 }

@@ -82,7 +82,7 @@ class AppendCacheCases : public OpCases {
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    auto add = [&](Variant v) { cases.push_back(build_case(v, types)); };
+    auto add = [&](const Variant& v) { cases.push_back(build_case(v, types)); };
     if (is_block_type(types.weight)) {
       // One block, an odd number (the last scale has a word to itself), and above a workgroup.
       for (uint64_t columns : {32, 64, 96, 160, 1024, 2080}) {

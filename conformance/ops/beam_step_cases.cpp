@@ -43,7 +43,7 @@ class BeamStepCases : public OpCases {
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](uint32_t batch, uint32_t beams, Variant options) {
-      cases.push_back(variant(batch, beams, types, options));
+      cases.push_back(variant(batch, beams, types, std::move(options)));
     };
     // Other than with 0 and 1, no two scores of different length are equal: rounding decides
     // nothing.

@@ -78,7 +78,7 @@ class MatmulCases : public OpCases {
     const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
     auto add = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options = {}) {
-      cases.push_back(variant(rows, n, k, types, options));
+      cases.push_back(variant(std::move(rows), n, k, types, options));
     };
     // Every edge of every tile: one, primes, a power of two and its neighbours.
     for (uint64_t m : {1, 2, 3, 7, 8, 9, 16, 31, 33}) {
@@ -155,7 +155,7 @@ class MatmulCases : public OpCases {
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes other{types.activation, DataType::kBF16};
       auto add_other = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options) {
-        cases.push_back(variant(rows, n, k, other, options));
+        cases.push_back(variant(std::move(rows), n, k, other, options));
       };
       add_other({1}, 37, 24, {.bias = true, .exact = true});
       add_other({1}, 515, 770, {});

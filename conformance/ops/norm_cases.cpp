@@ -136,7 +136,7 @@ class SoftmaxCases : public OpCases {
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](Shape shape, SoftmaxVariant options = {}) {
-      cases.push_back(variant(shape, types, options));
+      cases.push_back(variant(shape, types, std::move(options)));
     };
     for (uint64_t columns : {1,  2,   3,   4,   7,   8,   31,  32,  33,  63,   64,
                              65, 127, 128, 129, 255, 256, 257, 512, 768, 1021, 2052}) {

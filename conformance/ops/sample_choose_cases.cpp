@@ -74,7 +74,7 @@ class SampleChooseCases : public OpCases {
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    const auto add = [&](SampleVariant v) { cases.push_back(choose_case(v, types)); };
+    const auto add = [&](const SampleVariant& v) { cases.push_back(choose_case(v, types)); };
     for (uint64_t vocabulary : {1, 2, 7, 31, 255, 256, 257, 1000, 5003}) {
       add({.vocabulary = vocabulary,
            .rows = rows_with({{.temperature = 0}, {.temperature = 0}}, vocabulary),

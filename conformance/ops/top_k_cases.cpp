@@ -50,7 +50,7 @@ class TopKCases : public OpCases {
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     auto add = [&](uint64_t rows, uint64_t vocabulary, uint32_t k, TopKVariant options = {}) {
-      cases.push_back(variant(rows, vocabulary, k, types, options));
+      cases.push_back(variant(rows, vocabulary, k, types, std::move(options)));
     };
     auto range = [](uint32_t first, uint32_t last) {
       std::vector<uint32_t> ids(last - first);

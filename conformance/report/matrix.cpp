@@ -62,7 +62,7 @@ std::vector<std::string> labels_of(const std::vector<RunRecord>& runs) {
 std::string cell(const Counts& c) {
   if (c.pass + c.unsupported + c.quality + c.waived + c.failed == 0) return "";
   std::string text;
-  const auto add = [&](size_t count, std::string part) {
+  const auto add = [&](size_t count, const std::string& part) {
     if (count) text += (text.empty() ? "" : ", ") + part;
   };
   add(c.failed, fmt::format("**{} failed**", with_commas(c.failed)));

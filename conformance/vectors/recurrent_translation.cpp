@@ -215,7 +215,7 @@ OpCase translation_vector(RecurrentEntry entry) {
           .tensor()};
   entry.expect_states(expected, t.encoder.forward.kind, 1, t.batch, "enc_");
   for (const auto& [prefix, steps] : {std::pair{"forced_", forced}, {"greedy_", greedy}}) {
-    const auto recorded = [&](const char* what, uint64_t columns) {
+    const auto recorded = [&, prefix = prefix, steps = steps](const char* what, uint64_t columns) {
       return entry.tensor(std::string(prefix) + what, {t.batch, steps, columns});
     };
     expected.push_back(Expected({2, t.batch, steps, units}, entry.weights)

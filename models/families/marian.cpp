@@ -28,7 +28,7 @@ Stack decoder_stack(const MarianConfig& config) {
 // --- The weights ---------------------------------------------------------------------------------
 
 void add_linear(WeightTable& table, const std::string& name, const std::string& prefix,
-                std::vector<std::string> parts, uint64_t rows_of_part, uint64_t columns) {
+                const std::vector<std::string>& parts, uint64_t rows_of_part, uint64_t columns) {
   WeightSpec weight = {
       name + ".weight", WeightRole::kMatrix, {parts.size() * rows_of_part, columns}, {}};
   WeightSpec bias = {name + ".bias", WeightRole::kVector, {parts.size() * rows_of_part}, {}};

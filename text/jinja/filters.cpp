@@ -98,7 +98,7 @@ Value replace(Interpreter& i, const Value& self, Args args) {
 
 Value to_int(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'int'", 0, {"default", "base"});
-  const Value otherwise = a[0] ? *a[0] : Value::integer(0);
+  Value otherwise = a[0] ? *a[0] : Value::integer(0);
   const std::int64_t base = a[1] ? integer_of(*a[1], "base") : 10;
   const auto truncated = [&](double value) {
     if (!(std::abs(value) < 9.2e18)) return otherwise;

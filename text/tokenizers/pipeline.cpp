@@ -60,7 +60,7 @@ std::string filter(std::string_view text, Keep&& keep) {
   return out;
 }
 
-std::string strip(std::string text, bool left, bool right) {
+std::string strip(const std::string& text, bool left, bool right) {
   std::size_t begin = text.size(), end = 0, at = 0;
   for_each_character(text, [&](std::int32_t c, std::string_view bytes) {
     if (!is_white_space(c)) {
@@ -144,7 +144,7 @@ Normalizer precompiled(const ConfigReader& reader) {
                            ? decode_base64(reader.text("precompiled_charsmap"), reader)
                            : std::string(),
                        reader.where());
-  return [table](std::string text) {
+  return [table](const std::string& text) {
     std::string out;
     std::string_view rest = text;
     for (const std::size_t length : grapheme_lengths(text)) {
@@ -240,32 +240,33 @@ Normalizer read_normalizer(const Json& component, const ConfigReader& file) {
     };
   }
   const auto form = [](NormalForm f) {
-    return [f](std::string text) { return normalize(text, f); };
+    return [f](const std::string& text) { return normalize(text, f); };
   };
   if (type == "NFC") return form(NormalForm::kNfc);
   if (type == "NFD") return form(NormalForm::kNfd);
   if (type == "NFKC") return form(NormalForm::kNfkc);
   if (type == "NFKD") return form(NormalForm::kNfkd);
-  if (type == "Lowercase") return [](std::string text) { return lower_case(text); };
+  if (type == "Lowercase") return [](const std::string& text) { return lower_case(text); };
   if (type == "StripAccents")
-    return
-        [](std::string text) { return filter(text, [](std::int32_t c) { return !is_mark(c); }); };
+    return [](const std::string& text) {
+      return filter(text, [](std::int32_t c) { return !is_mark(c); });
+    };
   if (type == "Strip") {
     const bool left = reader.boolean_or("strip_left", true),
                right = reader.boolean_or("strip_right", true);
-    return [=](std::string text) { return strip(std::move(text), left, right); };
+    return [=](const std::string& text) { return strip(text, left, right); };
   }
   if (type == "Replace") {
     const Pattern pattern(reader.value("pattern"), reader);
-    return [pattern, content = reader.text("content")](std::string text) {
+    return [pattern, content = reader.text("content")](const std::string& text) {
       return pattern.replace_all(text, content);
     };
   }
   if (type == "Prepend")
-    return [prefix = reader.text("prepend")](std::string text) {
+    return [prefix = reader.text("prepend")](const std::string& text) {
       return text.empty() ? text : prefix + text;
     };
-  if (type == "ByteLevel") return [](std::string text) { return bytes_to_characters(text); };
+  if (type == "ByteLevel") return [](const std::string& text) { return bytes_to_characters(text); };
   if (type == "BertNormalizer") return bert_normalizer(reader);
   if (type == "Precompiled") return precompiled(reader);
   reader.fail("type", "is '" + printable(type) + "', which is not supported");

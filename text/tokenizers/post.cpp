@@ -106,7 +106,8 @@ void byte_fallback(std::vector<std::string>& pieces) {
 void fuse(std::vector<std::string>& pieces) {
   std::string all;
   for (const std::string& piece : pieces) all += piece;
-  pieces.assign(1, std::move(all));
+  pieces.clear();
+  pieces.push_back(std::move(all));
 }
 
 Decoder metaspace_decoder(const ConfigReader& reader) {
