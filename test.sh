@@ -5,14 +5,14 @@
 # "N passed, N failed, N skipped".
 #   ./test.sh [--all] [--yes] [--only PART[,PART...]]
 #   --all   everything: every test on both drivers, with capability masks, under the validation layer, under
-#           sanitizers, fuzz targets, an installed library, the form of the source; about 45 minutes
+#           sanitizers, fuzz targets, an installed library, the form of the source; about 50 minutes
 #   --only  the named parts of --all, and the build        --yes   do not ask before sudo
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
 all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers fuzz install
-  scripts debian-testing)
+  scripts tidy debian-testing)
 parts=(lavapipe swiftshader conformance)
 size=proof
 yes=()
@@ -42,6 +42,7 @@ source tests/parts/conformance.bash
 source tests/parts/sanitizers.bash
 source tests/parts/install.bash
 source tests/parts/scripts.bash
+source tests/parts/tidy.bash
 
 echo "==> packages and drivers"
 if ! tools/install_dependencies.sh --tests "${yes[@]}"; then

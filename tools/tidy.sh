@@ -1,37 +1,66 @@
 #!/usr/bin/env bash
-# Runs clang-tidy with the checks of .clang-tidy over C++ sources of the rooms; exit code 77 where it is not installed.
-#   tools/tidy.sh [--all] [--jobs N]
-#   --all   every source; otherwise those that differ from the last commit but MULCIBER_TIDY_COMMITS (10)
+# Runs clang-tidy 14 with the checks of .clang-tidy over the C++ files of rooms and apps, and prints each finding once;
+# fails where there is one. All 252 files take about nine minutes on two cores. Exit code 77 where it is not installed.
+#   tools/tidy.sh [--recent] [--jobs N] [FILE...]
+#   --recent   what the last ten commits changed, and a quarter of the rest, another one with each commit
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 rooms=(base runtime ops layers checkpoints text models conformance apps)
-all=0 jobs=$(nproc)
+jobs=$(nproc) recent=0 files=()
 while (($# > 0)); do
   case $1 in
-    --all) all=1 ;;
-    --jobs) jobs=$2; shift ;;
-    *) sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    --recent) recent=1 ;;
+    --jobs) jobs=${2:?}; shift ;;
+    -*) sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) files+=("$1") ;;
   esac
   shift
 done
 
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy || true)
-if [[ -z $tidy ]] || ! command -v clang++ >/dev/null; then
-  echo "clang-tidy and clang are not installed"
+# Other versions find other things.
+if [[ -z $tidy ]] || ! "$tidy" --version | grep -q 'version 14\.'; then
+  echo "clang-tidy 14 is not installed"
   exit 77
 fi
-patterns=("${rooms[@]/%//*.cpp}")
-if ((all)); then
-  mapfile -t files < <(git ls-files "${patterns[@]}")
-else
-  base=$(git rev-parse --verify --quiet "HEAD~${MULCIBER_TIDY_COMMITS:-10}" ||
-    git rev-list --max-parents=0 HEAD | tail -n 1)
-  mapfile -t files < <(git diff --name-only --diff-filter=d "$base" -- "${patterns[@]}")
+
+all_files() { find "${rooms[@]}" -name '*.cpp' | LC_ALL=C sort; }
+
+# A header's changes are looked at through the file of its name. Without a history: all files.
+recent_files() {
+  local base count
+  if ! base=$(git rev-parse --verify --quiet HEAD~10) || ! count=$(git rev-list --count HEAD); then
+    all_files
+    return
+  fi
+  { git diff --name-only "$base" -- "${rooms[@]}" | sed -n 's/\.\(cpp\|h\)$/.cpp/p' | grep -Fxf <(all_files) || true
+    all_files | awk -v turn=$((count % 4)) 'NR % 4 == turn'
+  } | LC_ALL=C sort -u
+}
+
+if ((${#files[@]} == 0 && recent)); then
+  mapfile -t files < <(recent_files)
+elif ((${#files[@]} == 0)); then
+  mapfile -t files < <(all_files)
 fi
-# A folder of its own: clang-tidy reads neither GCC's precompiled headers nor its flags.
-cmake -S . -B build-tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
-  -DMULCIBER_PRECOMPILE=OFF -DMULCIBER_TESTS=OFF >/dev/null
-echo "clang-tidy: ${#files[@]} files"
-((${#files[@]} == 0)) || printf '%s\0' "${files[@]}" |
-  xargs -0 -n 4 -P "$jobs" "$tidy" -p build-tidy --quiet 2>/dev/null
+
+# Configured and not built: clang reads none of GCC's precompiled headers, and CMake writes what files include.
+cmake -S . -B build-tidy -G Ninja -DMULCIBER_PRECOMPILE=OFF -DMULCIBER_TESTS=OFF >/dev/null
+# shellcheck disable=SC2016 # expanded by the shell of each file
+one='found=$("$0" -p build-tidy --quiet "$1" 2>&1) || { printf "%s\n" "$found"; exit 1; }'
+# What is found in a header is said of every file that includes it.
+# shellcheck disable=SC2016 # awk's
+once='BEGIN { shown = 1 }
+  /^[0-9]+ warnings?( and [0-9]+ errors?)? generated\.$/ { next }
+  index($0, root "/") == 1 { $0 = substr($0, length(root) + 2) }
+  /^[^ :]+:[0-9]+:[0-9]+: (error|warning): / { shown = !said[$0]++ }
+  shown'
+status=0
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" bash -c "$one" "$tidy" | awk -v root="$PWD" "$once" || status=1
+if ((status)); then
+  echo "clang-tidy found something in ${#files[@]} files"
+else
+  echo "clang-tidy found nothing in ${#files[@]} files"
+fi
+exit "$status"
