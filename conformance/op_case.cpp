@@ -158,6 +158,13 @@ Problem problem_of(const OpCase& op_case, Op op) {
   throw KernelError(name_of(op), op_case.name + " asks for no such op", "");
 }
 
+std::vector<Node> nodes_of(const Capabilities& device, const OpCase& op_case, const Kernel* row) {
+  ProgramBuilder builder(device, op_case.name);
+  if (row) builder.force(*row);
+  plan(builder, op_case);
+  return builder.nodes();
+}
+
 const Kernel* chosen_row(const Capabilities& device, const OpCase& op_case, Op op) {
   return select_kernel(device, problem_of(op_case, op)).kernel;
 }

@@ -117,6 +117,9 @@ class OpCases {
 const OpCases& op_cases(Op op);
 /// What a case asks of selection for an op.
 Problem problem_of(const OpCase& op_case, Op op);
+/// What a case dispatches on a device, with `row` forced for its op where there is one. Neither
+/// memory nor pipelines are made. Throws KernelError or ShapeError when the row cannot serve it.
+std::vector<Node> nodes_of(const Capabilities& device, const OpCase& op_case, const Kernel* row);
 /// The row that selection takes for a case of an op on a device, or null when none serves it.
 const Kernel* chosen_row(const Capabilities& device, const OpCase& op_case, Op op);
 

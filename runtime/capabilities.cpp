@@ -236,6 +236,9 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
                         c.api_version >= VK_API_VERSION_1_3;
   if (matrices) {
     chain(features, matrix);
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
+  if (offers(0, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) chain(features, executables);
     chain(features, model);
   }
 #endif
@@ -270,6 +273,7 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
 #endif
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu;
   c.tuning = tuning_of(c.kind);
+  c.pipeline_statistics = executables.pipelineExecutableInfo;
 
   uint32_t families = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);

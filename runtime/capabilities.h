@@ -120,6 +120,7 @@ struct Capabilities {
   bool host_visible_device_memory = false;  // weights can be written straight into device memory
   bool timeline_semaphores = false;
   std::vector<MatrixType> matrix_types;
+  bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
   std::vector<MemoryHeap> heaps;
 
   bool has(FeatureSet needed) const { return (features & needed) == needed; }

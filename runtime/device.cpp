@@ -171,6 +171,12 @@ void Device::create(VkPhysicalDevice physical) {
          VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
 #endif
 
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
+  executables.pipelineExecutableInfo = VK_TRUE;
+  enable(options_.pipeline_statistics && c.pipeline_statistics, executables, 0,
+         VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+
   const float priorities[] = {1, 1};
   VkDeviceQueueCreateInfo queues[2] = {{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO},
                                        {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};

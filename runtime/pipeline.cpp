@@ -181,7 +181,8 @@ PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   return layouts;
 }
 
-Pipeline PipelineCache::create(const PipelineKey& key) {
+Pipeline PipelineCache::create(const PipelineKey& key, VkPipelineCache cache,
+                               VkPipelineCreateFlags flags) {
   const Kernel& kernel = *key.kernel;
   const Capabilities& c = device_.capabilities();
   const VolkDeviceTable& vk = device_.vk();
@@ -218,13 +219,14 @@ Pipeline PipelineCache::create(const PipelineKey& key) {
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &specialization_info;
   info.layout = layouts.pipeline;
+  info.flags = flags;
   if (requires_subgroup_size(kernel, c)) {
     info.stage.pNext = &required;
     info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   }
   Pipeline result{VK_NULL_HANDLE, layouts.pipeline, layouts.set};
   VkResult status =
-      vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, &result.pipeline);
+      vk.vkCreateComputePipelines(device_.handle(), cache, 1, &info, nullptr, &result.pipeline);
   vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
   // Neither says anything of the row.
   if (status == VK_ERROR_DEVICE_LOST || status == VK_ERROR_OUT_OF_HOST_MEMORY ||
@@ -258,7 +260,7 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
   auto work = [&] {
     for (size_t i; (i = next++) < missing.size();) {
       try {
-        Pipeline made = create(missing[i]);
+        Pipeline made = create(missing[i], cache_, 0);
         std::lock_guard lock(mutex_);
         pipelines_.emplace(missing[i], made);
         changed_ = true;

@@ -42,6 +42,25 @@ struct Pipeline {
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where buffers come as addresses
 };
 
+/// A number that a driver says of what it compiled, in its own words: "VGPRs".
+struct PipelineStatistic {
+  std::string name, description;
+  double value;
+};
+/// What one stage became on the device; most drivers make one of a compute pipeline.
+struct PipelineExecutable {
+  std::string name;
+  uint32_t subgroup_size = 0;  // 0: the driver does not say
+  std::vector<PipelineStatistic> statistics;
+  /// Texts that the compiler gives: name and content, the disassembly among them.
+  std::vector<std::pair<std::string, std::string>> representations;
+};
+struct CompiledPipeline {
+  double seconds = 0;  // of processor time, all threads together
+  /// Empty where the device lacks VK_KHR_pipeline_executable_properties.
+  std::vector<PipelineExecutable> executables;
+};
+
 class PipelineCache {
  public:
   explicit PipelineCache(Device& device);
@@ -52,6 +71,10 @@ class PipelineCache {
   void prepare(std::span<const PipelineKey> keys);
   /// The pipeline of a prepared key (made now when it was not).
   const Pipeline& get(const PipelineKey& key);
+
+  /// Compiles a pipeline anew, whatever the cache holds, and asks the driver what became of it. The
+  /// device must have been opened with DeviceOptions::pipeline_statistics. Throws as prepare().
+  CompiledPipeline compile(const PipelineKey& key);
 
   /// Where the cache stands on disk; empty when there is no folder to write to.
   const std::filesystem::path& file() const { return file_; }
@@ -65,7 +88,7 @@ class PipelineCache {
     VkPipelineLayout pipeline = VK_NULL_HANDLE;
   };
   Layouts layouts_for(const Kernel& kernel);
-  Pipeline create(const PipelineKey& key);
+  Pipeline create(const PipelineKey& key, VkPipelineCache cache, VkPipelineCreateFlags flags);
   std::vector<std::byte> read_file() const;
 
   Device& device_;

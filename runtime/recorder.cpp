@@ -10,14 +10,6 @@
 namespace mulciber {
 namespace {
 
-PipelineKey key_of(const Node& node, const Capabilities& device) {
-  PipelineKey key{node.kernel, {}};
-  if (dispatched_groups(node.groups, device) != node.groups) key.grid = node.groups;
-  for (const SpecializationConstant& c : node.constants) key.constants.push_back({c.id, c.value});
-  std::sort(key.constants.begin(), key.constants.end());
-  return key;
-}
-
 void compute_barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFlags from,
                      VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
@@ -27,6 +19,14 @@ void compute_barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipe
 }
 
 }  // namespace
+
+PipelineKey pipeline_key(const Node& node, const Capabilities& device) {
+  PipelineKey key{node.kernel, {}};
+  if (dispatched_groups(node.groups, device) != node.groups) key.grid = node.groups;
+  for (const SpecializationConstant& c : node.constants) key.constants.push_back({c.id, c.value});
+  std::sort(key.constants.begin(), key.constants.end());
+  return key;
+}
 
 bool HazardTracker::conflicts(const std::vector<ResolvedUse>& uses) const {
   for (const ResolvedUse& use : uses) {
@@ -53,7 +53,8 @@ Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
       nodes_(std::move(nodes)),
       longest_buffer_ms_(device.options().submission_ms) {
   std::vector<PipelineKey> keys;
-  for (const ResolvedNode& node : nodes_) keys.push_back(key_of(*node.node, device.capabilities()));
+  for (const ResolvedNode& node : nodes_)
+    keys.push_back(pipeline_key(*node.node, device.capabilities()));
   device_.pipelines().prepare(keys);
   for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
   make_descriptors();

@@ -5,9 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/pipeline.h"
 #include "runtime/program.h"
 
 namespace mulciber {
+
+/// The pipeline that a node is dispatched with on a device.
+PipelineKey pipeline_key(const Node& node, const Capabilities& device);
 
 struct ResolvedUse {
   BufferView view;

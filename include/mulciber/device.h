@@ -24,8 +24,10 @@ struct DeviceOptions {
   /// where it is not there. "": nothing is kept.
   std::string cache_folder;
   bool ignore_verdicts = false;  // use also kernels that failed their self-test on this driver
-  bool second_queue = false;     // also open a second compute queue, where there is one
-  double submission_ms = 100;    // longest a submission is expected to keep the device busy
+  /// Asks the driver for what it says of pipelines: registers, spills, disassembly.
+  bool pipeline_statistics = false;
+  bool second_queue = false;   // also open a second compute queue, where there is one
+  double submission_ms = 100;  // longest a submission is expected to keep the device busy
   /// A submission that takes longer has hung, and the device counts as lost. 0: a minute on
   /// hardware, fifteen on software, which may compile a kernel at its first dispatch.
   double hang_seconds = 0;

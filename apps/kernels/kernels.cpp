@@ -1,0 +1,285 @@
+// `mulciber kernels`: every row that runs here through the driver's compiler, and what it says.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/kernels/compile_rows.h"
+#include "apps/kernels/inner_loop.h"
+#include "runtime/op.h"
+
+namespace mulciber::apps {
+namespace {
+
+struct KernelsOptions : CommonOptions {
+  std::string kernel = "*", disassembly;
+  bool chosen = false;
+  CompileRows rows;
+};
+
+std::vector<const Kernel*> matching_rows(const std::string& glob, const Capabilities& device) {
+  std::vector<const Kernel*> rows;
+  for (const Kernel& row : kernels()) {
+    if (fnmatch(glob.c_str(), row.id, 0) != 0 && fnmatch(glob.c_str(), name_of(row.op), 0) != 0)
+      continue;
+    if (why_not_runnable(row, device).empty()) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::string number(double value) { return value < 0 ? "" : fmt::format("{:.0f}", value); }
+
+std::string types_of(const CompiledRow& pipeline) {
+  return fmt::format("{}, {}", name_of(pipeline.types.activation), name_of(pipeline.types.weight));
+}
+
+std::string shapes_of(const CompiledRow& pipeline) {
+  std::string text;
+  for (const std::vector<uint64_t>& shape : pipeline.shapes)
+    text += fmt::format("{}{}", text.empty() ? "" : " ", fmt::join(shape, ","));
+  return text;
+}
+
+void print_device(const Capabilities& c) {
+  fmt::print("{} ({} {}), subgroups of {}", c.name, c.driver_name, c.driver_info, c.subgroup_size);
+  if (c.min_subgroup_size != c.max_subgroup_size)
+    fmt::print(" ({} to {})", c.min_subgroup_size, c.max_subgroup_size);
+  fmt::print("\n");
+  if (!c.pipeline_statistics) {
+    fmt::print(
+        "The driver lacks VK_KHR_pipeline_executable_properties: it says nothing but how long it "
+        "took.\n");
+  }
+}
+
+/// Of the first text that is disassembly with a loop.
+std::optional<InnerLoop> inner_loop_of(const PipelineExecutable& executable) {
+  for (const auto& [name, text] : executable.representations) {
+    if (const auto loop = inner_loop(name, text, executable.subgroup_size)) return loop;
+  }
+  return {};
+}
+
+void print_heading() {
+  fmt::print(
+      "\n  {:<42} {:<10} {:>8} {:>6} {:>9} {:>6} {:>13} {:>8} {:>7} {:>6} {:>7} {:>6} {:>6} {:>5}  "
+      "{}\n",
+      "row", "types", "seconds", "lanes", "registers", "instr.", "spills:fills", "scratch",
+      "shared", "waves", "bytes", "loop", "FMAs", "ratio", "shapes");
+}
+
+void print_row(const CompiledRow& pipeline) {
+  const auto line = [&](const PipelineExecutable& executable) {
+    const PipelineFigures f = figures_of(executable.statistics);
+    const uint32_t lanes = executable.subgroup_size;
+    const std::optional<InnerLoop> loop = inner_loop_of(executable);
+    fmt::print(
+        "{} {:<42} {:<10} {:>8.3f} {:>6} {:>9} {:>6} {:>13} {:>8} {:>7} {:>6} {:>7} {:>6} {:>6} "
+        "{:>5}  {}\n",
+        pipeline.chosen_for.empty() ? ' ' : '*', pipeline.row->id, types_of(pipeline),
+        pipeline.compiled.seconds, lanes == 0 ? "" : std::to_string(lanes), number(f.registers),
+        number(f.instructions),
+        f.spills < 0  ? ""
+        : f.fills < 0 ? number(f.spills)
+                      : number(f.spills) + " : " + number(f.fills),
+        number(f.scratch), number(f.shared), number(f.occupancy), number(f.code_bytes),
+        loop ? std::to_string(loop->instructions) : "",
+        loop ? fmt::format("{:g}", loop->multiply_adds) : "",
+        loop ? fmt::format("{:.2f}", loop->instructions / loop->multiply_adds) : "",
+        shapes_of(pipeline));
+  };
+  if (!pipeline.failure.empty()) {
+    fmt::print("! {:<42} {:<10} {}\n", pipeline.row->id, types_of(pipeline), pipeline.failure);
+  } else if (pipeline.compiled.executables.empty()) {
+    line({});
+  }
+  for (const PipelineExecutable& e : pipeline.compiled.executables) line(e);
+  std::fflush(stdout);
+}
+
+nlohmann::json to_json(const InnerLoop& loop) {
+  return {{"multiply_adds", loop.multiply_adds},
+          {"instructions", loop.instructions},
+          {"operations",
+           {{"fma", loop.fma},
+            {"matrix", loop.matrix},
+            {"arithmetic", loop.arithmetic},
+            {"memory", loop.memory},
+            {"shared", loop.shared},
+            {"scalar", loop.scalar},
+            {"control", loop.control},
+            {"nops", loop.nops},
+            {"scratch", loop.scratch}}}};
+}
+
+nlohmann::json to_json(const PipelineExecutable& executable) {
+  const PipelineFigures f = figures_of(executable.statistics);
+  nlohmann::json statistics = nlohmann::json::object(), figures = nlohmann::json::object();
+  for (const PipelineStatistic& s : executable.statistics) statistics[s.name] = s.value;
+  const std::pair<const char*, double> all[] = {
+      {"registers", f.registers},   {"spills", f.spills},
+      {"fills", f.fills},           {"scratch", f.scratch},
+      {"shared", f.shared},         {"occupancy", f.occupancy},
+      {"code_bytes", f.code_bytes}, {"instructions", f.instructions}};
+  for (const auto& [name, value] : all) {
+    if (value >= 0) figures[name] = value;
+  }
+  nlohmann::json all_said = {{"name", executable.name},
+                             {"subgroup_size", executable.subgroup_size},
+                             {"figures", figures},
+                             {"statistics", statistics}};
+  if (const auto loop = inner_loop_of(executable)) all_said["inner_loop"] = to_json(*loop);
+  return all_said;
+}
+
+nlohmann::json to_json(const CompiledRow& pipeline, const Capabilities& device) {
+  nlohmann::json executables = nlohmann::json::array(), constants = nlohmann::json::object();
+  for (const PipelineExecutable& e : pipeline.compiled.executables)
+    executables.push_back(to_json(e));
+  for (const auto& [id, value] : specialization(pipeline.key, device))
+    constants[std::to_string(id)] = value;
+  nlohmann::json row = {{"op", name_of(pipeline.row->op)},
+                        {"row", pipeline.row->id},
+                        {"activation", name_of(pipeline.types.activation)},
+                        {"weight", name_of(pipeline.types.weight)},
+                        {"shape_format", pipeline.shape_format},
+                        {"shapes", pipeline.shapes},
+                        {"constants", constants},
+                        {"local_size", local_size(*pipeline.row, device)},
+                        {"made_for_this_device", (pipeline.row->made_for & ~device.features) == 0},
+                        {"chosen_for", pipeline.chosen_for},
+                        {"compile_seconds", pipeline.compiled.seconds},
+                        {"executables", executables}};
+  if (!pipeline.failure.empty()) row["failure"] = pipeline.failure;
+  return row;
+}
+
+/// One file for each text that the compiler gives of a pipeline.
+void write_representations(const CompiledRow& pipeline, const std::string& folder, size_t index) {
+  for (const PipelineExecutable& executable : pipeline.compiled.executables) {
+    for (const auto& [name, text] : executable.representations) {
+      std::string file = fmt::format("{}.{}.{}.{}.{}", pipeline.row->id,
+                                     name_of(pipeline.types.weight), index, executable.name, name);
+      for (char& c : file) {
+        if (c == '/' || c == ' ') c = '_';
+      }
+      std::ofstream out(std::filesystem::path(folder) / (file + ".txt"), std::ios::binary);
+      out << text;
+      if (!out.flush())
+        throw ModelError(folder, "a file in it cannot be written", "give a folder with room");
+    }
+  }
+}
+
+int run_kernels(const KernelsOptions& options) {
+  const std::unique_ptr<Device> device = open_device(options);
+  const Capabilities& c = device->capabilities();
+  const std::vector<const Kernel*> rows = matching_rows(options.kernel, c);
+  if (rows.empty()) {
+    fmt::print(
+        stderr,
+        "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
+        options.kernel);
+    return finish(*device, options, kBadInput);
+  }
+  if (!options.disassembly.empty()) std::filesystem::create_directories(options.disassembly);
+  std::vector<CompiledRow> pipelines = pipelines_of(rows, c, options.rows);
+  if (options.chosen)
+    std::erase_if(pipelines, [](const CompiledRow& p) { return p.chosen_for.empty(); });
+  if (!options.json) {
+    print_device(c);
+    print_heading();
+  }
+  nlohmann::json list = nlohmann::json::array();
+  bool failed = false;
+  double seconds = 0;
+  for (size_t i = 0; i < pipelines.size() && !interrupted(); ++i) {
+    CompiledRow& pipeline = pipelines[i];
+    try {
+      pipeline.compiled = device->pipelines().compile(pipeline.key);
+    } catch (const KernelError& error) {
+      pipeline.failure = error.what();
+      failed = true;
+    }
+    seconds += pipeline.compiled.seconds;
+    if (!options.disassembly.empty()) write_representations(pipeline, options.disassembly, i);
+    if (options.json) {
+      list.push_back(to_json(pipeline, c));
+    } else {
+      print_row(pipeline);
+    }
+    pipeline.compiled.executables.clear();  // texts of hundreds of pipelines would fill memory
+  }
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json({{"device", c.name},
+                                       {"driver", c.driver_name},
+                                       {"driver_info", c.driver_info},
+                                       {"subgroup_size", c.subgroup_size},
+                                       {"pipelines", list}})
+                           .dump(2));
+  } else {
+    fmt::print(
+        "\n{} pipelines in {:.1f} s. * is what selection takes for one of the shapes at least.\n",
+        pipelines.size(), seconds);
+  }
+  return finish(*device, options,
+                interrupted() ? kInterrupted
+                : failed      ? kOverTolerance
+                              : kSuccess);
+}
+
+}  // namespace
+
+void add_kernels(Command& app, int& code) {
+  auto options = std::make_shared<KernelsOptions>();
+  Command command = app.add_subcommand(
+      "kernels", "What the driver's compiler makes of each kernel row: registers, spills, time");
+  command
+      .add_option("--kernel", options->kernel,
+                  "rows or ops to compile: a glob over row ids and op names")
+      .type_name("GLOB");
+  command
+      .add_option("--weight", options->rows.weight,
+                  "types of weights to compile rows for: a glob (default: of block types q4_0, "
+                  "q8_0, q4_k and q6_k)")
+      .type_name("GLOB");
+  command
+      .add_option("--shape", options->rows.shape,
+                  "one shape instead of the op's own, as in 64,2048,768")
+      .delimiter(',')
+      .type_name("N,N,...");
+  command.add_flag("--chosen", options->chosen,
+                   "only what selection takes on this device for the shapes");
+  command
+      .add_option("--disassembly", options->disassembly,
+                  "write what the compiler gives of each pipeline to files in this folder")
+      .type_name("DIR");
+  add_common_options(command, *options);
+  command.footer(
+      "Nothing is dispatched. Each row that runs here is compiled for the shapes that `mulciber "
+      "bench` measures,\n"
+      "once for each set of constants, without a cache. Registers are those of one invocation, "
+      "scratch is bytes\n"
+      "of each invocation, shared bytes of a workgroup, waves as the driver counts them; blank is "
+      "what it does not\n"
+      "say. Loop is the instructions of one pass through the loop with the most multiply-adds, "
+      "FMAs those that it\n"
+      "does for each lane, ratio instructions to one of them; --json says of what kind they are "
+      "(of drivers that\n"
+      "give their disassembly). Exit code 1 when the driver refuses a row.\n\n"
+      "Example: mulciber kernels --kernel 'matmul_tiled*' --disassembly asm");
+  command.callback([options, &code] {
+    options->device_options.pipeline_statistics = true;
+    // Verdicts of a self-test do not matter to a compiler, and nothing shall run.
+    options->device_options.cache_folder.clear();
+    options->device_options.ignore_verdicts = true;
+    code = run_kernels(*options);
+  });
+}
+
+}  // namespace mulciber::apps

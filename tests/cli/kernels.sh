@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# `mulciber kernels`: rows through the driver's compiler. MULCIBER comes from ctest.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+
+"$MULCIBER" kernels --kernel 'rms_norm*' >out || fail "exit $?"
+grep -q '^[* ] rms_norm_f32 ' out || fail "no line of rms_norm_f32: $(cat out)"
+# Something is selected for the shapes, and --chosen leaves nothing but it.
+grep -q '^\* rms_norm' out || fail "no row is marked as selected"
+"$MULCIBER" kernels --kernel 'rms_norm*' --chosen --json >chosen.json
+"$MULCIBER" kernels --kernel 'rms_norm*' --json --disassembly texts >all.json
+python3 - <<'PYTHON'
+import json
+everything, chosen = json.load(open("all.json")), json.load(open("chosen.json"))
+assert len(chosen["pipelines"]) < len(everything["pipelines"]), "everything is chosen"
+assert all(p["chosen_for"] for p in chosen["pipelines"])
+keys = [(p["row"], p["activation"], p["weight"], tuple(sorted(p["constants"].items()))) for p in everything["pipelines"]]
+assert len(set(keys)) == len(keys), "a pipeline was compiled twice"
+for p in everything["pipelines"]:
+    assert p["op"] == "rms_norm" and "failure" not in p and p["compile_seconds"] >= 0, p
+    assert p["shapes"] and all(shape in p["shapes"] for shape in p["chosen_for"]), p
+    assert p["constants"]["0"] == p["local_size"], p
+PYTHON
+[[ -d texts ]] || fail "--disassembly made no folder"
+# One shape; a weight; what does not match.
+"$MULCIBER" kernels --kernel matmul --shape 1,96,64 --weight q8_0 --json >one.json
+python3 -c '
+import json
+found = json.load(open("one.json"))["pipelines"]
+assert found and all(p["weight"] == "q8_0" and p["shapes"] == [[1, 96, 64]] for p in found), found'
+status=0
+"$MULCIBER" kernels --kernel no-such 2>err || status=$?
+[[ $status == 2 ]] || fail "exit $status, expected 2"
+grep -q no-such err || fail "no name of what does not match: $(cat err)"
