@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Runs a Vulkan program on a stub device: the real driver of a GPU that is not there, whose kernel
+# calls a preloaded library answers. Pipelines are compiled to machine code, limits are true;
+# dispatches do nothing. In the folder that debian-testing.sh made and stubs.sh prepared, with this
+# checkout as /mulciber and build-testing on the PATH.
+#   tools/drivers/on_stub.sh --list
+#   tools/drivers/on_stub.sh 7900xtx mulciber kernels --kernel 'matmul*'
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+folder=${MULCIBER_DEBIAN_TESTING:-$HOME/.cache/debian-testing}
+if [[ ${1:-} == --list ]]; then
+  grep -v '^#' "$here/stub_devices.txt" | awk -F' *[|] *' '{printf "%-12s %s\n", $1, $2}'
+  exit
+fi
+(($# > 1)) || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
+name=$1
+shift
+line=$(grep -v '^#' "$here/stub_devices.txt" | awk -F' *[|] *' -v name="$name" '$1 == name')
+[[ -n $line ]] || { echo "on_stub: no device $name; --list names them" >&2; exit 2; }
+IFS='|' read -r _ _ shim driver variables <<<"$line"
+shim=${shim// /} driver=${driver// /}
+
+# first FILE FOLDER...: where in the folders a file stands.
+first() {
+  local file=$1 place
+  shift
+  for place; do
+    if [[ -e $folder/$place/$file ]]; then echo "/$place/$file" && return; fi
+  done
+}
+library=$(first "lib${shim}_noop_drm_shim.so" opt/stubs usr/lib/x86_64-linux-gnu)
+icd=$(first "${driver}_icd.json" opt/stubs usr/share/vulkan/icd.d)
+[[ -n $library && -n $icd ]] ||
+  { echo "on_stub: no shim or driver for $name in $folder; run tools/drivers/stubs.sh" >&2; exit 1; }
+
+# Words, not one argument: each is a variable of its own. A value may be a glob.
+set -f
+# shellcheck disable=SC2086
+exec "$here/in_debian_testing.sh" env "PATH=/mulciber/build-testing:$PATH" XDG_RUNTIME_DIR=/tmp \
+  MESA_SHADER_CACHE_DISABLE=1 VK_DRIVER_FILES="$icd" $variables LD_PRELOAD="$library" "$@"
