@@ -59,36 +59,49 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   const uint parts = 4 / WORDS;  // of a group
   for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
     uint group = part / parts, first = part % parts * WORDS;
+    // All columns are loaded before the first product: of rows of x, a word's worth is live at a
+    // time. The other way round compilers keep them all, 32 registers a row, and spill.
+    GroupScales scales[TILE_N];
+    QuadPair pairs[TILE_N][4];
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
       uint row_at = at + (min(column0 + j, end - 1) - first_column) * row_words(format);
-      GroupScales scales = group_scales(format, row_at, group);
+      scales[j] = group_scales(format, row_at, group);
       uvec2 high = group_high(format, row_at, group);
-      QuadPair pairs[4];
       if (WORDS == 4) {
-        quad_pairs(format, row_at, group, high, pairs);
+        quad_pairs(format, row_at, group, high, pairs[j]);
       } else {
         [[unroll]] for (uint s = 0; s < WORDS; ++s) {
-          pairs[s] = quad_pair(format, row_at, group, first + s, high);
+          pairs[j][s] = quad_pair(format, row_at, group, first + s, high);
         }
       }
-      [[unroll]] for (uint h = 0; h < 2; ++h) {
-        vec4 products = vec4(0);
-        float x_sum = 0;
-        [[unroll]] for (uint s = 0; s < WORDS; ++s) {
-          vec4 ws = quad_quants(h == 0 ? pairs[s].first : pairs[s].second);
-          if (ROWS > 1) ws = ws * quad_scale(scales.scale[h]) + scales.minimum[h];
-          [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-            vec4 xs = x_quad(min(row0 + i, params.rows - 1), group * 32 + h * 16 + (first + s) * 4);
-            if (ROWS == 1) {
-              products += xs * ws;
-              x_sum += dot(xs, vec4(1));
-            } else {
-              sums[i][j] += dot(xs, ws);
-            }
+    }
+    [[unroll]] for (uint h = 0; h < 2; ++h) {
+      vec4 products[TILE_N];
+      float x_sum = 0;
+      if (ROWS == 1) {
+        [[unroll]] for (uint j = 0; j < TILE_N; ++j) products[j] = vec4(0);
+      }
+      [[unroll]] for (uint s = 0; s < WORDS; ++s) {
+        vec4 xs[ROWS];
+        [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+          xs[i] = x_quad(min(row0 + i, params.rows - 1), group * 32 + h * 16 + (first + s) * 4);
+        }
+        if (ROWS == 1) x_sum += dot(xs[0], vec4(1));
+        [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
+          vec4 ws = quad_quants(h == 0 ? pairs[j][s].first : pairs[j][s].second);
+          if (ROWS == 1) {
+            products[j] += xs[0] * ws;
+          } else {
+            ws = ws * quad_scale(scales[j].scale[h]) + scales[j].minimum[h];
+            [[unroll]] for (uint i = 0; i < ROWS; ++i) sums[i][j] += dot(xs[i], ws);
           }
         }
-        if (ROWS == 1)
-          sums[0][j] += dot(products, quad_scale(scales.scale[h])) + x_sum * scales.minimum[h];
+      }
+      if (ROWS == 1) {
+        [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
+          sums[0][j] +=
+              dot(products[j], quad_scale(scales[j].scale[h])) + x_sum * scales[j].minimum[h];
+        }
       }
     }
   }
