@@ -3,6 +3,7 @@
 // lanes of a subgroup read a key (or value) together, so that loads of its columns coalesce.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "interface.h"
@@ -11,8 +12,6 @@
 #define SPLIT_KEYS
 #include "attention_common.glsl"
 #include "attention_split_keys.glsl"
-#define SUBGROUP_ADD
-#include "reduce.glsl"
 
 ROW_CONSTANT(TILE_Q, 4);  // at most 4
 
@@ -20,8 +19,8 @@ ROW_CONSTANT(TILE_Q, 4);  // at most 4
 // least 4.
 const uint kMaxKeys = 128, kMaxQueries = 4, kMaxSubgroups = 32;
 shared uint bases[kMaxKeys];
-shared float weights[kMaxKeys * kMaxQueries];  // scores before
-shared float maxima[kMaxSubgroups * kMaxQueries];
+shared float weights[kMaxKeys * kMaxQueries];      // scores before
+shared float maxima[kMaxSubgroups * kMaxQueries];  // of subgroups; at the end their totals
 shared vec4 partial[kMaxKeys];
 shared bool last;
 
@@ -83,7 +82,8 @@ void main() {
         }
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-        for (uint step = 1; step < LANES; step *= 2) score[i] += subgroupShuffleXor(score[i], step);
+        [[unroll]] for (uint step = 1; step < LANES; step *= 2) score[i] +=
+            subgroupShuffleXor(score[i], step);
         if (lane == 0) weights[i * kMaxKeys + at] = score[i];
       }
     }
@@ -102,9 +102,15 @@ void main() {
       if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = top;
     }
     barrier();
+    // No loop inside one that shall be unrolled: compilers then leave both, and arrays in memory.
+    float nexts[TILE_Q];
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) nexts[i] = maximum[i];
+    for (uint s = 0; s < gl_NumSubgroups; ++s) {
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) nexts[i] =
+          max(nexts[i], maxima[s * kMaxQueries + i]);
+    }
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-      float next = maximum[i];
-      for (uint s = 0; s < gl_NumSubgroups; ++s) next = max(next, maxima[s * kMaxQueries + i]);
+      float next = nexts[i];
       float correction = exp(maximum[i] - next);
       float weight = score[i] > kMasked ? exp(score[i] - next) : 0.0;
       maximum[i] = next;
@@ -131,9 +137,20 @@ void main() {
     first_key += LOCAL_SIZE;
   } while (first_key < end);
 
+  barrier();
+  [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+    float subgroup_total = subgroupAdd(total[i]);
+    if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = subgroup_total;
+    total[i] = 0;
+  }
+  barrier();
+  for (uint s = 0; s < gl_NumSubgroups; ++s) {
+    [[unroll]] for (uint i = 0; i < TILE_Q; ++i) total[i] += maxima[s * kMaxQueries + i];
+  }
+
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     const uint query = first_query + i;
-    const float all = workgroup_add(total[i]);
+    const float all = total[i];
     const float inverse =
         all > 0 ? head_factor(query_head(min(query, params.queries - 1))) / all : 0.0;
     const uint at = partial_at(kv_row, query, split.index);
@@ -144,7 +161,7 @@ void main() {
       uint quad = c * LANES + lane;
       if (group == 0 && quad < VALUE && query < params.queries) {
         vec4 sum = vec4(0);
-        for (uint g = 0; g < GROUPS; ++g) sum += partial[g * LANES + lane];
+        [[unroll]] for (uint g = 0; g < GROUPS; ++g) sum += partial[g * LANES + lane];
         if (split.count == 1) {
           store_result(result_element(kv_row, query) + quad * 4, sum * inverse);
         } else {
