@@ -88,7 +88,7 @@ void consider_unit(inout Choice own, uint first, uint id, Choice last) {
 Choice scan(uint first, uint begin, uint end, Choice last) {
   Choice own = Choice(NEVER, NO_ID);
   uint step = gl_SubgroupSize * WIDTH;
-  for (; begin + UNROLL * step <= end; begin += UNROLL * step) {
+  for (; UNROLL > 1 && begin + UNROLL * step <= end; begin += UNROLL * step) {
     [[unroll]] for (uint part = 0; part < UNROLL; ++part) {
       consider_unit(own, first, begin + part * step + gl_SubgroupInvocationID * WIDTH, last);
     }
@@ -99,11 +99,15 @@ Choice scan(uint first, uint begin, uint end, Choice last) {
   return subgroup_best(own);
 }
 
-// As scan, but only ids that the rules allow.
-Choice scan_allowed(uint first, uint begin, uint end, Choice last) {
-  Choice best = scan(first, begin, end, last);
-  while (best.id != NO_ID && is_banned(best.id)) best = scan(first, begin, end, best);
-  return best;
+// As scan, but only ids that the rules allow. best_of_all: the largest value, rules or not.
+Choice scan_allowed(uint first, uint begin, uint end, Choice last, out float best_of_all) {
+  // One call in the text: compilers put each of them into the code.
+  best_of_all = NEVER;
+  do {
+    last = scan(first, begin, end, last);
+    best_of_all = max(best_of_all, last.value);
+  } while (last.id != NO_ID && is_banned(last.id));
+  return last;
 }
 
 // The entry of a chunk in shared memory is written, and in the last stage read, by this lane only.
@@ -134,9 +138,9 @@ void main() {
     float highest = NEVER;
     for (uint c = SUBGROUP; c < chunks; c += SUBGROUPS) {
       uint begin = c * chunk, end = min(begin + chunk, params.vocabulary);
-      Choice best = scan(first, begin, end, kBeforeAll);
-      highest = max(highest, best.value);
-      if (best.id != NO_ID && is_banned(best.id)) best = scan_allowed(first, begin, end, best);
+      float best_of_all;
+      Choice best = scan_allowed(first, begin, end, kBeforeAll, best_of_all);
+      highest = max(highest, best_of_all);
       if (owns(c)) {
         chunk_value[c] = best.value;
         chunk_id[c] = best.id;
@@ -194,7 +198,9 @@ void main() {
         uint c = best.id / chunk;
         Choice next = Choice(NEVER, NO_ID);
         if (rank + 1 < params.k) {
-          next = scan_allowed(first, c * chunk, min(c * chunk + chunk, params.vocabulary), best);
+          float unused;
+          next = scan_allowed(first, c * chunk, min(c * chunk + chunk, params.vocabulary), best,
+                              unused);
         }
         if (owns(c)) {
           write_choice(out_row, rank, best.value - highest - log_sum, best.id);
