@@ -1,6 +1,7 @@
 #include "runtime/capabilities.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -122,6 +123,7 @@ const std::vector<FeatureName>& feature_names() {
       {kUniformLoads, "software drivers with scalar uniform loads", nullptr},
       {kNoUnrolling, "software drivers that unroll no loops", nullptr},
       {kUnrolling, "software drivers that unroll loops", nullptr},
+      {kLargeTiles, "hardware with registers for large tiles", nullptr},
   };
   return names;
 }
@@ -142,6 +144,13 @@ const char* name_of(DeviceKind kind) {
     case DeviceKind::kSoftware: return "software";
   }
   return "?";
+}
+
+void require_subgroup_size(Capabilities& c, uint32_t size) {
+  if (!c.has(kSubgroupSizeControl)) return;
+  c.subgroup_size = std::clamp(std::bit_floor(size), c.min_subgroup_size, c.max_subgroup_size);
+  c.features &= ~kWideSubgroups;
+  if (c.subgroup_size >= 32) c.features |= kWideSubgroups;
 }
 
 Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version) {
@@ -227,6 +236,9 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   if (offers(VK_API_VERSION_1_2, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
     chain(features, timeline);
   if (size_control) chain(features, size_features);
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
+  if (offers(0, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) chain(features, executables);
 #ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
@@ -236,9 +248,6 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
                         c.api_version >= VK_API_VERSION_1_3;
   if (matrices) {
     chain(features, matrix);
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
-  if (offers(0, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) chain(features, executables);
     chain(features, model);
   }
 #endif
@@ -264,6 +273,7 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   }
   add(c.subgroup_size >= 32, kWideSubgroups);
   c.timeline_semaphores = timeline.timelineSemaphore;
+  c.pipeline_statistics = executables.pipelineExecutableInfo;
 #ifdef VK_KHR_cooperative_matrix
   if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel && (c.features & kFloat16) &&
       (c.features & kStorage16)) {
@@ -271,9 +281,8 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
     read_matrix_types(device, c);
   }
 #endif
-  c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu;
+  c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;
   c.tuning = tuning_of(c.kind);
-  c.pipeline_statistics = executables.pipelineExecutableInfo;
 
   uint32_t families = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);

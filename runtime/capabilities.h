@@ -35,6 +35,7 @@ enum Feature : uint32_t {
   kUniformLoads = 1u << 19,  // software driver that turns uniform loads into scalar broadcasts
   kNoUnrolling = 1u << 20,   // software driver that unrolls no loop and keeps arrays in memory
   kUnrolling = 1u << 21,     // software driver that does, where a shader asks for it
+  kLargeTiles = 1u << 22,    // hardware on which an invocation keeps 8 x 8 sums in registers
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;
@@ -119,8 +120,8 @@ struct Capabilities {
   uint32_t timestamp_bits = 0;
   bool host_visible_device_memory = false;  // weights can be written straight into device memory
   bool timeline_semaphores = false;
-  std::vector<MatrixType> matrix_types;
   bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
+  std::vector<MatrixType> matrix_types;
   std::vector<MemoryHeap> heaps;
 
   bool has(FeatureSet needed) const { return (features & needed) == needed; }
@@ -136,6 +137,10 @@ void apply_limits(Capabilities& capabilities, std::string_view limits,
                   const char* where = "limits");
 /// The words that apply_limits knows, each with one line of explanation.
 std::vector<std::pair<std::string, std::string>> known_limits();
+
+/// Makes kernels run in subgroups of so many invocations, or of the next size that the device has;
+/// nothing where it has one size.
+void require_subgroup_size(Capabilities& capabilities, uint32_t size);
 
 /// Applies the workarounds of quirks.cpp that match the driver.
 void apply_quirks(Capabilities& capabilities);

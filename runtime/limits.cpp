@@ -33,6 +33,10 @@ const std::vector<Mask>& numbered_masks() {
          lower(c.max_invocations, n);
          lower(c.max_local_size, n);
        }},
+      {"subgroup", "invocations per subgroup, where the device has several sizes",
+       [](Capabilities& c, uint64_t n) {
+         require_subgroup_size(c, static_cast<uint32_t>(std::min<uint64_t>(n, 1024)));
+       }},
       {"storage", "bytes one storage buffer binding may cover",
        [](Capabilities& c, uint64_t n) { lower(c.max_storage_range, n); }},
       {"buffers", "storage buffers per shader",

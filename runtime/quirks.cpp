@@ -96,6 +96,91 @@ const Quirk kQuirks[] = {
      "prototype products 16 x 512 x 256, rates per core doubled: 3.3 GFLOP/s written out, 0.9 at "
      "best with "
      "loops"},
+    {VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {},
+     "64 sums, 16 operands and what is on its way to shared memory are more than 128 registers",
+     "compiled by Mesa 26.1: matmul_tiled_128_f32 has 48 spills and 56 fills on an Arc A770M at 8 "
+     "lanes and on an Arc B580 at 16; matmul_tiled_64_f32 none"},
+    {VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {},
+     "the same hardware",
+     "not measured"},
+    {VK_DRIVER_ID_MESA_TURNIP,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {},
+     "an invocation has 48 registers of four words at most",
+     "compiled by Mesa 26.1 for an Adreno 740: matmul_tiled_128_f32 stores 82 times to private "
+     "memory, matmul_tiled_64_f32 never"},
+    {VK_DRIVER_ID_QUALCOMM_PROPRIETARY,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {},
+     "the same hardware",
+     "not measured"},
+    {VK_DRIVER_ID_MESA_PANVK,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {"matmul_tiled_64_f32", "matmul_tiled_64_f32_f16", "matmul_tiled_64_f16",
+      "matmul_tiled_64_f32_blocks", "top_k_workgroup_vector", "top_k_workgroup"},
+     "an invocation has 64 registers at most; and the compiler takes ten seconds for the scan of a "
+     "subgroup, whose reductions it writes out",
+     "compiled by Mesa 25.0 for a Mali-G610: matmul_tiled_64_f32 loads and stores each of its sums "
+     "in memory, 5.0 instructions to a multiply-add, matmul_tiled_f32_d4 none, 3.9; "
+     "top_k_workgroup_vector 10 s, top_k 0.01 s"},
+    {VK_DRIVER_ID_ARM_PROPRIETARY,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {},
+     "the same hardware",
+     "not measured"},
+    {VK_DRIVER_ID_MESA_V3DV,
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kLargeTiles,
+     {"matmul_tiled_64_f32", "matmul_tiled_64_f32_f16", "matmul_tiled_64_f16",
+      "matmul_tiled_64_f32_blocks"},
+     "an invocation has 64 registers at most, and arrays stay in memory",
+     "compiled by Mesa 25.0 for a Raspberry Pi 5: 6 s for matmul_tiled_64_f32, 1.4 s for "
+     "matmul_tiled_f32_d4"},
+};
+
+// Drivers whose default subgroup is wider than their kernels should be: the smallest that the
+// device has is required instead.
+struct SmallSubgroups {
+  VkDriverId driver;
+  const char* reason;
+  const char* shown_by;
+};
+
+const SmallSubgroups kSmallSubgroups[] = {
+    {VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+     "a register is as wide as the smallest subgroup (8 lanes of 32 bits before Xe2, 16 from then "
+     "on) and a thread has 128 of them, so that a value of a wider subgroup takes two or four: "
+     "kernels that keep tiles in registers spill",
+     "compiled by Mesa 26.1 for an Arc A770M, instructions and spills : fills. "
+     "matmul_tiled_64_f32: "
+     "20,860 and 1255 : 2498 at 32 lanes, 1,980 and 40 : 48 at 16, 1,550 and none at 8; "
+     "matvec_subgroup_f32 of 8 rows: 4,792 and 222 : 342, 1,962 and 82 : 101, 1,036 and none. Arc "
+     "B580, matmul_tiled_64_f32: 1,792 and 40 : 48 at 32, 1,322 and none at 16"},
+    {VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, "the same hardware", "not measured"},
 };
 
 struct KindTuning {
@@ -142,6 +227,9 @@ Tuning tuning_of(DeviceKind kind) {
 }
 
 void apply_quirks(Capabilities& c) {
+  for (const SmallSubgroups& quirk : kSmallSubgroups) {
+    if (quirk.driver == c.driver_id) require_subgroup_size(c, c.min_subgroup_size);
+  }
   for (const Quirk& quirk : kQuirks) {
     if (quirk.driver != c.driver_id || !within(c.driver_version, quirk)) continue;
     FeatureSet grant = quirk.grant;

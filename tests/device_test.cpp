@@ -128,6 +128,24 @@ TEST_CASE("Quirks apply by driver and version") {
   CHECK_FALSE(with_version({26, 1, 0}) & (kFastAddress | kUniformLoads));
 }
 
+TEST_CASE("Subgroups on Intel are as wide as a register, and as wide as somebody asks for") {
+  Capabilities c;
+  c.driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
+  c.features = kGpu | kSubgroupSizeControl | kWideSubgroups;
+  c.min_subgroup_size = 16, c.max_subgroup_size = c.subgroup_size = 32;
+  apply_quirks(c);
+  CHECK(c.subgroup_size == 16);
+  CHECK_FALSE(c.has(kWideSubgroups));
+  apply_limits(c, "subgroup=32");
+  CHECK(c.subgroup_size == 32);
+  CHECK(c.has(kWideSubgroups));
+  apply_limits(c, "subgroup=8");  // the device has none of these
+  CHECK(c.subgroup_size == 16);
+  c.features = kGpu;  // one size
+  apply_limits(c, "subgroup=32");
+  CHECK(c.subgroup_size == 16);
+}
+
 TEST_CASE("Every row that a quirk denies exists, and an undenied one remains for its op") {
   Capabilities c;
   for (VkDriverId driver : {VK_DRIVER_ID_MESA_LLVMPIPE, VK_DRIVER_ID_GOOGLE_SWIFTSHADER}) {
