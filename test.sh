@@ -12,7 +12,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
 all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers fuzz install
-  scripts tidy debian-testing)
+  scripts tidy compilers debian-testing)
 parts=(lavapipe swiftshader conformance)
 size=proof
 yes=()
@@ -43,6 +43,7 @@ source tests/parts/sanitizers.bash
 source tests/parts/install.bash
 source tests/parts/scripts.bash
 source tests/parts/tidy.bash
+source tests/parts/compilers.bash
 
 echo "==> packages and drivers"
 if ! tools/install_dependencies.sh --tests "${yes[@]}"; then
