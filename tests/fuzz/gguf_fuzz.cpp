@@ -4,6 +4,8 @@
 #include "text/chat_template.h"
 #include "text/tokenizers/gguf.h"
 
+#include <nlohmann/json.hpp>
+
 using namespace mulciber;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
