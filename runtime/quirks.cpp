@@ -1,4 +1,4 @@
-// Driver workarounds and preferences, as data: a driver, a range of versions, what changes, why,
+// Driver workarounds and preferences, as data: drivers, a range of versions, what changes, why,
 // and the case or measurement that shows it. Nothing else in the runtime looks at a driver's id.
 #include <algorithm>
 #include <cstring>
@@ -12,17 +12,18 @@ using Version = std::array<uint32_t, 3>;
 constexpr Version kNewest = {0xffffffffu, 0xffffffffu, 0xffffffffu};
 
 struct Quirk {
-  VkDriverId driver;
+  std::vector<VkDriverId> drivers;
   Version from, to;                      // inclusive
   FeatureSet grant;                      // traits added (those of these the device can have)
   FeatureSet take;                       // features taken away
   std::vector<const char*> denied_rows;  // of kernels.def
   const char* reason;
-  const char* shown_by;  // the case or measurement that shows it
+  const char* shown_by;             // the case or measurement that shows it
+  bool smallest_subgroups = false;  // required in place of the driver's default size
 };
 
 const Quirk kQuirks[] = {
-    {VK_DRIVER_ID_MESA_LLVMPIPE,
+    {{VK_DRIVER_ID_MESA_LLVMPIPE},
      {25, 0, 0},
      kNewest,
      kFastAddress,
@@ -33,7 +34,7 @@ const Quirk kQuirks[] = {
      "prototype products 64 x 2048 x 768, f16 weights, rates per core doubled: Mesa 25.0 63-72 "
      "GFLOP/s by "
      "address, 43 by descriptor; on 22.3 it is the other way round, 9 against 39"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE,
+    {{VK_DRIVER_ID_MESA_LLVMPIPE},
      {26, 0, 0},
      kNewest,
      kUniformLoads,
@@ -43,7 +44,7 @@ const Quirk kQuirks[] = {
      "the same prototypes on Mesa 26.1: 102 GFLOP/s by uniform loads, 62 by shuffle; on 25.0 "
      "uniform loads "
      "become gathers, 10-28"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE,
+    {{VK_DRIVER_ID_MESA_LLVMPIPE},
      {25, 0, 0},
      {25, 0xffffffffu, 0xffffffffu},
      kNothing,
@@ -56,7 +57,7 @@ const Quirk kQuirks[] = {
      "attention_tile4_f32 "
      "5 s and 25 s, attention_tile8_f32 7 s with 64; all cases of attention_decode_address_f32 "
      "take 5 s"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE,
+    {{VK_DRIVER_ID_MESA_LLVMPIPE},
      {25, 0, 0},
      {25, 0xffffffffu, 0xffffffffu},
      kNothing,
@@ -65,7 +66,7 @@ const Quirk kQuirks[] = {
      "compiles for many seconds at the first dispatch",
      "layer_norm_registers_f32 on Mesa 25.0: 7 s with 768 columns, 13 s with 1,024; by address 0.2 "
      "s"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE,
+    {{VK_DRIVER_ID_MESA_LLVMPIPE},
      {25, 0, 0},
      {25, 0xffffffffu, 0xffffffffu},
      kNothing,
@@ -76,7 +77,7 @@ const Quirk kQuirks[] = {
      "matmul_shuffle_address_f32_f16, q4_0 "
      "10.4 GFLOP/s against 14.2; on 26.1 8.0 to 9.3 GB/s against 6.3, and 15.7 GFLOP/s against "
      "14.2"},
-    {VK_DRIVER_ID_MESA_LLVMPIPE,
+    {{VK_DRIVER_ID_MESA_LLVMPIPE},
      {0, 0, 0},
      kNewest,
      kUnrolling,
@@ -86,7 +87,7 @@ const Quirk kQuirks[] = {
      "layer norm 768 x 768, rows kept in registers: Mesa 22.3 5.1 GB/s against 3.5, 26.1 10.5 to "
      "14.8 "
      "against 7.0; SwiftShader 0.76 against 1.31"},
-    {VK_DRIVER_ID_GOOGLE_SWIFTSHADER,
+    {{VK_DRIVER_ID_GOOGLE_SWIFTSHADER},
      {0, 0, 0},
      kNewest,
      kNoUnrolling,
@@ -96,91 +97,59 @@ const Quirk kQuirks[] = {
      "prototype products 16 x 512 x 256, rates per core doubled: 3.3 GFLOP/s written out, 0.9 at "
      "best with "
      "loops"},
-    {VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+    {{VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS},
      {0, 0, 0},
      kNewest,
      kNothing,
      kLargeTiles,
      {},
-     "64 sums, 16 operands and what is on its way to shared memory are more than 128 registers",
-     "compiled by Mesa 26.1: matmul_tiled_128_f32 has 48 spills and 56 fills on an Arc A770M at 8 "
-     "lanes and on an Arc B580 at 16; matmul_tiled_64_f32 none"},
-    {VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS,
-     {0, 0, 0},
-     kNewest,
-     kNothing,
-     kLargeTiles,
-     {},
-     "the same hardware",
-     "not measured"},
-    {VK_DRIVER_ID_MESA_TURNIP,
+     "a register is as wide as the smallest subgroup (8 lanes of 32 bits before Xe2, 16 from then "
+     "on) and a thread has 128 of them: a value of a wider subgroup takes two or four, and 64 "
+     "sums with their operands are too many even so",
+     "compiled by Mesa 26.1 (Windows' driver not measured), instructions and spills : fills. Arc "
+     "A770M, matmul_tiled_64_f32: 20,860 and 1255 : 2498 at 32 lanes, 1,980 and 40 : 48 at 16, "
+     "1,550 and none at 8; matvec_subgroup_f32 of 8 rows: 4,792 and 222 : 342, 1,962 and 82 : 101, "
+     "1,036 and none. Arc B580, matmul_tiled_64_f32: 1,792 and 40 : 48 at 32, 1,322 and none at "
+     "16. matmul_tiled_128_f32: 48 : 56 on both at the smallest",
+     true},
+    {{VK_DRIVER_ID_MESA_TURNIP, VK_DRIVER_ID_QUALCOMM_PROPRIETARY},
      {0, 0, 0},
      kNewest,
      kNothing,
      kLargeTiles,
      {},
      "an invocation has 48 registers of four words at most",
-     "compiled by Mesa 26.1 for an Adreno 740: matmul_tiled_128_f32 stores 82 times to private "
-     "memory, matmul_tiled_64_f32 never"},
-    {VK_DRIVER_ID_QUALCOMM_PROPRIETARY,
+     "compiled by Mesa 26.1 for an Adreno 740 (Qualcomm's driver not measured): "
+     "matmul_tiled_128_f32 stores 82 times to private memory, matmul_tiled_64_f32 never"},
+    {{VK_DRIVER_ID_MESA_PANVK, VK_DRIVER_ID_ARM_PROPRIETARY, VK_DRIVER_ID_MESA_V3DV},
      {0, 0, 0},
      kNewest,
      kNothing,
      kLargeTiles,
      {},
-     "the same hardware",
-     "not measured"},
-    {VK_DRIVER_ID_MESA_PANVK,
+     "an invocation has 64 registers at most",
+     "compiled by Mesa 25.0 for a Mali-G610 and a Raspberry Pi 5, where smaller tiles spill as "
+     "well "
+     "(below); Arm's driver not measured"},
+    {{VK_DRIVER_ID_MESA_PANVK, VK_DRIVER_ID_MESA_V3DV},
      {0, 0, 0},
      kNewest,
      kNothing,
-     kLargeTiles,
-     {"matmul_tiled_64_f32", "matmul_tiled_64_f32_f16", "matmul_tiled_64_f16",
-      "matmul_tiled_64_f32_blocks", "top_k_workgroup_vector", "top_k_workgroup"},
-     "an invocation has 64 registers at most; and the compiler takes ten seconds for the scan of a "
-     "subgroup, whose reductions it writes out",
-     "compiled by Mesa 25.0 for a Mali-G610: matmul_tiled_64_f32 loads and stores each of its sums "
-     "in memory, 5.0 instructions to a multiply-add, matmul_tiled_f32_d4 none, 3.9; "
-     "top_k_workgroup_vector 10 s, top_k 0.01 s"},
-    {VK_DRIVER_ID_ARM_PROPRIETARY,
-     {0, 0, 0},
-     kNewest,
      kNothing,
-     kLargeTiles,
-     {},
-     "the same hardware",
-     "not measured"},
-    {VK_DRIVER_ID_MESA_V3DV,
-     {0, 0, 0},
-     kNewest,
-     kNothing,
-     kLargeTiles,
      {"matmul_tiled_64_f32", "matmul_tiled_64_f32_f16", "matmul_tiled_64_f16",
       "matmul_tiled_64_f32_blocks"},
-     "an invocation has 64 registers at most, and arrays stay in memory",
-     "compiled by Mesa 25.0 for a Raspberry Pi 5: 6 s for matmul_tiled_64_f32, 1.4 s for "
-     "matmul_tiled_f32_d4"},
-};
-
-// Drivers whose default subgroup is wider than their kernels should be: the smallest that the
-// device has is required instead.
-struct SmallSubgroups {
-  VkDriverId driver;
-  const char* reason;
-  const char* shown_by;
-};
-
-const SmallSubgroups kSmallSubgroups[] = {
-    {VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
-     "a register is as wide as the smallest subgroup (8 lanes of 32 bits before Xe2, 16 from then "
-     "on) and a thread has 128 of them, so that a value of a wider subgroup takes two or four: "
-     "kernels that keep tiles in registers spill",
-     "compiled by Mesa 26.1 for an Arc A770M, instructions and spills : fills. "
-     "matmul_tiled_64_f32: "
-     "20,860 and 1255 : 2498 at 32 lanes, 1,980 and 40 : 48 at 16, 1,550 and none at 8; "
-     "matvec_subgroup_f32 of 8 rows: 4,792 and 222 : 342, 1,962 and 82 : 101, 1,036 and none. Arc "
-     "B580, matmul_tiled_64_f32: 1,792 and 40 : 48 at 32, 1,322 and none at 16"},
-    {VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, "the same hardware", "not measured"},
+     "the compiler keeps the sums in memory",
+     "compiled by Mesa 25.0. Mali-G610: matmul_tiled_64_f32 loads and stores each of its sums, 5.0 "
+     "instructions to a multiply-add, matmul_tiled_f32_d4 none, 3.9. Raspberry Pi 5: 6 s to "
+     "compile, against 1.4 s"},
+    {{VK_DRIVER_ID_MESA_PANVK},
+     {0, 0, 0},
+     kNewest,
+     kNothing,
+     kNothing,
+     {"top_k_workgroup_vector", "top_k_workgroup"},
+     "the compiler takes ten seconds for the scan of a subgroup, whose reductions it writes out",
+     "compiled by Mesa 25.0 for a Mali-G610: top_k_workgroup_vector 10 s, top_k 0.01 s"},
 };
 
 struct KindTuning {
@@ -227,11 +196,10 @@ Tuning tuning_of(DeviceKind kind) {
 }
 
 void apply_quirks(Capabilities& c) {
-  for (const SmallSubgroups& quirk : kSmallSubgroups) {
-    if (quirk.driver == c.driver_id) require_subgroup_size(c, c.min_subgroup_size);
-  }
   for (const Quirk& quirk : kQuirks) {
-    if (quirk.driver != c.driver_id || !within(c.driver_version, quirk)) continue;
+    if (std::ranges::count(quirk.drivers, c.driver_id) == 0 || !within(c.driver_version, quirk))
+      continue;
+    if (quirk.smallest_subgroups) require_subgroup_size(c, c.min_subgroup_size);
     FeatureSet grant = quirk.grant;
     if (!c.has(kBufferAddress)) grant &= ~(kFastAddress | kUniformLoads);
     c.features = (c.features | grant) & ~quirk.take;
