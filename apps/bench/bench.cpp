@@ -1,7 +1,6 @@
 // `mulciber bench`: how fast each kernel row is, beside the least time the device could take.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "apps/bench/peaks.h"
 #include "apps/command.h"
 #include "apps/key_values.h"
+#include "apps/row_selection.h"
 #include "conformance/time_case.h"
 #include "runtime/kernel.h"
 
@@ -24,8 +24,7 @@ using conformance::Timing;
 
 struct BenchOptions : CommonOptions {
   ModelBench model;
-  std::string kernel = "*", weight = "*";
-  std::vector<uint64_t> shape;
+  RowSelection rows;
   bool kinds = false;
   double seconds = 0.3;
 };
@@ -46,16 +45,6 @@ struct Result {
   }
 };
 
-std::vector<const Kernel*> matching_rows(const std::string& glob, const Capabilities& device) {
-  std::vector<const Kernel*> rows;
-  for (const Kernel& row : kernels()) {
-    if (fnmatch(glob.c_str(), row.id, 0) != 0 && fnmatch(glob.c_str(), name_of(row.op), 0) != 0)
-      continue;
-    if (why_not_runnable(row, device).empty()) rows.push_back(&row);
-  }
-  return rows;
-}
-
 void progress(size_t done, size_t total, const char* id) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}/{} {}", done, total, id);
 }
@@ -65,28 +54,16 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
   std::vector<Result> results;
   for (size_t i = 0; i < rows.size() && !interrupted(); ++i) {
     progress(i, rows.size(), rows[i]->id);
-    const OpCases& cases = conformance::op_cases(rows[i]->op);
-    std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
-    if (!options.shape.empty()) shapes = {options.shape};
-    for (const auto& shape : shapes) {
-      if (interrupted()) break;
-      for (const KernelTypes& types : concrete_types(rows[i]->types)) {
-        if (fnmatch(options.weight.c_str(), name_of(types.weight), 0) != 0) continue;
-        try {
-          OpCase op_case = cases.make(shape, types);
-          Result result{rows[i], types, shape, cases.shape_format(),
+    const std::string shape_format = conformance::op_cases(rows[i]->op).shape_format();
+    for_each_case(
+        options.rows, *rows[i],
+        [&](const KernelTypes& types, const std::vector<uint64_t>& shape, const OpCase& op_case) {
+          Result result{rows[i], types, shape, shape_format,
                         conformance::time_case(device, op_case, *rows[i], options.seconds)};
           result.chosen =
               conformance::chosen_row(device.capabilities(), op_case, rows[i]->op) == rows[i];
           results.push_back(std::move(result));
-        } catch (const KernelError&) {
-          continue;  // the row cannot serve that shape
-        } catch (const ShapeError&) {
-          if (concrete_types(rows[i]->types).size() == 1) throw;
-          continue;  // not whole blocks of the type
-        }
-      }
-    }
+        });
   }
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
   // Rows side by side, shape after shape.
@@ -107,9 +84,8 @@ std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel
     progress(i, rows.size(), rows[i]->id);
     const OpCases& cases = conformance::op_cases(rows[i]->op);
     const std::vector<uint64_t> shape =
-        options.shape.empty() ? cases.bench_shapes().front() : options.shape;
-    for (const KernelTypes& types : concrete_types(rows[i]->types)) {
-      if (fnmatch(options.weight.c_str(), name_of(types.weight), 0) != 0) continue;
+        options.rows.shape.empty() ? cases.bench_shapes().front() : options.rows.shape;
+    for (const KernelTypes& types : selected_types(options.rows, *rows[i])) {
       for (const OpCase& kind : cases.kinds(shape, types)) {
         if (interrupted()) return results;
         if (conformance::chosen_row(device.capabilities(), kind, rows[i]->op) != rows[i]) continue;
@@ -186,29 +162,14 @@ nlohmann::json to_json(const Device& device, const Peaks& peaks,
 
 int run_bench(const BenchOptions& options) {
   std::unique_ptr<Device> device = open_device(options, kTestEveryRow);
-  std::vector<const Kernel*> rows = matching_rows(options.kernel, device->capabilities());
-  if (rows.empty()) {
-    fmt::print(
-        stderr,
-        "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
-        options.kernel);
-    return finish(*device, options, kBadInput);
-  }
-  if (!options.shape.empty()) {
-    bool one_op = std::all_of(rows.begin(), rows.end(),
-                              [&](const Kernel* row) { return row->op == rows[0]->op; });
-    if (!one_op) {
-      fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n",
-                 options.kernel);
-      return finish(*device, options, kBadInput);
-    }
-  }
+  const std::vector<const Kernel*> rows = selected_rows(options.rows, device->capabilities());
+  if (rows.empty()) return finish(*device, options, kBadInput);
   Peaks peaks = measure_peaks(*device);
   std::vector<Result> results =
       options.kinds ? measure_kinds(*device, rows, options) : measure(*device, rows, options);
   if (options.kinds && results.empty() && !interrupted()) {
     fmt::print(stderr, "mulciber: nothing that matches \"{}\" comes in kinds; attention does\n",
-               options.kernel);
+               options.rows.kernel);
     return finish(*device, options, kBadInput);
   }
   for (const Result& r : results) {
@@ -249,18 +210,8 @@ void add_bench(Command& app, int& code) {
   command.add_flag("--half-activations", options->model.half_activations,
                    "with a language model: activations in 16 bits");
   add_key_value_option(command, options->model.key_values);
-  command
-      .add_option("--kernel", options->kernel,
-                  "rows or ops to measure: a glob over row ids and op names")
-      .type_name("GLOB");
-  command
-      .add_option("--weight", options->weight,
-                  "of rows for several types of weights, those to measure: a glob")
-      .type_name("GLOB");
-  command
-      .add_option("--shape", options->shape, "one shape instead of the op's own, as in 64,2048,768")
-      .delimiter(',')
-      .type_name("N,N,...");
+  add_row_options(command, options->rows, "measure",
+                  "of rows for several types of weights, those to measure: a glob");
   command.add_flag(
       "--kinds", options->kinds,
       "every kind of attention (scores, masks, windows, patterns) by the row that serves it");

@@ -21,7 +21,7 @@ bool one_for_all(std::string_view result) {
   return result.starts_with('r') && number_in(result.substr(1)) >= 48;
 }
 
-double lane_multiply_adds(std::string_view name) {
+double adreno_multiply_adds(std::string_view name) {
   if (begins(name, "mad.f")) return 1;
   if (begins(name, "dp2acc")) return 2;
   return begins(name, "dp4acc") ? 4 : 0;
@@ -41,7 +41,7 @@ Work work_of(std::string_view name, std::string_view operands) {
              "getsize", "resbase"))
     return &InnerLoop::memory;
   if (one_for_all(operands)) return &InnerLoop::scalar;
-  return lane_multiply_adds(name) > 0 ? &InnerLoop::fma : &InnerLoop::arithmetic;
+  return adreno_multiply_adds(name) > 0 ? &InnerLoop::fma : &InnerLoop::arithmetic;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Program adreno_program(std::string_view text) {
     const std::string_view name = next_word(line);
     const Work work = work_of(name, line);
     Instruction& instruction =
-        program.issue({work, work == &InnerLoop::fma ? lane_multiply_adds(name) : 0}, times);
+        program.issue({work, work == &InnerLoop::fma ? adreno_multiply_adds(name) : 0}, times);
     instruction.counts.instructions += nops;
     instruction.counts.nops += nops;
     instruction.ends = begins(name, "jump", "end", "ret");

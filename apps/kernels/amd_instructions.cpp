@@ -5,7 +5,7 @@ namespace mulciber::apps {
 namespace {
 
 /// Multiply-adds of one lane that a vector instruction does; 0 where it does something else.
-double lane_multiply_adds(std::string_view name) {
+double amd_multiply_adds(std::string_view name) {
   name.remove_prefix(2);
   if (name.starts_with("dual_")) name.remove_prefix(5);
   const bool packed = name.starts_with("pk_");
@@ -17,11 +17,11 @@ double lane_multiply_adds(std::string_view name) {
   return begins(name, "dot8") ? 8 : 0;
 }
 
-Operation operation_of(std::string_view name, std::string_view operands) {
+Operation amd_operation(std::string_view name, std::string_view operands) {
   if (begins(name, "v_wmma", "v_swmmac", "v_mfma", "v_smfma"))
     return {&InnerLoop::matrix, shape_product(name)};
   if (name.starts_with("v_")) {
-    const double multiply_adds = lane_multiply_adds(name);
+    const double multiply_adds = amd_multiply_adds(name);
     return {multiply_adds > 0 ? &InnerLoop::fma : &InnerLoop::arithmetic, multiply_adds};
   }
   // What RADV spills to shared memory lies where the lane's number says.
@@ -63,12 +63,12 @@ Program amd_program(std::string_view text) {
     const size_t second = line.find(" :: ");  // RDNA 3 issues two at once
     std::string_view first = line.substr(0, second);
     const std::string_view name = next_word(first);
-    last = operation_of(name, first);
+    last = amd_operation(name, first);
     Instruction& instruction = program.issue(last);
     if (second != line.npos) {
       std::string_view other = line.substr(second + 4);
       const std::string_view other_name = next_word(other);
-      instruction.add(operation_of(other_name, other));
+      instruction.add(amd_operation(other_name, other));
     }
     instruction.ends = begins(name, "s_branch", "s_endpgm", "s_setpc");
     if (begins(name, "s_cbranch", "s_branch")) program.jump(first);

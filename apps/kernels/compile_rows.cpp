@@ -1,7 +1,5 @@
 #include "apps/kernels/compile_rows.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cctype>
 
@@ -12,7 +10,6 @@ namespace mulciber::apps {
 namespace {
 
 using conformance::OpCase;
-using conformance::OpCases;
 
 std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -67,12 +64,6 @@ constexpr Naming kNamings[] = {
     {&PipelineFigures::instructions, "instrs"},
 };
 
-/// Of the types of blocks, those that files have most.
-bool usual(DataType weight) {
-  return !is_block_type(weight) || weight == DataType::kQ4_0 || weight == DataType::kQ8_0 ||
-         weight == DataType::kQ4_K || weight == DataType::kQ6_K;
-}
-
 }  // namespace
 
 PipelineFigures figures_of(const std::vector<PipelineStatistic>& statistics) {
@@ -90,42 +81,30 @@ PipelineFigures figures_of(const std::vector<PipelineStatistic>& statistics) {
 }
 
 std::vector<CompiledRow> pipelines_of(const std::vector<const Kernel*>& rows,
-                                      const Capabilities& device, const CompileRows& options) {
+                                      const Capabilities& device, const RowSelection& selection) {
   std::vector<CompiledRow> all;
   for (const Kernel* row : rows) {
-    const OpCases& cases = conformance::op_cases(row->op);
-    std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
-    if (!options.shape.empty()) shapes = {options.shape};
-    for (const KernelTypes& types : concrete_types(row->types)) {
-      if (options.weight.empty() ? !usual(types.weight)
-                                 : fnmatch(options.weight.c_str(), name_of(types.weight), 0) != 0)
-        continue;
-      const size_t first = all.size();
-      for (const std::vector<uint64_t>& shape : shapes) {
-        try {
-          const OpCase op_case = cases.make(shape, types);
+    const size_t first = all.size();
+    const std::string shape_format = conformance::op_cases(row->op).shape_format();
+    for_each_case(
+        selection, *row,
+        [&](const KernelTypes& types, const std::vector<uint64_t>& shape, const OpCase& op_case) {
           const bool chosen = conformance::chosen_row(device, op_case, row->op) == row;
           for (const Node& node : conformance::nodes_of(device, op_case, row)) {
             if (node.kernel != row) continue;
             const PipelineKey key = pipeline_key(node, device);
-            auto known = std::find_if(all.begin() + static_cast<ptrdiff_t>(first), all.end(),
-                                      [&](const CompiledRow& other) { return other.key == key; });
+            auto known = std::find_if(
+                all.begin() + static_cast<ptrdiff_t>(first), all.end(),
+                [&](const CompiledRow& other) { return other.types == types && other.key == key; });
             if (known == all.end()) {
-              all.push_back({row, types, key, cases.shape_format()});
+              all.push_back({row, types, key, shape_format});
               known = all.end() - 1;
             }
             if (!known->shapes.empty() && known->shapes.back() == shape) continue;
             known->shapes.push_back(shape);
             if (chosen) known->chosen_for.push_back(shape);
           }
-        } catch (const KernelError&) {
-          continue;  // the row cannot serve that shape
-        } catch (const ShapeError&) {
-          if (concrete_types(row->types).size() == 1) throw;
-          continue;  // not whole blocks of the type
-        }
-      }
-    }
+        });
   }
   return all;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "apps/row_selection.h"
 #include "runtime/pipeline.h"
 
 namespace mulciber::apps {
@@ -34,12 +34,8 @@ struct CompiledRow {
   std::string failure = {};  // why there is none
 };
 
-struct CompileRows {
-  std::string weight;           // glob over types of weights; "": the usual ones of block types
-  std::vector<uint64_t> shape;  // "": those of `mulciber bench`
-};
 /// The pipelines of rows, not compiled yet.
 std::vector<CompiledRow> pipelines_of(const std::vector<const Kernel*>& rows,
-                                      const Capabilities& device, const CompileRows& options);
+                                      const Capabilities& device, const RowSelection& selection);
 
 }  // namespace mulciber::apps

@@ -1,8 +1,6 @@
 // `mulciber kernels`: every row that runs here through the driver's compiler, and what it says.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fnmatch.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -17,20 +15,10 @@ namespace mulciber::apps {
 namespace {
 
 struct KernelsOptions : CommonOptions {
-  std::string kernel = "*", disassembly;
+  RowSelection rows{.weight = ""};
   bool chosen = false;
-  CompileRows rows;
+  std::string disassembly;
 };
-
-std::vector<const Kernel*> matching_rows(const std::string& glob, const Capabilities& device) {
-  std::vector<const Kernel*> rows;
-  for (const Kernel& row : kernels()) {
-    if (fnmatch(glob.c_str(), row.id, 0) != 0 && fnmatch(glob.c_str(), name_of(row.op), 0) != 0)
-      continue;
-    if (why_not_runnable(row, device).empty()) rows.push_back(&row);
-  }
-  return rows;
-}
 
 std::string number(double value) { return value < 0 ? "" : fmt::format("{:.0f}", value); }
 
@@ -179,15 +167,12 @@ void write_representations(const CompiledRow& pipeline, const std::string& folde
 int run_kernels(const KernelsOptions& options) {
   const std::unique_ptr<Device> device = open_device(options);
   const Capabilities& c = device->capabilities();
-  const std::vector<const Kernel*> rows = matching_rows(options.kernel, c);
-  if (rows.empty()) {
-    fmt::print(
-        stderr,
-        "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
-        options.kernel);
-    return finish(*device, options, kBadInput);
-  }
-  if (!options.disassembly.empty()) std::filesystem::create_directories(options.disassembly);
+  const std::vector<const Kernel*> rows = selected_rows(options.rows, c);
+  if (rows.empty()) return finish(*device, options, kBadInput);
+  if (std::error_code error;
+      !options.disassembly.empty() &&
+      (std::filesystem::create_directories(options.disassembly, error), error))
+    throw ModelError(options.disassembly, error.message(), "name a folder that can be written");
   std::vector<CompiledRow> pipelines = pipelines_of(rows, c, options.rows);
   if (options.chosen)
     std::erase_if(pipelines, [](const CompiledRow& p) { return p.chosen_for.empty(); });
@@ -198,8 +183,9 @@ int run_kernels(const KernelsOptions& options) {
   nlohmann::json list = nlohmann::json::array();
   bool failed = false;
   double seconds = 0;
-  for (size_t i = 0; i < pipelines.size() && !interrupted(); ++i) {
-    CompiledRow& pipeline = pipelines[i];
+  size_t done = 0;
+  for (; done < pipelines.size() && !interrupted(); ++done) {
+    CompiledRow& pipeline = pipelines[done];
     try {
       pipeline.compiled = device->pipelines().compile(pipeline.key);
     } catch (const KernelError& error) {
@@ -207,7 +193,7 @@ int run_kernels(const KernelsOptions& options) {
       failed = true;
     }
     seconds += pipeline.compiled.seconds;
-    if (!options.disassembly.empty()) write_representations(pipeline, options.disassembly, i);
+    if (!options.disassembly.empty()) write_representations(pipeline, options.disassembly, done);
     if (options.json) {
       list.push_back(to_json(pipeline, c));
     } else {
@@ -225,7 +211,7 @@ int run_kernels(const KernelsOptions& options) {
   } else {
     fmt::print(
         "\n{} pipelines in {:.1f} s. * is what selection takes for one of the shapes at least.\n",
-        pipelines.size(), seconds);
+        done, seconds);
   }
   return finish(*device, options,
                 interrupted() ? kInterrupted
@@ -239,20 +225,9 @@ void add_kernels(Command& app, int& code) {
   auto options = std::make_shared<KernelsOptions>();
   Command command = app.add_subcommand(
       "kernels", "What the driver's compiler makes of each kernel row: registers, spills, time");
-  command
-      .add_option("--kernel", options->kernel,
-                  "rows or ops to compile: a glob over row ids and op names")
-      .type_name("GLOB");
-  command
-      .add_option("--weight", options->rows.weight,
+  add_row_options(command, options->rows, "compile",
                   "types of weights to compile rows for: a glob (default: of block types q4_0, "
-                  "q8_0, q4_k and q6_k)")
-      .type_name("GLOB");
-  command
-      .add_option("--shape", options->rows.shape,
-                  "one shape instead of the op's own, as in 64,2048,768")
-      .delimiter(',')
-      .type_name("N,N,...");
+                  "q8_0, q4_k and q6_k)");
   command.add_flag("--chosen", options->chosen,
                    "only what selection takes on this device for the shapes");
   command

@@ -13,7 +13,7 @@
 namespace mulciber::apps {
 namespace {
 
-Operation operation_of(std::string_view name, std::string_view operands) {
+Operation mali_operation(std::string_view name, std::string_view operands) {
   if (begins(name, "NOP.end")) return {&InnerLoop::control};
   if (begins(name, "NOP")) return {&InnerLoop::nops};
   if (begins(name, "BRANCH", "JUMP", "BARRIER", "DISCARD")) return {&InnerLoop::control};
@@ -87,7 +87,7 @@ Program valhall_program(std::string_view text) {
     const auto here = static_cast<int>(program.code().size());
     program.label(std::to_string(here));
     const std::string_view name = next_word(line);
-    Operation operation = operation_of(name, line);
+    Operation operation = mali_operation(name, line);
     if (begins(name, "LOAD", "STORE", "ATOM")) operation.work = halves.work_of(line);
     if (!begins(name, "STORE", "BRANCH", "BARRIER", "NOP")) halves.written(name, line);
     program.issue(operation).ends = begins(name, "NOP.end");
@@ -110,7 +110,7 @@ Program bifrost_program(std::string_view text) {
     const bool second = line.starts_with('+');
     line.remove_prefix(1);
     const std::string_view name = next_word(line);
-    const Operation operation = operation_of(name, line);
+    const Operation operation = mali_operation(name, line);
     // Empty halves do not count, but a tuple of two is one that waits.
     if (!second || program.code().empty()) program.issue();
     Instruction& tuple = program.code().back();

@@ -7,7 +7,7 @@
 namespace mulciber::apps {
 namespace {
 
-Operation operation_of(std::string_view name, std::string_view result) {
+Operation nvidia_operation(std::string_view name, std::string_view result) {
   if (begins(name, "hmma", "imma", "qmma", "bmma"))
     return {&InnerLoop::matrix, shape_product(name)};
   // Registers and predicates of the uniform datapath.
@@ -60,7 +60,7 @@ Program nvidia_program(std::string_view text) {
       result = trimmed(line.substr(0, equals));
       line = line.substr(equals + 3);
     }
-    program.issue(operation_of(next_word(line), result));
+    program.issue(nvidia_operation(next_word(line), result));
   }
   return program;
 }

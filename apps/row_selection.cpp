@@ -1,0 +1,92 @@
+#include "apps/row_selection.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/command.h"
+
+namespace mulciber::apps {
+namespace {
+
+bool matches(const std::string& glob, const char* name) {
+  return fnmatch(glob.c_str(), name, 0) == 0;
+}
+
+/// Of the types of blocks, those that files have most.
+bool usual(DataType weight) {
+  return !is_block_type(weight) || weight == DataType::kQ4_0 || weight == DataType::kQ8_0 ||
+         weight == DataType::kQ4_K || weight == DataType::kQ6_K;
+}
+
+}  // namespace
+
+void add_row_options(Command& command, RowSelection& selection, const std::string& purpose,
+                     const std::string& weight_help) {
+  command
+      .add_option("--kernel", selection.kernel,
+                  fmt::format("rows or ops to {}: a glob over row ids and op names", purpose))
+      .type_name("GLOB");
+  command.add_option("--weight", selection.weight, weight_help).type_name("GLOB");
+  command
+      .add_option("--shape", selection.shape,
+                  "one shape instead of the op's own, as in 64,2048,768")
+      .delimiter(',')
+      .type_name("N,N,...");
+}
+
+std::vector<const Kernel*> selected_rows(const RowSelection& selection,
+                                         const Capabilities& device) {
+  std::vector<const Kernel*> rows;
+  for (const Kernel& row : kernels()) {
+    if (!matches(selection.kernel, row.id) && !matches(selection.kernel, name_of(row.op))) continue;
+    if (why_not_runnable(row, device).empty()) rows.push_back(&row);
+  }
+  if (rows.empty()) {
+    fmt::print(
+        stderr,
+        "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
+        selection.kernel);
+  } else if (!selection.shape.empty() &&
+             !std::ranges::all_of(rows, [&](auto* row) { return row->op == rows[0]->op; })) {
+    fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n",
+               selection.kernel);
+    rows.clear();
+  }
+  return rows;
+}
+
+std::vector<KernelTypes> selected_types(const RowSelection& selection, const Kernel& row) {
+  std::vector<KernelTypes> all = concrete_types(row.types);
+  std::erase_if(all, [&](const KernelTypes& types) {
+    return selection.weight.empty() ? !usual(types.weight)
+                                    : !matches(selection.weight, name_of(types.weight));
+  });
+  return all;
+}
+
+void for_each_case(const RowSelection& selection, const Kernel& row,
+                   const std::function<void(const KernelTypes&, const std::vector<uint64_t>& shape,
+                                            const conformance::OpCase&)>& visit) {
+  const conformance::OpCases& cases = conformance::op_cases(row.op);
+  std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
+  if (!selection.shape.empty()) shapes = {selection.shape};
+  const bool several_types = concrete_types(row.types).size() > 1;
+  for (const KernelTypes& types : selected_types(selection, row)) {
+    for (const std::vector<uint64_t>& shape : shapes) {
+      if (interrupted()) return;
+      try {
+        visit(types, shape, cases.make(shape, types));
+      } catch (const KernelError&) {
+        continue;  // the row cannot serve that shape
+      } catch (const ShapeError&) {
+        if (!several_types) throw;
+        continue;  // not whole blocks of the type
+      }
+    }
+  }
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,40 @@
+// Which rows of kernels.def a command looks at, and for which types and shapes: what `bench` and
+// `kernels` share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/options.h"
+#include "conformance/op_case.h"
+#include "runtime/kernel.h"
+
+namespace mulciber::apps {
+
+struct RowSelection {
+  std::string kernel = "*";     // glob over row ids and op names
+  std::string weight = "*";     // glob over types of weights; "": of block types the usual ones
+  std::vector<uint64_t> shape;  // empty: those of OpCases::bench_shapes()
+};
+
+/// Adds --kernel, --weight and --shape. purpose: what becomes of the rows, "measure"; weight_help:
+/// that of --weight.
+void add_row_options(Command& command, RowSelection& selection, const std::string& purpose,
+                     const std::string& weight_help);
+
+/// The rows that match and run on the device; none, after a line on standard error, where there is
+/// none or a shape is given for rows of several ops.
+std::vector<const Kernel*> selected_rows(const RowSelection& selection, const Capabilities& device);
+
+/// The types of a row that match.
+std::vector<KernelTypes> selected_types(const RowSelection& selection, const Kernel& row);
+
+/// Visits a plain case for each of the types and shapes. What the row cannot serve is passed over,
+/// also where `visit` finds that out (KernelError, ShapeError); ends early when interrupted.
+void for_each_case(const RowSelection& selection, const Kernel& row,
+                   const std::function<void(const KernelTypes&, const std::vector<uint64_t>& shape,
+                                            const conformance::OpCase&)>& visit);
+
+}  // namespace mulciber::apps
