@@ -53,25 +53,8 @@ OpCase choose_case(const SampleVariant& v, KernelTypes types) {
   return c;
 }
 
-class SampleChooseCases : public OpCases {
+class SampleChooseCases : public SampleCases {
  public:
-  std::string shape_format() const override { return "rows,vocabulary"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    return {{1, 32000}, {1, 262144}, {8, 128256}};
-  }
-
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
-    if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-      throw ShapeError("sample", "a shape is two positive numbers",
-                       "give rows,vocabulary such as 1,32000");
-    }
-    const Sampling usual{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
-    return choose_case({.vocabulary = shape[1],
-                        .rows = rows_with(std::vector(shape[0], usual), shape[1]),
-                        .name = "usual"},
-                       types);
-  }
-
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     const auto add = [&](const SampleVariant& v) { cases.push_back(choose_case(v, types)); };
@@ -192,6 +175,12 @@ class SampleChooseCases : public OpCases {
          .steps = 4,
          .name = "ring"});
     return cases;
+  }
+
+ private:
+  Sampling usual() const override { return {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f}; }
+  OpCase case_of(const SampleVariant& v, KernelTypes types) const override {
+    return choose_case(v, types);
   }
 };
 

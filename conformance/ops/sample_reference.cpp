@@ -6,10 +6,10 @@
 #include <map>
 #include <numeric>
 
+#include "conformance/bounds.h"
+
 namespace mulciber::conformance {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Takes away the ids that are not among the first of an order: ids of equal keys stay or go
 /// together, and stay where those before them add up to less than `target`. Returns by how much of

@@ -13,8 +13,6 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 OpCase scan_case(const SampleVariant& v, KernelTypes types) {
   OpCase c;
   c.types = types;
@@ -82,25 +80,8 @@ OpCase scan_case(const SampleVariant& v, KernelTypes types) {
   return c;
 }
 
-class SampleScanCases : public OpCases {
+class SampleScanCases : public SampleCases {
  public:
-  std::string shape_format() const override { return "rows,vocabulary"; }
-  std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    return {{1, 32000}, {1, 262144}, {8, 128256}};
-  }
-
-  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
-    if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-      throw ShapeError("sample", "a shape is two positive numbers",
-                       "give rows,vocabulary such as 1,32000");
-    }
-    const Sampling usual{.temperature = 0.8f, .repetition_penalty = 1.1f};
-    return scan_case({.vocabulary = shape[1],
-                      .rows = rows_with(std::vector(shape[0], usual), shape[1]),
-                      .name = "usual"},
-                     types);
-  }
-
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (uint64_t vocabulary : {1, 2, 7, 31, 255, 256, 257, 1000, 5003, 32000, 262208}) {
@@ -127,6 +108,12 @@ class SampleScanCases : public OpCases {
       }
     }
     return cases;
+  }
+
+ private:
+  Sampling usual() const override { return {.temperature = 0.8f, .repetition_penalty = 1.1f}; }
+  OpCase case_of(const SampleVariant& v, KernelTypes types) const override {
+    return scan_case(v, types);
   }
 };
 

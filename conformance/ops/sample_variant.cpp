@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/bounds.h"
 #include "conformance/ops/sample_reference.h"
 
 namespace mulciber::conformance {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint32_t kFirstWord = 5;
 constexpr double kLeastMargin = 2e-5;  // f32 sums of a few hundred thousand terms, with room
 
@@ -92,6 +92,21 @@ std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocab
     rows.push_back(row);
   }
   return rows;
+}
+
+std::vector<std::vector<uint64_t>> SampleCases::bench_shapes() const {
+  return {{1, 32000}, {1, 262144}, {8, 128256}};
+}
+
+OpCase SampleCases::make(std::span<const uint64_t> shape, KernelTypes types) const {
+  if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
+    throw ShapeError("sample", "a shape is two positive numbers",
+                     "give rows,vocabulary such as 1,32000");
+  }
+  return case_of({.vocabulary = shape[1],
+                  .rows = rows_with(std::vector(shape[0], usual()), shape[1]),
+                  .name = "usual"},
+                 types);
 }
 
 }  // namespace mulciber::conformance

@@ -51,4 +51,17 @@ CaseInput logits_input(const SampleVariant& v, bool any_margin);
 /// Rows of one batch, each with other settings, seed and history.
 std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocabulary);
 
+/// What the cases of both kernels have in common.
+class SampleCases : public OpCases {
+ public:
+  std::string shape_format() const override { return "rows,vocabulary"; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override;
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override;
+
+ protected:
+  /// Settings of a plain case.
+  virtual Sampling usual() const = 0;
+  virtual OpCase case_of(const SampleVariant& v, KernelTypes types) const = 0;
+};
+
 }  // namespace mulciber::conformance
