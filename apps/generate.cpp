@@ -21,7 +21,7 @@
 namespace mulciber::apps {
 namespace {
 
-struct Options {
+struct GenerateArguments {
   CommonOptions common;
   LanguageModelOptions model;
   SamplingOptions sampling;
@@ -104,7 +104,7 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
 
 /// How the prompt becomes a question. A base model continues a text, unless a template or a system
 /// prompt is asked for.
-std::shared_ptr<const ChatTemplate> question_template(const Options& options,
+std::shared_ptr<const ChatTemplate> question_template(const GenerateArguments& options,
                                                       const OpenModel& model) {
   if (options.raw) return nullptr;
   if (options.conversation.chat_template.empty() && options.conversation.system.empty())
@@ -135,7 +135,7 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
   return maps;
 }
 
-int run(const Options& options) {
+int run(const GenerateArguments& options) {
   const std::string prompt =
       options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<Device> device = open_device(options.common);
@@ -212,7 +212,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_generate(Command& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GenerateArguments>();
   Command command =
       app.add_subcommand("generate", "Ask a language model, or have it continue a text");
   add_language_model_options(command, options->model);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kDefaultChunk = 512;  // as llama-perplexity
 
-struct Options {
+struct PerplexityArguments {
   CommonOptions common;
   std::string model, file;
   std::optional<uint32_t> context;
@@ -26,7 +26,7 @@ struct Options {
   KeyValueStorage key_values = KeyValueStorage::kF16;
 };
 
-int run(const Options& options) {
+int run(const PerplexityArguments& options) {
   interrupted();  // installs the handler
   const std::string text = read_text(options.file);
   const std::shared_ptr<Device> device = open_device(options.common);
@@ -76,7 +76,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_perplexity(Command& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PerplexityArguments>();
   Command command =
       app.add_subcommand("perplexity", "Measure how surprised a language model is by a text");
   command.add_option("-m,--model", options->model, "GGUF file, or Hugging Face folder")

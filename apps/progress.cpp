@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace mulciber::apps {
+#include "base/clock.h"
 
-using Clock = std::chrono::steady_clock;
+namespace mulciber::apps {
 
 Progress::Progress(std::string what, size_t total)
     : what_(std::move(what)),

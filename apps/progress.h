@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/clock.h"
+
 namespace mulciber::apps {
 
 class Progress {
@@ -20,7 +22,7 @@ class Progress {
   size_t total_;
   bool terminal_;
   bool drawn_ = false;
-  std::chrono::steady_clock::time_point start_, last_;
+  Clock::time_point start_, last_;
 };
 
 }  // namespace mulciber::apps

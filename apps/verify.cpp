@@ -12,7 +12,7 @@
 namespace mulciber::apps {
 namespace {
 
-struct Options {
+struct VerifyArguments {
   CommonOptions common;
   std::string model, expected;
   double tolerance = -1;  // negative: each tensor's own
@@ -63,7 +63,7 @@ void print_table(const VerifyReport& report) {
              report.count(VerifyResult::Status::kNotCompared));
 }
 
-int run(const Options& options) {
+int run(const VerifyArguments& options) {
   const std::unique_ptr<Device> device = open_device(options.common);
   const OpenModel opened(options.model);
   const std::unique_ptr<Model> model =
@@ -96,7 +96,7 @@ int run(const Options& options) {
 void add_verify(Command& app, int& code) {
   Command command = app.add_subcommand(
       "verify", "Run a model's reference cases and compare every expected tensor");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyArguments>();
   command.add_option("-m,--model", options->model, "model folder").required();
   command
       .add_option("expected", options->expected,

@@ -10,8 +10,6 @@ namespace {
 
 constexpr double kLambda = 8;
 constexpr double kHopeless = 1e300;  // a bound that says nothing, and is seen to (compare.cpp)
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Whether f32 has the number.
 bool in_f32(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
 

@@ -7,6 +7,7 @@
 // Approach to Probabilistic Rounding Error Analysis", doi:10.1137/18M1226312.
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "conformance/op_case.h"
@@ -14,6 +15,7 @@
 
 namespace mulciber::conformance {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Magnitude below which a result may be flushed to zero.
 inline constexpr double kSmallest32 = 0x1p-126, kSmallest16 = 0x1p-14;
 /// Largest finite number of a type.

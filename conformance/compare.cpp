@@ -12,8 +12,6 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Sums {
   double error = 0, square = 0;
 };

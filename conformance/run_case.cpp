@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/clock.h"
 #include "conformance/case_program.h"
 #include "conformance/compare.h"
 
@@ -139,7 +140,7 @@ void inject(Fault fault, Device& device, const FaultTargets& targets, bool last_
 }
 
 CaseResult guarded(const std::function<CaseResult()>& body) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   CaseResult result;
   try {
     result = body();
@@ -155,7 +156,7 @@ CaseResult guarded(const std::function<CaseResult()>& body) {
   } catch (const std::exception& error) {
     result = {Status::kInternalError, error.what()};
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = seconds_since(start);
   return result;
 }
 

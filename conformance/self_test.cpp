@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.h"
 #include "conformance/run_case.h"
 #include "runtime/deny_list.h"
 
@@ -81,8 +82,6 @@ std::vector<const Kernel*> untested_rows(const Capabilities& device) {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Tests rows one after the other, on several threads.
 class Tester {
  public:
@@ -115,7 +114,7 @@ class Tester {
  private:
   const Kernel* begin(size_t end) {
     std::lock_guard lock(mutex_);
-    const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double elapsed = seconds_since(start_);
     if (next_ >= end || elapsed > options_.seconds || (options_.cancelled && options_.cancelled()))
       return nullptr;
     const Kernel& row = *rows_[next_];
@@ -197,7 +196,7 @@ SelfTestReport self_test(const DeviceOptions& given, const SelfTestOptions& opti
   tester.work(std::move(device), count);
   for (std::future<void>& other : others) other.get();
   report.untested += tester.left();
-  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report.seconds = seconds_since(start);
   return report;
 }
 

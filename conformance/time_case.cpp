@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "conformance/case_program.h"
 
 namespace mulciber::conformance {
 
 Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds) {
-  using Clock = std::chrono::steady_clock;
   // On hardware several copies of the case take turns, so that weights do not stay in the
   // last-level cache.
   const bool hardware = device.capabilities().has(kGpu);
@@ -30,9 +30,7 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
   timing.dispatches = static_cast<uint32_t>(programs[0]->program().nodes().size());
   std::vector<double> samples;
   const auto begin = Clock::now();
-  auto elapsed = [&](Clock::time_point since) {
-    return std::chrono::duration<double>(Clock::now() - since).count();
-  };
+  auto elapsed = [&](Clock::time_point since) { return seconds_since(since); };
   if (hardware && device.capabilities().timestamp_period > 0) {
     for (size_t i = 0; samples.size() < 20 || elapsed(begin) < min_seconds; ++i) {
       Program& program = programs[i % copies]->program();

@@ -1,4 +1,5 @@
 #include "mulciber/text_generator.h"
+#include "base/clock.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,16 +16,11 @@
 #include "models/language_model.h"
 #include "models/open_model.h"
 #include "models/vocabulary_check.h"
+#include "runtime/public_devices.h"
 #include "text/token_stream.h"
 
 namespace mulciber {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// until_full: no number of tokens was asked for.
 GenerateEnd end_of(SequenceEnd end, bool until_full) {
@@ -33,12 +29,6 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
     case SequenceEnd::kFull: return GenerateEnd::kContextFull;
     default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
   }
-}
-
-std::shared_ptr<Device> checked(std::shared_ptr<Device> device) {
-  if (!device)
-    throw DeviceError(DeviceError::Kind::kUnavailable, "TextGenerator", "was given no device", "");
-  return device;
 }
 
 }  // namespace
@@ -209,7 +199,7 @@ void TextGenerator::Impl::load(std::shared_ptr<const OpenModel> files,
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& path,
                              const GeneratorOptions& options)
-    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
+    : impl_(std::make_unique<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
   impl_->load(open_model(path), options);
   impl_->statistics.load_seconds = seconds_since(start);
@@ -217,7 +207,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                              const GeneratorOptions& options)
-    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
+    : impl_(std::make_unique<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
   impl_->load(std::move(model), options);
   impl_->statistics.load_seconds = seconds_since(start);

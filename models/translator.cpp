@@ -1,4 +1,5 @@
 #include "mulciber/translator.h"
+#include "base/clock.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,12 +14,6 @@
 
 namespace mulciber {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Adds the time of a scope to a sum.
 class Stopwatch {
@@ -40,12 +35,6 @@ std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint
   std::vector<std::string> result;
   for (uint32_t id : ids) result.emplace_back(tokenizer.piece(static_cast<int32_t>(id)));
   return result;
-}
-
-std::shared_ptr<Device> checked(std::shared_ptr<Device> device) {
-  if (!device)
-    throw DeviceError(DeviceError::Kind::kUnavailable, "Translator", "was given no device", "");
-  return device;
 }
 
 ModelOptions model_options(const LoadOptions& options) {
@@ -169,14 +158,14 @@ void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options)
 
 Translator::Translator(std::shared_ptr<Device> device, const std::string& folder,
                        const LoadOptions& options)
-    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
+    : impl_(std::make_unique<Impl>(given(std::move(device), "Translator"))) {
   const Stopwatch watch(impl_->statistics.load_seconds);
   impl_->load(*open_model(folder), options);
 }
 
 Translator::Translator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                        const LoadOptions& options)
-    : impl_(std::make_unique<Impl>(checked(std::move(device)))) {
+    : impl_(std::make_unique<Impl>(given(std::move(device), "Translator"))) {
   const Stopwatch watch(impl_->statistics.load_seconds);
   impl_->load(*model, options);
 }

@@ -35,6 +35,11 @@ DeviceOptions options_from_environment(DeviceOptions options) {
   return options;
 }
 
+std::shared_ptr<Device> given(std::shared_ptr<Device> device, const char* where) {
+  if (!device) throw DeviceError(DeviceError::Kind::kUnavailable, where, "was given no device", "");
+  return device;
+}
+
 DeviceDescription describe(const Capabilities& capabilities) {
   DeviceDescription description = {.name = capabilities.name,
                                    .driver = capabilities.driver_name,

@@ -15,7 +15,6 @@ using namespace mulciber::conformance;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 HostTensor tensor(std::vector<double> values, std::vector<double> bounds = {},
                   DataType type = DataType::kF32) {

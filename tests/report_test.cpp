@@ -48,14 +48,14 @@ size_t count_of(const std::string& text, const std::string& part) {
 
 TEST_CASE("The verdict says what went wrong, and where") {
   RunRecord run = one_of_each();
-  const Verdict bad = verdict_of(run);
+  const RunVerdict bad = verdict_of(run);
   CHECK(bad.tone == Tone::kBad);
   CHECK(bad.sentence.find("matmul and softmax") != std::string::npos);
   CHECK(bad.sentence.find("8 of the 11 cases") != std::string::npos);
   CHECK(bad.sentence.find("1 crash") != std::string::npos);
 
   std::erase_if(run.cases, [](const CaseRecord& r) { return !is_good(r.result.status); });
-  const Verdict good = verdict_of(run);
+  const RunVerdict good = verdict_of(run);
   CHECK(good.tone == Tone::kGood);
   CHECK(good.sentence.find("2 of the 3 cases") != std::string::npos);
   run.complete = false;

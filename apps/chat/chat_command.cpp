@@ -13,7 +13,7 @@
 namespace mulciber::apps {
 namespace {
 
-struct Options {
+struct ChatArguments {
   CommonOptions common;
   LanguageModelOptions model;
   SamplingOptions sampling;
@@ -43,7 +43,7 @@ Sampling conversation_sampling(Sampling of_model, const ChatTemplate& chat_templ
   return of_model;
 }
 
-int run(const Options& options) {
+int run(const ChatArguments& options) {
   const std::shared_ptr<Device> device = open_device(options.common);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   model->require(Capability::kContinueText);
@@ -94,7 +94,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_chat(Command& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ChatArguments>();
   Command command = app.add_subcommand("chat", "Talk with a language model");
   add_language_model_options(command, options->model);
   add_conversation_options(command, options->conversation);

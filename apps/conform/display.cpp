@@ -24,7 +24,7 @@ std::string ConformDisplay::status_line() const {
   for (int i = 0; i < kStatusCount; ++i) {
     if (counts_[i]) line += fmt::format(", {} {}", counts_[i], name_of(static_cast<Status>(i)));
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  const double seconds = seconds_since(start_);
   const size_t ran = done_ - done_before_;
   if (ran > 0 && done_ < total_) {
     const double left = seconds / static_cast<double>(ran) * static_cast<double>(total_ - done_);

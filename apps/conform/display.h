@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/clock.h"
 #include "conformance/records/record.h"
 
 namespace mulciber::apps {
@@ -24,7 +25,6 @@ class ConformDisplay {
  private:
   std::string status_line() const;
 
-  using Clock = std::chrono::steady_clock;
   size_t total_, done_, done_before_, tenth_;
   std::array<size_t, conformance::kStatusCount> counts_{};
   std::string op_;

@@ -12,14 +12,13 @@
 #include "apps/child_process.h"
 #include "apps/conform/conform.h"
 #include "apps/conform/display.h"
+#include "base/clock.h"
 #include "conformance/schedule.h"
 
 namespace mulciber::apps {
 namespace {
 
 using namespace conformance;
-using Clock = std::chrono::steady_clock;
-
 constexpr int kMostFailedStarts = 3;
 
 std::string input_of(const ChildSettings& s, const Batch& batch,
@@ -250,7 +249,7 @@ class Parent {
   }
 
   ConformRun conclude(Clock::time_point start) {
-    run_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    run_.seconds = seconds_since(start);
     if (fingerprint_) run_.record.fingerprint = *fingerprint_;
     bool all = true;
     for (auto& record : records_) {

@@ -14,7 +14,7 @@
 namespace mulciber::apps {
 namespace {
 
-struct Options {
+struct HeadsArguments {
   CommonOptions common;
   std::string model, source, reference;
   size_t lines = 100;
@@ -81,7 +81,7 @@ struct Stage {
 
 class Run {
  public:
-  explicit Run(const Options& options)
+  explicit Run(const HeadsArguments& options)
       : options_(options),
         sources_(read_lines(options.source, options.lines)),
         references_(read_lines(options.reference, options.lines)),
@@ -207,7 +207,7 @@ class Run {
                            .dump());
   }
 
-  const Options& options_;
+  const HeadsArguments& options_;
   const std::vector<std::string> sources_, references_;
   std::shared_ptr<Device> device_;
   Translator translator_;
@@ -220,7 +220,7 @@ class Run {
 }  // namespace
 
 void add_heads(Command& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HeadsArguments>();
   Command command =
       app.add_subcommand("heads", "Rank attention heads by what a translation loses without each");
   command.add_option("-m,--model", options->model, "Hugging Face folder of a translation model")

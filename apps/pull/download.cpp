@@ -1,6 +1,7 @@
 #include "apps/pull/download.h"
 
 #include "apps/command.h"
+#include "base/clock.h"
 #include "mulciber/error.h"
 
 #ifndef MULCIBER_DOWNLOADS
@@ -68,9 +69,8 @@ class Patience {
     if (bytes > best_) failures_ = 0;
     best_ = std::max(best_, bytes);
     if (++failures_ > 5) return false;
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(100 << failures_);
-    while (!interrupted() && std::chrono::steady_clock::now() < until)
+    const auto until = Clock::now() + std::chrono::milliseconds(100 << failures_);
+    while (!interrupted() && Clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return !interrupted();
   }

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct PullArguments {
   std::string model, output, sha256;
   bool list = false, json = false;
 };
@@ -60,7 +60,7 @@ std::vector<RemoteFile> files_of(const ModelSource& source) {
 }
 
 /// Where a file goes. One file may be given a name of its own; several go into a folder.
-fs::path target_of(const RemoteFile& file, const Options& options, bool alone) {
+fs::path target_of(const RemoteFile& file, const PullArguments& options, bool alone) {
   if (options.output.empty()) return models_folder() / file.path;
   const fs::path output = options.output;
   std::error_code ignored;
@@ -88,7 +88,7 @@ DownloadResult fetch(const RemoteFile& file, const fs::path& target, const std::
   return result;
 }
 
-int run(const Options& options) {
+int run(const PullArguments& options) {
   if (options.list) {
     print_list(options.json);
     return kSuccess;
@@ -131,7 +131,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_pull(Command& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PullArguments>();
   Command command = app.add_subcommand(
       "pull", "Fetch a model: from a small catalogue, the Hugging Face hub, or any URL");
   command

@@ -22,7 +22,7 @@
 namespace mulciber::apps {
 namespace {
 
-struct Options {
+struct TranslateArguments {
   CommonOptions common;
   std::string model;
   std::vector<std::string> text;
@@ -60,7 +60,7 @@ void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& sh
 
 class Run {
  public:
-  explicit Run(const Options& options)
+  explicit Run(const TranslateArguments& options)
       : options_(options),
         device_(open_device(options.common)),
         translator_(device_, options.model, {.half_weights = options.half_weights}),
@@ -191,7 +191,7 @@ class Run {
     }
   }
 
-  const Options& options_;
+  const TranslateArguments& options_;
   std::shared_ptr<Device> device_;
   Translator translator_;
   Output output_;
@@ -205,7 +205,7 @@ class Run {
 }  // namespace
 
 void add_translate(Command& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TranslateArguments>();
   Command command =
       app.add_subcommand("translate", "Translate sentences with an encoder-decoder model");
   command.add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")

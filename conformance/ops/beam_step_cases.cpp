@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/beam_reference.h"
 #include "mulciber/error.h"
@@ -14,7 +15,6 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint32_t kNever = 0xffffffff;
 
 class BeamStepCases : public OpCases {

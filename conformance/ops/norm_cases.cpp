@@ -14,8 +14,6 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 void require_rows_and_columns(const char* op, std::span<const uint64_t> shape) {
   if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
     throw ShapeError(op, "a shape is two positive numbers", "give rows,columns such as 768,768");

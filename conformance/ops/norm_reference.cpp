@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/bounds.h"
+
 namespace mulciber::conformance {
 
 namespace {
@@ -63,7 +65,6 @@ HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias
 
 void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm,
                        HostTensor& y) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<Bounded> terms(visible);
   Bounded maximum(-kInfinity);
   for (uint64_t i = 0; i < visible; ++i) {

@@ -15,7 +15,6 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint32_t kNever = 0xffffffff;
 
 struct TopKVariant {

@@ -47,7 +47,7 @@ std::string with_commas(size_t number) {
   return text;
 }
 
-Verdict verdict_of(const RunRecord& run) {
+RunVerdict verdict_of(const RunRecord& run) {
   const auto counts = count_statuses(run.cases);
   const auto count = [&](Status status) { return counts[static_cast<size_t>(status)]; };
   const size_t unsupported = count(Status::kNotSupported), tried = run.cases.size() - unsupported;

@@ -11,11 +11,11 @@ namespace mulciber::conformance {
 
 enum class Tone { kGood, kBad, kUnknown };
 
-struct Verdict {
+struct RunVerdict {
   Tone tone;
   std::string sentence;  // for somebody who knows Vulkan, and nothing of this suite
 };
-Verdict verdict_of(const RunRecord& run);
+RunVerdict verdict_of(const RunRecord& run);
 
 /// "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)": the driver, and the masks where there are any.
 std::string title_of(const Fingerprint& fingerprint);

@@ -66,7 +66,7 @@ const char* name_of(Tone tone) {
 }  // namespace
 
 std::string to_html(const RunRecord& run, const RunRecord* other) {
-  const Verdict verdict = verdict_of(run);
+  const RunVerdict verdict = verdict_of(run);
   const TemplateText texts[] = {{"STYLE", kStyle},
                                 {"SCRIPT", kScript},
                                 {"TITLE", escaped(title_of(run.fingerprint))},

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
 #include "mulciber/error.h"
@@ -34,10 +35,6 @@ uint32_t round_up_batch(uint32_t items) {
   const uint32_t power = std::bit_ceil(items);
   const uint32_t between = power / 4 * 3;
   return items <= between ? between : power;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void write_head_masks(ControlWords& control, const ControlArray<float>& to,
@@ -167,7 +164,6 @@ PassProgram& EncoderDecoder::pass(const PassShape& shape) {
 }
 
 GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint32_t pad) {
-  using Clock = std::chrono::steady_clock;
   const uint32_t items = static_cast<uint32_t>(request.sources.size());
   size_t longest = 0;
   for (const std::vector<uint32_t>& source : request.sources)

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "models/decoding/decoding.h"
 #include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
@@ -18,10 +19,6 @@ namespace {
 constexpr uint32_t kLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
 constexpr uint32_t kPassTokens = 512;
 constexpr size_t kProgramsKept = 4;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 uint32_t longest_pass(const BatchShape& shape) {
   uint32_t longest = 1;
@@ -52,7 +49,7 @@ struct SequenceBatch::Run {
   std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
   std::vector<uint32_t> first;    // number of the first id it chooses
   std::vector<uint32_t> emitted;  // ids the caller has been told of
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  Clock::time_point start = Clock::now();
   double prefill_end = 0;
   bool cancelled = false;
 
@@ -216,7 +213,7 @@ void SequenceBatch::prefill(Run& run) {
       taken[row] += fed[row];
       done += fed[row];
     }
-    const auto built = std::chrono::steady_clock::now();
+    const auto built = Clock::now();
     Program& pass = program({length, chooses ? PassOutput::kChoice : PassOutput::kCache});
     run.result.build_seconds += seconds_since(built);
     push();
@@ -249,7 +246,7 @@ void SequenceBatch::decode(Run& run) {
   }
   if (!running || run.is_cancelled()) return;
   push();
-  const auto built = std::chrono::steady_clock::now();
+  const auto built = Clock::now();
   Program& step = program({1, PassOutput::kChoice});
   run.result.build_seconds += seconds_since(built);
   const uint32_t in_flight = steps_in_flight(device_);
@@ -351,7 +348,7 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
     shown[state.progress_count(row)] = run.first[row];
   prefill(run);
   run.result.prefill_seconds = seconds_since(run.start) - run.result.build_seconds;
-  const auto decoding = std::chrono::steady_clock::now();
+  const auto decoding = Clock::now();
   const double built_before = run.result.build_seconds;
   decode(run);
   run.result.decode_seconds = seconds_since(decoding) - (run.result.build_seconds - built_before);

@@ -1,0 +1,15 @@
+// Time as it passes, in seconds.
+#pragma once
+
+#include <chrono>
+
+namespace mulciber {
+
+using Clock = std::chrono::steady_clock;
+
+/// From `start` until now.
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace mulciber
