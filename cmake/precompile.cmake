@@ -1,6 +1,8 @@
 # How rooms are optimized, and the headers that are parsed once for all of them.
 option(MULCIBER_PRECOMPILE "Precompile the standard library's headers and fmt, once for all rooms" ON)
 
+option(MULCIBER_UNITY "Compile the files of a room eight at a time; off, a file that changed is compiled alone" ON)
+
 # A precompiled header serves only what is compiled with its own flags, so there are two: for speed, as the build
 # type says, and for size. Sanitizers and debug builds have flags of their own, and there size does not count.
 set(MULCIBER_SIZE_FLAG "")
@@ -50,5 +52,15 @@ function(mulciber_optimize target goal)
       set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${other_options})
+  endif()
+endfunction()
+
+# mulciber_unite(TARGET [FILE...]): the compiler reads several files of a room as one, which saves it a third of its
+# time: what they include is parsed, and templates are instantiated, once. FILEs have names of their own for private
+# things (struct Variant) that others have too, and stay alone; so do files with options of their own.
+function(mulciber_unite target)
+  if(MULCIBER_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()

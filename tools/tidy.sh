@@ -46,7 +46,7 @@ elif ((${#files[@]} == 0)); then
 fi
 
 # Configured and not built: clang reads none of GCC's precompiled headers, and CMake writes what files include.
-cmake -S . -B build-tidy -G Ninja -DMULCIBER_PRECOMPILE=OFF -DMULCIBER_TESTS=OFF >/dev/null
+cmake -S . -B build-tidy -G Ninja -DMULCIBER_PRECOMPILE=OFF -DMULCIBER_UNITY=OFF -DMULCIBER_TESTS=OFF >/dev/null
 # shellcheck disable=SC2016 # expanded by the shell of each file
 one='found=$("$0" -p build-tidy --quiet "$1" 2>&1) || { printf "%s\n" "$found"; exit 1; }'
 # What is found in a header is said of every file that includes it.
