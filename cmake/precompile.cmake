@@ -43,6 +43,8 @@ function(mulciber_optimize target goal)
   if(MULCIBER_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM mulciber_precompiled_${goal})
   endif()
+  # Whatever the build type, so that what compiles in one compiles in all (mulciber_unite below).
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
   if(ARGN AND other_options)
     if(MULCIBER_PRECOMPILE)
       # CMake knows one precompiled header per target; compilers find the other beside its source.

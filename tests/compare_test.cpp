@@ -15,7 +15,6 @@ using namespace mulciber::conformance;
 
 namespace {
 
-
 HostTensor tensor(std::vector<double> values, std::vector<double> bounds = {},
                   DataType type = DataType::kF32) {
   return {Shape{1, values.size()}, type, std::move(values), std::move(bounds)};

@@ -16,7 +16,7 @@ namespace mulciber::conformance {
 using Inputs = std::span<const Tensor>;
 
 /// Layers by the places of their weights among the inputs of a case.
-struct LinearPart {
+struct RecordedLinear {
   size_t weight = 0;
   std::optional<size_t> bias;
 
@@ -28,7 +28,7 @@ struct LinearPart {
 };
 struct CellPart {
   CellKind kind = CellKind::kLstm;
-  LinearPart input, hidden;
+  RecordedLinear input, hidden;
 
   RecurrentCell of(Inputs inputs) const { return {kind, input.of(inputs), hidden.of(inputs)}; }
 };
@@ -82,9 +82,9 @@ struct RecurrentEntry {
   size_t matrix(const std::string& what, uint64_t rows, uint64_t columns) {
     return input({rows, columns}, tensor(what, {rows, columns}).values, weights);
   }
-  LinearPart linear(const std::string& weight, uint64_t rows, uint64_t columns,
-                    const std::string& bias = "") {
-    LinearPart part{matrix(weight, rows, columns), std::nullopt};
+  RecordedLinear linear(const std::string& weight, uint64_t rows, uint64_t columns,
+                        const std::string& bias = "") {
+    RecordedLinear part{matrix(weight, rows, columns), std::nullopt};
     if (!bias.empty()) part.bias = input({rows}, tensor(bias, {rows}).values);
     return part;
   }

@@ -41,11 +41,11 @@ struct Translation {
   size_t control, source_table, target_table;
   TranslationControl at;
   BothDirections encoder;
-  LinearPart initial;
+  RecordedLinear initial;
   CellPart cell;
-  LinearPart query, key;         // Luong: key alone
-  std::optional<size_t> vector;  // of additive scores
-  LinearPart combine, output;    // combine: Luong's alone
+  RecordedLinear query, key;       // Luong: key alone
+  std::optional<size_t> vector;    // of additive scores
+  RecordedLinear combine, output;  // combine: Luong's alone
 
   /// Results of a decoder that went through some steps.
   struct Steps {
