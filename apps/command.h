@@ -61,6 +61,7 @@ void clear_interrupt();
 /// Each adds one subcommand; its callback stores the exit code in `code`.
 void add_devices(Command& app, int& code);
 void add_bench(Command& app, int& code);
+void add_tune(Command& app, int& code);
 void add_kernels(Command& app, int& code);
 void add_verify(Command& app, int& code);
 void add_inspect(Command& app, int& code);

@@ -12,6 +12,7 @@
 #include "apps/command.h"
 #include "apps/progress.h"
 #include "conformance/self_test.h"
+#include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/op.h"
 
@@ -118,6 +119,7 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
   result["self_test"] = {
       {"passed", tested.passed}, {"denied", denials}, {"untested", tested.untested}};
   if (!rows) return result;
+  result["choices"] = c.choices;
   for (const Kernel& kernel : kernels()) {
     std::string reason = row_status(kernel, c);
     result["kernels"].push_back({{"id", kernel.id},
@@ -160,6 +162,20 @@ void print(size_t index, const Capabilities& c, bool rows) {
                : passed        ? "+"
                                : "?",
                kernel.id, shape, reason.empty() ? "" : ": " + reason);
+  }
+}
+
+// Rows chosen by measurement, with the times of all candidates.
+void print_measured(const Capabilities& device, const std::string& cache_folder) {
+  if (device.choices.empty()) return;
+  fmt::print("   chosen by measurement (`mulciber tune`), milliseconds:\n");
+  const Choices choices(device, cache_folder);
+  for (const auto& [key, choice] : choices.all()) {
+    if (!device.choices.contains(key)) continue;
+    std::vector<std::string> times;
+    for (const auto& [row, time] : choice.milliseconds)
+      times.push_back(fmt::format("{} {:.4f}", row, time));
+    fmt::print("     {}: {} ({})\n", key, choice.row, fmt::join(times, ", "));
   }
 }
 
@@ -258,7 +274,9 @@ void add_devices(Command& app, int& code) {
     } else {
       for (size_t i = 0; i < devices.size(); ++i) {
         print(i, devices[i], options->verbose);
-        if (options->verbose) print_choices(devices[i]);
+        if (!options->verbose) continue;
+        print_measured(devices[i], options->device_options.cache_folder);
+        print_choices(devices[i]);
       }
     }
   });

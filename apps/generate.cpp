@@ -138,8 +138,8 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
 int run(const GenerateArguments& options) {
   const std::string prompt =
       options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
-  const std::shared_ptr<Device> device = open_device(options.common);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
+  const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);
   const std::shared_ptr<const ChatTemplate> asked = question_template(options, *model);
   TextGenerator generator =
       load(options.model, device, model, options.stats || options.common.verbose);

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
 
 #include "apps/progress.h"
+#include "conformance/tune.h"
+#include "models/open_model.h"
 
 namespace mulciber::apps {
 
@@ -44,14 +47,52 @@ void add_language_model_options(Command& command, LanguageModelOptions& options)
   add_key_value_option(command, options.key_values);
 }
 
-TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,
-                   std::shared_ptr<const OpenModel> model, bool tell_plan) {
-  std::optional<Progress> progress;
-  GeneratorOptions loading = {
+GeneratorOptions generator_options(const LanguageModelOptions& options) {
+  return {
       .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
       .key_values = options.key_values,
       .context = options.context,
       .masked_heads = options.masked_heads};
+}
+
+std::shared_ptr<AskedProblems> asked_problems(Device& device, const LanguageModelOptions& options,
+                                              const OpenModel& model) {
+  auto asked = std::make_shared<AskedProblems>();
+  device.watch_selection(asked);
+  TextGenerator::predict(device, model, generator_options(options));
+  device.watch_selection(nullptr);
+  return asked;
+}
+
+std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
+                                          const LanguageModelOptions& options,
+                                          const OpenModel& model, double self_test_seconds) {
+  std::shared_ptr<Device> device = open_device(common, self_test_seconds);
+  const char* variable = std::getenv("MULCIBER_TUNE");
+  const std::string wanted = variable ? variable : "";
+  const bool wished = wanted.empty() ? device->capabilities().has(kGpu) : wanted != "0";
+  if (!wished || common.device_options.ignore_verdicts) return device;
+  const std::shared_ptr<AskedProblems> asked = asked_problems(*device, options, model);
+  conformance::TuneOptions tuning{.cancelled = interrupted};
+  std::optional<Progress> progress;
+  tuning.progress = [&](size_t done, size_t total) {
+    if (!progress) progress.emplace("measuring kernels, once per driver version", total);
+    progress->update(done);
+  };
+  const conformance::TuneReport report = conformance::tune(common.device_options, *asked, tuning);
+  if (progress) progress->finish();
+  if (common.verbose && report.tuned.size() + report.left > 0)
+    fmt::print(stderr, "tuned: {} problems measured, {} left for the next start, {:.1f} s\n",
+               report.tuned.size(), report.left, report.seconds);
+  if (!report.kept) return device;
+  device.reset();
+  return open_device(common, self_test_seconds);
+}
+
+TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,
+                   std::shared_ptr<const OpenModel> model, bool tell_plan) {
+  std::optional<Progress> progress;
+  GeneratorOptions loading = generator_options(options);
   loading.load.on_progress = [&](uint64_t done, uint64_t total) {
     if (!progress) progress.emplace("loading, MiB", total >> 20);
     progress->update(done >> 20);

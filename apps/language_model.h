@@ -7,6 +7,7 @@
 #include "apps/command.h"
 #include "apps/key_values.h"
 #include "mulciber/text_generator.h"
+#include "runtime/choices.h"
 
 namespace mulciber::apps {
 
@@ -19,6 +20,18 @@ struct LanguageModelOptions {
 };
 /// -m, --context, --half, --half-activations, --kv.
 void add_language_model_options(Command& command, LanguageModelOptions& options);
+
+GeneratorOptions generator_options(const LanguageModelOptions& options);
+/// Opens the device for a model. On hardware, rows are chosen by measurement first
+/// (conformance/tune.h), for two seconds at most and once per driver version; MULCIBER_TUNE=0
+/// leaves that out, and 1 does it on software drivers as well.
+std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
+                                          const LanguageModelOptions& options,
+                                          const OpenModel& model, double self_test_seconds = 2);
+/// What a language model's programs ask of selection: a step of decoding and the longest pass over
+/// a prompt. Nothing is loaded.
+std::shared_ptr<AskedProblems> asked_problems(Device& device, const LanguageModelOptions& options,
+                                              const OpenModel& model);
 
 /// With a bar while it loads. tell_plan: says on standard error before what memory it will take.
 TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> device,

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   add_perplexity(app, code);
   add_tokenize(app, code);
   add_bench(app, code);
+  add_tune(app, code);
   add_kernels(app, code);
   add_verify(app, code);
   add_inspect(app, code);

@@ -7,6 +7,43 @@
 #include "conformance/case_program.h"
 
 namespace mulciber::conformance {
+namespace {
+
+/// A large input as bytes: a few rows, drawn once and repeated. How long a kernel takes does not
+/// depend on them, and drawing the weights of a large model would take longer than multiplying.
+HostTensor repeated(const CaseInput& input) {
+  constexpr uint64_t kDrawn = 1u << 16;
+  const uint64_t columns = input.shape.columns();
+  const uint64_t rows = std::clamp<uint64_t>(kDrawn / columns, 1, input.shape.rows());
+  OpCase part;
+  part.inputs = {normal_input({rows, columns}, input.type)};
+  const std::vector<std::byte> drawn = to_bytes(draw_inputs(part, 0).front());
+  const size_t row = drawn.size() / rows;
+  HostTensor tensor{input.shape, input.type};
+  tensor.bytes.resize(row * input.shape.rows());
+  for (size_t at = 0; at < tensor.bytes.size(); at += drawn.size()) {
+    std::copy_n(drawn.begin(), std::min(drawn.size(), tensor.bytes.size() - at),
+                tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return tensor;
+}
+
+bool large(const CaseInput& input) {
+  constexpr uint64_t kElements = 1u << 20;
+  return input.type != DataType::kU32 && input.shape.elements() > kElements;
+}
+
+std::vector<HostTensor> timing_inputs(const OpCase& op_case) {
+  OpCase small = op_case;
+  std::erase_if(small.inputs, large);
+  std::vector<HostTensor> drawn = draw_inputs(small, 0), inputs;
+  auto next = drawn.begin();
+  for (const CaseInput& input : op_case.inputs)
+    inputs.push_back(large(input) ? repeated(input) : std::move(*next++));
+  return inputs;
+}
+
+}  // namespace
 
 Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds) {
   // On hardware several copies of the case take turns, so that weights do not stay in the
@@ -17,7 +54,7 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
     input_bytes += input.shape.rows() * row_bytes(input.type, input.shape.columns());
   }
   const size_t copies = hardware ? std::clamp<size_t>((256u << 20) / input_bytes, 1, 8) : 1;
-  const std::vector<HostTensor> inputs = draw_inputs(op_case, 0);
+  const std::vector<HostTensor> inputs = timing_inputs(op_case);
   std::vector<std::unique_ptr<CaseProgram>> programs;
   for (size_t i = 0; i < copies; ++i) {
     programs.push_back(std::make_unique<CaseProgram>(device, op_case, &row));

@@ -228,6 +228,10 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   problem.facts = attention_facts({options.head_size, options.value_size, q.tensor.shape.columns(),
                                    q.first, k.tensor.shape.columns(), k.first, v.first},
                                   options, sizes);
+  if (options.value_size == options.head_size && options.rows_per_kv == 1) {
+    problem.extents = {sizes.rows,    sizes.q_len,       sizes.kv_len,
+                       options.heads, options.head_size, options.kv_heads};
+  }
   const Kernel& kernel = builder.select(problem);
 
   const uint64_t columns = uint64_t{options.heads} * options.value_size;

@@ -256,8 +256,8 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                       : builder.activation(with_columns(x.shape, columns / per_result), x.type);
   check(builder, x, weight, options, target);
 
-  const Kernel& kernel =
-      builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth)});
+  const Kernel& kernel = builder.select(
+      {Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth), {rows, columns, depth}});
   const Capabilities& device = builder.capabilities();
   const Tile tile(kernel, device, rows);
   uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +78,8 @@ struct Tuning {
 };
 Tuning tuning_of(DeviceKind kind);
 
+struct AskedProblems;  // runtime/choices.h
+
 struct Capabilities {
   std::string name;
   std::string driver_name;
@@ -101,6 +105,10 @@ struct Capabilities {
   std::vector<std::string> denied_rows;
   std::vector<std::string> denied_reasons;
   std::vector<std::string> passed_rows;  // that passed their self-test on this driver
+  /// Rows chosen by measurement on this driver, by choice_key() (runtime/choices.h).
+  std::map<std::string, std::string> choices;
+  /// Set by who wants to know what programs ask of selection on this device; shared by copies.
+  std::shared_ptr<AskedProblems> asked;
   std::vector<std::string> applied_limits;
 
   uint64_t max_storage_range = 0;   // bytes one descriptor may cover

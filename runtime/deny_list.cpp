@@ -19,10 +19,11 @@ namespace {
 constexpr int kFormat = 1;
 constexpr uint32_t kCrashes = 2;  // one may be somebody's kill, two in the same row are not
 
-// Verdicts hold for one driver version, and for one way in which it compiles rows: subgroups of
-// another size
-// (limits, or a setting of the driver) make other pipelines.
-std::string identity_of(const Capabilities& c) {
+}  // namespace
+
+// One driver version, and one way in which it compiles rows: subgroups of another size (limits, or
+// a setting of the driver) make other pipelines.
+std::string driver_identity(const Capabilities& c) {
   std::string uuid;
   for (uint8_t byte : c.pipeline_cache_uuid) uuid += fmt::format("{:02x}", byte);
   return fmt::format(
@@ -31,8 +32,6 @@ std::string identity_of(const Capabilities& c) {
       c.packed_driver_version, uuid, c.subgroup_size,
       c.has(kSubgroupSizeControl) ? " required" : "");
 }
-
-}  // namespace
 
 uint64_t row_hash(const Kernel& kernel) {
   Fnv1a hash;
@@ -45,7 +44,7 @@ uint64_t row_hash(const Kernel& kernel) {
 }
 
 DenyList::DenyList(const Capabilities& device, const std::string& folder)
-    : identity_(identity_of(device)) {
+    : identity_(driver_identity(device)) {
   if (std::filesystem::path path = writable_cache_folder(folder); !path.empty()) {
     Fnv1a hash;
     hash.add(identity_);

@@ -12,6 +12,8 @@
 
 namespace mulciber {
 
+/// Device, driver version and subgroup size in words: what verdicts and choices hold for.
+std::string driver_identity(const Capabilities& device);
 /// What a verdict holds for: the row's SPIR-V and its constants. Another build of the row is tested
 /// again.
 uint64_t row_hash(const Kernel& kernel);

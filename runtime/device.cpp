@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/choices.h"
 #include "runtime/deny_list.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline.h"
@@ -19,6 +20,13 @@ struct Found {
   VkPhysicalDevice physical;
   Capabilities capabilities;
 };
+
+// Verdicts of the self-test, and rows chosen by measurement.
+void apply_what_is_known(Capabilities& device, const std::string& cache_folder) {
+  DenyList(device, cache_folder).apply(device);
+  const Choices choices(device, cache_folder);
+  device.choices = choices.valid();
+}
 
 // Best first: hardware before software; among equals the one with more memory, then the driver's
 // order.
@@ -36,8 +44,7 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceOpti
     Found device{physical, read_capabilities(physical, instance.version)};
     apply_quirks(device.capabilities);
     apply_limits(device.capabilities, options.limits);
-    if (!options.ignore_verdicts)
-      DenyList(device.capabilities, options.cache_folder).apply(device.capabilities);
+    if (!options.ignore_verdicts) apply_what_is_known(device.capabilities, options.cache_folder);
     found.push_back(std::move(device));
   }
   auto local_memory = [](const Capabilities& c) {

@@ -79,6 +79,12 @@ class Device {
   /// message.
   void check(VkResult result, const char* what);
 
+  /// From now on programs note there what they ask of selection; null: no longer. Not while
+  /// programs are built.
+  void watch_selection(std::shared_ptr<AskedProblems> asked) {
+    capabilities_.asked = std::move(asked);
+  }
+
   /// Validation messages so far (empty without `validate`).
   std::vector<std::string> validation_messages() const;
 

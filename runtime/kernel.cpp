@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "mulciber/error.h"
+#include "runtime/choices.h"
 #include "runtime/op.h"
 #include "runtime/spirv_modules.h"
 #include "runtime/spirv_reflection.h"
@@ -292,10 +293,24 @@ bool has_passed(const Kernel& kernel, const Capabilities& device) {
   return std::ranges::count(device.passed_rows, kernel.id) > 0;
 }
 
+/// The row that measurement chose, or null where there is none that still serves.
+const Kernel* measured_choice(const Capabilities& device, const Problem& problem) {
+  if (device.choices.empty() || problem.extents.empty()) return nullptr;
+  const auto choice = device.choices.find(choice_key(problem));
+  const Kernel* row = choice == device.choices.end() ? nullptr : find_kernel(choice->second);
+  if (row == nullptr || !device.has(row->made_for)) return nullptr;
+  const bool tested = device.passed_rows.empty() || has_passed(*row, device);
+  return tested && why_not(*row, device, problem).empty() ? row : nullptr;
+}
+
 }  // namespace
 
 Selection select_kernel(const Capabilities& device, const Problem& problem) {
   Selection selection;
+  if (const Kernel* chosen = measured_choice(device, problem)) {
+    selection.kernel = chosen;
+    return selection;
+  }
   const Kernel* untested = nullptr;  // the best of those without a verdict
   size_t better_than_untested = 0;
   for (const Kernel& kernel : kernels()) {

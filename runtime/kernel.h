@@ -96,6 +96,9 @@ struct Problem {
   Op op;
   KernelTypes types;
   ShapeFacts facts = 0;
+  /// As `mulciber bench --shape` takes them, where rows are chosen by measurement
+  /// (runtime/choices.h): plain products and attention.
+  std::vector<uint64_t> extents = {};
 };
 
 struct Refusal {
@@ -113,9 +116,9 @@ std::string why_not_runnable(const Kernel& kernel, const Capabilities& device);
 /// Why a row cannot serve a problem on a device, or "" when it can (whatever devices it is made
 /// for).
 std::string why_not(const Kernel& kernel, const Capabilities& device, const Problem& problem);
-/// The first row, best first, that can serve the problem, is made for the device and passed its
-/// self-test there. Where none of them passed, for want of time or because nothing was tested, the
-/// first without a verdict.
+/// The row that was chosen by measurement (Capabilities::choices), else the first, best first, that
+/// can serve the problem, is made for the device and passed its self-test there. Where none of them
+/// passed, for want of time or because nothing was tested, the first without a verdict.
 Selection select_kernel(const Capabilities& device, const Problem& problem);
 /// As select_kernel, but throws KernelError with every refusal when no row serves.
 const Kernel& require_kernel(const Capabilities& device, const Problem& problem);

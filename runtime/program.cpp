@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "runtime/choices.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
 #include "runtime/recorder.h"
@@ -71,6 +72,7 @@ std::string ProgramBuilder::path() const { return fmt::format("{}", fmt::join(pa
 
 const Kernel& ProgramBuilder::select(const Problem& problem) {
   problems_.push_back(problem);
+  if (capabilities().asked) capabilities().asked->note(problem);
   if (auto forced = forced_.find(problem.op); forced != forced_.end()) {
     std::string reason = why_not(*forced->second, capabilities(), problem);
     if (!reason.empty()) throw KernelError(forced->second->id, reason, "");

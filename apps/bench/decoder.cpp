@@ -57,7 +57,12 @@ class Bench {
 
 int bench_decoder(const ModelBench& options, const OpenModel& opened) {
   Measured measured;
-  std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
+  std::shared_ptr<Device> device =
+      open_tuned_device(options.common,
+                        {.context = options.prompt + options.tokens + 1,
+                         .half_activations = options.half_activations,
+                         .key_values = options.key_values},
+                        opened, kTestEveryRow);
   const Peaks peaks = measure_peaks(*device);
   {
     Bench bench(*device, opened, options);

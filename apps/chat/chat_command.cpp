@@ -44,9 +44,9 @@ Sampling conversation_sampling(Sampling of_model, const ChatTemplate& chat_templ
 }
 
 int run(const ChatArguments& options) {
-  const std::shared_ptr<Device> device = open_device(options.common);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   model->require(Capability::kContinueText);
+  const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);
   const auto own = chosen_template(options.conversation, *model);
   const ChatTemplate& chat_template = *own;
   TextGenerator generator = load(options.model, device, model, options.common.verbose);

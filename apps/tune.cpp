@@ -1,0 +1,133 @@
+// `mulciber tune`: measures the rows that could serve a model's products and attention, and
+// remembers the quickest for this device and driver version.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/language_model.h"
+#include "apps/progress.h"
+#include "conformance/tune.h"
+#include "models/open_model.h"
+#include "mulciber/translator.h"
+#include "runtime/op.h"
+
+namespace mulciber::apps {
+namespace {
+
+struct TuneArguments {
+  CommonOptions common;
+  LanguageModelOptions model;
+  double seconds = 30;
+  bool again = false, forget = false;
+};
+
+/// A translator's programs are known once it has translated.
+std::shared_ptr<AskedProblems> asked_by_translator(const std::shared_ptr<Device>& device,
+                                                   std::shared_ptr<const OpenModel> model) {
+  auto asked = std::make_shared<AskedProblems>();
+  Translator translator(device, std::move(model));
+  device->watch_selection(asked);
+  translator.translate({"A dog runs through the snow."}, {});
+  translator.translate(std::vector<std::string>(8, "An old man is selling vegetables."), {});
+  device->watch_selection(nullptr);
+  return asked;
+}
+
+nlohmann::json to_json(const conformance::Tuned& tuned) {
+  nlohmann::json candidates = nlohmann::json::array();  // in the table's order
+  for (const auto& [row, time] : tuned.milliseconds)
+    candidates.push_back({{"row", row->id}, {"milliseconds", time}});
+  return {{"op", name_of(tuned.problem.op)},
+          {"activation", name_of(tuned.problem.types.activation)},
+          {"weight", name_of(tuned.problem.types.weight)},
+          {"extents", tuned.problem.extents},
+          {"candidates", candidates},
+          {"row", tuned.chosen->id}};
+}
+
+void print(const conformance::Tuned& tuned) {
+  fmt::print("{} {} x {}, {}\n", name_of(tuned.problem.op), name_of(tuned.problem.types.activation),
+             name_of(tuned.problem.types.weight), fmt::join(tuned.problem.extents, ","));
+  for (const auto& [row, time] : tuned.milliseconds)
+    fmt::print("  {} {:<44} {:>9.4f} ms\n", row == tuned.chosen ? '*' : ' ', row->id, time);
+}
+
+int run_tune(const TuneArguments& options) {
+  const std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
+  if (options.forget) {
+    Choices choices(device->capabilities(), options.common.device_options.cache_folder);
+    const size_t count = choices.all().size();
+    choices.forget();
+    fmt::print("{} choices forgotten\n", count);
+    return finish(*device, options.common, kSuccess);
+  }
+  if (options.model.model.empty())
+    throw ModelError("tune", "no model was named", "give one with -m, or --forget");
+  const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
+  const bool translates = model->family().capabilities.has(Capability::kTranslate);
+  if (!translates) model->require(Capability::kContinueText);
+  const std::shared_ptr<AskedProblems> asked = translates
+                                                   ? asked_by_translator(device, model)
+                                                   : asked_problems(*device, options.model, *model);
+  conformance::TuneOptions tuning{
+      .seconds = options.seconds, .again = options.again, .cancelled = interrupted};
+  Progress progress("measuring kernels", 0);
+  tuning.progress = [&](size_t done, size_t) { progress.update(done); };
+  const conformance::TuneReport report =
+      conformance::tune(options.common.device_options, *asked, tuning);
+  progress.finish();
+  if (options.common.json) {
+    nlohmann::json problems = nlohmann::json::array();
+    for (const conformance::Tuned& tuned : report.tuned) problems.push_back(to_json(tuned));
+    fmt::print("{}\n", nlohmann::json{{"device", device->capabilities().name},
+                                      {"driver", device->capabilities().driver_info},
+                                      {"problems", problems},
+                                      {"known", report.known},
+                                      {"alone", report.alone},
+                                      {"left", report.left},
+                                      {"kept", report.kept},
+                                      {"seconds", report.seconds}}
+                           .dump(2));
+  } else {
+    for (const conformance::Tuned& tuned : report.tuned) print(tuned);
+    fmt::print(
+        "{} problems measured in {:.1f} s; {} were known, {} have one row, {} were left for want "
+        "of "
+        "time or memory{}\n",
+        report.tuned.size(), report.seconds, report.known, report.alone, report.left,
+        report.kept || report.tuned.empty() ? "" : "; nothing is kept: no folder to write to");
+  }
+  return finish(*device, options.common, interrupted() ? kInterrupted : kSuccess);
+}
+
+}  // namespace
+
+void add_tune(Command& app, int& code) {
+  auto options = std::make_shared<TuneArguments>();
+  Command command = app.add_subcommand(
+      "tune", "Time the kernels that could serve a model, and keep the quickest for this driver");
+  command.add_option("-m,--model", options->model.model, "GGUF file, or Hugging Face folder")
+      .type_name("FILE|DIR");
+  command
+      .add_option("--context", options->model.context,
+                  "tokens of prompts and answers together (default: the model's own, at most 4096)")
+      .range(1, 16777216);
+  command.add_flag("--half-activations", options->model.half_activations,
+                   "for activations in 16 bits");
+  add_key_value_option(command, options->model.key_values);
+  command.add_option("--seconds", options->seconds, "what is left then is measured next time")
+      .positive()
+      .shows_default();
+  command.add_flag("--again", options->again, "measure what was measured before, too");
+  command.add_flag("--forget", options->forget,
+                   "forget what was measured on this device and driver: the table's order serves");
+  add_common_options(command, options->common);
+  command.footer(
+      "Choices are kept beside the verdicts of the self-test (MULCIBER_CACHE); `mulciber devices "
+      "-v` lists them. On\nhardware a language model is tuned for two seconds when it is first "
+      "loaded; MULCIBER_TUNE=0 turns that off.\n\nExample:\n  mulciber tune -m model.gguf");
+  command.callback([options, &code] { code = run_tune(*options); });
+}
+
+}  // namespace mulciber::apps

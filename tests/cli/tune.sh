@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# mulciber tune: measures once, remembers, shows what it chose, forgets. MULCIBER comes from ctest.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+export MULCIBER_CACHE=$work/cache MULCIBER_SELF_TEST=0
+model=$MULCIBER_SOURCE/tests/data/gemma3
+[[ -d $model ]] || fail "no model $model"
+
+"$MULCIBER" tune -m "$model" --context 64 --json >first.json
+"$MULCIBER" tune -m "$model" --context 64 --json >second.json
+"$MULCIBER" devices -v >devices.txt
+python3 - <<'CHECK'
+import json
+first, second = (json.load(open(f"{n}.json")) for n in ("first", "second"))
+assert first["kept"] and first["left"] == 0 and first["problems"], first
+for p in first["problems"]:
+    times = {c["row"]: c["milliseconds"] for c in p["candidates"]}
+    assert len(times) > 1 and all(t > 0 for t in times.values()) and p["row"] in times, p
+    # The table's first row stays unless another is clearly quicker.
+    first_row = p["candidates"][0]["row"]
+    assert p["row"] == first_row or times[p["row"]] <= 0.97 * times[first_row], p
+assert not second["problems"] and second["known"] == len(first["problems"]), second
+devices = open("devices.txt").read()
+assert "chosen by measurement" in devices
+for p in first["problems"]:
+    assert f'{p["op"]} {p["activation"]} {p["weight"]}' in devices and p["row"] in devices, p
+CHECK
+"$MULCIBER" generate -m "$model" --context 64 -p "a" -n 2 --raw >/dev/null || fail "generate with choices"
+"$MULCIBER" tune --forget | grep -q "choices forgotten" || fail "--forget"
+"$MULCIBER" devices -v | grep -q "chosen by measurement" && fail "choices outlived --forget"
+status=0
+"$MULCIBER" tune >out 2>err || status=$?
+[[ $status == 2 ]] && grep -q "no model was named" err || fail "without a model: $status $(cat err)"
+MULCIBER_TUNE=1 "$MULCIBER" generate -v -m "$model" --context 64 -p "a" -n 2 --raw 2>err >/dev/null
+grep -q "^tuned: " err || fail "MULCIBER_TUNE=1 measured nothing: $(cat err)"
+echo passed

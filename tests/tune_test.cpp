@@ -1,0 +1,177 @@
+// Rows chosen by measurement: what is kept of them, when they are taken, and the measuring itself.
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "conformance/op_case.h"
+#include "conformance/tune.h"
+#include "runtime/choices.h"
+#include "runtime/deny_list.h"
+#include "runtime/op.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::conformance;
+
+namespace {
+
+constexpr KernelTypes kTypes = {DataType::kF32, DataType::kF16};
+
+Problem product(uint64_t rows, uint64_t columns, uint64_t depth) {
+  return problem_of(op_cases(Op::kMatmul).make(std::vector{rows, columns, depth}, kTypes),
+                    Op::kMatmul);
+}
+
+/// A row that serves a problem and is not the one that stands first.
+const Kernel& second_row(const Capabilities& device, const Problem& problem) {
+  const Kernel* first = select_kernel(device, problem).kernel;
+  for (const Kernel& row : kernels()) {
+    if (row.op == problem.op && &row != first && device.has(row.made_for) &&
+        why_not(row, device, problem).empty())
+      return row;
+  }
+  FAIL("no second row");
+  return *first;
+}
+
+DeviceOptions options_in(const tests::TemporaryFolder& folder) {
+  return options_from_environment({.cache_folder = folder.path().string()});
+}
+
+}  // namespace
+
+TEST_CASE("Problems of a plain product or attention have extents, and share choices by them") {
+  const Problem problem = product(3, 64, 32);
+  CHECK(problem.extents == std::vector<uint64_t>{3, 64, 32});
+  CHECK(choice_key(problem) == "matmul f32 f16 3,64,32");
+  CHECK(choice_key(product(70, 64, 32)) == choice_key(product(128, 64, 32)));
+  CHECK(choice_key(product(70, 64, 32)) != choice_key(product(64, 64, 32)));
+  CHECK(choice_key(product(7, 64, 32)) != choice_key(product(8, 64, 32)));
+  CHECK(choice_key(product(70, 64, 32)) != choice_key(product(70, 65, 32)));
+
+  const OpCase attention =
+      op_cases(Op::kAttention).make(std::vector<uint64_t>{1, 5, 40, 4, 32, 2}, kTypes);
+  CHECK(choice_key(problem_of(attention, Op::kAttention)) == "attention f32 f16 1,5,64,4,32,2");
+  CHECK(choice_key({Op::kSoftmax, kTypes, kAnyShape}).empty());
+}
+
+TEST_CASE("Selection takes a choice as long as its row serves") {
+  Capabilities device = tests::shared_device().capabilities();
+  const Problem problem = product(1, 256, 256);
+  const Kernel* first = select_kernel(device, problem).kernel;
+  const Kernel& second = second_row(device, problem);
+  device.choices = {{choice_key(problem), second.id}};
+  CHECK(select_kernel(device, problem).kernel == &second);
+
+  SECTION("not for another size") {
+    Capabilities without = device;
+    without.choices.clear();
+    for (const uint64_t rows : {2, 64}) {
+      const Problem other = product(rows, 256, 256);
+      CHECK(select_kernel(device, other).kernel == select_kernel(without, other).kernel);
+    }
+  }
+  SECTION("not where it was denied") {
+    device.denied_rows.emplace_back(second.id);
+    device.denied_reasons.emplace_back("fails its self-test");
+    CHECK(select_kernel(device, problem).kernel == first);
+  }
+  SECTION("not where others passed the self-test and it did not") {
+    device.passed_rows = {first->id};
+    CHECK(select_kernel(device, problem).kernel == first);
+    device.passed_rows.emplace_back(second.id);
+    CHECK(select_kernel(device, problem).kernel == &second);
+  }
+  SECTION("not a row that this build lacks") {
+    device.choices.begin()->second = "matmul_of_another_version";
+    CHECK(select_kernel(device, problem).kernel == first);
+  }
+  SECTION("not a row of another op or shape") {
+    device.choices.begin()->second = "softmax_f32";
+    CHECK(select_kernel(device, problem).kernel == first);
+  }
+}
+
+TEST_CASE(
+    "Choices are kept per driver, hold for the row as it was measured, and can be forgotten") {
+  const tests::TemporaryFolder folder;
+  const Capabilities& device = tests::shared_device().capabilities();
+  const std::string cache = folder.path().string();
+  const Kernel& row = kernels().front();
+  Choices choices(device, cache);
+  CHECK(choices.all().empty());
+  CHECK(choices.keep(
+      {{"a", {row.id, row_hash(row), {{row.id, 0.5}}}}, {"b", {row.id, row_hash(row) + 1, {}}}}));
+
+  const Choices again(device, cache);
+  REQUIRE(again.all().size() == 2);
+  CHECK(again.all().at("a").milliseconds.front().second == 0.5);
+  CHECK(again.valid() == std::map<std::string, std::string>{{"a", row.id}});
+
+  Capabilities other = device;
+  other.driver_info += " of tomorrow";
+  CHECK(Choices(other, cache).all().empty());
+
+  const std::string damage = GENERATE("", "{", "[]", R"({"format": 1})", "\xff\xfe");
+  std::ofstream(again.file(), std::ios::binary) << damage;
+  CHECK(Choices(device, cache).all().empty());
+  choices.forget();
+  CHECK(!std::filesystem::exists(choices.file()));
+  CHECK(!Choices(device, "").keep({}));
+}
+
+TEST_CASE(
+    "Tuning times every row that serves, keeps the quickest, and devices opened later take it") {
+  const tests::TemporaryFolder folder;
+  const DeviceOptions options = options_in(folder);
+  AskedProblems asked;
+  asked.note(product(2, 96, 64));
+  asked.note(product(2, 96, 64));
+  asked.note(product(40, 96, 64));
+  asked.note({Op::kSoftmax, kTypes, kAnyShape});
+  CHECK(asked.problems.size() == 2);
+
+  const TuneReport report =
+      tune(options, asked, {.seconds = 600, .seconds_per_row = 1e-3, .clear_gain = 1});
+  CHECK(report.kept);
+  CHECK(report.left == 0);
+  REQUIRE(report.tuned.size() + report.alone == 4);  // also passes of 16 and 32 rows
+  CHECK(report.tuned.front().times == 2);            // asked most
+  const std::unique_ptr<Device> device = Device::open(options);
+  for (const Tuned& tuned : report.tuned) {
+    INFO(choice_key(tuned.problem));
+    REQUIRE(tuned.milliseconds.size() >= 2);
+    double chosen = 0;
+    for (const auto& [row, time] : tuned.milliseconds) {
+      CHECK(time > 0);
+      CHECK(why_not(*row, device->capabilities(), tuned.problem).empty());
+      if (row == tuned.chosen) chosen = time;
+    }
+    for (const auto& [row, time] : tuned.milliseconds) CHECK(chosen <= time);
+    CHECK(select_kernel(device->capabilities(), tuned.problem).kernel == tuned.chosen);
+  }
+  CHECK(tune(options, asked, {.seconds = 600}).known == report.tuned.size());
+
+  SECTION("a device that ignores verdicts ignores choices") {
+    DeviceOptions ignoring = options;
+    ignoring.ignore_verdicts = true;
+    CHECK(Device::open(ignoring)->capabilities().choices.empty());
+  }
+  SECTION("without time, everything is left") {
+    const TuneReport none = tune(options, asked, {.seconds = 0, .again = true});
+    CHECK(none.tuned.empty());
+    CHECK(none.left == report.tuned.size());
+  }
+}
+
+TEST_CASE("Programs note what they ask of selection, where somebody wants to know") {
+  Capabilities device = tests::shared_device().capabilities();
+  const OpCase op_case = op_cases(Op::kMatmul).make(std::vector<uint64_t>{1, 96, 64}, kTypes);
+  CHECK_NOTHROW(nodes_of(device, op_case, nullptr));
+  device.asked = std::make_shared<AskedProblems>();
+  nodes_of(device, op_case, nullptr);
+  REQUIRE(device.asked->problems.size() == 1);
+  CHECK(device.asked->problems.begin()->first == "matmul f32 f16 1,96,64");
+}
