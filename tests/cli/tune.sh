@@ -33,7 +33,7 @@ CHECK
 "$MULCIBER" devices -v | grep -q "chosen by measurement" && fail "choices outlived --forget"
 status=0
 "$MULCIBER" tune >out 2>err || status=$?
-[[ $status == 2 ]] && grep -q "no model was named" err || fail "without a model: $status $(cat err)"
+if [[ $status != 2 ]] || ! grep -q "no model was named" err; then fail "without a model: $status $(cat err)"; fi
 MULCIBER_TUNE=1 "$MULCIBER" generate -v -m "$model" --context 64 -p "a" -n 2 --raw 2>err >/dev/null
 grep -q "^tuned: " err || fail "MULCIBER_TUNE=1 measured nothing: $(cat err)"
 echo passed
