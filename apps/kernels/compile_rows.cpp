@@ -102,6 +102,7 @@ std::vector<CompiledRow> pipelines_of(const std::vector<const Kernel*>& rows,
             }
             if (!known->shapes.empty() && known->shapes.back() == shape) continue;
             known->shapes.push_back(shape);
+            known->groups.push_back(node.groups);
             if (chosen) known->chosen_for.push_back(shape);
           }
         });

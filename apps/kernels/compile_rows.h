@@ -1,6 +1,7 @@
 // Rows compiled for the shapes of their ops, and what the driver says of each.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct CompiledRow {
   PipelineKey key;
   std::string shape_format;
   std::vector<std::vector<uint64_t>> shapes = {};
+  std::vector<std::array<uint32_t, 3>> groups = {};    // of the dispatch for each shape
   std::vector<std::vector<uint64_t>> chosen_for = {};  // of the shapes, those it is selected for
   CompiledPipeline compiled = {};
   std::string failure = {};  // why there is none

@@ -137,6 +137,7 @@ nlohmann::json to_json(const CompiledRow& pipeline, const Capabilities& device) 
                         {"weight", name_of(pipeline.types.weight)},
                         {"shape_format", pipeline.shape_format},
                         {"shapes", pipeline.shapes},
+                        {"groups", pipeline.groups},
                         {"constants", constants},
                         {"local_size", local_size(*pipeline.row, device)},
                         {"made_for_this_device", (pipeline.row->made_for & ~device.features) == 0},

@@ -21,6 +21,7 @@ keys = [(p["row"], p["activation"], p["weight"], tuple(sorted(p["constants"].ite
 assert len(set(keys)) == len(keys), "a pipeline was compiled twice"
 for p in everything["pipelines"]:
     assert p["op"] == "rms_norm" and "failure" not in p and p["compile_seconds"] >= 0, p
+    assert len(p["groups"]) == len(p["shapes"]) and all(len(g) == 3 and min(g) > 0 for g in p["groups"]), p
     assert p["shapes"] and all(shape in p["shapes"] for shape in p["chosen_for"]), p
     assert p["constants"]["0"] == p["local_size"], p
 PYTHON

@@ -1,0 +1,305 @@
+// A Vulkan layer that tells what a program's compute pipelines became: for each that is made, a
+// line of JSON with its name, the driver's statistics and the inner loop of its disassembly (as
+// `mulciber kernels --json` says of ours); for each dispatch a line with its pipeline and groups.
+// bench/compare_compiled.py runs other engines under it. Lines go to the file that
+// MULCIBER_PIPELINE_LOG names; disassembly to the folder MULCIBER_PIPELINE_TEXT, where it is set.
+//
+// One instance and one device at a time: a tool for measuring, not for general use.
+#include <vulkan/vk_layer.h>
+#include <vulkan/vulkan.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/kernels/inner_loop.h"
+
+namespace {
+
+using mulciber::apps::InnerLoop;
+
+struct State {
+  std::mutex mutex;
+  PFN_vkGetInstanceProcAddr next_instance = nullptr;
+  PFN_vkGetDeviceProcAddr next_device = nullptr;
+  VkInstance instance = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  std::map<VkPipeline, std::string> names;
+  std::map<VkCommandBuffer, VkPipeline> bound;
+  std::map<VkPipeline, int> numbers;
+  int last_number = 0;
+};
+State& state() {
+  static State* s = new State;  // outlives what a program destroys at its end
+  return *s;
+}
+
+void write(const nlohmann::json& line) {
+  const char* file = std::getenv("MULCIBER_PIPELINE_LOG");
+  if (file == nullptr) return;
+  std::ofstream(file, std::ios::app)
+      << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+template <typename Function>
+Function device_function(const char* name) {
+  return reinterpret_cast<Function>(state().next_device(state().device, name));
+}
+
+double value_of(const VkPipelineExecutableStatisticKHR& s) {
+  switch (s.format) {
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR: return s.value.b32;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR: return static_cast<double>(s.value.i64);
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+      return static_cast<double>(s.value.u64);
+    default: return s.value.f64;
+  }
+}
+
+nlohmann::json loop_json(const InnerLoop& loop) {
+  return {{"multiply_adds", loop.multiply_adds},
+          {"instructions", loop.instructions},
+          {"operations",
+           {{"fma", loop.fma},
+            {"matrix", loop.matrix},
+            {"arithmetic", loop.arithmetic},
+            {"memory", loop.memory},
+            {"shared", loop.shared},
+            {"scalar", loop.scalar},
+            {"control", loop.control},
+            {"nops", loop.nops},
+            {"scratch", loop.scratch}}}};
+}
+
+/// The texts that a driver gives of an executable.
+std::vector<std::pair<std::string, std::string>> texts_of(VkPipeline pipeline, uint32_t index) {
+  const auto get = device_function<PFN_vkGetPipelineExecutableInternalRepresentationsKHR>(
+      "vkGetPipelineExecutableInternalRepresentationsKHR");
+  VkPipelineExecutableInfoKHR info{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
+  info.pipeline = pipeline;
+  info.executableIndex = index;
+  uint32_t count = 0;
+  get(state().device, &info, &count, nullptr);
+  std::vector<VkPipelineExecutableInternalRepresentationKHR> all(
+      count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR});
+  get(state().device, &info, &count, all.data());
+  std::vector<std::string> buffers;
+  for (auto& one : all) {
+    buffers.emplace_back(one.dataSize, '\0');
+    one.pData = buffers.back().data();
+  }
+  get(state().device, &info, &count, all.data());
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].isText) texts.emplace_back(all[i].name, buffers[i].c_str());
+  }
+  return texts;
+}
+
+nlohmann::json executables_of(VkPipeline pipeline, int number) {
+  VkPipelineInfoKHR info{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
+  info.pipeline = pipeline;
+  uint32_t count = 0;
+  const auto properties = device_function<PFN_vkGetPipelineExecutablePropertiesKHR>(
+      "vkGetPipelineExecutablePropertiesKHR");
+  const auto statistics = device_function<PFN_vkGetPipelineExecutableStatisticsKHR>(
+      "vkGetPipelineExecutableStatisticsKHR");
+  properties(state().device, &info, &count, nullptr);
+  std::vector<VkPipelineExecutablePropertiesKHR> executables(
+      count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR});
+  properties(state().device, &info, &count, executables.data());
+  nlohmann::json list = nlohmann::json::array();
+  for (uint32_t i = 0; i < count; ++i) {
+    nlohmann::json said = nlohmann::json::object();
+    VkPipelineExecutableInfoKHR which{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
+    which.pipeline = pipeline;
+    which.executableIndex = i;
+    uint32_t figures = 0;
+    statistics(state().device, &which, &figures, nullptr);
+    std::vector<VkPipelineExecutableStatisticKHR> all(
+        figures, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
+    statistics(state().device, &which, &figures, all.data());
+    for (const auto& s : all) said[s.name] = value_of(s);
+    nlohmann::json one = {{"name", executables[i].name},
+                          {"subgroup_size", executables[i].subgroupSize},
+                          {"statistics", said}};
+    for (const auto& [name, text] : texts_of(pipeline, i)) {
+      if (const char* folder = std::getenv("MULCIBER_PIPELINE_TEXT")) {
+        std::string file = std::to_string(number) + "." + std::to_string(i) + "." + name + ".txt";
+        for (char& c : file) {
+          if (c == '/' || c == ' ') c = '_';
+        }
+        std::ofstream(std::string(folder) + "/" + file) << text;
+      }
+      if (one.contains("inner_loop")) continue;
+      if (const auto loop = mulciber::apps::inner_loop(name, text, executables[i].subgroupSize))
+        one["inner_loop"] = loop_json(*loop);
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipelineCache cache,
+                                                        uint32_t count,
+                                                        const VkComputePipelineCreateInfo* infos,
+                                                        const VkAllocationCallbacks* allocator,
+                                                        VkPipeline* pipelines) {
+  State& s = state();
+  std::vector<VkComputePipelineCreateInfo> asking(infos, infos + count);
+  for (auto& info : asking) {
+    info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR |
+                  VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
+  }
+  const VkResult result = device_function<PFN_vkCreateComputePipelines>("vkCreateComputePipelines")(
+      device, cache, count, asking.data(), allocator, pipelines);
+  if (result != VK_SUCCESS) return result;
+  const std::lock_guard lock(s.mutex);
+  for (uint32_t i = 0; i < count; ++i) s.numbers[pipelines[i]] = ++s.last_number;
+  return result;
+}
+
+VKAPI_ATTR void VKAPI_CALL bind_pipeline(VkCommandBuffer commands, VkPipelineBindPoint point,
+                                         VkPipeline pipeline) {
+  {
+    const std::lock_guard lock(state().mutex);
+    state().bound[commands] = pipeline;
+  }
+  device_function<PFN_vkCmdBindPipeline>("vkCmdBindPipeline")(commands, point, pipeline);
+}
+
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+  State& s = state();
+  {
+    const std::lock_guard lock(s.mutex);
+    const VkPipeline pipeline = s.bound[commands];
+    int& number = s.numbers[pipeline];
+    nlohmann::json line = {
+        {"dispatch", std::abs(number)}, {"name", s.names[pipeline]}, {"groups", {x, y, z}}};
+    // What became of a pipeline is asked for when it is first used: most are made for nothing.
+    if (number > 0) {
+      line["executables"] = executables_of(pipeline, number);
+      number = -number;
+    }
+    write(line);
+  }
+  device_function<PFN_vkCmdDispatch>("vkCmdDispatch")(commands, x, y, z);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice, const VkDebugUtilsObjectNameInfoEXT* info) {
+  if (info->objectType == VK_OBJECT_TYPE_PIPELINE && info->pObjectName != nullptr) {
+    const std::lock_guard lock(state().mutex);
+    state().names[reinterpret_cast<VkPipeline>(info->objectHandle)] = info->pObjectName;
+  }
+  return VK_SUCCESS;
+}
+
+template <typename Info>
+Info* link_of(const void* chain, VkStructureType type) {
+  auto* info = reinterpret_cast<Info*>(const_cast<void*>(chain));
+  while (info != nullptr && !(info->sType == type && info->function == VK_LAYER_LINK_INFO))
+    info = reinterpret_cast<Info*>(const_cast<void*>(info->pNext));
+  return info;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
+                                               const VkAllocationCallbacks* allocator,
+                                               VkInstance* instance) {
+  auto* link = link_of<VkLayerInstanceCreateInfo>(info->pNext,
+                                                  VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+  if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
+  State& s = state();
+  s.next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  const auto create =
+      reinterpret_cast<PFN_vkCreateInstance>(s.next_instance(nullptr, "vkCreateInstance"));
+  const VkResult result = create(info, allocator, instance);
+  if (result == VK_SUCCESS) s.instance = *instance;
+  return result;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
+                                             const VkDeviceCreateInfo* info,
+                                             const VkAllocationCallbacks* allocator,
+                                             VkDevice* device) {
+  auto* link =
+      link_of<VkLayerDeviceCreateInfo>(info->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+  if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
+  State& s = state();
+  const auto next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  s.next_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  std::vector<const char*> extensions(info->ppEnabledExtensionNames,
+                                      info->ppEnabledExtensionNames + info->enabledExtensionCount);
+  bool asked = false;
+  for (const char* name : extensions)
+    asked = asked || std::strcmp(name, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME) == 0;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR feature{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
+  feature.pipelineExecutableInfo = VK_TRUE;
+  VkDeviceCreateInfo more = *info;
+  if (!asked) {
+    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    feature.pNext = const_cast<void*>(info->pNext);
+    more.pNext = &feature;
+  }
+  more.ppEnabledExtensionNames = extensions.data();
+  more.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  const auto create =
+      reinterpret_cast<PFN_vkCreateDevice>(next_instance(s.instance, "vkCreateDevice"));
+  const VkResult result = create(physical, &more, allocator, device);
+  if (result == VK_SUCCESS) s.device = *device;
+  return result;
+}
+
+PFN_vkVoidFunction ours(const char* name) {
+  const std::pair<const char*, PFN_vkVoidFunction> functions[] = {
+      {"vkCreateInstance", reinterpret_cast<PFN_vkVoidFunction>(create_instance)},
+      {"vkCreateDevice", reinterpret_cast<PFN_vkVoidFunction>(create_device)},
+      {"vkCreateComputePipelines", reinterpret_cast<PFN_vkVoidFunction>(create_compute_pipelines)},
+      {"vkCmdBindPipeline", reinterpret_cast<PFN_vkVoidFunction>(bind_pipeline)},
+      {"vkCmdDispatch", reinterpret_cast<PFN_vkVoidFunction>(dispatch)},
+      {"vkSetDebugUtilsObjectNameEXT", reinterpret_cast<PFN_vkVoidFunction>(set_name)},
+  };
+  for (const auto& [known, function] : functions) {
+    if (std::strcmp(name, known) == 0) return function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
+layer_device_proc(VkDevice device, const char* name) {
+  const PFN_vkVoidFunction found = ours(name);
+  return found != nullptr ? found : state().next_device(device, name);
+}
+
+__attribute__((visibility("default"))) VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
+layer_instance_proc(VkInstance instance, const char* name) {
+  if (std::strcmp(name, "vkGetInstanceProcAddr") == 0)
+    return reinterpret_cast<PFN_vkVoidFunction>(layer_instance_proc);
+  if (std::strcmp(name, "vkGetDeviceProcAddr") == 0)
+    return reinterpret_cast<PFN_vkVoidFunction>(layer_device_proc);
+  const PFN_vkVoidFunction found = ours(name);
+  return found != nullptr ? found : state().next_instance(instance, name);
+}
+
+__attribute__((visibility("default"))) VKAPI_ATTR VkResult VKAPI_CALL
+vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* negotiate) {
+  negotiate->loaderLayerInterfaceVersion = 2;
+  negotiate->pfnGetInstanceProcAddr = layer_instance_proc;
+  negotiate->pfnGetDeviceProcAddr = layer_device_proc;
+  negotiate->pfnGetPhysicalDeviceProcAddr = nullptr;
+  return VK_SUCCESS;
+}
+
+}  // extern "C"
