@@ -5,7 +5,7 @@
 # "N passed, N failed, N skipped".
 #   ./test.sh [--all] [--yes] [--only PART[,PART...]]
 #   --all   everything: every test on both drivers, with capability masks, under the validation layer, under
-#           sanitizers, fuzz targets, an installed library, the form of the source; about 50 minutes
+#           sanitizers, fuzz targets, an installed library, the form of the source; about 40 minutes
 #   --only  the named parts of --all, and the build        --yes   do not ask before sudo
 set -euo pipefail
 
