@@ -7,35 +7,10 @@
 #include <unordered_map>
 
 #include "mulciber/error.h"
+#include "runtime/spirv_words.h"
 
 namespace mulciber {
 namespace {
-
-// The opcodes, decorations and storage classes that matter here; SPIR-V 1.6 specification,
-// section 3.
-enum : uint32_t {
-  kMagic = 0x07230203,
-  kOpTypeInt = 21,
-  kOpTypeFloat = 22,
-  kOpTypeVector = 23,
-  kOpTypeArray = 28,
-  kOpTypeRuntimeArray = 29,
-  kOpTypeStruct = 30,
-  kOpTypePointer = 32,
-  kOpConstant = 43,
-  kOpSpecConstant = 50,
-  kOpVariable = 59,
-  kOpDecorate = 71,
-  kOpMemberDecorate = 72,
-  kDecorationBinding = 33,
-  kDecorationOffset = 35,
-  kDecorationSpecId = 1,
-  kDecorationArrayStride = 6,
-  kClassPushConstant = 9,
-  kClassWorkgroup = 4,
-  kClassStorageBuffer = 12,
-  kClassUniform = 2,
-};
 
 struct Type {
   uint32_t op = 0;
@@ -51,12 +26,8 @@ class Reader {
   explicit Reader(std::span<const uint32_t> words) : words_(words) {}
 
   Reflection read() {
-    for (size_t at = 5; at < words_.size();) {
-      uint32_t op = words_[at] & 0xffff, length = words_[at] >> 16;
-      if (length == 0 || at + length > words_.size()) throw KernelError("", "truncated module", "");
-      visit(op, words_.subspan(at, length));
-      at += length;
-    }
+    using namespace spirv;
+    for_each_instruction(words_, [this](uint32_t op, Instruction w) { visit(op, w); });
     Reflection result;
     result.buffer_count =
         static_cast<uint32_t>(bindings_.empty() ? 0 : bindings_.rbegin()->first + 1);
@@ -78,7 +49,8 @@ class Reader {
   }
 
  private:
-  void visit(uint32_t op, std::span<const uint32_t> w) {
+  void visit(uint32_t op, spirv::Instruction w) {
+    using namespace spirv;
     switch (op) {
       case kOpTypeInt:
       case kOpTypeFloat: types_[w[1]] = {.op = op, .bits = w[2]}; break;
@@ -108,6 +80,7 @@ class Reader {
   }
 
   uint32_t size(uint32_t id) {
+    using namespace spirv;
     const Type type = types_[id];
     switch (type.op) {
       case kOpTypeInt:
@@ -142,7 +115,7 @@ class Reader {
 }  // namespace
 
 Reflection reflect_spirv(std::string_view id, std::span<const uint32_t> words) {
-  if (words.size() < 5 || words[0] != kMagic) {
+  if (words.size() < spirv::kHeaderWords || words[0] != spirv::kMagic) {
     throw KernelError(std::string(id), "is not a SPIR-V module", "");
   }
   try {
