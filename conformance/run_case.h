@@ -1,12 +1,13 @@
 // Runs one case on one row and judges it. Everything that a single look misses is looked for:
 // outputs poisoned before each run, guard bytes around every buffer, random offsets, repetition bit
-// by bit, and once more from a fresh recording.
+// by bit, once more from a fresh recording, and with workgroups and subgroups in other orders.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 
 #include "conformance/op_case.h"
+#include "conformance/orders.h"
 #include "conformance/records/status.h"
 
 namespace mulciber::conformance {
@@ -18,6 +19,7 @@ enum class Fault : uint8_t {
   kHang,          // the case never ends
   kCorrupt,       // one element of the first output is wrong in every run
   kFlaky,         // one element is wrong in the last run alone
+  kOrder,         // one element is wrong in every other order of workgroups and subgroups
   kWriteOutside,  // a word behind the last input changes
   kLoseDevice,    // the device is lost
   kMisuse,        // Vulkan is used against its rules, which shows under validation alone
@@ -27,6 +29,7 @@ struct RunOptions {
   uint32_t repeats = 20;  // runs compared bit by bit, at least 1
   uint64_t seed = 0;      // of the inputs and offsets
   Fault fault = Fault::kNone;
+  std::vector<Order> orders = {};  // beside the device's own, in which the bits must be the same
 };
 
 /// What is at hand where a fault strikes; what a kind of case lacks is left empty, and such a fault

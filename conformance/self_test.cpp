@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kFewElements =
     600;  // of the inputs: from there on, cases have edges and several workgroups
-constexpr RunOptions kRunOptions{.repeats = 6};
+const RunOptions kRunOptions{.repeats = 6};
 
 uint64_t elements_of(const OpCase& c) {
   uint64_t elements = 0;

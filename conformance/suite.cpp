@@ -38,6 +38,7 @@ void add_rows(std::vector<SuiteCase>& cases) {
         entry->second.push_back({std::make_shared<OpCase>(std::move(op_case)), facts});
       }
     }
+    size_t places[2] = {};
     for (const auto& [op_case, facts] : entry->second) {
       if (row.shape & ~facts) continue;
       SuiteCase c;
@@ -46,6 +47,7 @@ void add_rows(std::vector<SuiteCase>& cases) {
       c.row = row.id;
       c.types = types_of(op_case->types);
       c.must_pass = op_case->must_pass || op_case->exact;
+      c.place = places[c.must_pass]++;
       c.op_case = op_case;
       c.run = [&row, op_case = op_case](Device& device, const RunOptions& options) {
         return run_case(device, *op_case, &row, options);
@@ -60,12 +62,14 @@ void add_blocks(std::vector<SuiteCase>& cases) {
        {KernelTypes{DataType::kF32, DataType::kF32}, {DataType::kF32, DataType::kF16}}) {
     std::string part = types_of(types);
     std::replace(part.begin(), part.end(), ' ', '_');
+    size_t places[2] = {};
     for (OpCase& op_case : block_cases(types)) {
       SuiteCase c;
       c.name = fmt::format("mulciber.block.{}.{}", part, op_case.name);
       c.op = "block";
       c.types = types_of(types);
       c.must_pass = op_case.must_pass;
+      c.place = places[c.must_pass]++;
       c.op_case = std::make_shared<OpCase>(std::move(op_case));
       c.run = [op_case = c.op_case](Device& device, const RunOptions& options) {
         return run_case(device, *op_case, nullptr, options);

@@ -17,6 +17,7 @@ struct SuiteCase {
   std::string row;    // id of the row, or "" where selection chooses
   std::string types;  // "f32 f16": activations, weights
   bool must_pass = false;  // in the short list, which runs within minutes on a software driver
+  size_t place = 0;        // among those of its row or kind that are in the short list, or are not
   /// What it computes, for --repro; null for what is more than one program (a model).
   std::shared_ptr<const OpCase> op_case;
   std::function<CaseResult(Device&, const RunOptions&)> run;

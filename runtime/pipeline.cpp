@@ -144,6 +144,13 @@ bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device) {
   return device.has(kSubgroupSizeControl) && local_size(kernel, device) % device.subgroup_size == 0;
 }
 
+SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& device) {
+  const bool counts_on_size = kernel.needs & (kSubgroupArithmetic | kSubgroupShuffle |
+                                              kMatrix16x16x16F16 | kMatrix8x8x8F16);
+  if (counts_on_size && !requires_subgroup_size(kernel, device)) return {};
+  return {local_size(kernel, device) / device.subgroup_size, device.subgroup_size};
+}
+
 std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
                                           const Capabilities& device) {
   std::array<uint32_t, 3> groups = grid;
@@ -197,11 +204,11 @@ Pipeline PipelineCache::create(const PipelineKey& key, VkPipelineCache cache,
   VkSpecializationInfo specialization_info{static_cast<uint32_t>(entries.size()), entries.data(),
                                            values.size() * 4, values.data()};
 
-  std::vector<uint32_t> spread;
-  if (key.grid[0] != 0)
-    spread = spread_grid(kernel.spirv, key.grid, dispatched_groups(key.grid, c));
-  const std::span<const uint32_t> code =
-      spread.empty() ? std::span<const uint32_t>(kernel.spirv) : spread;
+  std::vector<uint32_t> reordered, spread;
+  std::span<const uint32_t> code = kernel.spirv;
+  if (key.order != Order{})
+    code = reordered = reorder(code, key.order, movable_subgroups(kernel, c));
+  if (key.grid[0] != 0) code = spread = spread_grid(code, key.grid, dispatched_groups(key.grid, c));
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size() * 4;
   module_info.pCode = code.data();

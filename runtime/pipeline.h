@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/kernel.h"
+#include "runtime/spirv_order.h"
 
 namespace mulciber {
 
@@ -20,6 +21,7 @@ struct PipelineKey {
   const Kernel* kernel;
   std::vector<std::pair<uint32_t, uint32_t>> constants;  // id, value; sorted
   std::array<uint32_t, 3> grid = {};  // where it passes what the device allows; else zeros
+  Order order = {};                   // of workgroups and subgroups
   auto operator<=>(const PipelineKey&) const = default;
 };
 
@@ -30,6 +32,10 @@ std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key
 /// Whether a row's pipelines are made with the device's subgroup size required, and with full
 /// subgroups.
 bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device);
+
+/// The subgroups of a row's workgroups on a device that an Order moves: none where subgroup
+/// operations would be done by invocations whose numbers are not certain.
+SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& device);
 
 /// What is dispatched of a grid: all of it where the device allows that many workgroups. Where not,
 /// a pipeline of that PipelineKey::grid does the rest in the same workgroups.
@@ -72,6 +78,11 @@ class PipelineCache {
   /// The pipeline of a prepared key (made now when it was not).
   const Pipeline& get(const PipelineKey& key);
 
+  /// The order of programs that are recorded from now on; the device's own unless it is set. For
+  /// conformance: results must not depend on it.
+  void set_order(const Order& order) { order_ = order; }
+  const Order& order() const { return order_; }
+
   /// Compiles a pipeline anew, whatever the cache holds, and asks the driver what became of it. The
   /// device must have been opened with DeviceOptions::pipeline_statistics. Throws as prepare().
   CompiledPipeline compile(const PipelineKey& key);
@@ -97,6 +108,7 @@ class PipelineCache {
   std::mutex mutex_;
   std::map<PipelineKey, Pipeline> pipelines_;
   std::map<const Kernel*, Layouts> layouts_;
+  Order order_;
   bool changed_ = false;
 };
 

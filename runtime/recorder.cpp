@@ -53,8 +53,10 @@ Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
       nodes_(std::move(nodes)),
       longest_buffer_ms_(device.options().submission_ms) {
   std::vector<PipelineKey> keys;
-  for (const ResolvedNode& node : nodes_)
+  for (const ResolvedNode& node : nodes_) {
     keys.push_back(pipeline_key(*node.node, device.capabilities()));
+    keys.back().order = device.pipelines().order();
+  }
   device_.pipelines().prepare(keys);
   for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
   make_descriptors();

@@ -21,6 +21,7 @@ Fingerprint sample_fingerprint() {
   f.row_hashes = {{"matmul_tiled_f32", "0123456789abcdef"}};
   f.seed = 0xfedcba9876543210;
   f.repeats = 20;
+  f.shake = "some";
   f.validated = true;
   f.started = "2026-01-02T03:04:05Z";
   return f;
@@ -44,6 +45,7 @@ TEST_CASE("A run is read as it was written") {
   CaseRecord failed = sample_case("mulciber.matmul.a", Status::kWaiver);
   failed.result.detail = "a \"quoted\" word\nand a second line";
   failed.result.worst_error = std::numeric_limits<double>::infinity();
+  failed.result.orders = {"reverse", "random 1"};
   failed.waived = "known (link)";
   failed.waived_from = Status::kFail;
   {
@@ -59,6 +61,7 @@ TEST_CASE("A run is read as it was written") {
   CHECK(difference(run.fingerprint, sample_fingerprint()).empty());
   CHECK(run.fingerprint.started == "2026-01-02T03:04:05Z");
   CHECK(run.fingerprint.seed == 0xfedcba9876543210);
+  CHECK(run.fingerprint.shake == "some");
   REQUIRE(run.cases.size() == 2);
   const CaseRecord& r = run.cases[0];
   CHECK(r.name == failed.name);
@@ -71,6 +74,8 @@ TEST_CASE("A run is read as it was written") {
   CHECK(r.result.nmse == 1e-9);
   CHECK(r.result.repeats == 21);
   CHECK(r.result.seconds == 0.5);
+  CHECK(r.result.orders == failed.result.orders);
+  CHECK(run.cases[1].result.orders.empty());
   CHECK(r.waived == "known (link)");
   CHECK(r.waived_from == Status::kFail);
   CHECK(run.cases[1].result.worst_error == 0.25);

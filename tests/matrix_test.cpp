@@ -36,6 +36,7 @@ void add(RunRecord& run, const std::string& op, Status status, int count = 1) {
 TEST_CASE("The matrix counts each status in its column, and names what failed") {
   RunRecord run = run_of("a driver", "8");
   run.fingerprint.selection = "--mustpass";
+  run.fingerprint.shake = "some";
   add(run, "matmul", Status::kPass, 1234);
   add(run, "matmul", Status::kFail);
   add(run, "matmul", Status::kTimeout);

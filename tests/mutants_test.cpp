@@ -17,7 +17,7 @@ using namespace mulciber::conformance;
 namespace {
 
 // Every run after the first from memory and offsets of its own: enough to tell a fault from noise.
-constexpr RunOptions kOptions{.repeats = 4};
+const RunOptions kOptions{.repeats = 4};
 
 // The cases that a row serves, small ones first: they are enough for most faults.
 const std::vector<OpCase>& cases_of(const Kernel& row) {

@@ -191,7 +191,17 @@ TEST_CASE("Grids of any size run on a device that allows few workgroups") {
     result.insert(result.end(), weights.begin(), weights.end());
     return result;
   };
-  CHECK(run(*few) == run(tests::shared_device()));
+  const std::vector<float> expected = run(tests::shared_device());
+  CHECK(run(*few) == expected);
+  // In any order of workgroups and subgroups, those of a spread grid too.
+  for (Device* device : {few.get(), &tests::shared_device()}) {
+    for (const Order& order : {Order{Order::kReverse}, Order{Order::kRandom, 3}}) {
+      INFO(name_of(order));
+      device->pipelines().set_order(order);
+      CHECK(run(*device) == expected);
+    }
+    device->pipelines().set_order({});
+  }
 }
 
 TEST_CASE("Every row's module can be spread over fewer workgroups") {
@@ -207,6 +217,27 @@ TEST_CASE("Every row's module can be spread over fewer workgroups") {
   }
   CHECK_THROWS_AS(
       spread_grid(std::vector<uint32_t>{0x07230203, 0x10300, 0, 1, 0}, {7, 5, 3}, {2, 2, 2}),
+      KernelError);
+}
+
+TEST_CASE("Every row's module can be reordered, and spread after that") {
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.spirv.empty()) continue;
+    INFO(kernel.id);
+    for (const Order& order : {Order{Order::kReverse}, Order{Order::kRandom, 7}}) {
+      const std::vector<uint32_t> reordered = reorder(kernel.spirv, order, {5, 8});
+      CHECK(reordered.size() > kernel.spirv.size());
+      for (const auto& module : {reordered, spread_grid(reordered, {7, 5, 3}, {2, 2, 2})}) {
+        const Reflection after = reflect_spirv(kernel.id, module);
+        CHECK(after.buffer_count == kernel.reflection.buffer_count);
+        CHECK(after.push_constant_bytes == kernel.reflection.push_constant_bytes);
+        CHECK(after.shared_memory_bytes == kernel.reflection.shared_memory_bytes);
+      }
+    }
+    CHECK(std::ranges::equal(reorder(kernel.spirv, {}, {5, 8}), kernel.spirv));
+  }
+  CHECK_THROWS_AS(
+      reorder(std::vector<uint32_t>{0x07230203, 0x10300, 0, 1, 0}, Order{Order::kReverse}, {5, 8}),
       KernelError);
 }
 

@@ -28,8 +28,9 @@ struct FaultName {
 constexpr FaultName kFaults[] = {
     {"crash", Fault::kCrash, false},          {"hang", Fault::kHang, false},
     {"corrupt", Fault::kCorrupt, false},      {"flaky", Fault::kFlaky, false},
-    {"outside", Fault::kWriteOutside, false}, {"lost", Fault::kLoseDevice, false},
-    {"misuse", Fault::kMisuse, false},        {"crash-in-company", Fault::kCrash, true}};
+    {"order", Fault::kOrder, false},          {"outside", Fault::kWriteOutside, false},
+    {"lost", Fault::kLoseDevice, false},      {"misuse", Fault::kMisuse, false},
+    {"crash-in-company", Fault::kCrash, true}};
 
 void read_selection(ConformOptions& options) {
   if (!options.fraction.empty()) options.rule.fraction = parse_fraction(options.fraction);
@@ -178,6 +179,16 @@ void add_conform(Command& app, int& code) {
                   "runs of each case that must agree bit by bit (20)")
       .range(1, 1000000)
       .group(kRun);
+  const Option shake =
+      command
+          .add_flag(
+              "--shake", options->shake,
+              "run each case with its workgroups and subgroups in three other orders too, "
+              "which must give the same bits; with --mustpass every fifth case runs in one anyway")
+          .group(kRun);
+  command.add_flag("--no-shake", options->no_shake, "run cases in the device's own order alone")
+      .excludes(shake)
+      .group(kRun);
   command
       .add_option("--timeout", options->timeout,
                   "seconds that a case may take, compilation included (60)")
@@ -196,7 +207,7 @@ void add_conform(Command& app, int& code) {
   command
       .add_option("--inject", options->child.injections,
                   "put a fault into the cases that match GLOB, to test the suite itself: crash, "
-                  "hang, corrupt, flaky, "
+                  "hang, corrupt, flaky, order (seen where a case is shaken), "
                   "outside, lost, misuse (seen under --validate), crash-in-company")
       .type_name("KIND:GLOB")
       .one_value_each()
@@ -265,9 +276,10 @@ void add_conform(Command& app, int& code) {
   command.footer(
       "Each case runs --repeat times, its outputs poisoned before, between guard bytes, at random "
       "offsets, and\n"
-      "once more from a new recording, beside a busy second queue where the device has one. A "
-      "child process\n"
-      "that dies costs one case, not the run.\n\n"
+      "once more from a new recording, beside a busy second queue where the device has one; with "
+      "--mustpass or\n"
+      "--shake with workgroups and subgroups in other orders too. A child process that dies costs "
+      "one case,\nnot the run.\n\n"
       "Exit codes: 0 when every case is Pass, NotSupported, QualityWarning or Waiver; 1 when one "
       "is not (with\n"
       "--baseline: when one is worse than there); 2 bad input; 3 no case selected; 4 no device; "
@@ -282,6 +294,9 @@ void add_conform(Command& app, int& code) {
     options->child.limits = options->device_options.limits;
     options->child.cache_folder = options->device_options.cache_folder;
     options->child.validate = options->device_options.validate;
+    options->child.shake = options->shake                                  ? Shake::kAll
+                           : options->rule.must_pass && !options->no_shake ? Shake::kSome
+                                                                           : Shake::kNone;
     code = conform(*options);
   });
 }

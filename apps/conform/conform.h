@@ -30,6 +30,7 @@ struct ChildSettings {
   bool validate = false;
   uint64_t seed = 0;
   uint32_t repeats = 20;
+  conformance::Shake shake = conformance::Shake::kNone;
   std::vector<std::string> injections;
   std::vector<std::string> vectors, malformed;  // files that add cases
 };
@@ -37,7 +38,7 @@ struct ChildSettings {
 struct ConformOptions : CommonOptions {
   ChildSettings child;
   conformance::SelectionRule rule;
-  bool list = false, resume = false;
+  bool list = false, resume = false, shake = false, no_shake = false;
   std::string caselist, fraction, output, baseline, waivers;
   std::string html, junit, compare, report, repro, findings;
   std::vector<std::string> matrix;

@@ -23,12 +23,18 @@ constexpr int kMostFailedStarts = 3;
 
 std::string input_of(const ChildSettings& s, const Batch& batch,
                      const std::vector<const SuiteCase*>& cases) {
-  std::string input =
-      nlohmann::json{
-          {"device", s.device},         {"limits", s.limits},   {"cache_folder", s.cache_folder},
-          {"validate", s.validate},     {"seed", s.seed},       {"repeats", s.repeats},
-          {"injections", s.injections}, {"vectors", s.vectors}, {"malformed", s.malformed}}
-          .dump();
+  std::string input = nlohmann::json{
+      {"device", s.device},
+      {"limits", s.limits},
+      {"cache_folder", s.cache_folder},
+      {"validate", s.validate},
+      {"seed", s.seed},
+      {"repeats", s.repeats},
+      {"shake", name_of(s.shake)},
+      {"injections", s.injections},
+      {"vectors", s.vectors},
+      {"malformed",
+       s.malformed}}.dump();
   for (size_t index : batch) input += '\n' + cases[index]->name;
   return input + '\n';
 }

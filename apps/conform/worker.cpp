@@ -44,6 +44,7 @@ ChildSettings read_settings(const std::string& line) {
   s.validate = json.at("validate");
   s.seed = json.at("seed");
   s.repeats = json.at("repeats");
+  s.shake = shake_from(json.at("shake").get<std::string>()).value();
   s.injections = json.at("injections");
   s.vectors = json.at("vectors");
   s.malformed = json.at("malformed");
@@ -65,14 +66,19 @@ class Worker {
     device.ignore_verdicts = true;  // a row that failed its self-test is what a report is about
     device_ = Device::open(device);
     load_ = std::make_unique<BackgroundLoad>(*device_);
-    send(to_line(fingerprint_of(*device_, {.repeats = settings.repeats, .seed = settings.seed})));
+    Fingerprint fingerprint =
+        fingerprint_of(*device_, {.repeats = settings.repeats, .seed = settings.seed});
+    fingerprint.shake = name_of(settings.shake);
+    send(to_line(fingerprint));
   }
 
   void run(const std::string& name) {
     send(nlohmann::json{{"kind", "start"}, {"name", name}}.dump());
     const SuiteCase& c = *cases_.at(name);
-    RunOptions options{
-        .repeats = settings_.repeats, .seed = settings_.seed, .fault = fault_for(name)};
+    RunOptions options{.repeats = settings_.repeats,
+                       .seed = settings_.seed,
+                       .fault = fault_for(name),
+                       .orders = orders_of(settings_.shake, c.place, settings_.seed)};
     CaseRecord record{c.name, c.op, c.row, c.types, {}, "", Status::kPass};
     const size_t messages = device_->validation_messages().size();
     try {

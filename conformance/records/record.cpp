@@ -59,6 +59,7 @@ void visit_members(Print& f, Visit&& visit) {
   visit("row_hashes", f.row_hashes);
   visit("seed", f.seed);
   visit("repeats", f.repeats);
+  visit("shake", f.shake);
   visit("validated", f.validated);
 }
 
@@ -98,6 +99,7 @@ CaseRecord case_of(const Json& line) {
   r.result.worst_error = number(line, "worst_error");
   r.result.nmse = number(line, "nmse");
   read(line, "repeats", r.result.repeats);
+  read(line, "orders", r.result.orders);
   read(line, "seconds", r.result.seconds);
   read(line, "waived", r.waived);
   if (line.contains("waived_from")) r.waived_from = status_of(line, "waived_from");
@@ -165,6 +167,7 @@ std::string to_line(const CaseRecord& r) {
                {"nmse", number(r.result.nmse)},
                {"repeats", r.result.repeats},
                {"seconds", r.result.seconds}};
+  if (!r.result.orders.empty()) json["orders"] = r.result.orders;
   if (!r.result.detail.empty()) json["detail"] = r.result.detail;
   if (!r.waived.empty()) {
     json["waived"] = r.waived;

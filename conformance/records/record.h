@@ -37,9 +37,10 @@ struct Fingerprint {
   std::map<std::string, std::string> row_hashes;
   uint64_t seed = 0;
   uint32_t repeats = 0;
-  bool validated = false;  // under the Khronos validation layer
-  std::string selection;   // which cases were asked for, as options: "--mustpass --fraction 0,8"
-  std::string started;     // UTC, ISO 8601
+  std::string shake = "none";  // which cases ran in other orders: a name of Shake
+  bool validated = false;      // under the Khronos validation layer
+  std::string selection;  // which cases were asked for, as options: "--mustpass --fraction 0,8"
+  std::string started;    // UTC, ISO 8601
 };
 
 /// The first thing that makes two fingerprints those of different experiments

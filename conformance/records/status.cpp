@@ -18,8 +18,10 @@ const char* meaning_of(Status status) {
              "the "
              "results was written. The driver, or a kernel, is wrong.";
     case Status::kFlaky:
-      return "The same inputs gave other bits in another run, or a crash that did not come again. "
-             "Typical of races, missing barriers and uninitialized memory.";
+      return "The same inputs gave other bits in another run or with workgroups and subgroups in "
+             "another order, or a crash that did not come again. Typical of races, missing "
+             "barriers "
+             "and uninitialized memory.";
     case Status::kNotSupported:
       return "The device lacks a feature or a limit that this kernel needs. No fault: another "
              "kernel serves such devices.";

@@ -5,13 +5,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mulciber::conformance {
 
 enum class Status : uint8_t {
   kPass,
   kFail,            // a wrong result, or a write outside the outputs
-  kFlaky,           // not the same bits from run to run, or a crash that did not happen again
+  kFlaky,           // not the same bits from run to run, or in another order of workgroups and
+                    // subgroups, or a crash that did not happen again
   kNotSupported,    // the device lacks something; the detail names it
   kQualityWarning,  // within what the operation may lose, but worse than the row is expected to be
   kMistrusted,      // the inputs make the check meaningless
@@ -40,6 +42,9 @@ struct CaseResult {
   double nmse = 0;         // squared error over squared expected values, over all outputs
   uint32_t repeats = 0;    // runs compared bit by bit
   double seconds = 0;      // host time, compilation included
+  /// Other orders of workgroups and subgroups that gave the same bits, the last of them perhaps
+  /// others: "reverse", "random 1".
+  std::vector<std::string> orders = {};
 };
 
 }  // namespace mulciber::conformance

@@ -124,6 +124,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Fingerprint& f) 
       {"host", f.host},
       {"started", f.started},
       {"runs of each case", std::to_string(f.repeats)},
+      {"other orders", f.shake == "all"    ? "each case in reverse and twice at random"
+                       : f.shake == "some" ? "every fifth case, in reverse or at random by turns"
+                                           : "none"},
       {"seed", std::to_string(f.seed)},
       {"validation layer", f.validated ? "on" : "off"},
       {"Mulciber", f.suite_version},

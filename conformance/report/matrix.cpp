@@ -78,6 +78,9 @@ std::string command_of(const Fingerprint& f) {
   if (f.seed) command += fmt::format(" --seed {}", f.seed);
   if (!f.selection.empty()) command += " " + f.selection;
   if (!f.limits.empty()) command += " --limits " + f.limits;
+  if (f.shake == "all") command += " --shake";
+  if (f.shake == "none" && f.selection.find("--mustpass") != std::string::npos)
+    command += " --no-shake";
   if (f.validated) command += " --validate";
   return command;
 }

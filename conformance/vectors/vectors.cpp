@@ -50,6 +50,7 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
         c.op = "vectors";
         c.types = name_of(type);
         c.must_pass = true;
+        c.place = cases.size();
         if (!lacking.empty()) {
           c.run = [lacking](Device&, const RunOptions&) {
             return CaseResult{Status::kNotSupported, lacking};

@@ -41,6 +41,19 @@ done
 grep -q "alone in a new process it gave Pass" crash-in-company.jsonl || fail "no word about company"
 grep -q SIGABRT crash.jsonl || fail "no signal is named"
 
+# Other orders of workgroups and subgroups: with --shake, with part of the short list unless it is turned off, and recorded.
+shake=("$MULCIBER" conform --filter 'mulciber.rms_norm.f32.*' --fraction '0,2' --repeat 1 --inject 'order:*')
+shaken=$("$MULCIBER" conform --list --mustpass --filter 'mulciber.rms_norm.f32.*' | sed -n 1p)
+exits 1 "${shake[@]}" --caselist - --shake --output order.jsonl <<<"$shaken"
+grep -q "^Flaky: $shaken: .* order of workgroups and subgroups element 0 of output 0 is" err || fail "$(cat err)"
+grep -q '"shake":"all"' order.jsonl || fail "no word of orders: $(cat order.jsonl)"
+exits 1 "${shake[@]}" --mustpass --output order.jsonl
+grep -q '"orders":\["r[a-z0-9 ]*"\]' order.jsonl || fail "no order: $(cat order.jsonl)"
+grep -q '"status":"Pass"' order.jsonl || fail "not a part of the cases: $(cat order.jsonl)"
+exits 0 "${shake[@]}" --mustpass --no-shake
+exits 0 "${shake[@]}"
+exits 2 "${shake[@]}" --shake --no-shake
+
 # The same seed gives the same errors, whatever the number of children; another seed gives others.
 statuses clean.jsonl --errors >errors
 exits 0 "${conform[@]}" "${quick[@]}" --jobs 1 --batch 7 --output again.jsonl

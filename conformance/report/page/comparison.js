@@ -25,7 +25,7 @@ function compareWith(text, from) {
   const counts = countBy(records, c => c.change), get = key => counts.get(key) || 0;
   const changes = countBy(records.filter(c => c.change && c.change !== "one"), c => c.before.status + " → " + c.status);
   const changedKeys = ["driver_name", "driver_info", "driver_version", "device", "limits", "api_version", "suite_version", "git_revision",
-    "spirv_hash", "seed", "repeats"].filter(key => String(other.fingerprint[key] ?? "") !== String(f[key] ?? ""));
+    "spirv_hash", "seed", "repeats", "shake"].filter(key => String(other.fingerprint[key] ?? "") !== String(f[key] ?? ""));
   const show = (key, text, status) => get(key) ? element("button", { type: "button", onclick: () => showOnly({ changed: key }) },
     tag(status, text(get(key)))) : null;
   $("compare").append(

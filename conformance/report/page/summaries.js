@@ -114,7 +114,8 @@ function showFacts() {
     ["Driver version", f.driver_version], ["Vulkan", f.api_version], ["Claims Vulkan CTS", f.conformance_version],
     ["Masks (features taken away)", f.limits], ["Features used", (f.features || []).join(", ")],
     ["Second queue", f.second_queue], ["Host", f.host],
-    ["Started", f.started], ["Runs of each case", f.repeats], ["Seed", f.seed], ["Validation layer", f.validated ? "on" : "off"],
+    ["Started", f.started], ["Runs of each case", f.repeats],
+    ["Other orders", { some: "every fifth case", all: "each case in three" }[f.shake] || "none"], ["Seed", f.seed], ["Validation layer", f.validated ? "on" : "off"],
     ["Mulciber", [f.suite_version, f.git_revision].filter(Boolean).join(", revision ")],
     ["Shader compiler", f.glslang_version && "glslang " + f.glslang_version], ["SPIR-V hash", f.spirv_hash]];
   for (const [name, value] of rows) {

@@ -103,7 +103,7 @@ function select(index) {
   const c = view[selected], facts = [["Case", element("span", { class: "name" }, c.name)], ["Operation", meta.ops[c.op] ? c.op + ": " + meta.ops[c.op] : c.op],
     ["Kernel row", c.row], ["Status", statusOf[c.status] ? element("span", {}, tag(c.status, c.status), statusOf[c.status].meaning) : c.status],
     ["Detail", c.detail], ["Waiver", c.waived && c.waived + " (" + c.waived_from + ")"],
-    ["Runs compared bit by bit", c.repeats || null], ["Normalized mean square error", c.nmse == null ? "∞" : c.repeats ? c.nmse.toExponential(2) : null]];
+    ["Runs compared bit by bit", c.repeats || null], ["In other orders too", (c.orders || []).join(", ")], ["Normalized mean square error", c.nmse == null ? "∞" : c.repeats ? c.nmse.toExponential(2) : null]];
   if (c.before) facts.push(["Before", element("span", {}, tag(c.before.status, c.before.status), c.before.detail || "")]);
   const list = element("dl");
   for (const [name, value] of facts) if (value != null && value !== "") list.append(element("dt", {}, name), element("dd", {}, value));
