@@ -41,7 +41,8 @@ uint workgroup_min(uint value) { return uint(-workgroup_max(-float(value))); }
 
 shared float probe_scratch[PROBES * LOCAL_SIZE];
 void add_probes(inout float sums[PROBES]) {
-  barrier();
+  // Who still reads what an earlier call left has passed its last barrier; scratch is read before
+  // that, piece_weight is written behind the next.
   [[unroll]] for (uint i = 0; i < PROBES; ++i) probe_scratch[i * LOCAL_SIZE + LANE] = sums[i];
   barrier();
   if (LANE < PROBES) {
@@ -157,7 +158,6 @@ uint search_logits(float target, uint mode) {
 // Weights of what is kept, chunk by chunk, and their sum: each lane adds up chunks of its own.
 float weigh_chunks() {
   float sum = 0.0;
-  barrier();
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
     float weight = 0.0;
     if (least == 0 && least_typical == 0) {
@@ -166,10 +166,9 @@ float weigh_chunks() {
     } else if (rank_of(chunk_largest[c]) >= least) {
       FOR_EACH_LOGIT(c, if (kept(logit)) weight += weight_of(logit);)
     }
-    chunk_weight[c] = weight;
+    chunk_weight[c] = weight;  // draw() reads it, behind the barriers of the sum
     sum += weight;
   }
-  barrier();
   return workgroup_add(sum);
 }
 

@@ -182,10 +182,9 @@ void main() {
       continue;
     }
     float log_sum = log(sum);
-#ifndef ROW_PER_SUBGROUP
-    barrier();  // chunk bests are there for the first subgroup, which goes on alone
-#endif
 
+    // Behind the barriers of the sum, chunk bests are there for the first subgroup, which goes on
+    // alone.
     if (SUBGROUP == 0) {
       uint rank = 0;
       for (; rank < params.k; ++rank) {
