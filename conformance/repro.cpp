@@ -39,6 +39,10 @@ const File kProgram[] = {
 #include "repro/case_types.h.inc"
     },
     {
+        "recent_vulkan.h",
+#include "repro/recent_vulkan.h.inc"
+    },
+    {
         "device.h",
 #include "repro/device.h.inc"
     },

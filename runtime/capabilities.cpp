@@ -76,15 +76,15 @@ void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
   }
 }
 
-[[maybe_unused]] void read_matrix_types([[maybe_unused]] VkPhysicalDevice device,
-                                        [[maybe_unused]] Capabilities& c) {
-#ifdef VK_KHR_cooperative_matrix
-  if (!vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) return;
+void read_matrix_types(VkInstance instance, VkPhysicalDevice device, Capabilities& c) {
+  const auto properties = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
+      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+  if (!properties) return;
   uint32_t count = 0;
-  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, nullptr);
+  properties(device, &count, nullptr);
   std::vector<VkCooperativeMatrixPropertiesKHR> list(
       count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR});
-  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, list.data());
+  properties(device, &count, list.data());
   for (const auto& p : list) {
     c.matrix_types.push_back({p.MSize, p.NSize, p.KSize, static_cast<uint32_t>(p.AType),
                               static_cast<uint32_t>(p.BType), static_cast<uint32_t>(p.CType),
@@ -99,7 +99,6 @@ void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
   };
   if (offers(16)) c.features |= kMatrix16x16x16F16;
   if (offers(8)) c.features |= kMatrix8x8x8F16;
-#endif
 }
 
 }  // namespace
@@ -153,7 +152,8 @@ void require_subgroup_size(Capabilities& c, uint32_t size) {
   if (c.subgroup_size >= 32) c.features |= kWideSubgroups;
 }
 
-Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version) {
+Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
+                               uint32_t instance_version) {
   Capabilities c;
   uint32_t count = 0;
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
@@ -239,7 +239,6 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
   if (offers(0, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) chain(features, executables);
-#ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   VkPhysicalDeviceVulkanMemoryModelFeatures model{
@@ -250,7 +249,6 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
     chain(features, matrix);
     chain(features, model);
   }
-#endif
   vkGetPhysicalDeviceFeatures2(device, &features);
 
   auto add = [&](bool present, Feature feature) {
@@ -274,13 +272,11 @@ Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_versio
   add(c.subgroup_size >= 32, kWideSubgroups);
   c.timeline_semaphores = timeline.timelineSemaphore;
   c.pipeline_statistics = executables.pipelineExecutableInfo;
-#ifdef VK_KHR_cooperative_matrix
   if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel && (c.features & kFloat16) &&
       (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;
-    read_matrix_types(device, c);
+    read_matrix_types(instance, device, c);
   }
-#endif
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;
   c.tuning = tuning_of(c.kind);
 

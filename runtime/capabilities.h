@@ -13,6 +13,8 @@
 
 #include <volk.h>
 
+#include "runtime/recent_vulkan.h"
+
 namespace mulciber {
 
 /// Features a kernel row may need, as bits. Names for people are in feature_names().
@@ -136,7 +138,8 @@ struct Capabilities {
 };
 
 /// Reads everything from the driver. `instance_version` bounds which structures may be asked for.
-Capabilities read_capabilities(VkPhysicalDevice device, uint32_t instance_version);
+Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
+                               uint32_t instance_version);
 
 /// Takes capabilities away: a comma-separated list of masks such as
 /// "no-fp16,shared=16384,storage=1M" or a preset such as "android-2021". Throws SettingError naming

@@ -41,7 +41,7 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceOpti
     VkPhysicalDeviceProperties properties;
     vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < VK_API_VERSION_1_1) continue;
-    Found device{physical, read_capabilities(physical, instance.version)};
+    Found device{physical, read_capabilities(instance.instance, physical, instance.version)};
     apply_quirks(device.capabilities);
     apply_limits(device.capabilities, options.limits);
     if (!options.ignore_verdicts) apply_what_is_known(device.capabilities, options.cache_folder);
@@ -166,7 +166,6 @@ void Device::create(VkPhysicalDevice physical) {
   sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
   enable(c.has(kSubgroupSizeControl), sizes, VK_API_VERSION_1_3,
          VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-#ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   matrix.cooperativeMatrix = VK_TRUE;
@@ -176,7 +175,6 @@ void Device::create(VkPhysicalDevice physical) {
   model.vulkanMemoryModel = VK_TRUE;
   enable(c.has(kCooperativeMatrix), model, VK_API_VERSION_1_2,
          VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
-#endif
 
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
+#include "recent_vulkan.h"
+
 enum type { F32, F16, U32, Q8_0 };
 /* Features, as bits: those that the shaders need, and those that were enabled when the case was
  * seen. */

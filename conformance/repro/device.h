@@ -123,7 +123,6 @@ static void choose_features(void) {
                         SUBGROUP_SIZE_CONTROL, "subgroup size control", &sizes, VK_API_VERSION_1_3,
                         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
 
-#ifdef VK_KHR_cooperative_matrix
   static VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   QUERY(has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME), matrix);
@@ -137,10 +136,6 @@ static void choose_features(void) {
       VK_FALSE;
   enable(model.vulkanMemoryModel, COOPERATIVE_MATRIX, "the Vulkan memory model", &model,
          VK_API_VERSION_1_2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
-#else
-  if (FEATURES_NEEDED & COOPERATIVE_MATRIX)
-    give_up("build with newer Vulkan headers", "these know no matrices");
-#endif
 }
 
 /* Subgroups of SUBGROUP_SIZE are baked into the constants: another size needs a repro written

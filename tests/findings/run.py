@@ -59,6 +59,7 @@ static const struct range owned[] = {{{{256, {len(inputs)}}}, {{{output}, {4 * l
 def run(name, folder):
     inputs, expected, groups, push, by_address = CASES[name]
     shutil.copytree(PROGRAM, folder, dirs_exist_ok=True)
+    shutil.copy(PROGRAM.parent.parent / "runtime" / "recent_vulkan.h", folder)
     subprocess.run(["glslangValidator", "-V", "--quiet", "--target-env", "vulkan1.1", "-o", folder / f"{name}.spv",
                     HERE / f"{name}.comp"], check=True)
     (folder / "input0.bin").write_bytes(inputs)
