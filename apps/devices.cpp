@@ -11,10 +11,12 @@
 
 #include "apps/command.h"
 #include "apps/progress.h"
+#include "conformance/records/fingerprint.h"
 #include "conformance/self_test.h"
 #include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/op.h"
+#include "runtime/spirv_modules.h"
 
 namespace mulciber::apps {
 namespace {
@@ -112,6 +114,8 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
                            {"heaps", heaps},
                            {"matrix_types", matrices},
                            {"limits_applied", c.applied_limits}};
+  result["shaders"] = {{"glslang", describe_shader_compilers()},
+                       {"spirv_hash", conformance::spirv_hash()}};
   const SelfTested tested = self_tested(c);
   nlohmann::json denials = nlohmann::json::array();
   for (const auto& [row, reason] : tested.denied)
@@ -124,6 +128,7 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
     std::string reason = row_status(kernel, c);
     result["kernels"].push_back({{"id", kernel.id},
                                  {"op", name_of(kernel.op)},
+                                 {"pinned", kernel.pinned},
                                  {"usable", reason.empty()},
                                  {"reason", reason},
                                  {"shape", describe_shape_facts(kernel.shape)}});
@@ -272,6 +277,7 @@ void add_devices(Command& app, int& code) {
       for (const Capabilities& c : devices) list.push_back(to_json(c, options->verbose));
       fmt::print("{}\n", list.dump(2));
     } else {
+      if (options->verbose) fmt::print("shaders: {}\n", conformance::describe_shaders());
       for (size_t i = 0; i < devices.size(); ++i) {
         print(i, devices[i], options->verbose);
         if (!options->verbose) continue;

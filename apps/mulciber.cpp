@@ -6,6 +6,7 @@
 #include <new>
 
 #include "apps/command.h"
+#include "conformance/records/fingerprint.h"
 #include "mulciber/error.h"
 
 int main(int argc, char** argv) {
@@ -14,7 +15,11 @@ int main(int argc, char** argv) {
   const ProgramDescription program = {
       .description = "Transformers on any Vulkan device.",
       .name = "mulciber",
-      .version = MULCIBER_VERSION,
+      .version =
+          [] {
+            return fmt::format("{}\nshaders: {}", MULCIBER_VERSION,
+                               conformance::describe_shaders());
+          },
       .footer =
           "Exit codes: 0 success, 1 a comparison or a case failed, 2 bad input, 3 nothing to "
           "compare, 4 no device or a device failure, 130 interrupted."};

@@ -80,7 +80,9 @@ class Command {
 
 /// The program: its description, and what --version prints.
 struct ProgramDescription {
-  std::string description, name, version, footer;
+  std::string description, name;
+  std::function<std::string()> version;
+  std::string footer;
 };
 
 /// The program's command line: commands are added to it, then it is parsed.

@@ -1,5 +1,5 @@
 # Writes conformance/build_info.h's functions to OUTPUT, only where they change, so that a commit recompiles one
-# small source. SOURCE_DIR: the repository; SUITE_VERSION and GLSLANG_VERSION as the build was configured.
+# small source. SOURCE_DIR: the repository; SUITE_VERSION as the build was configured.
 set(revision unknown)
 find_program(GIT git)
 if(GIT AND EXISTS ${SOURCE_DIR}/.git)  # not the repository of a project that holds a copy of this one
@@ -15,7 +15,6 @@ set(text "// Generated at build time.
 namespace mulciber::conformance {
 const char* suite_version() { return \"${SUITE_VERSION}\"; }
 const char* git_revision() { return \"${revision}\"; }
-const char* glslang_version() { return \"${GLSLANG_VERSION}\"; }
 }  // namespace mulciber::conformance
 ")
 set(before "")

@@ -1,6 +1,8 @@
 # Libraries that Mulciber builds on, by Debian package name:
-#   libvulkan-dev libvulkan-volk-dev glslang-tools spirv-tools libfmt-dev nlohmann-json3-dev
-#   libcli11-dev libpcre2-dev libutf8proc-dev libzstd-dev zstd catch2
+#   libvulkan-dev libvulkan-volk-dev libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev
+#   libzstd-dev catch2
+# what compiles shaders, which may be left out (MULCIBER_SHADERS):
+#   glslang-tools spirv-tools zstd
 # and for `mulciber pull`, which may be left out:
 #   libcurl4-openssl-dev nettle-dev (SHA-256)
 find_package(Threads REQUIRED)
@@ -21,9 +23,9 @@ find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 
-find_program(GLSLANG_VALIDATOR NAMES glslangValidator glslang REQUIRED)
+find_program(GLSLANG_VALIDATOR NAMES glslangValidator glslang)
 find_program(SPIRV_VAL spirv-val)
-find_program(ZSTD zstd REQUIRED)
+find_program(ZSTD zstd)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 

@@ -1,37 +1,23 @@
-# Rows of kernels.def to SPIR-V. The one rule by which shaders are compiled.
+# Rows of kernels.def to SPIR-V, and SPIR-V to C++. The one rule by which shaders are compiled.
+include(${CMAKE_CURRENT_LIST_DIR}/shader_rows.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/pinned_modules.cmake)
 
 # mulciber_compile_row(ROW SOURCE NAME INCLUDES MODULE): compiles SOURCE as the row of kernels.def asks and
 # checks it, to NAME.spv in the current binary folder. INCLUDES are folders searched before the others.
 # MODULE becomes the path of that file, or "" when this shader compiler lacks what the row needs. SOURCE may be
 # "": the row's own.
 function(mulciber_compile_row row source name includes module_variable)
-  if(NOT row MATCHES "^KERNEL\\(([a-z0-9_]+), *([A-Za-z]+), *([a-z0-9_]+)\\.comp, *TYPES\\(([^)]*)\\), *DEFINES\\(([^)]*)\\),")
-    message(FATAL_ERROR "kernels.def: cannot read the row: ${row}")
-  endif()
-  set(row_source ${MULCIBER_SHADER_FOLDER}/${CMAKE_MATCH_3}.comp)
-  set(row_types "${CMAKE_MATCH_4}")  # the next match overwrites these variables
-  set(row_defines "${CMAKE_MATCH_5}")
-  string(REGEX MATCHALL "[A-Z0-9_]+" types "${row_types}")
-  string(REGEX MATCHALL "[A-Za-z0-9_=]+" defines "${row_defines}")
-  if(NOT source)
-    set(source ${row_source})
-  endif()
-
-  set(flags "")
-  set(environment vulkan1.1)
-  foreach(define ${defines})
-    if(define MATCHES "^GLSLANG_")
-      set(environment vulkan1.3)  # devices with such features are newer than the baseline
-      if(NOT define IN_LIST GLSLANG_FEATURES)
-        set(${module_variable} "" PARENT_SCOPE)
-        return()
-      endif()
+  mulciber_read_row("${row}")
+  foreach(feature ${row_features})
+    if(NOT feature IN_LIST GLSLANG_FEATURES)
+      set(${module_variable} "" PARENT_SCOPE)
+      return()
     endif()
-    list(APPEND flags -D${define})
   endforeach()
-  list(GET types 0 activation)
-  list(GET types -1 weight)
-  list(APPEND flags -DACTIVATION_${activation} -DWEIGHT_${weight})
+  if(NOT source)
+    set(source ${MULCIBER_SHADER_FOLDER}/${row_shader})
+  endif()
+  set(flags ${row_flags})
   foreach(folder ${includes} ${MULCIBER_SHADER_FOLDER}/include ${MULCIBER_SHADER_FOLDER})
     list(APPEND flags -I${folder})
   endforeach()
@@ -39,11 +25,11 @@ function(mulciber_compile_row row source name includes module_variable)
   set(module ${CMAKE_CURRENT_BINARY_DIR}/${name}.spv)
   set(validate "")
   if(SPIRV_VAL)
-    set(validate COMMAND ${SPIRV_VAL} --target-env ${environment} ${module})
+    set(validate COMMAND ${SPIRV_VAL} --target-env ${row_environment} ${module})
   endif()
   add_custom_command(
     OUTPUT ${module}
-    COMMAND ${GLSLANG_VALIDATOR} -V -g0 --quiet --target-env ${environment} ${flags}
+    COMMAND ${GLSLANG_VALIDATOR} ${MULCIBER_GLSLANG_OPTIONS} --quiet --target-env ${row_environment} ${flags}
             --depfile ${module}.d -o ${module} ${source}
     ${validate}
     DEPENDS ${source} ${ARGN}
@@ -57,6 +43,9 @@ endfunction()
 # that differ by a define share most of their words, and writes it for C++ to include: NAME_words.inc has the
 # word count of each module in order, NAME_bytes.inc the stream (runtime/module_archive.h reads it).
 function(mulciber_archive_modules name)
+  if(NOT ZSTD)
+    message(FATAL_ERROR "zstd is missing: install the package zstd")
+  endif()
   set(archive ${CMAKE_CURRENT_BINARY_DIR}/${name})
   list(JOIN ARGN "\n" lines)
   file(CONFIGURE OUTPUT ${archive}.txt CONTENT "${lines}\n" @ONLY)
@@ -64,6 +53,48 @@ function(mulciber_archive_modules name)
     OUTPUT ${archive}_words.inc ${archive}_bytes.inc
     COMMAND ${CMAKE_COMMAND} -DARCHIVE=${archive} -DZSTD=${ZSTD} -P ${PROJECT_SOURCE_DIR}/cmake/archive_modules.cmake
     DEPENDS ${ARGN} ${archive}.txt ${PROJECT_SOURCE_DIR}/cmake/archive_modules.cmake
+            ${PROJECT_SOURCE_DIR}/cmake/write_bytes.cmake
     COMMENT "Archive ${name}"
     VERBATIM)
+endfunction()
+
+# mulciber_embed_pinned(NAME MODULES ROW...): the same of the pinned modules of ROWs, without a compressor: the frames of
+# their shaders, as they are. MODULES becomes the rows of all modules in those frames, in order.
+function(mulciber_embed_pinned name modules_variable)
+  set(modules "")
+  set(words "")
+  set(ranges "")
+  foreach(shader ${PINNED_SHADERS})
+    set(wanted FALSE)
+    set(rows "")
+    set(counts "")
+    set(rest ${PINNED_MODULES_${shader}})
+    while(rest)
+      list(POP_FRONT rest row count)
+      list(APPEND rows ${row})
+      list(APPEND counts ${count})
+      if(row IN_LIST ARGN)
+        set(wanted TRUE)
+      endif()
+    endwhile()
+    if(wanted)
+      list(APPEND modules ${rows})
+      list(JOIN counts "," text)
+      string(APPEND words "${text},\n")
+      list(APPEND ranges ${PINNED_FRAME_${shader}})
+    endif()
+  endforeach()
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  file(CONFIGURE OUTPUT ${output}_words.inc CONTENT "${words}" @ONLY)
+  list(JOIN ranges " " ranges)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/write_bytes.cmake)
+  add_custom_command(
+    OUTPUT ${output}_bytes.inc
+    COMMAND ${CMAKE_COMMAND} -DFILE=${MULCIBER_PINNED_FOLDER}/modules.zst "-DRANGES=${ranges}"
+            -DOUTPUT=${output}_bytes.inc -P ${script}
+    # The ranges stand in build.ninja, so that others are another command.
+    DEPENDS ${MULCIBER_PINNED_FOLDER}/modules.zst ${script}
+    COMMENT "Pinned modules"
+    VERBATIM)
+  set(${modules_variable} ${modules} PARENT_SCOPE)
 endfunction()

@@ -7,7 +7,5 @@ namespace mulciber::conformance {
 const char* suite_version();
 /// "90b40a4c1d2e", with "-dirty" where tracked files were changed; "unknown" outside git.
 const char* git_revision();
-/// "11:12.0.0"
-const char* glslang_version();
 
 }  // namespace mulciber::conformance

@@ -83,7 +83,9 @@ std::vector<Kernel> build_table() {
     kernel.made_for = row.made_for;
     kernel.tolerance = row.tolerance;
     for (const SpirvModule& module : spirv_modules()) {
-      if (std::strcmp(module.id, row.id) == 0) kernel.spirv = module.words;
+      if (std::strcmp(module.id, row.id) != 0) continue;
+      kernel.spirv = module.words;
+      kernel.pinned = module.pinned;
     }
     if (!kernel.spirv.empty()) {
       kernel.reflection = reflect_spirv(kernel.id, kernel.spirv);
@@ -247,7 +249,8 @@ uint32_t local_size(const Kernel& kernel, const Capabilities& device) {
 }
 
 std::string why_not_runnable(const Kernel& kernel, const Capabilities& device) {
-  if (kernel.spirv.empty()) return "not in this build: the shader compiler could not make it";
+  if (kernel.spirv.empty())
+    return "not in this build: it was told to leave out what its shader compiler cannot make";
   for (size_t i = 0; i < device.denied_rows.size(); ++i) {
     if (device.denied_rows[i] == kernel.id)
       return "denied on this driver: " + device.denied_reasons[i];

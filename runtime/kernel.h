@@ -70,7 +70,8 @@ struct Kernel {
   ShapeFacts shape;
   FeatureSet made_for;
   double tolerance;
-  std::span<const uint32_t> spirv;  // empty: this build's shader compiler could not make it
+  std::span<const uint32_t> spirv;  // empty: this build was told to leave the row out
+  bool pinned;                      // its module is of shaders/pinned
   Reflection reflection;
 
   /// The value that the row gives a constant; none where it does not name it.

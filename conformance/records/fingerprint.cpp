@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "conformance/build_info.h"
+#include "runtime/spirv_modules.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -53,19 +54,12 @@ void add_module(Fnv1a& hash, std::span<const uint32_t> words) {
 std::string hex(const Fnv1a& hash) { return fmt::format("{:016x}", hash.value()); }
 
 void add_rows(Fingerprint& f) {
-  Fnv1a all;
   for (const Kernel& row : kernels()) {
-    if (row.spirv.empty()) {
-      f.row_hashes[row.id] = "not built";
-      continue;
-    }
     Fnv1a one;
     add_module(one, row.spirv);
-    f.row_hashes[row.id] = hex(one);
-    all.add(std::string_view(row.id));
-    add_module(all, row.spirv);
+    f.row_hashes[row.id] = row.spirv.empty() ? "not built" : hex(one);
   }
-  f.spirv_hash = hex(all);
+  f.spirv_hash = spirv_hash();
 }
 
 void add_limits(Fingerprint& f, const Capabilities& c) {
@@ -111,6 +105,20 @@ std::string driver_id_name(VkDriverId id) {
   return kDriverIds[number];
 }
 
+std::string spirv_hash() {
+  Fnv1a all;
+  for (const Kernel& row : kernels()) {
+    if (row.spirv.empty()) continue;
+    all.add(std::string_view(row.id));
+    add_module(all, row.spirv);
+  }
+  return hex(all);
+}
+
+std::string describe_shaders() {
+  return fmt::format("glslang {}, SPIR-V {}", describe_shader_compilers(), spirv_hash());
+}
+
 Fingerprint fingerprint_of(const Device& device, const RunOptions& options) {
   const Capabilities& c = device.capabilities();
   Fingerprint f;
@@ -137,7 +145,7 @@ Fingerprint fingerprint_of(const Device& device, const RunOptions& options) {
   f.host = host_name();
   f.suite_version = suite_version();
   f.git_revision = git_revision();
-  f.glslang_version = glslang_version();
+  f.glslang_version = describe_shader_compilers();
   add_rows(f);
   f.seed = options.seed;
   f.repeats = options.repeats;

@@ -16,7 +16,9 @@ expect() {
   (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
 }
 
-[[ $("$MULCIBER" --version) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version"
+"$MULCIBER" --version >version
+[[ $(head -n 1 version) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version: $(cat version)"
+grep -qE '^shaders: glslang .*, SPIR-V [0-9a-f]{16}$' version || fail "--version names no shaders: $(cat version)"
 # What --help lists is what is tested: a command that is added must be named here with the others.
 "$MULCIBER" --help >all
 mapfile -t commands < <(sed -n '/^subcommands:/I,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' all)
@@ -44,6 +46,7 @@ expect 2 "subcommand is required" "$MULCIBER"
 [[ -s list ]] || fail "no devices"
 "$MULCIBER" devices -v >rows
 grep -q matmul rows || fail "devices -v names no kernels"
+[[ $(head -n 1 rows) == "$(tail -n 1 version)" ]] || fail "devices -v names no shaders"
 "$MULCIBER" devices --json | python3 -c 'import json, sys; assert json.load(sys.stdin)' ||
   fail "devices --json"
 "$MULCIBER" devices --limits android-2021 >phone

@@ -14,6 +14,7 @@ struct Mutant {
   std::span<const uint32_t> spirv;
 };
 
+/// None where the build had no glslang.
 std::span<const Mutant> mutants();
 
 }  // namespace mulciber::tests
