@@ -2,9 +2,11 @@
 # Runs a Vulkan program on a stub device: the real driver of a GPU that is not there, whose kernel
 # calls a preloaded library answers. Pipelines are compiled to machine code, limits are true;
 # dispatches do nothing. In the folder that debian-testing.sh made and stubs.sh prepared, with this
-# checkout as /mulciber and build-testing on the PATH.
+# checkout as /mulciber and build-testing on the PATH. A program in build/ is one of this machine:
+# the libraries that it needs and the folder lacks go with it.
 #   tools/drivers/on_stub.sh --list
 #   tools/drivers/on_stub.sh 7900xtx mulciber kernels --kernel 'matmul*'
+#   tools/drivers/on_stub.sh 7900xtx build/mulciber devices -v
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +15,7 @@ if [[ ${1:-} == --list ]]; then
   grep -v '^#' "$here/stub_devices.txt" | awk -F' *[|] *' '{printf "%-12s %s\n", $1, $2}'
   exit
 fi
-(($# > 1)) || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
+(($# > 1)) || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 name=$1
 shift
 line=$(grep -v '^#' "$here/stub_devices.txt" | awk -F' *[|] *' -v name="$name" '$1 == name')
@@ -34,8 +36,18 @@ icd=$(first "${driver}_icd.json" opt/stubs usr/share/vulkan/icd.d)
 [[ -n $library && -n $icd ]] ||
   { echo "on_stub: no shim or driver for $name in $folder; run tools/drivers/stubs.sh" >&2; exit 1; }
 
+libraries=()
+if [[ $1 == build/* ]]; then
+  checkout=$here/../..
+  mkdir -p "$checkout/build/libraries"
+  for needed in $(ldd "$checkout/$1" | awk '$2 == "=>" && $3 ~ "/" { print $3 }'); do
+    [[ -e $folder/usr/lib/x86_64-linux-gnu/${needed##*/} ]] || cp -L "$needed" "$checkout/build/libraries"
+  done
+  libraries=(LD_LIBRARY_PATH=/mulciber/build/libraries)
+fi
+
 # Words, not one argument: each is a variable of its own. A value may be a glob.
 set -f
 # shellcheck disable=SC2086
 exec "$here/in_debian_testing.sh" env "PATH=/mulciber/build-testing:$PATH" XDG_RUNTIME_DIR=/tmp \
-  MESA_SHADER_CACHE_DISABLE=1 VK_DRIVER_FILES="$icd" $variables LD_PRELOAD="$library" "$@"
+  MESA_SHADER_CACHE_DISABLE=1 VK_DRIVER_FILES="$icd" $variables "${libraries[@]}" LD_PRELOAD="$library" "$@"
