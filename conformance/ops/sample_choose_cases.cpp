@@ -131,16 +131,19 @@ class SampleChooseCases : public SampleCases {
                            300),
          .levels = 1,
          .name = "ties"});
-    add({.vocabulary = 300,
-         .rows = rows_with({{.temperature = 0},
-                            {.temperature = 1, .top_k = 9},
-                            {.temperature = 0},
-                            {.temperature = 1, .top_p = 0.5f},
-                            {.temperature = 1},
-                            {.temperature = 1}},
-                           300),
-         .odd_values = true,
-         .name = "odd_values"});
+    // In the longer rows the chunk with NaN or infinity is not one of the first lanes'.
+    for (uint64_t vocabulary : {300, 5003}) {
+      add({.vocabulary = vocabulary,
+           .rows = rows_with({{.temperature = 0},
+                              {.temperature = 1, .top_k = 9},
+                              {.temperature = 0},
+                              {.temperature = 1, .top_p = 0.5f},
+                              {.temperature = 1},
+                              {.temperature = 1}},
+                             vocabulary),
+           .odd_values = true,
+           .name = "odd_values"});
+    }
     add({.vocabulary = 5003,
          .rows = rows_with(
              {{.temperature = 1}, {.temperature = 0}, {.temperature = 1, .top_p = 0.5f}}, 5003),

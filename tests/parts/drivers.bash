@@ -4,9 +4,9 @@
 # software driver takes seconds for one. What a step leaves out is run by the suite's lists (conformance.bash) or not at
 # all here; without the variable, as in `ctest --test-dir build`, every case runs.
 
-# Tests of the host side alone say nothing new under another mask or layer; nor do mutants and recorded vectors, which
-# run on both drivers in full.
-device_tests=(-L unit -E "^(attention_page|chat|config|inspect|layering|mutants|safetensors|token|vectors)")
+# Tests of the host side alone say nothing new under another mask or layer; nor do mutants, barriers taken out and
+# recorded vectors, which run in full without.
+device_tests=(-L unit -E "^(attention_page|barriers|chat|config|inspect|layering|mutants|safetensors|token|vectors)")
 # Of the proof, what SwiftShader runs: the device, programs, layers, sampling, a translation.
 proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|cli_bundled)$"
 
