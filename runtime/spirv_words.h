@@ -33,6 +33,7 @@ enum : uint32_t {
   kOpTypeStruct = 30,
   kOpTypePointer = 32,
   kOpConstant = 43,
+  kOpConstantNull = 46,
   kOpSpecConstant = 50,
   kOpFunction = 54,
   kOpFunctionEnd = 56,

@@ -161,11 +161,7 @@ bool still_caught(RowCases& wide, RowCases& narrow, const Kernel& broken, const 
     const size_t i = cases.find(found->second);
     INFO("case " << found->second);
     REQUIRE(i < cases.size());
-    // What shared memory held before, and which thread of the driver runs what, change from run to
-    // run.
-    for (int run = 0; run < 8; ++run) {
-      if (cases.differs(i, broken, order)) return true;
-    }
+    if (cases.differs(i, broken, order)) return true;
   }
   return false;
 }
@@ -188,7 +184,6 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
     CHECK(find_kernel(line.row));
   }
   size_t caught = 0, tried = 0;
-  std::vector<std::string> missed;
   for (const Kernel& row : kernels()) {
     const std::vector<Barrier> barriers =
         row.spirv.empty() ? std::vector<Barrier>() : barriers_of(row.spirv);
@@ -227,8 +222,7 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
         REQUIRE(line.number == i + 1);
         CHECK(line.kind == barriers[i].kind);
         if (line.caught.empty()) CHECK_FALSE(line.reason.empty());
-        if (!line.caught.empty() && !still_caught(cases, narrow, broken, line))
-          missed.push_back(fmt::format("{} {}", row.id, i + 1));
+        if (!line.caught.empty()) CHECK(still_caught(cases, narrow, broken, line));
       }
       caught += !line.caught.empty();
     }
@@ -236,11 +230,6 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
   }
   std::printf("the lack of %zu of %zu barriers caught on %s\n", caught, tried,
               device.capabilities().name.c_str());
-  for (const std::string& barrier : missed)
-    std::printf("not shown this time: the lack of barrier %s\n", barrier.c_str());
-  // A race shows by what shared memory held before and by which thread was late: on a busy machine
-  // now and then one does not.
-  CHECK(missed.size() * 20 <= caught);
   if (!writes) return;
   std::ofstream out(barrier_list_file());
   out << heading << '\n';
