@@ -1,5 +1,5 @@
 # Libraries that Mulciber builds on, by Debian package name:
-#   libvulkan-dev libvulkan-volk-dev libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev
+#   libvulkan-dev libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev
 #   libzstd-dev catch2
 # what compiles shaders, which may be left out (MULCIBER_SHADERS):
 #   glslang-tools spirv-tools zstd
@@ -9,14 +9,12 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
+# Headers alone: functions are asked of the loader by name (runtime/vulkan.h).
 find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h REQUIRED)
-# volk comes as one header and one source file; not every distribution builds it into a library.
-find_path(VOLK_INCLUDE_DIR volk.h REQUIRED)
-find_file(VOLK_SOURCE volk.c HINTS ${VOLK_INCLUDE_DIR} REQUIRED)
-add_library(mulciber_volk STATIC ${VOLK_SOURCE})
-target_include_directories(mulciber_volk SYSTEM PUBLIC ${VOLK_INCLUDE_DIR} ${VULKAN_INCLUDE_DIR})
-target_compile_definitions(mulciber_volk PUBLIC VK_NO_PROTOTYPES)
-target_link_libraries(mulciber_volk PUBLIC ${CMAKE_DL_LIBS})
+add_library(mulciber_vulkan INTERFACE)
+target_include_directories(mulciber_vulkan SYSTEM INTERFACE ${VULKAN_INCLUDE_DIR})
+target_compile_definitions(mulciber_vulkan INTERFACE VK_NO_PROTOTYPES)
+target_link_libraries(mulciber_vulkan INTERFACE ${CMAKE_DL_LIBS})
 
 find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
 find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)

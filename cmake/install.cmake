@@ -11,8 +11,7 @@ set_target_properties(libmulciber PROPERTIES
   OUTPUT_NAME mulciber EXPORT_NAME mulciber
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 # Our own symbols are hidden where they are compiled. The linker's script hides those of others: what the standard
-# library's templates became here, and volk's variables, which are named like Vulkan's functions and would take their
-# place in a program that links the Vulkan loader itself.
+# library's templates became here.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   target_link_options(libmulciber PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections)

@@ -33,7 +33,7 @@ BackgroundLoad::~BackgroundLoad() {
 }
 
 void BackgroundLoad::destroy() {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   if (fence_) vk.vkDestroyFence(device_.handle(), fence_, nullptr);
   if (pool_) vk.vkDestroyCommandPool(device_.handle(), pool_, nullptr);
   if (buffer_) vk.vkDestroyBuffer(device_.handle(), buffer_, nullptr);
@@ -42,7 +42,7 @@ void BackgroundLoad::destroy() {
 
 // A buffer and memory of its own: the allocator's blocks belong to the first queue's family.
 void BackgroundLoad::make_buffer() {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = 2 * kHalfBytes;
   info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -51,7 +51,7 @@ void BackgroundLoad::make_buffer() {
   VkMemoryRequirements needs;
   vk.vkGetBufferMemoryRequirements(device_.handle(), buffer_, &needs);
   VkPhysicalDeviceMemoryProperties properties;
-  vkGetPhysicalDeviceMemoryProperties(device_.physical(), &properties);
+  device_.instance_vk().vkGetPhysicalDeviceMemoryProperties(device_.physical(), &properties);
   std::optional<uint32_t> type;
   for (uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
     const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;
@@ -75,7 +75,7 @@ void BackgroundLoad::make_buffer() {
 }
 
 void BackgroundLoad::record() {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.queueFamilyIndex = family_;
   device_.check(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_),
@@ -112,7 +112,7 @@ void BackgroundLoad::record() {
 // Only this thread touches the queue. A failure ends the load: where the device is lost, the case
 // that runs meets that by itself.
 void BackgroundLoad::run() {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submission.commandBufferCount = 1;
   submission.pCommandBuffers = &commands_;

@@ -43,12 +43,13 @@ std::array<uint32_t, 3> version_of(const Capabilities& c) {
           VK_VERSION_PATCH(c.packed_driver_version)};
 }
 
-void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
+void read_heaps(const InstanceFunctions& vk, VkPhysicalDevice device, bool budget_known,
+                Capabilities& c) {
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
   VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   if (budget_known) chain(memory, budget);
-  vkGetPhysicalDeviceMemoryProperties2(device, &memory);
+  vk.vkGetPhysicalDeviceMemoryProperties2(device, &memory);
   const auto& properties = memory.memoryProperties;
   for (uint32_t i = 0; i < properties.memoryHeapCount; ++i) {
     MemoryHeap heap{};
@@ -76,9 +77,8 @@ void read_heaps(VkPhysicalDevice device, bool budget_known, Capabilities& c) {
   }
 }
 
-void read_matrix_types(VkInstance instance, VkPhysicalDevice device, Capabilities& c) {
-  const auto properties = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
-      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device, Capabilities& c) {
+  const auto properties = vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
   if (!properties) return;
   uint32_t count = 0;
   properties(device, &count, nullptr);
@@ -152,17 +152,17 @@ void require_subgroup_size(Capabilities& c, uint32_t size) {
   if (c.subgroup_size >= 32) c.features |= kWideSubgroups;
 }
 
-Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
+Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice device,
                                uint32_t instance_version) {
   Capabilities c;
   uint32_t count = 0;
-  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  vk.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
   std::vector<VkExtensionProperties> extensions(count);
-  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
+  vk.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
   extensions.resize(count);
 
   VkPhysicalDeviceProperties basic;
-  vkGetPhysicalDeviceProperties(device, &basic);
+  vk.vkGetPhysicalDeviceProperties(device, &basic);
   c.api_version = std::min(basic.apiVersion, instance_version);
   auto offers = [&](uint32_t core_since, const char* extension) {
     return (core_since != 0 && c.api_version >= core_since) || has_extension(extensions, extension);
@@ -182,7 +182,7 @@ Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
     chain(properties, driver);
   const bool size_control = offers(VK_API_VERSION_1_3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   if (size_control) chain(properties, sizes);
-  vkGetPhysicalDeviceProperties2(device, &properties);
+  vk.vkGetPhysicalDeviceProperties2(device, &properties);
 
   const VkPhysicalDeviceProperties& p = properties.properties;
   const VkPhysicalDeviceLimits& limits = p.limits;
@@ -249,7 +249,7 @@ Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
     chain(features, matrix);
     chain(features, model);
   }
-  vkGetPhysicalDeviceFeatures2(device, &features);
+  vk.vkGetPhysicalDeviceFeatures2(device, &features);
 
   auto add = [&](bool present, Feature feature) {
     if (present) c.features |= feature;
@@ -275,15 +275,15 @@ Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
   if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel && (c.features & kFloat16) &&
       (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;
-    read_matrix_types(instance, device, c);
+    read_matrix_types(vk, device, c);
   }
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;
   c.tuning = tuning_of(c.kind);
 
   uint32_t families = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);
+  vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);
   std::vector<VkQueueFamilyProperties> family_list(families);
-  vkGetPhysicalDeviceQueueFamilyProperties(device, &families, family_list.data());
+  vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &families, family_list.data());
   for (const VkQueueFamilyProperties& family : family_list) {
     if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) {
       c.timestamp_bits = std::max(c.timestamp_bits, family.timestampValidBits);
@@ -291,7 +291,7 @@ Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
   }
   if (c.timestamp_bits == 0) c.timestamp_period = 0;
 
-  read_heaps(device, has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME), c);
+  read_heaps(vk, device, has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME), c);
   return c;
 }
 

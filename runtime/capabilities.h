@@ -11,9 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <volk.h>
-
-#include "runtime/recent_vulkan.h"
+#include "runtime/vulkan.h"
 
 namespace mulciber {
 
@@ -138,7 +136,7 @@ struct Capabilities {
 };
 
 /// Reads everything from the driver. `instance_version` bounds which structures may be asked for.
-Capabilities read_capabilities(VkInstance instance, VkPhysicalDevice device,
+Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice device,
                                uint32_t instance_version);
 
 /// Takes capabilities away: a comma-separated list of masks such as

@@ -32,16 +32,17 @@ void apply_what_is_known(Capabilities& device, const std::string& cache_folder) 
 // order.
 std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceOptions& options) {
   uint32_t count = 0;
-  vkEnumeratePhysicalDevices(instance.instance, &count, nullptr);
+  const InstanceFunctions& vk = instance.vk;
+  vk.vkEnumeratePhysicalDevices(instance.instance, &count, nullptr);
   std::vector<VkPhysicalDevice> handles(count);
-  vkEnumeratePhysicalDevices(instance.instance, &count, handles.data());
+  vk.vkEnumeratePhysicalDevices(instance.instance, &count, handles.data());
   handles.resize(count);
   std::vector<Found> found;
   for (VkPhysicalDevice physical : handles) {
     VkPhysicalDeviceProperties properties;
-    vkGetPhysicalDeviceProperties(physical, &properties);
+    vk.vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < VK_API_VERSION_1_1) continue;
-    Found device{physical, read_capabilities(instance.instance, physical, instance.version)};
+    Found device{physical, read_capabilities(vk, physical, instance.version)};
     apply_quirks(device.capabilities);
     apply_limits(device.capabilities, options.limits);
     if (!options.ignore_verdicts) apply_what_is_known(device.capabilities, options.cache_folder);
@@ -121,9 +122,10 @@ void Device::create(VkPhysicalDevice physical) {
   const Capabilities& c = capabilities_;
 
   uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  const InstanceFunctions& instance = instance_->vk;
+  instance.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  instance.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
   auto family = std::find_if(
       families.begin(), families.end(),
       [](const VkQueueFamilyProperties& f) { return f.queueFlags & VK_QUEUE_COMPUTE_BIT; });
@@ -204,10 +206,8 @@ void Device::create(VkPhysicalDevice physical) {
   info.pQueueCreateInfos = queues;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  check(vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
-  volkLoadDeviceTable(&vk_, device_);
-  // A device below 1.3 offers these under their extension's names only.
-  if (!vk_.vkGetBufferDeviceAddress) vk_.vkGetBufferDeviceAddress = vk_.vkGetBufferDeviceAddressKHR;
+  check(instance.vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
+  vk_ = device_functions(instance, device_);
   vk_.vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
   if (second) {
     second_queue_family_ = second->family;
@@ -244,6 +244,8 @@ std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProp
   }
   return std::nullopt;
 }
+
+const InstanceFunctions& Device::instance_vk() const { return instance_->vk; }
 
 void Device::require_alive() const {
   if (lost_) {

@@ -11,13 +11,12 @@
 #include <string>
 #include <vector>
 
-#include <volk.h>
-
 #include "mulciber/device.h"
 #include "mulciber/error.h"
 #include "runtime/capabilities.h"
 #include "runtime/memory.h"
 #include "runtime/transfer.h"
+#include "runtime/vulkan.h"
 
 namespace mulciber {
 
@@ -96,7 +95,8 @@ class Device {
   /// is destroyed.
   VkQueue second_queue() const { return second_queue_; }
   uint32_t second_queue_family() const { return second_queue_family_; }
-  const VolkDeviceTable& vk() const { return vk_; }
+  const DeviceFunctions& vk() const { return vk_; }
+  const InstanceFunctions& instance_vk() const;
   VkCommandBuffer allocate_command_buffer();
   /// On a lost device that still works at something, blocks until it does not: memory in use must
   /// stay.
@@ -116,7 +116,7 @@ class Device {
   uint32_t queue_family_ = 0;
   VkQueue second_queue_ = VK_NULL_HANDLE;
   uint32_t second_queue_family_ = 0;
-  VolkDeviceTable vk_{};
+  DeviceFunctions vk_{};
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
 
   std::mutex submit_mutex_;

@@ -26,12 +26,8 @@ VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBi
 }  // namespace
 
 InstanceHandle::~InstanceHandle() {
-  // Asked of this instance: volk's function is that of the instance made last, which may lack the
-  // extension.
-  auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
-      messenger ? vkGetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT") : nullptr);
-  if (destroy) destroy(instance, messenger, nullptr);
-  if (instance) vkDestroyInstance(instance, nullptr);
+  if (messenger) vk.vkDestroyDebugUtilsMessengerEXT(instance, messenger, nullptr);
+  if (instance) vk.vkDestroyInstance(instance, nullptr);
 }
 
 const char* name_of(VkResult result) {
@@ -51,14 +47,21 @@ const char* name_of(VkResult result) {
 }
 
 std::shared_ptr<InstanceHandle> create_instance(bool validate) {
-  static const VkResult loaded = volkInitialize();
-  if (loaded != VK_SUCCESS) {
+  const PFN_vkGetInstanceProcAddr entry = vulkan_loader();
+  const auto create =
+      reinterpret_cast<PFN_vkCreateInstance>(entry ? entry(nullptr, "vkCreateInstance") : nullptr);
+  if (!create) {
     throw DeviceError(
         Kind::kUnavailable, "Vulkan", "no Vulkan loader (libvulkan.so.1) on this machine",
         "install libvulkan1 and a driver; mesa-vulkan-drivers has one that runs on the CPU");
   }
   auto handle = std::make_shared<InstanceHandle>();
-  handle->version = std::min<uint32_t>(volkGetInstanceVersion(), VK_HEADER_VERSION_COMPLETE);
+  handle->version = VK_API_VERSION_1_0;
+  if (const auto version = reinterpret_cast<PFN_vkEnumerateInstanceVersion>(
+          entry(nullptr, "vkEnumerateInstanceVersion"))) {
+    version(&handle->version);
+  }
+  handle->version = std::min<uint32_t>(handle->version, VK_HEADER_VERSION_COMPLETE);
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "mulciber";
   application.pEngineName = "mulciber";
@@ -79,7 +82,7 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
     info.enabledExtensionCount = 1;
     info.ppEnabledExtensionNames = extensions;
   }
-  VkResult result = vkCreateInstance(&info, nullptr, &handle->instance);
+  VkResult result = create(&info, nullptr, &handle->instance);
   if (result == VK_ERROR_LAYER_NOT_PRESENT) {
     throw DeviceError(Kind::kUnavailable, "validate",
                       "the Khronos validation layer is not installed",
@@ -92,7 +95,7 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
         "install a driver (mesa-vulkan-drivers has one that runs on the CPU), or look at "
         "VK_DRIVER_FILES");
   }
-  volkLoadInstanceOnly(handle->instance);
+  handle->vk = instance_functions(entry, handle->instance);
   if (validate) {
     VkDebugUtilsMessengerCreateInfoEXT messenger{
         VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
@@ -101,7 +104,8 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
     messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
     messenger.pfnUserCallback = collect_message;
     messenger.pUserData = handle.get();
-    vkCreateDebugUtilsMessengerEXT(handle->instance, &messenger, nullptr, &handle->messenger);
+    handle->vk.vkCreateDebugUtilsMessengerEXT(handle->instance, &messenger, nullptr,
+                                              &handle->messenger);
   }
   return handle;
 }

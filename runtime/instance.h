@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
-#include <volk.h>
+#include "runtime/vulkan.h"
 
 namespace mulciber {
 
 /// One instance per device, so that devices are independent and nothing of ours is global.
 struct InstanceHandle {
   VkInstance instance = VK_NULL_HANDLE;
+  InstanceFunctions vk;
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
   uint32_t version = VK_API_VERSION_1_1;
   std::mutex mutex;

@@ -102,7 +102,7 @@ uint64_t Allocator::available() const {
 }
 
 std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse use) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   const Capabilities& c = device_.capabilities();
   if (c.max_allocation != 0 && size > c.max_allocation) {
     throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
@@ -125,7 +125,7 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
   VkMemoryRequirements needs;
   vk.vkGetBufferMemoryRequirements(device_.handle(), block->buffer, &needs);
   VkPhysicalDeviceMemoryProperties memory;
-  vkGetPhysicalDeviceMemoryProperties(device_.physical(), &memory);
+  device_.instance_vk().vkGetPhysicalDeviceMemoryProperties(device_.physical(), &memory);
   VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};

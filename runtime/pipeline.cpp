@@ -80,7 +80,7 @@ PipelineCache::PipelineCache(Device& device) : device_(device) {
 
 PipelineCache::~PipelineCache() {
   save();
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   for (const auto& [key, pipeline] : pipelines_) {
     vk.vkDestroyPipeline(device_.handle(), pipeline.pipeline, nullptr);
   }
@@ -112,7 +112,7 @@ void PipelineCache::save() {
   std::lock_guard lock(mutex_);
   if (file_.empty() || !changed_) return;
   size_t size = 0;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, nullptr) != VK_SUCCESS) return;
   std::vector<std::byte> bytes(size);
   if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, bytes.data()) != VK_SUCCESS)
@@ -162,7 +162,7 @@ std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
 PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   std::lock_guard lock(mutex_);
   if (auto known = layouts_.find(&kernel); known != layouts_.end()) return known->second;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   const Reflection& reflection = kernel.reflection;
   Layouts layouts;
   if (!reflection.buffer_address && reflection.buffer_count > 0) {
@@ -192,7 +192,7 @@ Pipeline PipelineCache::create(const PipelineKey& key, VkPipelineCache cache,
                                VkPipelineCreateFlags flags) {
   const Kernel& kernel = *key.kernel;
   const Capabilities& c = device_.capabilities();
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   Layouts layouts = layouts_for(kernel);
 
   std::vector<uint32_t> values;

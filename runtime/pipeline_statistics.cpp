@@ -26,7 +26,7 @@ class Executables {
     VkPipelineInfoKHR info{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
     info.pipeline = pipeline_;
     uint32_t count = 0;
-    const VolkDeviceTable& vk = device_.vk();
+    const DeviceFunctions& vk = device_.vk();
     device_.check(vk.vkGetPipelineExecutablePropertiesKHR(device_.handle(), &info, &count, nullptr),
                   "vkGetPipelineExecutablePropertiesKHR");
     std::vector<VkPipelineExecutablePropertiesKHR> found(
@@ -55,7 +55,7 @@ class Executables {
   std::vector<PipelineStatistic> statistics(uint32_t index) {
     const VkPipelineExecutableInfoKHR info = place(index);
     uint32_t count = 0;
-    const VolkDeviceTable& vk = device_.vk();
+    const DeviceFunctions& vk = device_.vk();
     device_.check(vk.vkGetPipelineExecutableStatisticsKHR(device_.handle(), &info, &count, nullptr),
                   "vkGetPipelineExecutableStatisticsKHR");
     std::vector<VkPipelineExecutableStatisticKHR> found(
@@ -72,7 +72,7 @@ class Executables {
   std::vector<std::pair<std::string, std::string>> representations(uint32_t index) {
     const VkPipelineExecutableInfoKHR info = place(index);
     uint32_t count = 0;
-    const VolkDeviceTable& vk = device_.vk();
+    const DeviceFunctions& vk = device_.vk();
     // Asked three times: how many there are, how long each is, and what it says.
     device_.check(vk.vkGetPipelineExecutableInternalRepresentationsKHR(device_.handle(), &info,
                                                                        &count, nullptr),

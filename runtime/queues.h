@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include <volk.h>
+#include "runtime/vulkan.h"
 
 namespace mulciber {
 

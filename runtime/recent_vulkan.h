@@ -1,8 +1,7 @@
 /* What Mulciber asks of Vulkan that headers of the distributions still lack (Ubuntu 22.04
  * has 1.3.204, Debian 12 1.3.239), so that every build knows the same features. To be included
  * after Vulkan's own header, which counts where it has them. C as well as C++: the programs of
- * `mulciber conform --repro` hold a copy. Names and numbers are those of Vulkan's registry;
- * functions that volk may be too old for are asked for by name. */
+ * `mulciber conform --repro` hold a copy. Names and numbers are those of Vulkan's registry. */
 #pragma once
 
 #ifndef VK_KHR_cooperative_matrix /* headers 1.3.255 */

@@ -10,7 +10,7 @@
 namespace mulciber {
 namespace {
 
-void compute_barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFlags from,
+void compute_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStageFlags from,
                      VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   barrier.srcAccessMask = from_access;
@@ -73,13 +73,13 @@ Recording::~Recording() {
   std::vector<VkCommandBuffer> buffers;
   for (const CommandBuffer& recorded : command_buffers_) buffers.push_back(recorded.commands);
   device_.free_command_buffers(buffers);
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
   if (descriptor_pool_) vk.vkDestroyDescriptorPool(device_.handle(), descriptor_pool_, nullptr);
 }
 
 void Recording::make_descriptors() {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   uint32_t set_count = 0, descriptor_count = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!pipelines_[i]->set_layout) continue;
@@ -150,7 +150,7 @@ void Recording::plan_command_buffers() {
 }
 
 void Recording::record_command_buffers() {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   const bool timestamps = device_.capabilities().timestamp_period > 0;
   if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
   queries_ = VK_NULL_HANDLE;
@@ -196,7 +196,7 @@ void Recording::record_command_buffers() {
 }
 
 void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last, bool timed) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   constexpr VkAccessFlags kShader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   auto wait = [&](VkPipelineStageFlags extra_stage, VkAccessFlags extra_access) {
     compute_barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | extra_stage,
@@ -287,7 +287,7 @@ Ticket Recording::submit(size_t* submissions, uint32_t times) {
 void Recording::collect_times() {
   if (!times_pending_ || !queries_ || !device_.finished(last_ticket_)) return;
   times_pending_ = false;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
   std::vector<uint64_t> ticks(node_queries + 2 * command_buffers_.size());
   if (vk.vkGetQueryPoolResults(device_.handle(), queries_, 0, static_cast<uint32_t>(ticks.size()),

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <volk.h>
-
 #include "base/data_type.h"
 #include "base/shape.h"
+#include "runtime/vulkan.h"
 
 namespace mulciber {
 

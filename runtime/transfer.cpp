@@ -20,7 +20,7 @@ class Transfer {
   ~Transfer() { device_.free_command_buffers({&commands_, 1}); }
 
   Ticket copy(const BufferView& from, const BufferView& to, uint64_t bytes, bool to_host) {
-    const VolkDeviceTable& vk = device_.vk();
+    const DeviceFunctions& vk = device_.vk();
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     device_.check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");

@@ -312,9 +312,11 @@ TEST_CASE("A second queue is opened where there is one, and kept busy beside the
   options.second_queue = true;
   std::unique_ptr<Device> device = Device::open(options);
   uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count, nullptr);
+  device->instance_vk().vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count,
+                                                                 nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count, families.data());
+  device->instance_vk().vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count,
+                                                                 families.data());
   uint32_t queues = 0;
   for (const VkQueueFamilyProperties& family : families) {
     if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) queues += family.queueCount;

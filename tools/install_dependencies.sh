@@ -5,7 +5,7 @@
 #   tools/install_dependencies.sh [--tests] [--yes]
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache pkg-config libvulkan-dev libvulkan-volk-dev libvulkan1
+packages=(g++ cmake ninja-build ccache pkg-config libvulkan-dev libvulkan1
   mesa-vulkan-drivers glslang-tools spirv-tools libfmt-dev libglm-dev nlohmann-json3-dev libcli11-dev
   libpcre2-dev libutf8proc-dev libzstd-dev zstd libcurl4-openssl-dev nettle-dev)
 test_packages=(catch2 vulkan-validationlayers vulkan-tools shellcheck git python3 clang clang-format clang-tidy)

@@ -1,0 +1,108 @@
+// Vulkan's functions, by table: those of one instance or one device, asked for by name. Nothing is
+// global, so that devices of several hosts, with loaders or drivers of their own, live in one
+// process.
+#pragma once
+
+#ifndef VK_NO_PROTOTYPES
+#define VK_NO_PROTOTYPES
+#endif
+#include <vulkan/vulkan_core.h>
+
+#include "runtime/recent_vulkan.h"
+
+namespace mulciber {
+
+// clang-format off
+#define MULCIBER_INSTANCE_FUNCTIONS(F)         \
+  F(vkDestroyInstance)                         \
+  F(vkEnumeratePhysicalDevices)                \
+  F(vkEnumerateDeviceExtensionProperties)      \
+  F(vkGetPhysicalDeviceProperties)             \
+  F(vkGetPhysicalDeviceProperties2)            \
+  F(vkGetPhysicalDeviceFeatures2)              \
+  F(vkGetPhysicalDeviceMemoryProperties)       \
+  F(vkGetPhysicalDeviceMemoryProperties2)      \
+  F(vkGetPhysicalDeviceQueueFamilyProperties)  \
+  F(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
+  F(vkCreateDebugUtilsMessengerEXT)            \
+  F(vkDestroyDebugUtilsMessengerEXT)           \
+  F(vkCreateDevice)                            \
+  F(vkGetDeviceProcAddr)
+
+#define MULCIBER_DEVICE_FUNCTIONS(F)     \
+  F(vkAllocateCommandBuffers)            \
+  F(vkAllocateDescriptorSets)            \
+  F(vkAllocateMemory)                    \
+  F(vkBeginCommandBuffer)                \
+  F(vkBindBufferMemory)                  \
+  F(vkCmdBindDescriptorSets)             \
+  F(vkCmdBindPipeline)                   \
+  F(vkCmdCopyBuffer)                     \
+  F(vkCmdDispatch)                       \
+  F(vkCmdFillBuffer)                     \
+  F(vkCmdPipelineBarrier)                \
+  F(vkCmdPushConstants)                  \
+  F(vkCmdResetQueryPool)                 \
+  F(vkCmdWriteTimestamp)                 \
+  F(vkCreateBuffer)                      \
+  F(vkCreateCommandPool)                 \
+  F(vkCreateComputePipelines)            \
+  F(vkCreateDescriptorPool)              \
+  F(vkCreateDescriptorSetLayout)         \
+  F(vkCreateFence)                       \
+  F(vkCreatePipelineCache)               \
+  F(vkCreatePipelineLayout)              \
+  F(vkCreateQueryPool)                   \
+  F(vkCreateShaderModule)                \
+  F(vkDestroyBuffer)                     \
+  F(vkDestroyCommandPool)                \
+  F(vkDestroyDescriptorPool)             \
+  F(vkDestroyDescriptorSetLayout)        \
+  F(vkDestroyDevice)                     \
+  F(vkDestroyFence)                      \
+  F(vkDestroyPipeline)                   \
+  F(vkDestroyPipelineCache)              \
+  F(vkDestroyPipelineLayout)             \
+  F(vkDestroyQueryPool)                  \
+  F(vkDestroyShaderModule)               \
+  F(vkDeviceWaitIdle)                    \
+  F(vkEndCommandBuffer)                  \
+  F(vkFreeCommandBuffers)                \
+  F(vkFreeMemory)                        \
+  F(vkGetBufferDeviceAddress)            \
+  F(vkGetBufferMemoryRequirements)       \
+  F(vkGetDeviceQueue)                    \
+  F(vkGetFenceStatus)                    \
+  F(vkGetPipelineCacheData)              \
+  F(vkGetPipelineExecutableInternalRepresentationsKHR) \
+  F(vkGetPipelineExecutablePropertiesKHR) \
+  F(vkGetPipelineExecutableStatisticsKHR) \
+  F(vkGetQueryPoolResults)               \
+  F(vkMapMemory)                         \
+  F(vkQueueSubmit)                       \
+  F(vkResetFences)                       \
+  F(vkUpdateDescriptorSets)              \
+  F(vkWaitForFences)
+// clang-format on
+
+#define MULCIBER_POINTER(name) PFN_##name name = nullptr;
+/// Those that the instance does not have are null.
+struct InstanceFunctions {
+  PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
+  MULCIBER_INSTANCE_FUNCTIONS(MULCIBER_POINTER)
+};
+
+/// Those that the device does not have are null. What became core later stands under its core name,
+/// whichever name the device has it by.
+struct DeviceFunctions {
+  MULCIBER_DEVICE_FUNCTIONS(MULCIBER_POINTER)
+};
+#undef MULCIBER_POINTER
+
+InstanceFunctions instance_functions(PFN_vkGetInstanceProcAddr get, VkInstance instance);
+DeviceFunctions device_functions(const InstanceFunctions& instance, VkDevice device);
+
+/// The entry of this machine's Vulkan loader, which stays loaded; null where there is none.
+PFN_vkGetInstanceProcAddr vulkan_loader();
+
+}  // namespace mulciber
