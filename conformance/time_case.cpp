@@ -1,7 +1,6 @@
 #include "conformance/time_case.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/clock.h"
 #include "conformance/case_program.h"
@@ -67,9 +66,8 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
   timing.dispatches = static_cast<uint32_t>(programs[0]->program().nodes().size());
   std::vector<double> samples;
   const auto begin = Clock::now();
-  auto elapsed = [&](Clock::time_point since) { return seconds_since(since); };
   if (hardware && device.capabilities().timestamp_period > 0) {
-    for (size_t i = 0; samples.size() < 20 || elapsed(begin) < min_seconds; ++i) {
+    for (size_t i = 0; samples.size() < 20 || seconds_since(begin) < min_seconds; ++i) {
       Program& program = programs[i % copies]->program();
       program.run();
       samples.push_back(program.last_ms());
@@ -80,13 +78,13 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
     auto once = Clock::now();
     program.run();
     const size_t replays = std::clamp<size_t>(
-        static_cast<size_t>(min_seconds / 20 / std::max(1e-6, elapsed(once))), 1, 2000);
-    while (samples.size() < 7 || elapsed(begin) < min_seconds) {
+        static_cast<size_t>(min_seconds / 20 / std::max(1e-6, seconds_since(once))), 1, 2000);
+    while (samples.size() < 7 || seconds_since(begin) < min_seconds) {
       auto start = Clock::now();
       Ticket ticket = 0;
       for (size_t i = 0; i < replays; ++i) ticket = program.submit();
       device.wait(ticket);
-      samples.push_back(elapsed(start) * 1000 / static_cast<double>(replays));
+      samples.push_back(seconds_since(start) * 1000 / static_cast<double>(replays));
     }
   }
   std::sort(samples.begin(), samples.end());
