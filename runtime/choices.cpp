@@ -4,19 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <bit>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/hash.h"
-#include "base/replace_file.h"
 #include "runtime/deny_list.h"
 #include "runtime/op.h"
-#include "runtime/pipeline.h"
 
 namespace mulciber {
 namespace {
 
-constexpr int kFormat = 1;
 constexpr uint64_t kExactExtent = 8;  // so few rows have kernels of their own
 
 uint64_t rounded(uint64_t extent) {
@@ -42,27 +37,15 @@ void AskedProblems::note(const Problem& problem) {
 }
 
 Choices::Choices(const Capabilities& device, const std::string& folder)
-    : identity_(driver_identity(device)) {
-  if (const std::filesystem::path path = writable_cache_folder(folder); !path.empty()) {
-    Fnv1a hash;
-    hash.add(identity_);
-    file_ = path / fmt::format("choices-{:016x}.json", hash.value());
-  }
+    : file_(device, folder, "choices") {
   read();
 }
 
 void Choices::read() {
   all_.clear();
-  if (file_.empty()) return;
-  constexpr uint64_t kLargest = 4u << 20;
-  std::error_code error;
-  if (const uint64_t size = std::filesystem::file_size(file_, error); error || size > kLargest)
-    return;
-  std::ifstream in(file_, std::ios::binary);
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
+  const nlohmann::json choices = file_.read("choices");
   try {
-    if (!json.is_object() || json.at("format") != kFormat || json.at("driver") != identity_) return;
-    for (const auto& [key, value] : json.at("choices").items()) {
+    for (const auto& [key, value] : choices.items()) {
       Choice choice;
       choice.row = value.at("row").get<std::string>();
       choice.hash = std::stoull(value.at("hash").get<std::string>(), nullptr, 16);
@@ -71,7 +54,7 @@ void Choices::read() {
       all_[key] = std::move(choice);
     }
   } catch (const std::exception&) {
-    all_.clear();  // of another format, or damaged: measured again
+    all_.clear();  // damaged: measured again
   }
 }
 
@@ -85,7 +68,7 @@ std::map<std::string, std::string> Choices::valid() const {
 }
 
 bool Choices::keep(const std::map<std::string, Choice>& more) {
-  if (file_.empty()) return false;
+  if (file().empty()) return false;
   read();  // another process may have added to it
   for (const auto& [key, choice] : more) all_[key] = choice;
   nlohmann::json choices = nlohmann::json::object();
@@ -96,15 +79,13 @@ bool Choices::keep(const std::map<std::string, Choice>& more) {
                     {"hash", fmt::format("{:016x}", choice.hash)},
                     {"milliseconds", milliseconds}};
   }
-  const nlohmann::json json = {{"format", kFormat}, {"driver", identity_}, {"choices", choices}};
-  return replace_file(file_,
-                      json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+  return file_.write("choices", std::move(choices));
 }
 
 void Choices::forget() {
   all_.clear();
   std::error_code error;
-  if (!file_.empty()) std::filesystem::remove(file_, error);
+  std::filesystem::remove(file_.path(), error);
 }
 
 }  // namespace mulciber

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/driver_file.h"
 
 namespace mulciber {
 
@@ -39,8 +39,8 @@ struct Choice {
 
 class Choices {
  public:
-  /// Reads what is on disk for this device and driver version; what is absent or damaged counts as
-  /// none. `cache_folder`: as DeviceOptions has it.
+  /// Reads what is on disk for this device and driver version. `cache_folder`: as DeviceOptions has
+  /// it.
   Choices(const Capabilities& device, const std::string& cache_folder);
 
   const std::map<std::string, Choice>& all() const { return all_; }
@@ -51,13 +51,12 @@ class Choices {
   bool keep(const std::map<std::string, Choice>& more);
   void forget();
   /// Empty where there is no folder to write to.
-  const std::filesystem::path& file() const { return file_; }
+  const std::filesystem::path& file() const { return file_.path(); }
 
  private:
   void read();
 
-  std::string identity_;
-  std::filesystem::path file_;
+  DriverFile file_;
   std::map<std::string, Choice> all_;
 };
 

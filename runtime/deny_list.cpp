@@ -6,32 +6,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "base/replace_file.h"
-#include "runtime/pipeline.h"
 
 namespace mulciber {
 namespace {
 
-constexpr int kFormat = 1;
 constexpr uint32_t kCrashes = 2;  // one may be somebody's kill, two in the same row are not
 
 }  // namespace
-
-// One driver version, and one way in which it compiles rows: subgroups of another size (limits, or
-// a setting of the driver) make other pipelines.
-std::string driver_identity(const Capabilities& c) {
-  std::string uuid;
-  for (uint8_t byte : c.pipeline_cache_uuid) uuid += fmt::format("{:02x}", byte);
-  return fmt::format(
-      "{}; vendor {:#x} device {:#x}; driver {} {} {} ({:#x}); cache {}; subgroup {}{}", c.name,
-      c.vendor_id, c.device_id, static_cast<int>(c.driver_id), c.driver_name, c.driver_info,
-      c.packed_driver_version, uuid, c.subgroup_size,
-      c.has(kSubgroupSizeControl) ? " required" : "");
-}
 
 uint64_t row_hash(const Kernel& kernel) {
   Fnv1a hash;
@@ -44,12 +28,7 @@ uint64_t row_hash(const Kernel& kernel) {
 }
 
 DenyList::DenyList(const Capabilities& device, const std::string& folder)
-    : identity_(driver_identity(device)) {
-  if (std::filesystem::path path = writable_cache_folder(folder); !path.empty()) {
-    Fnv1a hash;
-    hash.add(identity_);
-    file_ = path / fmt::format("verdicts-{:016x}.json", hash.value());
-  }
+    : file_(device, folder, "verdicts") {
   read();
 }
 
@@ -57,16 +36,9 @@ DenyList::~DenyList() { end_testing(); }
 
 void DenyList::read() {
   entries_.clear();
-  if (file_.empty()) return;
-  std::error_code error;
-  constexpr uint64_t kLargest = 4u << 20;
-  if (const uint64_t size = std::filesystem::file_size(file_, error); error || size > kLargest)
-    return;
-  std::ifstream in(file_, std::ios::binary);
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
+  const nlohmann::json rows = file_.read("rows");
   try {
-    if (!json.is_object() || json.at("format") != kFormat || json.at("driver") != identity_) return;
-    for (const auto& [row, value] : json.at("rows").items()) {
+    for (const auto& [row, value] : rows.items()) {
       Entry entry;
       entry.hash = std::stoull(value.at("hash").get<std::string>(), nullptr, 16);
       const std::string verdict = value.at("verdict");
@@ -78,7 +50,7 @@ void DenyList::read() {
       entries_[row] = std::move(entry);
     }
   } catch (const std::exception&) {
-    entries_.clear();  // of another format, or damaged: rows are tested again
+    entries_.clear();  // damaged: rows are tested again
   }
 }
 
@@ -94,8 +66,7 @@ void DenyList::write() const {
     if (entry.begun > 0) value["begun"] = entry.begun;
     if (!entry.reason.empty()) value["reason"] = entry.reason;
   }
-  const nlohmann::json json = {{"format", kFormat}, {"driver", identity_}, {"rows", rows}};
-  replace_file(file_, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+  file_.write("rows", std::move(rows));
 }
 
 const DenyList::Entry* DenyList::find(const Kernel& kernel) const {
@@ -133,8 +104,8 @@ void DenyList::apply(Capabilities& device) const {
 }
 
 bool DenyList::begin_testing(bool wait) {
-  if (file_.empty()) return false;
-  std::filesystem::path path = file_;
+  std::filesystem::path path = file();
+  if (path.empty()) return false;
   path += ".lock";
   const int lock = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
   if (lock < 0) return false;  // a folder that cannot be written to

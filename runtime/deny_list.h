@@ -8,12 +8,10 @@
 #include <map>
 #include <string>
 
-#include "runtime/kernel.h"
+#include "runtime/driver_file.h"
 
 namespace mulciber {
 
-/// Device, driver version and subgroup size in words: what verdicts and choices hold for.
-std::string driver_identity(const Capabilities& device);
 /// What a verdict holds for: the row's SPIR-V and its constants. Another build of the row is tested
 /// again.
 uint64_t row_hash(const Kernel& kernel);
@@ -51,7 +49,7 @@ class DenyList {
   void end_testing();
 
   /// Empty when there is no folder to write to.
-  const std::filesystem::path& file() const { return file_; }
+  const std::filesystem::path& file() const { return file_.path(); }
 
  private:
   struct Entry {
@@ -64,8 +62,7 @@ class DenyList {
   void read();
   void write() const;
 
-  std::string identity_;  // of device and driver, in words
-  std::filesystem::path file_;
+  DriverFile file_;
   std::map<std::string, Entry> entries_;  // by row id
   int lock_ = -1;
 };

@@ -1,0 +1,35 @@
+// What is kept on disk of one device and driver version, beside the pipeline cache: verdicts
+// (deny_list.h), choices (choices.h).
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "runtime/kernel.h"
+
+namespace mulciber {
+
+/// A file of JSON, known by device, driver version and subgroup size. Another driver version has
+/// another file, so nothing outlives an update.
+class DriverFile {
+ public:
+  /// `name` begins the file's name. `cache_folder`: as DeviceOptions has it.
+  DriverFile(const Capabilities& device, const std::string& cache_folder, std::string_view name);
+
+  /// The object that stands under `key`: empty where the file is absent, damaged, of another
+  /// format or of another driver.
+  nlohmann::json read(const char* key) const;
+  /// Replaces the file by one with `content` under `key`. False where that cannot be.
+  bool write(const char* key, nlohmann::json content) const;
+
+  /// Empty where there is no folder to write to.
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::string identity_;
+  std::filesystem::path path_;
+};
+
+}  // namespace mulciber
