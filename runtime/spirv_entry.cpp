@@ -102,6 +102,11 @@ void EntryWrapper::store(uint32_t which, uint32_t value) {
   if (const uint32_t id = builtin(which); id != 0) add(kOpStore, {id, value});
 }
 
+void EntryWrapper::store_global_id(uint32_t group, uint32_t local) {
+  const uint32_t begin = value(kOpIMul, vector_, {group, builtin(kBuiltInWorkgroupSize)});
+  store(kBuiltInGlobalInvocationId, value(kOpIAdd, vector_, {begin, local}));
+}
+
 void EntryWrapper::call_module() { value(kOpFunctionCall, function_[0], {entry_}); }
 
 Words EntryWrapper::finish(uint32_t label) {

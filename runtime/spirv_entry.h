@@ -39,6 +39,9 @@ class EntryWrapper {
   uint32_t load(uint32_t which);
   /// Sets a chosen built-in; nothing where the module does not have it.
   void store(uint32_t which, uint32_t value);
+  /// Sets GlobalInvocationId, which the module must have, to what the ids of workgroup and local
+  /// invocation give.
+  void store_global_id(uint32_t group, uint32_t local);
   void call_module();
 
   /// The module with the new entry point, which begins at `label`.

@@ -52,12 +52,8 @@ std::vector<uint32_t> spread_grid(std::span<const uint32_t> module,
       entry.value(kOpCompositeConstruct, vector,
                   {number(kOpUMod, i, gx), number(kOpUMod, lines, gy), number(kOpUDiv, lines, gy)});
   entry.store(kBuiltInWorkgroupId, group);
-  if (entry.builtin(kBuiltInGlobalInvocationId)) {
-    const uint32_t begin =
-        entry.value(kOpIMul, vector, {group, entry.builtin(kBuiltInWorkgroupSize)});
-    entry.store(kBuiltInGlobalInvocationId,
-                entry.value(kOpIAdd, vector, {begin, entry.load(kBuiltInLocalInvocationId)}));
-  }
+  if (entry.builtin(kBuiltInGlobalInvocationId))
+    entry.store_global_id(group, entry.load(kBuiltInLocalInvocationId));
   entry.call_module();
   // The next turn writes to shared memory that others may still read.
   entry.add(kOpControlBarrier, {scope, scope, semantics});

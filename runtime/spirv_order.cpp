@@ -57,9 +57,7 @@ class Reorderer {
     }
     if (has(kBuiltInGlobalInvocationId)) {
       if (!moves_lanes) local = entry_.load(kBuiltInLocalInvocationId);
-      const uint32_t begin =
-          entry_.value(kOpIMul, vector_, {group, entry_.builtin(kBuiltInWorkgroupSize)});
-      entry_.store(kBuiltInGlobalInvocationId, entry_.value(kOpIAdd, vector_, {begin, local}));
+      entry_.store_global_id(group, local);
     }
     if (moves_subgroups)
       entry_.store(kBuiltInSubgroupId, new_subgroup(entry_.load(kBuiltInSubgroupId)));
