@@ -84,7 +84,8 @@ def prepare():
     place = ROOT / PLACE
     place.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "apps/kernels").glob("*_instructions.cpp"))
-    sources += [ROOT / "apps/kernels/inner_loop.cpp", ROOT / "apps/kernels/instructions.cpp"]
+    sources += [ROOT / file for file in ("apps/kernels/executable.cpp", "apps/kernels/inner_loop.cpp",
+                                         "apps/kernels/instructions.cpp", "runtime/pipeline_executables.cpp")]
     layer = " ".join(str(path.relative_to(ROOT)) for path in [ROOT / "bench/pipeline_layer.cpp", *sources])
     run([ROOT / "tools/drivers/in_debian_testing.sh", "bash", "-euc", f"""
         export DEBIAN_FRONTEND=noninteractive
@@ -178,21 +179,12 @@ def main_kernel(device, work, kernels):
     return best
 
 
-def statistic(executable, *names):
-    for said, value in executable["statistics"].items():
-        if said.lower() in names:
-            return value
-    return None
-
-
 def described(kernel):
     """Name, registers, waves, lanes, loop by class, cost: the cells of a table."""
     if kernel is None:
         return ["none"] + [""] * 5
     executable = kernel["executable"]
-    registers = statistic(executable, "vgprs", "max live registers", "number of gprs", "gprs", "register count",
-                          "registers used", "work registers", "max temps")
-    waves = statistic(executable, "subgroups per simd", "max warps/sm", "max waves per core", "threads", "thread count")
+    registers, waves = (executable["figures"].get(figure) for figure in ("registers", "occupancy"))
     loop = executable.get("inner_loop")
     classes = ""
     if loop:

@@ -18,11 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/kernels/inner_loop.h"
+#include "apps/kernels/executable.h"
 
 namespace {
-
-using mulciber::apps::InnerLoop;
 
 struct State {
   std::mutex mutex;
@@ -52,96 +50,29 @@ Function device_function(const char* name) {
   return reinterpret_cast<Function>(state().next_device(state().device, name));
 }
 
-double value_of(const VkPipelineExecutableStatisticKHR& s) {
-  switch (s.format) {
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR: return s.value.b32;
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR: return static_cast<double>(s.value.i64);
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
-      return static_cast<double>(s.value.u64);
-    default: return s.value.f64;
-  }
-}
-
-nlohmann::json loop_json(const InnerLoop& loop) {
-  return {{"multiply_adds", loop.multiply_adds},
-          {"instructions", loop.instructions},
-          {"operations",
-           {{"fma", loop.fma},
-            {"matrix", loop.matrix},
-            {"arithmetic", loop.arithmetic},
-            {"memory", loop.memory},
-            {"shared", loop.shared},
-            {"scalar", loop.scalar},
-            {"control", loop.control},
-            {"nops", loop.nops},
-            {"scratch", loop.scratch}}}};
-}
-
-/// The texts that a driver gives of an executable.
-std::vector<std::pair<std::string, std::string>> texts_of(VkPipeline pipeline, uint32_t index) {
-  const auto get = device_function<PFN_vkGetPipelineExecutableInternalRepresentationsKHR>(
-      "vkGetPipelineExecutableInternalRepresentationsKHR");
-  VkPipelineExecutableInfoKHR info{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
-  info.pipeline = pipeline;
-  info.executableIndex = index;
-  uint32_t count = 0;
-  get(state().device, &info, &count, nullptr);
-  std::vector<VkPipelineExecutableInternalRepresentationKHR> all(
-      count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR});
-  get(state().device, &info, &count, all.data());
-  std::vector<std::string> buffers;
-  for (auto& one : all) {
-    buffers.emplace_back(one.dataSize, '\0');
-    one.pData = buffers.back().data();
-  }
-  get(state().device, &info, &count, all.data());
-  std::vector<std::pair<std::string, std::string>> texts;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].isText) texts.emplace_back(all[i].name, buffers[i].c_str());
-  }
-  return texts;
-}
-
+/// What became of a pipeline; its texts also to files, where that is wished.
 nlohmann::json executables_of(VkPipeline pipeline, int number) {
-  VkPipelineInfoKHR info{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
-  info.pipeline = pipeline;
-  uint32_t count = 0;
-  const auto properties = device_function<PFN_vkGetPipelineExecutablePropertiesKHR>(
-      "vkGetPipelineExecutablePropertiesKHR");
-  const auto statistics = device_function<PFN_vkGetPipelineExecutableStatisticsKHR>(
-      "vkGetPipelineExecutableStatisticsKHR");
-  properties(state().device, &info, &count, nullptr);
-  std::vector<VkPipelineExecutablePropertiesKHR> executables(
-      count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR});
-  properties(state().device, &info, &count, executables.data());
+  const auto executables = mulciber::read_executables(
+      {device_function<PFN_vkGetPipelineExecutablePropertiesKHR>(
+           "vkGetPipelineExecutablePropertiesKHR"),
+       device_function<PFN_vkGetPipelineExecutableStatisticsKHR>(
+           "vkGetPipelineExecutableStatisticsKHR"),
+       device_function<PFN_vkGetPipelineExecutableInternalRepresentationsKHR>(
+           "vkGetPipelineExecutableInternalRepresentationsKHR"),
+       [](VkResult, const char*) {}},
+      state().device, pipeline);
   nlohmann::json list = nlohmann::json::array();
-  for (uint32_t i = 0; i < count; ++i) {
-    nlohmann::json said = nlohmann::json::object();
-    VkPipelineExecutableInfoKHR which{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
-    which.pipeline = pipeline;
-    which.executableIndex = i;
-    uint32_t figures = 0;
-    statistics(state().device, &which, &figures, nullptr);
-    std::vector<VkPipelineExecutableStatisticKHR> all(
-        figures, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
-    statistics(state().device, &which, &figures, all.data());
-    for (const auto& s : all) said[s.name] = value_of(s);
-    nlohmann::json one = {{"name", executables[i].name},
-                          {"subgroup_size", executables[i].subgroupSize},
-                          {"statistics", said}};
-    for (const auto& [name, text] : texts_of(pipeline, i)) {
-      if (const char* folder = std::getenv("MULCIBER_PIPELINE_TEXT")) {
-        std::string file = std::to_string(number) + "." + std::to_string(i) + "." + name + ".txt";
-        for (char& c : file) {
-          if (c == '/' || c == ' ') c = '_';
-        }
-        std::ofstream(std::string(folder) + "/" + file) << text;
+  for (size_t i = 0; i < executables.size(); ++i) {
+    list.push_back(mulciber::apps::json_of(executables[i]));
+    const char* folder = std::getenv("MULCIBER_PIPELINE_TEXT");
+    if (folder == nullptr) continue;
+    for (const auto& [name, text] : executables[i].representations) {
+      std::string file = std::to_string(number) + "." + std::to_string(i) + "." + name + ".txt";
+      for (char& c : file) {
+        if (c == '/' || c == ' ') c = '_';
       }
-      if (one.contains("inner_loop")) continue;
-      if (const auto loop = mulciber::apps::inner_loop(name, text, executables[i].subgroupSize))
-        one["inner_loop"] = loop_json(*loop);
+      std::ofstream(std::string(folder) + "/" + file) << text;
     }
-    list.push_back(std::move(one));
   }
   return list;
 }

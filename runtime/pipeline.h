@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/kernel.h"
+#include "runtime/pipeline_executables.h"
 #include "runtime/spirv_order.h"
 
 namespace mulciber {
@@ -48,19 +49,6 @@ struct Pipeline {
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where buffers come as addresses
 };
 
-/// A number that a driver says of what it compiled, in its own words: "VGPRs".
-struct PipelineStatistic {
-  std::string name, description;
-  double value;
-};
-/// What one stage became on the device; most drivers make one of a compute pipeline.
-struct PipelineExecutable {
-  std::string name;
-  uint32_t subgroup_size = 0;  // 0: the driver does not say
-  std::vector<PipelineStatistic> statistics;
-  /// Texts that the compiler gives: name and content, the disassembly among them.
-  std::vector<std::pair<std::string, std::string>> representations;
-};
 struct CompiledPipeline {
   double seconds = 0;  // of processor time, all threads together
   /// Empty where the device lacks VK_KHR_pipeline_executable_properties.

@@ -10,19 +10,6 @@
 
 namespace mulciber::apps {
 
-/// Figures that most compilers have, under one name; negative where a driver does not say.
-struct PipelineFigures {
-  double registers = -1;     // of one invocation, of the widest file (VGPRs, GPRs)
-  double spills = -1;        // stores of registers to memory, in the code
-  double fills = -1;         // loads of them
-  double scratch = -1;       // bytes of memory for what no register holds, each invocation
-  double shared = -1;        // bytes of shared memory, each workgroup
-  double occupancy = -1;     // subgroups at a time on one unit, in the driver's own unit
-  double code_bytes = -1;    // size of the code
-  double instructions = -1;  // in the code
-};
-PipelineFigures figures_of(const std::vector<PipelineStatistic>& statistics);
-
 /// One pipeline: a row for some types, with the constants that some shapes give it.
 struct CompiledRow {
   const Kernel* row;

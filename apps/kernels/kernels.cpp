@@ -8,7 +8,7 @@
 
 #include "apps/command.h"
 #include "apps/kernels/compile_rows.h"
-#include "apps/kernels/inner_loop.h"
+#include "apps/kernels/executable.h"
 #include "runtime/op.h"
 
 namespace mulciber::apps {
@@ -43,14 +43,6 @@ void print_device(const Capabilities& c) {
         "The driver lacks VK_KHR_pipeline_executable_properties: it says nothing but how long it "
         "took.\n");
   }
-}
-
-/// Of the first text that is disassembly with a loop.
-std::optional<InnerLoop> inner_loop_of(const PipelineExecutable& executable) {
-  for (const auto& [name, text] : executable.representations) {
-    if (const auto loop = inner_loop(name, text, executable.subgroup_size)) return loop;
-  }
-  return {};
 }
 
 void print_heading() {
@@ -90,45 +82,10 @@ void print_row(const CompiledRow& pipeline) {
   std::fflush(stdout);
 }
 
-nlohmann::json to_json(const InnerLoop& loop) {
-  return {{"multiply_adds", loop.multiply_adds},
-          {"instructions", loop.instructions},
-          {"operations",
-           {{"fma", loop.fma},
-            {"matrix", loop.matrix},
-            {"arithmetic", loop.arithmetic},
-            {"memory", loop.memory},
-            {"shared", loop.shared},
-            {"scalar", loop.scalar},
-            {"control", loop.control},
-            {"nops", loop.nops},
-            {"scratch", loop.scratch}}}};
-}
-
-nlohmann::json to_json(const PipelineExecutable& executable) {
-  const PipelineFigures f = figures_of(executable.statistics);
-  nlohmann::json statistics = nlohmann::json::object(), figures = nlohmann::json::object();
-  for (const PipelineStatistic& s : executable.statistics) statistics[s.name] = s.value;
-  const std::pair<const char*, double> all[] = {
-      {"registers", f.registers},   {"spills", f.spills},
-      {"fills", f.fills},           {"scratch", f.scratch},
-      {"shared", f.shared},         {"occupancy", f.occupancy},
-      {"code_bytes", f.code_bytes}, {"instructions", f.instructions}};
-  for (const auto& [name, value] : all) {
-    if (value >= 0) figures[name] = value;
-  }
-  nlohmann::json all_said = {{"name", executable.name},
-                             {"subgroup_size", executable.subgroup_size},
-                             {"figures", figures},
-                             {"statistics", statistics}};
-  if (const auto loop = inner_loop_of(executable)) all_said["inner_loop"] = to_json(*loop);
-  return all_said;
-}
-
 nlohmann::json to_json(const CompiledRow& pipeline, const Capabilities& device) {
   nlohmann::json executables = nlohmann::json::array(), constants = nlohmann::json::object();
   for (const PipelineExecutable& e : pipeline.compiled.executables)
-    executables.push_back(to_json(e));
+    executables.push_back(json_of(e));
   for (const auto& [id, value] : specialization(pipeline.key, device))
     constants[std::to_string(id)] = value;
   nlohmann::json row = {{"op", name_of(pipeline.row->op)},
