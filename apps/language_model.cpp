@@ -73,6 +73,9 @@ std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
   const bool wished = wanted.empty() ? device->capabilities().has(kGpu) : wanted != "0";
   if (!wished || common.device_options.ignore_verdicts) return device;
   const std::shared_ptr<AskedProblems> asked = asked_problems(*device, options, model);
+  if (conformance::untuned(device->capabilities(), *asked) == 0) return device;
+  // What cannot be kept would be measured again at every start.
+  if (!Choices(device->capabilities(), common.device_options.cache_folder).keep({})) return device;
   conformance::TuneOptions tuning{.cancelled = interrupted};
   std::optional<Progress> progress;
   tuning.progress = [&](size_t done, size_t total) {

@@ -38,11 +38,14 @@ nlohmann::json to_json(const conformance::Tuned& tuned) {
   nlohmann::json candidates = nlohmann::json::array();  // in the table's order
   for (const auto& [row, time] : tuned.milliseconds)
     candidates.push_back({{"row", row->id}, {"milliseconds", time}});
+  nlohmann::json refused = nlohmann::json::object();  // by the driver
+  for (const auto& [row, reason] : tuned.refused) refused[row->id] = reason;
   return {{"op", name_of(tuned.problem.op)},
           {"activation", name_of(tuned.problem.types.activation)},
           {"weight", name_of(tuned.problem.types.weight)},
           {"extents", tuned.problem.extents},
           {"candidates", candidates},
+          {"refused", refused},
           {"row", tuned.chosen->id}};
 }
 
@@ -51,6 +54,7 @@ void print(const conformance::Tuned& tuned) {
              name_of(tuned.problem.types.weight), fmt::join(tuned.problem.extents, ","));
   for (const auto& [row, time] : tuned.milliseconds)
     fmt::print("  {} {:<44} {:>9.4f} ms\n", row == tuned.chosen ? '*' : ' ', row->id, time);
+  for (const auto& [row, reason] : tuned.refused) fmt::print("  ! {:<44} {}\n", row->id, reason);
 }
 
 int run_tune(const TuneArguments& options) {

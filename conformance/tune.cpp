@@ -11,14 +11,16 @@
 namespace mulciber::conformance {
 namespace {
 
-/// Rows that selection could take, in the table's order.
-std::vector<const Kernel*> candidates(const Capabilities& device, const Problem& problem) {
+/// Rows that selection could take for a problem, in the table's order. What serves it may not serve
+/// its plain form, which is what is timed (other facts): then it is no candidate.
+std::vector<const Kernel*> candidates(const Capabilities& device, const Problem& problem,
+                                      const Problem& plain) {
   std::vector<const Kernel*> rows;
   for (const Kernel& row : kernels()) {
     const bool tested =
         device.passed_rows.empty() || std::ranges::count(device.passed_rows, row.id) > 0;
     if (row.op == problem.op && tested && device.has(row.made_for) &&
-        why_not(row, device, problem).empty())
+        why_not(row, device, problem).empty() && why_not(row, device, plain).empty())
       rows.push_back(&row);
   }
   return rows;
@@ -55,7 +57,60 @@ std::vector<AskedProblems::Asked> in_order(const AskedProblems& asked) {
   return order;
 }
 
+/// A problem that measurement can choose for.
+struct Open {
+  Problem problem;
+  size_t times;
+  OpCase op_case;
+  std::vector<const Kernel*> rows;
+};
+
+struct Survey {
+  std::vector<Open> open;
+  size_t known = 0, alone = 0;
+};
+
+Survey survey(const Capabilities& device, const AskedProblems& asked,
+              const std::map<std::string, std::string>& valid) {
+  Survey found;
+  for (const auto& [problem, times] : in_order(asked)) {
+    if (valid.contains(choice_key(problem))) {
+      ++found.known;
+      continue;
+    }
+    OpCase op_case = op_cases(problem.op).make(problem.extents, problem.types);
+    std::vector<const Kernel*> rows = candidates(device, problem, problem_of(op_case, problem.op));
+    if (rows.size() < 2) {
+      ++found.alone;
+    } else {
+      found.open.push_back({problem, times, std::move(op_case), std::move(rows)});
+    }
+  }
+  return found;
+}
+
+/// Times each row; false when it did not come to an end.
+bool measure(Device& device, const Open& open, const TuneOptions& options, Tuned& tuned) {
+  for (const Kernel* row : open.rows) {
+    if (options.cancelled && options.cancelled()) return false;
+    try {
+      tuned.milliseconds.emplace_back(
+          row, time_case(device, open.op_case, *row, options.seconds_per_row).median_ms);
+    } catch (const KernelError& error) {
+      tuned.refused.emplace_back(row, error.what());
+    } catch (const DeviceError& error) {
+      if (error.kind() != DeviceError::Kind::kOutOfMemory) throw;
+      return false;
+    }
+  }
+  return !tuned.milliseconds.empty();
+}
+
 }  // namespace
+
+size_t untuned(const Capabilities& device, const AskedProblems& asked) {
+  return survey(device, asked, device.choices).open.size();
+}
 
 TuneReport tune(const DeviceOptions& given, const AskedProblems& asked,
                 const TuneOptions& options) {
@@ -64,59 +119,28 @@ TuneReport tune(const DeviceOptions& given, const AskedProblems& asked,
   device_options.profile = false;
   const std::unique_ptr<Device> device = Device::open(device_options);
   Choices choices(device->capabilities(), device_options.cache_folder);
-  const std::map<std::string, std::string> valid = choices.valid();
+  const Survey found =
+      survey(device->capabilities(), asked,
+             options.again ? std::map<std::string, std::string>() : choices.valid());
 
-  TuneReport report;
-  const std::vector<AskedProblems::Asked> order = in_order(asked);
+  TuneReport report{.known = found.known, .alone = found.alone};
   const auto cancelled = [&] { return options.cancelled && options.cancelled(); };
-  std::map<std::string, Choice> found;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Problem& problem = order[i].problem;
-    if (!options.again && valid.contains(choice_key(problem))) {
-      ++report.known;
-      continue;
-    }
-    const std::vector<const Kernel*> rows = candidates(device->capabilities(), problem);
-    if (rows.size() < 2) {
-      ++report.alone;
-      continue;
-    }
-    if (seconds_since(start) >= options.seconds || cancelled()) {
-      ++report.left;
-      continue;
-    }
-    if (options.progress) options.progress(i, order.size());
-    Tuned tuned{problem, order[i].times};
-    bool complete = true;
-    try {
-      const OpCase op_case = op_cases(problem.op).make(problem.extents, problem.types);
-      for (const Kernel* row : rows) {
-        if (cancelled()) {
-          complete = false;
-          break;
-        }
-        // What serves the problem may not serve its plain form (other facts): then it is no choice.
-        if (!why_not(*row, device->capabilities(), problem_of(op_case, problem.op)).empty())
-          continue;
-        tuned.milliseconds.emplace_back(
-            row, time_case(*device, op_case, *row, options.seconds_per_row).median_ms);
-      }
-    } catch (const DeviceError& error) {
-      if (error.kind() != DeviceError::Kind::kOutOfMemory) throw;
-      complete = false;
-    }
-    if (!complete || tuned.milliseconds.size() < 2) {
-      ++report.left;
-      continue;
-    }
+  std::map<std::string, Choice> chosen;
+  for (size_t i = 0; i < found.open.size(); ++i) {
+    const Open& open = found.open[i];
+    if (seconds_since(start) >= options.seconds || cancelled()) break;
+    if (options.progress) options.progress(i, found.open.size());
+    Tuned tuned{.problem = open.problem, .times = open.times};
+    if (!measure(*device, open, options, tuned)) continue;
     tuned.chosen = quickest(tuned.milliseconds, options.clear_gain);
-    Choice& choice = found[choice_key(problem)];
+    Choice& choice = chosen[choice_key(open.problem)];
     choice = {tuned.chosen->id, row_hash(*tuned.chosen), {}};
     for (const auto& [row, time] : tuned.milliseconds)
       choice.milliseconds.emplace_back(row->id, time);
     report.tuned.push_back(std::move(tuned));
   }
-  report.kept = !found.empty() && choices.keep(found);
+  report.left = found.open.size() - report.tuned.size();
+  report.kept = !chosen.empty() && choices.keep(chosen);
   report.seconds = seconds_since(start);
   return report;
 }

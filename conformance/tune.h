@@ -3,7 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +29,7 @@ struct Tuned {
   Problem problem;
   size_t times = 0;  // that the model asked
   std::vector<std::pair<const Kernel*, double>> milliseconds;
+  std::vector<std::pair<const Kernel*, std::string>> refused;  // by the driver, and in which words
   const Kernel* chosen = nullptr;
 };
 
@@ -36,10 +37,14 @@ struct TuneReport {
   std::vector<Tuned> tuned;
   size_t known = 0;   // measured before
   size_t alone = 0;   // problems that a single row serves
-  size_t left = 0;    // for want of time, or of memory
+  size_t left = 0;    // for want of time or memory, or because the driver refuses every row
   bool kept = false;  // on disk; false where there is no folder to write to
   double seconds = 0;
 };
+
+/// How many of the problems that tune() would measure have no choice yet. Cheap: no device is
+/// opened, and nothing is timed.
+size_t untuned(const Capabilities& device, const AskedProblems& asked);
 
 /// Measures on a device of its own, with inputs drawn at random: what was asked most first, then
 /// the same with fewer rows (shorter passes over a prompt). Throws DeviceError when no device

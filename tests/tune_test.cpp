@@ -1,5 +1,6 @@
 // Rows chosen by measurement: what is kept of them, when they are taken, and the measuring itself.
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -153,6 +154,7 @@ TEST_CASE(
     CHECK(select_kernel(device->capabilities(), tuned.problem).kernel == tuned.chosen);
   }
   CHECK(tune(options, asked, {.seconds = 600}).known == report.tuned.size());
+  CHECK(untuned(device->capabilities(), asked) == 0);
 
   SECTION("a device that ignores verdicts ignores choices") {
     DeviceOptions ignoring = options;
@@ -164,6 +166,36 @@ TEST_CASE(
     CHECK(none.tuned.empty());
     CHECK(none.left == report.tuned.size());
   }
+}
+
+TEST_CASE("A row that the driver refuses is passed over, and the others are measured") {
+  // Other drivers need not refuse what is no module: SwiftShader dies of it.
+  const Capabilities& device = tests::shared_device().capabilities();
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE || std::getenv("MULCIBER_VALIDATE"))
+    MULCIBER_SKIP("only llvmpipe, and no validation layer, is known to refuse a broken module");
+  const tests::TemporaryFolder folder;
+  const DeviceOptions options = options_in(folder);
+  AskedProblems asked;
+  asked.note(product(2, 96, 64));
+  const Kernel* first = select_kernel(device, product(2, 96, 64)).kernel;
+  REQUIRE(untuned(device, asked) == 1);
+
+  // Legal: only the reference is const, the table holds plain rows.
+  auto& row = const_cast<Kernel&>(*first);
+  const auto spirv = row.spirv;
+  const uint32_t no_module[] = {0, 0, 0, 0, 0};
+  row.spirv = no_module;
+  TuneReport report = tune(options, asked, {.seconds = 600, .seconds_per_row = 1e-3});
+  row.spirv = spirv;
+  REQUIRE(report.tuned.size() == 1);
+  const Tuned& tuned = report.tuned.front();
+  REQUIRE(tuned.refused.size() == 1);
+  CHECK(tuned.refused.front().first == first);
+  CHECK_THAT(tuned.refused.front().second,
+             Catch::Matchers::ContainsSubstring("could not make the pipeline"));
+  CHECK(tuned.chosen != first);
+  for (const auto& [timed, time] : tuned.milliseconds) CHECK(timed != first);
+  CHECK(report.kept);
 }
 
 TEST_CASE("Programs note what they ask of selection, where somebody wants to know") {

@@ -36,4 +36,12 @@ status=0
 if [[ $status != 2 ]] || ! grep -q "no model was named" err; then fail "without a model: $status $(cat err)"; fi
 MULCIBER_TUNE=1 "$MULCIBER" generate -v -m "$model" --context 64 -p "a" -n 2 --raw 2>err >/dev/null
 grep -q "^tuned: " err || fail "MULCIBER_TUNE=1 measured nothing: $(cat err)"
+
+"$MULCIBER" tune -m "$model" --context 64 >/dev/null
+MULCIBER_TUNE=1 "$MULCIBER" generate -v -m "$model" --context 64 -p "a" -n 2 --raw 2>err >/dev/null
+if grep -q "^tuned: " err; then fail "nothing was left to measure: $(cat err)"; fi
+# What has nowhere to be kept is not measured at every start.
+MULCIBER_CACHE=$work/err/cache MULCIBER_TUNE=1 \
+  "$MULCIBER" generate -v -m "$model" --context 64 -p "a" -n 2 --raw 2>other >/dev/null
+if grep -q "^tuned: " other; then fail "measured without a folder: $(cat other)"; fi
 echo passed
