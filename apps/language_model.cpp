@@ -33,10 +33,7 @@ void write_piece(std::string_view piece) {
   flush_output();
 }
 
-void add_language_model_options(Command& command, LanguageModelOptions& options) {
-  command.add_option("-m,--model", options.model, "GGUF file, or Hugging Face folder")
-      .required()
-      .type_name("FILE|DIR");
+void add_loading_options(Command& command, LanguageModelOptions& options) {
   command
       .add_option("--context", options.context,
                   "tokens of prompts and answers together (default: the model's own, at most 4096)")
@@ -45,6 +42,13 @@ void add_language_model_options(Command& command, LanguageModelOptions& options)
                    "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--half-activations", options.half_activations, "keep activations in 16 bits");
   add_key_value_option(command, options.key_values);
+}
+
+void add_language_model_options(Command& command, LanguageModelOptions& options) {
+  command.add_option("-m,--model", options.model, "GGUF file, or Hugging Face folder")
+      .required()
+      .type_name("FILE|DIR");
+  add_loading_options(command, options);
 }
 
 GeneratorOptions generator_options(const LanguageModelOptions& options) {

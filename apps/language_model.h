@@ -18,7 +18,9 @@ struct LanguageModelOptions {
   KeyValueStorage key_values = KeyValueStorage::kF16;
   std::vector<HeadNumber> masked_heads;
 };
-/// -m, --context, --half, --half-activations, --kv.
+/// --context, --half, --half-activations, --kv: how a model is loaded.
+void add_loading_options(Command& command, LanguageModelOptions& options);
+/// -m, and how it is loaded.
 void add_language_model_options(Command& command, LanguageModelOptions& options);
 
 GeneratorOptions generator_options(const LanguageModelOptions& options);

@@ -113,13 +113,7 @@ void add_tune(Command& app, int& code) {
       "tune", "Time the kernels that could serve a model, and keep the quickest for this driver");
   command.add_option("-m,--model", options->model.model, "GGUF file, or Hugging Face folder")
       .type_name("FILE|DIR");
-  command
-      .add_option("--context", options->model.context,
-                  "tokens of prompts and answers together (default: the model's own, at most 4096)")
-      .range(1, 16777216);
-  command.add_flag("--half-activations", options->model.half_activations,
-                   "for activations in 16 bits");
-  add_key_value_option(command, options->model.key_values);
+  add_loading_options(command, options->model);
   command.add_option("--seconds", options->seconds, "what is left then is measured next time")
       .positive()
       .shows_default();
