@@ -127,9 +127,11 @@ std::string matrix_markdown(const std::vector<RunRecord>& runs, size_t suite_cas
       "would choose it. Cells: cases\n"
       "that passed, then those that failed, are known to fail (waived), lost more precision than "
       "usual (poor), and were not run\n"
-      "because the device, its masks or the build's shader compiler lack what the row needs. What "
-      "a verdict rests on, and what it\n"
-      "does not see, stands in [conformance-method.md](conformance-method.md).\n\n"
+      "because the device or its masks lack what the row needs. (A build whose glslang is too old "
+      "for a row takes it from\n"
+      "`shaders/pinned`; only one with `MULCIBER_SHADERS=local` lacks it.) What a verdict rests "
+      "on, and what it does not see,\n"
+      "stands in [conformance-method.md](conformance-method.md).\n\n"
       "| driver | passed | failed | known | poor | not run | runs of each case |\n| --- | --- | "
       "--- | --- | --- | --- | --- |\n";
   const std::vector<std::string> labels = labels_of(runs);
