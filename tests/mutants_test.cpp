@@ -1,4 +1,6 @@
 // The suite tests itself: kernels broken on purpose (tests/mutants/mutants.txt) must not pass it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -53,6 +55,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   std::map<const Kernel*, size_t> passed;  // how many of its first cases a row was seen to pass
   size_t caught = 0, flaky = 0;
   for (const tests::Mutant& mutant : tests::mutants()) {
+    if (mutant.spirv.empty()) continue;
     INFO(mutant.name << " of " << mutant.row << ", which imitates " << mutant.imitates);
     const Kernel* row = find_kernel(mutant.row);
     REQUIRE(row);
@@ -98,4 +101,13 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   // Some faults give right numbers that are not the same ones everywhere: the one here reads an
   // address.
   CHECK((flaky > 0 || !device.capabilities().has(kBufferAddress)));
+}
+
+TEST_CASE("The build's glslang compiles every mutant") {
+  std::string missing;
+  for (const tests::Mutant& mutant : tests::mutants()) {
+    if (mutant.spirv.empty()) missing += fmt::format(" {} of {}", mutant.name, mutant.row);
+  }
+  // Those rows run on Mesa 26.1, beside a newer glslang: the part debian-testing of ./test.sh.
+  if (!missing.empty()) MULCIBER_SKIP("too old for" + missing);
 }

@@ -11,7 +11,7 @@ struct Mutant {
   const char* row;       // of kernels.def, whose flags it is compiled with
   const char* imitates;  // the fault
   const char* unseen;    // "DEVICE, why": where it has no effect; or ""
-  std::span<const uint32_t> spirv;
+  std::span<const uint32_t> spirv;  // empty: this build's glslang cannot compile it
 };
 
 /// None where the build had no glslang.
