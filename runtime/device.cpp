@@ -87,10 +87,10 @@ const Found& choose(const std::vector<Found>& found, const std::string& wanted) 
   }
   std::string names;
   for (size_t i = 0; i < found.size(); ++i) {
-    names += fmt::format("{}{}: {}", i ? ", " : "", i, found[i].capabilities.name);
+    names += fmt::format("{}{} ({})", i ? ", " : "", i, found[i].capabilities.name);
   }
   throw DeviceError(Kind::kUnavailable, "device", fmt::format("no device '{}'", wanted),
-                    "there are " + names);
+                    "the devices are " + names);
 }
 
 }  // namespace
