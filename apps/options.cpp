@@ -1,12 +1,28 @@
 #include "apps/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace mulciber::apps {
+namespace {
+
+/// Not a number where the text is none, or stands for no finite one.
+double as_number(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool read = end != text.c_str() && *end == '\0' && std::isfinite(number);
+  return read ? number : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
 
 Option Option::required() const { return Option(option_->required()); }
 Option Option::type_name(const std::string& word) const { return Option(option_->type_name(word)); }
@@ -21,8 +37,17 @@ Option Option::range(int low, int high) const {
 Option Option::range(double low, double high) const {
   return Option(option_->check(CLI::Range(low, high)));
 }
-Option Option::positive() const { return Option(option_->check(CLI::PositiveNumber)); }
-Option Option::not_negative() const { return Option(option_->check(CLI::NonNegativeNumber)); }
+// CLI11's own checks name the largest number there is, in 300 digits.
+Option Option::positive() const {
+  return check([](const std::string& value) {
+    return as_number(value) > 0 ? "" : fmt::format("'{}' is not a number above 0", value);
+  });
+}
+Option Option::not_negative() const {
+  return check([](const std::string& value) {
+    return as_number(value) >= 0 ? "" : fmt::format("'{}' is not a number from 0 on", value);
+  });
+}
 Option Option::check(std::function<std::string(const std::string&)> problem) const {
   return Option(option_->check(std::move(problem)));
 }
@@ -45,7 +70,19 @@ Option Command::add_choice(const std::string& names, const std::map<std::string,
   return Option(
       app_->add_option_function<int>(
               names, [chosen = std::move(chosen)](const int& word) { chosen(word); }, help)
-          ->transform(CLI::CheckedTransformer(words)));
+          ->transform(CLI::Validator(
+              [words](std::string& value) {
+                const auto word = words.find(value);
+                std::string problem;
+                if (word == words.end()) {
+                  problem = fmt::format("'{}' is none of", value);
+                  for (const auto& [known, number] : words) problem += ' ' + known;
+                } else {
+                  value = std::to_string(word->second);
+                }
+                return problem;
+              },
+              "")));
 }
 
 Option Command::add_flag(const std::string& names, bool& target, const std::string& help) {
