@@ -57,20 +57,26 @@ void print(const conformance::Tuned& tuned) {
   for (const auto& [row, reason] : tuned.refused) fmt::print("  ! {:<44} {}\n", row->id, reason);
 }
 
-int run_tune(const TuneArguments& options) {
-  const std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
-  if (options.forget) {
-    Choices choices(device->capabilities(), options.common.device_options.cache_folder);
-    const size_t count = choices.all().size();
-    choices.forget();
+int forget_choices(const TuneArguments& options) {
+  const std::unique_ptr<Device> device = Device::open(options.common.device_options);
+  Choices choices(device->capabilities(), options.common.device_options.cache_folder);
+  const size_t count = choices.all().size();
+  choices.forget();
+  if (options.common.json)
+    fmt::print("{}\n", nlohmann::json{{"forgotten", count}}.dump(2));
+  else
     fmt::print("{} choices forgotten\n", count);
-    return finish(*device, options.common, kSuccess);
-  }
+  return finish(*device, options.common, kSuccess);
+}
+
+int run_tune(const TuneArguments& options) {
+  if (options.forget) return forget_choices(options);
   if (options.model.model.empty())
     throw ModelError("tune", "no model was named", "give one with -m, or --forget");
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   const bool translates = model->family().capabilities.has(Capability::kTranslate);
   if (!translates) model->require(Capability::kContinueText);
+  const std::shared_ptr<Device> device = open_device(options.common, kTestEveryRow);
   const std::shared_ptr<AskedProblems> asked = translates
                                                    ? asked_by_translator(device, model)
                                                    : asked_problems(*device, options.model, *model);
@@ -97,10 +103,11 @@ int run_tune(const TuneArguments& options) {
     for (const conformance::Tuned& tuned : report.tuned) print(tuned);
     fmt::print(
         "{} problems measured in {:.1f} s; {} were known, {} have one row, {} were left for want "
-        "of "
-        "time or memory{}\n",
+        "of time or memory{}\n",
         report.tuned.size(), report.seconds, report.known, report.alone, report.left,
-        report.kept || report.tuned.empty() ? "" : "; nothing is kept: no folder to write to");
+        report.kept || report.tuned.empty()
+            ? ""
+            : "; nothing is kept: name a folder that can be written to by MULCIBER_CACHE");
   }
   return finish(*device, options.common, interrupted() ? kInterrupted : kSuccess);
 }
@@ -111,16 +118,23 @@ void add_tune(Command& app, int& code) {
   auto options = std::make_shared<TuneArguments>();
   Command command = app.add_subcommand(
       "tune", "Time the kernels that could serve a model, and keep the quickest for this driver");
-  command.add_option("-m,--model", options->model.model, "GGUF file, or Hugging Face folder")
-      .type_name("FILE|DIR");
+  const Option model =
+      command.add_option("-m,--model", options->model.model, "GGUF file, or Hugging Face folder")
+          .type_name("FILE|DIR");
   add_loading_options(command, options->model);
-  command.add_option("--seconds", options->seconds, "what is left then is measured next time")
+  command
+      .add_option("--seconds", options->seconds,
+                  "stop after so many; what is left is measured next time")
       .positive()
       .shows_default();
   command.add_flag("--again", options->again, "measure what was measured before, too");
-  command.add_flag("--forget", options->forget,
-                   "forget what was measured on this device and driver: the table's order serves");
+  command
+      .add_flag("--forget", options->forget,
+                "forget what was measured on this device and driver, whatever the model: the "
+                "table's order serves")
+      .excludes(model);
   add_common_options(command, options->common);
+  command.remove_option("--profile");  // what runs is timed on a device of its own
   command.footer(
       "Choices are kept beside the verdicts of the self-test (MULCIBER_CACHE); `mulciber devices "
       "-v` lists them. On\nhardware a language model is tuned for two seconds when it is first "

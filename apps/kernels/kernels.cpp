@@ -134,6 +134,12 @@ int run_kernels(const KernelsOptions& options) {
   std::vector<CompiledRow> pipelines = pipelines_of(rows, c, options.rows);
   if (options.chosen)
     std::erase_if(pipelines, [](const CompiledRow& p) { return p.chosen_for.empty(); });
+  if (pipelines.empty() && !interrupted()) {
+    fmt::print(stderr, "mulciber: no row that matches \"{}\" {}\n", options.rows.kernel,
+               options.chosen ? "is what selection takes for these shapes and types of weights"
+                              : "serves these shapes and types of weights");
+    return finish(*device, options, kBadInput);
+  }
   if (!options.json) {
     print_device(c);
     print_heading();
@@ -193,6 +199,7 @@ void add_kernels(Command& app, int& code) {
                   "write what the compiler gives of each pipeline to files in this folder")
       .type_name("DIR");
   add_common_options(command, *options);
+  command.remove_option("--profile");  // nothing is dispatched
   command.footer(
       "Nothing is dispatched. Each row that runs here is compiled for the shapes that `mulciber "
       "bench` measures,\n"

@@ -36,3 +36,6 @@ status=0
 "$MULCIBER" kernels --kernel no-such 2>err || status=$?
 [[ $status == 2 ]] || fail "exit $status, expected 2"
 grep -q no-such err || fail "no name of what does not match: $(cat err)"
+status=0
+"$MULCIBER" kernels --kernel 'softmax*' --weight no-such >out 2>err || status=$?
+if [[ $status != 2 || -s out ]] || ! grep -q "types of weights" err; then fail "no such type: $status $(cat out err)"; fi

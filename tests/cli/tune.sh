@@ -34,6 +34,13 @@ CHECK
 status=0
 "$MULCIBER" tune >out 2>err || status=$?
 if [[ $status != 2 ]] || ! grep -q "no model was named" err; then fail "without a model: $status $(cat err)"; fi
+for wrong in "-m $model --forget" "-m $model --seconds 0" "-m $model --seconds inf" "-m $model --kv q9"; do
+  status=0
+  # shellcheck disable=SC2086 # words
+  "$MULCIBER" tune $wrong >out 2>err || status=$?
+  if [[ $status != 2 ]] || (($(wc -c <err) > 200)); then fail "tune $wrong: $status $(cat err)"; fi
+done
+"$MULCIBER" tune --forget --json | python3 -c 'import json, sys; assert json.load(sys.stdin) == {"forgotten": 0}'
 MULCIBER_TUNE=1 "$MULCIBER" generate -v -m "$model" --context 64 -p "a" -n 2 --raw 2>err >/dev/null
 grep -q "^tuned: " err || fail "MULCIBER_TUNE=1 measured nothing: $(cat err)"
 
