@@ -54,6 +54,12 @@ std::vector<const Kernel*> selected_rows(const RowSelection& selection,
     fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n",
                selection.kernel);
     rows.clear();
+  } else if (std::ranges::all_of(
+                 rows, [&](auto* row) { return selected_types(selection, *row).empty(); })) {
+    fmt::print(stderr,
+               "mulciber: no row that matches \"{}\" has weights of a type that matches \"{}\"\n",
+               selection.kernel, selection.weight);
+    rows.clear();
   }
   return rows;
 }

@@ -36,6 +36,14 @@ status=0
 "$MULCIBER" kernels --kernel no-such 2>err || status=$?
 [[ $status == 2 ]] || fail "exit $status, expected 2"
 grep -q no-such err || fail "no name of what does not match: $(cat err)"
+for command in kernels bench; do
+  status=0
+  "$MULCIBER" "$command" --kernel 'softmax*' --weight no-such >out 2>err || status=$?
+  if [[ $status != 2 ]] || ! grep -q 'type that matches "no-such"' err; then
+    fail "$command of no such type: $status $(cat out err)"
+  fi
+done
+# Blocks of q4_0 have 32 values.
 status=0
-"$MULCIBER" kernels --kernel 'softmax*' --weight no-such >out 2>err || status=$?
-if [[ $status != 2 || -s out ]] || ! grep -q "types of weights" err; then fail "no such type: $status $(cat out err)"; fi
+"$MULCIBER" kernels --kernel matmul --weight q4_0 --shape 1,8,7 >out 2>err || status=$?
+if [[ $status != 2 || -s out ]] || ! grep -q "serves these shapes" err; then fail "1,8,7: $status $(cat out err)"; fi
