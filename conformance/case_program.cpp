@@ -85,7 +85,7 @@ CaseProgram::Guarded CaseProgram::allocate(uint64_t bytes, uint64_t random) {
   const uint64_t before = placement_.guard_bytes + (placement_.seed ? random % 16 * step : 0);
   Guarded result;
   result.buffer =
-      device_.memory().allocate(before + bytes + placement_.guard_bytes, MemoryUse::kDevice);
+      device_.memory().allocate(before + bytes + placement_.guard_bytes, MemoryUsage::kActivations);
   result.inside = result.buffer.view();
   result.inside.offset += before;
   result.inside.size = bytes;

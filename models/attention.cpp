@@ -116,7 +116,7 @@ Attention::Impl::Impl(std::shared_ptr<Device> given_device, AttentionDescription
 
 Tensor Attention::Impl::allocate(std::vector<Buffer>& buffers, const Shape& shape, DataType type) {
   const uint64_t bytes = std::max<uint64_t>(shape.elements() * 4, 4);  // keys may be none
-  buffers.push_back(device_->memory().allocate(bytes, MemoryUse::kDevice));
+  buffers.push_back(device_->memory().allocate(bytes, MemoryUsage::kActivations));
   return buffers.back().tensor(shape, type);
 }
 

@@ -103,7 +103,7 @@ class TracedPass {
         layout_(plan_batch(network, shape_, ids.length)) {
     BatchTensors tensors = batch_tensor_shapes(network, shape_, layout_);
     const auto allocate = [&](Tensor& tensor) {
-      buffers_.push_back(device.memory().allocate(tensor.bytes(), MemoryUse::kDevice));
+      buffers_.push_back(device.memory().allocate(tensor.bytes(), MemoryUsage::kActivations));
       tensor = buffers_.back().tensor(tensor.shape, tensor.type);
     };
     allocate(tensors.control);

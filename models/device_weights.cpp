@@ -29,7 +29,7 @@ class DeviceSink : public WeightSink {
   void begin(const std::string& name, std::span<const WeightSegment> segments) override {
     uint64_t whole = 0;
     for (const WeightSegment& segment : segments) whole += aligned_weight_bytes(segment.bytes());
-    Buffer buffer = device_.memory().allocate(whole, MemoryUse::kDevice);
+    Buffer buffer = device_.memory().allocate(whole, MemoryUsage::kWeights);
     std::vector<Tensor>& tensors = tensors_[name];
     uint64_t first = 0;
     for (const WeightSegment& segment : segments) {
@@ -82,7 +82,7 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
 
 void Weights::add(Device& device, const std::string& name, Shape shape,
                   std::span<const float> values) {
-  Buffer buffer = device.memory().allocate(values.size_bytes(), MemoryUse::kDevice);
+  Buffer buffer = device.memory().allocate(values.size_bytes(), MemoryUsage::kWeights);
   upload(device, buffer.view(), std::as_bytes(values));
   tensors_[name] = {buffer.tensor(shape, DataType::kF32)};
   bytes_ += buffer.size();

@@ -126,6 +126,17 @@ GenerationResult EncoderDecoderModel::generate(const GenerationRequest& request)
   return programs_.generate(request, request.settings.pad);
 }
 
+std::unique_ptr<SearchTask> EncoderDecoderModel::start(const GenerationRequest& request) {
+  check_settings(request.settings, network().target_vocabulary, network().context);
+  if (request.sources.size() != 1) throw ModelError("sources", "of a task are not one", "");
+  check_source(request.sources.front());
+  return programs_.start(request, request.settings.pad);
+}
+
+void EncoderDecoderModel::check(const SearchTask& task, const GenerationRequest& request) {
+  programs_.check(task, request);
+}
+
 std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint32_t>> sources,
                                                std::span<const std::vector<uint32_t>> targets,
                                                uint32_t start, const HeadMasks& head_masks) {

@@ -40,6 +40,8 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                      uint32_t n_best) override;
   GenerationResult generate(const GenerationRequest& request) override;
+  std::unique_ptr<SearchTask> start(const GenerationRequest& request) override;
+  void check(const SearchTask& task, const GenerationRequest& request) override;
   std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
                             std::span<const std::vector<uint32_t>> targets, uint32_t start,
                             const HeadMasks& head_masks) override;

@@ -35,7 +35,7 @@ TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t
   targets_ = TargetScores(layout_.control, length, network.vocabulary);
   tensors_ = batch_tensor_shapes(network, {1, context}, layout_);
   const auto allocate = [&](Tensor& tensor) {
-    Buffer buffer = device.memory().allocate(tensor.bytes(), MemoryUse::kDevice);
+    Buffer buffer = device.memory().allocate(tensor.bytes(), MemoryUsage::kActivations);
     tensor = buffer.tensor(tensor.shape, tensor.type);
     return buffer;
   };

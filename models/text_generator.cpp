@@ -11,18 +11,13 @@
 #include "models/answer.h"
 #include "models/decoding/context_shift.h"
 #include "models/decoding/saved_sequence.h"
-#include "models/decoding/sequence_batch.h"
 #include "models/generator_options.h"
-#include "models/language_model.h"
-#include "models/open_model.h"
+#include "models/text_generator_impl.h"
 #include "models/vocabulary_check.h"
 #include "runtime/public_devices.h"
 #include "text/token_stream.h"
 
 namespace mulciber {
-namespace {
-
-/// until_full: no number of tokens was asked for.
 GenerateEnd end_of(SequenceEnd end, bool until_full) {
   switch (end) {
     case SequenceEnd::kStop: return GenerateEnd::kEndOfText;
@@ -30,40 +25,6 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
     default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
   }
 }
-
-}  // namespace
-
-struct TextGenerator::Impl {
-  std::shared_ptr<Device> device;
-  std::shared_ptr<const OpenModel> opened;
-  uint64_t fingerprint = 0;
-  std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<Model> model;
-  LanguageModel* language = nullptr;  // what it can do
-  std::optional<SequenceBatch> batch;
-  std::vector<uint32_t> ends;
-  uint32_t context = 0;
-  GenerateStatistics statistics;
-
-  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
-  void load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options);
-  /// An empty prompt too.
-  std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
-  /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
-  std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
-  /// How many tokens stay at the beginning when the context shifts.
-  uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
-  SequenceRequest request(const GenerateOptions& options) const;
-  /// Tokens of the longest text whose attention is kept.
-  uint32_t most_attention_tokens() const;
-  /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
-  void bound_attention(SequenceRequest& request, size_t prompt,
-                       const GenerateOptions& options) const;
-  TokenAttention attention(const Generation& generation);
-  /// Statistics of a call: from nothing, and what one pass over the device adds.
-  void begin_count();
-  void count(const SequenceResult& found);
-};
 
 void TextGenerator::Impl::begin_count() {
   const GenerateStatistics& s = statistics;
@@ -130,6 +91,16 @@ void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t promp
                     extents.decoder_layers, extents.decoder_heads, kMostAttentionWeights),
         fmt::format("ask for at most {} tokens, prompt and answer together", most));
   request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
+}
+
+uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<uint32_t>& ids) {
+  // The last token is fed again, because its logits are not kept.
+  const std::span<const uint32_t> held = batch->ids(0);
+  const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
+  const auto reused = static_cast<uint32_t>(common.first - ids.begin());
+  batch->truncate(0, reused);
+  request.prompts[0].assign(ids.begin() + reused, ids.end());
+  return reused;
 }
 
 TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
@@ -256,13 +227,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   while (true) {
     const std::vector<uint32_t> ids = options.shift ? shifted(all, keep, impl.context) : all;
     gone = all.size() - ids.size();
-    // What is held and begins alike stays; the last token is fed again, because its logits are not
-    // kept.
-    const std::span<const uint32_t> held = impl.batch->ids(0);
-    const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
-    const auto reused = static_cast<uint32_t>(common.first - ids.begin());
-    impl.batch->truncate(0, reused);
-    request.prompts[0].assign(ids.begin() + reused, ids.end());
+    const uint32_t reused = impl.reuse(request, ids);
     const size_t before = all.size();
     if (options.shift)
       request.max_new_tokens = static_cast<uint32_t>(

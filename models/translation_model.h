@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "models/decoding/decoding.h"
+#include "models/decoding/search_task.h"
 #include "models/model.h"
 #include "mulciber/translator.h"
 
@@ -50,6 +52,10 @@ class TranslationModel {
   /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
   /// ids.
   virtual GenerationResult generate(const GenerationRequest& request) = 0;
+  /// The search of one source, to be run in slices. Throws as generate().
+  virtual std::unique_ptr<SearchTask> start(const GenerationRequest& request) = 0;
+  /// Throws ModelError where the logits of a task, started with this request, were not finite.
+  virtual void check(const SearchTask& task, const GenerationRequest& request) = 0;
   /// Inputs: input_ids (1, S), attention_mask (1, S). "output_ids" (n_best, length), start id
   /// first, pad after the end; "sequences_scores" (n_best).
   virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,

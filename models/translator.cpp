@@ -8,7 +8,7 @@
 
 #include "models/decoding/batching.h"
 #include "models/open_model.h"
-#include "models/translation_model.h"
+#include "models/translator_impl.h"
 #include "models/vocabulary_check.h"
 #include "runtime/public_devices.h"
 
@@ -63,23 +63,9 @@ GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabular
 
 }  // namespace
 
-struct Translator::Impl {
-  std::shared_ptr<Device> device;
-  std::unique_ptr<Model> model;
-  TranslationModel* translation = nullptr;  // what it can do
-  TokenizerPair tokenizers;
-  TranslateStatistics statistics;
-
-  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
-  void load(const OpenModel& opened, const LoadOptions& options);
-  GenerationSettings settings(const TranslateOptions& options) const {
-    return settings_of(*translation, model->extents().vocabulary, options);
-  }
-  std::vector<std::vector<uint32_t>> tokenize(std::span<const std::string> texts,
-                                              std::vector<Translation>& results);
-  void finish(Translation& result, const std::vector<Hypothesis>& found);
-  AttentionMaps attention(const Translation& result, uint32_t start, const HeadMasks& masks);
-};
+GenerationSettings Translator::Impl::settings(const TranslateOptions& options) const {
+  return settings_of(*translation, model->extents().vocabulary, options);
+}
 
 /// Source ids of every text; those of a text without tokens are empty.
 std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const std::string> texts,

@@ -142,32 +142,52 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
   }
 }
 
+namespace {
+
+[[noreturn]] void refuse_state() {
+  refuse("beam search", "control holds no state of this layout", "pass control as read back");
+}
+
+/// The ids of positions 1 to `step` of the hypothesis that stands in `row` there.
+std::vector<uint32_t> history_of(const BeamStateLayout& layout, const ControlWords& control,
+                                 uint32_t row, uint32_t step) {
+  const uint32_t rows = layout.batch * layout.beams;
+  if (step >= layout.context) refuse_state();
+  std::vector<uint32_t> ids(step);
+  for (uint32_t position = step; position > 0; --position) {
+    if (row >= rows) refuse_state();
+    ids[position - 1] = control.get(layout.history_tokens, position * rows + row);
+    row = control.get(layout.history_parents, position * rows + row);
+  }
+  return ids;
+}
+
+void check_words(const BeamStateLayout& layout, const ControlWords& control, uint32_t item) {
+  if (control.words().size() < layout.history_parents.end() || item >= layout.batch) refuse_state();
+}
+
+}  // namespace
+
 std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
                                             const ControlWords& control, uint32_t item) {
-  const auto corrupt = [] {
-    refuse("beam search", "control holds no state of this layout", "pass control as read back");
-  };
-  if (control.words().size() < layout.history_parents.end() || item >= layout.batch) corrupt();
-  const uint32_t rows = layout.batch * layout.beams;
+  check_words(layout, control, item);
   const uint32_t count = control.get(layout.items, item).count;
-  if (count > layout.beams) corrupt();
+  if (count > layout.beams) refuse_state();
   std::vector<Hypothesis> hypotheses(count);
   for (uint32_t i = 0; i < count; ++i) {
     const auto found = control.get(layout.finished, item * layout.beams + i);
-    if (found.step >= layout.context || found.length < found.step || found.length > found.step + 1)
-      corrupt();
+    if (found.length < found.step || found.length > found.step + 1) refuse_state();
     hypotheses[i].score = found.score;
-    std::vector<uint32_t>& ids = hypotheses[i].ids;
-    if (found.length > found.step) ids.push_back(control.get(layout.search).eos);
-    uint32_t row = found.row;
-    for (uint32_t position = found.step; position > 0; --position) {
-      if (row >= rows) corrupt();
-      ids.push_back(control.get(layout.history_tokens, position * rows + row));
-      row = control.get(layout.history_parents, position * rows + row);
-    }
-    std::reverse(ids.begin(), ids.end());
+    hypotheses[i].ids = history_of(layout, control, found.row, found.step);
+    if (found.length > found.step) hypotheses[i].ids.push_back(control.get(layout.search).eos);
   }
   return hypotheses;
+}
+
+std::vector<uint32_t> running_hypothesis(const BeamStateLayout& layout, const ControlWords& control,
+                                         uint32_t item) {
+  check_words(layout, control, item);
+  return history_of(layout, control, item * layout.beams, control.get(layout.search).position);
 }
 
 namespace {

@@ -84,6 +84,11 @@ struct Hypothesis {
 std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
                                             const ControlWords& control, uint32_t item);
 
+/// Of an item that still searches: what its best running hypothesis has chosen so far. control: as
+/// read back between steps. Throws ShapeError as finished_hypotheses() does.
+std::vector<uint32_t> running_hypothesis(const BeamStateLayout& layout, const ControlWords& control,
+                                         uint32_t item);
+
 /// One step for every item of the batch, as transformers' generate does it: of the 2 * beams best
 /// continuations over all beams, those that end in eos and rank among the first `beams` become
 /// finished results, the best `beams` others go on; early stopping and length penalty from the

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstring>
+
+#include "runtime/device_features.h"
 
 namespace mulciber {
 namespace {
@@ -15,10 +16,8 @@ void chain(Head& head, Next& next) {
   head.pNext = &next;
 }
 
-bool has_extension(const std::vector<VkExtensionProperties>& extensions, const char* name) {
-  return std::any_of(extensions.begin(), extensions.end(), [&](const VkExtensionProperties& e) {
-    return std::strcmp(e.extensionName, name) == 0;
-  });
+bool has_extension(const std::vector<std::string>& extensions, const char* name) {
+  return std::find(extensions.begin(), extensions.end(), name) != extensions.end();
 }
 
 DeviceKind kind_of(VkPhysicalDeviceType type) {
@@ -153,13 +152,9 @@ void require_subgroup_size(Capabilities& c, uint32_t size) {
 }
 
 Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice device,
-                               uint32_t instance_version) {
+                               uint32_t instance_version, const DeviceFeatures* enabled) {
   Capabilities c;
-  uint32_t count = 0;
-  vk.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
-  std::vector<VkExtensionProperties> extensions(count);
-  vk.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
-  extensions.resize(count);
+  const std::vector<std::string> extensions = device_extensions(vk, device);
 
   VkPhysicalDeviceProperties basic;
   vk.vkGetPhysicalDeviceProperties(device, &basic);
@@ -214,66 +209,32 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
   c.timestamp_period = limits.timestampPeriod;
   c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = subgroup.subgroupSize;
 
-  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  VkPhysicalDevice16BitStorageFeatures storage16{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-  VkPhysicalDevice8BitStorageFeatures storage8{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
-  VkPhysicalDeviceShaderFloat16Int8Features float16{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
-  VkPhysicalDeviceBufferDeviceAddressFeatures address{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  VkPhysicalDeviceSubgroupSizeControlFeatures size_features{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  chain(features, storage16);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(features, storage8);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME))
-    chain(features, float16);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME))
-    chain(features, address);
-  if (offers(VK_API_VERSION_1_2, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
-    chain(features, timeline);
-  if (size_control) chain(features, size_features);
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
-  if (offers(0, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) chain(features, executables);
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-  VkPhysicalDeviceVulkanMemoryModelFeatures model{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
-  const bool matrices = has_extension(extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) &&
-                        c.api_version >= VK_API_VERSION_1_3;
-  if (matrices) {
-    chain(features, matrix);
-    chain(features, model);
-  }
-  vk.vkGetPhysicalDeviceFeatures2(device, &features);
+  DeviceFeatures features = supported_features(vk, device, c.api_version, extensions);
+  if (enabled) features = common_features(features, *enabled);
 
   auto add = [&](bool present, Feature feature) {
     if (present) c.features |= feature;
   };
-  add(float16.shaderFloat16, kFloat16);
-  add(storage16.storageBuffer16BitAccess, kStorage16);
-  add(storage8.storageBuffer8BitAccess, kStorage8);
-  add(address.bufferDeviceAddress, kBufferAddress);
+  add(features.float16, kFloat16);
+  add(features.storage16, kStorage16);
+  add(features.storage8, kStorage8);
+  add(features.buffer_address, kBufferAddress);
   const bool in_compute = subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
   add(in_compute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT),
       kSubgroupArithmetic);
   add(in_compute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT),
       kSubgroupShuffle);
-  if (size_control && size_features.subgroupSizeControl && size_features.computeFullSubgroups &&
+  if (size_control && features.subgroup_size_control && features.full_subgroups &&
       (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
     c.features |= kSubgroupSizeControl;
     c.min_subgroup_size = sizes.minSubgroupSize;
     c.max_subgroup_size = sizes.maxSubgroupSize;
   }
   add(c.subgroup_size >= 32, kWideSubgroups);
-  c.timeline_semaphores = timeline.timelineSemaphore;
-  c.pipeline_statistics = executables.pipelineExecutableInfo;
-  if (matrices && matrix.cooperativeMatrix && model.vulkanMemoryModel && (c.features & kFloat16) &&
-      (c.features & kStorage16)) {
+  c.timeline_semaphores = features.timeline_semaphore;
+  c.pipeline_statistics = features.pipeline_executables;
+  if (c.api_version >= VK_API_VERSION_1_3 && features.cooperative_matrix && features.memory_model &&
+      features.memory_model_device_scope && (c.features & kFloat16) && (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;
     read_matrix_types(vk, device, c);
   }

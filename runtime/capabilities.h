@@ -78,7 +78,8 @@ struct Tuning {
 };
 Tuning tuning_of(DeviceKind kind);
 
-struct AskedProblems;  // runtime/choices.h
+struct AskedProblems;   // runtime/choices.h
+struct DeviceFeatures;  // runtime/device_features.h
 
 struct Capabilities {
   std::string name;
@@ -136,8 +137,9 @@ struct Capabilities {
 };
 
 /// Reads everything from the driver. `instance_version` bounds which structures may be asked for.
+/// enabled: the features of a device that is there already; null: all that are offered can be had.
 Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice device,
-                               uint32_t instance_version);
+                               uint32_t instance_version, const DeviceFeatures* enabled = nullptr);
 
 /// Takes capabilities away: a comma-separated list of masks such as
 /// "no-fp16,shared=16384,storage=1M" or a preset such as "android-2021". Throws SettingError naming

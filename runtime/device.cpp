@@ -6,6 +6,7 @@
 
 #include "runtime/choices.h"
 #include "runtime/deny_list.h"
+#include "runtime/device_features.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
@@ -93,6 +94,52 @@ const Found& choose(const std::vector<Found>& found, const std::string& wanted) 
                     "the devices are " + names);
 }
 
+// Exactly what the capabilities offer is enabled, so that a mask of limits is real.
+DeviceFeatures features_of(const Capabilities& c, const DeviceOptions& options) {
+  DeviceFeatures features;
+  features.storage16 = c.has(kStorage16);
+  features.storage8 = c.has(kStorage8);
+  features.float16 = c.has(kFloat16);
+  features.buffer_address = c.has(kBufferAddress);
+  features.timeline_semaphore = c.timeline_semaphores;
+  features.subgroup_size_control = features.full_subgroups = c.has(kSubgroupSizeControl);
+  features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
+      c.has(kCooperativeMatrix);
+  features.pipeline_executables = options.pipeline_statistics && c.pipeline_statistics;
+  return features;
+}
+
+void require_host(const HostDevice& host) {
+  const auto fail = [](const char* what, const char* remedy) {
+    throw DeviceError(Kind::kUnavailable, "adopted device", what, remedy);
+  };
+  if (!host.physical.instance || !host.physical.physical_device || !host.device)
+    fail("lacks the instance, the physical device or the device", "fill HostDevice");
+  if (!host.physical.get_instance_proc_addr)
+    fail("lacks get_instance_proc_addr", "give the host's vkGetInstanceProcAddr");
+  if (!host.queue.queue) fail("lacks a queue", "give one whose family computes");
+  if (!host.queue.lock != !host.queue.unlock)
+    fail("has a queue with one of lock and unlock", "give both, or neither");
+  if (!host.allocator.allocate != !host.allocator.free)
+    fail("has an allocator with one of allocate and free", "give both, or neither");
+  if (host.physical.api_version < VK_API_VERSION_1_1)
+    fail("is of Vulkan 1.0", "make the instance with an apiVersion of 1.1 or newer");
+}
+
+DeviceFeatures enabled_features(const InstanceFunctions& vk, const HostDevice& host) {
+  VkPhysicalDeviceProperties properties;
+  vk.vkGetPhysicalDeviceProperties(host.physical.physical_device, &properties);
+  const uint32_t version = std::min(properties.apiVersion, host.physical.api_version);
+  const DeviceFeatures features =
+      host.enabled_features ? read_features(*host.enabled_features) : DeviceFeatures{};
+  if (features.memory_model && !features.memory_model_device_scope) {
+    throw DeviceError(Kind::kUnavailable, "adopted device",
+                      "has vulkanMemoryModel enabled without vulkanMemoryModelDeviceScope",
+                      "enable both, or neither: kernels have atomic operations");
+  }
+  return with_extensions(features, version, host.enabled_extensions);
+}
+
 }  // namespace
 
 std::vector<Capabilities> Device::enumerate(const DeviceOptions& options) {
@@ -113,13 +160,36 @@ std::unique_ptr<Device> Device::open(const DeviceOptions& options) {
   if (device->options_.hang_seconds <= 0) {
     device->options_.hang_seconds = chosen.capabilities.tuning.hang_seconds;
   }
-  device->create(chosen.physical);
+  device->physical_ = chosen.physical;
+  device->create();
   return device;
 }
 
-void Device::create(VkPhysicalDevice physical) {
-  physical_ = physical;
+std::unique_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOptions& options) {
+  require_host(host);
+  std::unique_ptr<Device> device(new Device);
+  device->options_ = options;
+  device->host_ = host;
+  device->owned_ = false;
+  device->instance_ = borrow_instance(host.physical);
+  device->physical_ = host.physical.physical_device;
+  const InstanceFunctions& vk = device->instance_->vk;
+  const DeviceFeatures enabled = enabled_features(vk, host);
+  Capabilities& c = device->capabilities_;
+  c = read_capabilities(vk, device->physical_, host.physical.api_version, &enabled);
+  apply_quirks(c);
+  apply_limits(c, options.limits);
+  if (!options.ignore_verdicts) apply_what_is_known(c, options.cache_folder);
+  if (options.hang_seconds <= 0) device->options_.hang_seconds = c.tuning.hang_seconds;
+  device->device_ = host.device;
+  device->start(host.queue);
+  device->host_.enabled_features = nullptr;  // the chain was the caller's
+  return device;
+}
+
+void Device::create() {
   const Capabilities& c = capabilities_;
+  const VkPhysicalDevice physical = physical_;
 
   uint32_t count = 0;
   const InstanceFunctions& instance = instance_->vk;
@@ -132,68 +202,22 @@ void Device::create(VkPhysicalDevice physical) {
   if (family == families.end()) {
     throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue", "choose another device");
   }
-  queue_family_ = static_cast<uint32_t>(family - families.begin());
+  const auto queue_family = static_cast<uint32_t>(family - families.begin());
 
-  // Exactly what the capabilities offer is enabled, so that a mask of limits is real.
-  std::vector<const char*> extensions;
-  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  auto enable = [&](bool wanted, auto& structure, uint32_t core_since, const char* extension) {
-    if (!wanted) return;
-    structure.pNext = features.pNext;
-    features.pNext = &structure;
-    if (core_since == 0 || c.api_version < core_since) extensions.push_back(extension);
-  };
-  VkPhysicalDevice16BitStorageFeatures storage16{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-  storage16.storageBuffer16BitAccess = VK_TRUE;
-  if (c.has(kStorage16)) {
-    storage16.pNext = features.pNext;
-    features.pNext = &storage16;
-  }
-  VkPhysicalDevice8BitStorageFeatures storage8{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
-  storage8.storageBuffer8BitAccess = VK_TRUE;
-  enable(c.has(kStorage8), storage8, VK_API_VERSION_1_2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
-  VkPhysicalDeviceShaderFloat16Int8Features float16{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
-  float16.shaderFloat16 = VK_TRUE;
-  enable(c.has(kFloat16), float16, VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
-  VkPhysicalDeviceBufferDeviceAddressFeatures address{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
-  address.bufferDeviceAddress = VK_TRUE;
-  enable(c.has(kBufferAddress), address, VK_API_VERSION_1_2,
-         VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
-  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
-  enable(c.has(kSubgroupSizeControl), sizes, VK_API_VERSION_1_3,
-         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-  matrix.cooperativeMatrix = VK_TRUE;
-  enable(c.has(kCooperativeMatrix), matrix, 0, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
-  VkPhysicalDeviceVulkanMemoryModelFeatures model{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
-  model.vulkanMemoryModel = VK_TRUE;
-  enable(c.has(kCooperativeMatrix), model, VK_API_VERSION_1_2,
-         VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
-
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
-  executables.pipelineExecutableInfo = VK_TRUE;
-  enable(options_.pipeline_statistics && c.pipeline_statistics, executables, 0,
-         VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+  const DeviceFeatures wanted = features_of(c, options_);
+  const FeatureStructures features(wanted);
+  const std::vector<const char*> extensions = extensions_of(wanted, c.api_version);
 
   const float priorities[] = {1, 1};
   VkDeviceQueueCreateInfo queues[2] = {{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO},
                                        {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
-  queues[0].queueFamilyIndex = queue_family_;
+  queues[0].queueFamilyIndex = queue_family;
   queues[0].queueCount = 1;
   queues[0].pQueuePriorities = queues[1].pQueuePriorities = priorities;
   uint32_t queue_infos = 1;
   std::optional<QueuePlace> second;
-  if (options_.second_queue) second = second_compute_queue(families, queue_family_);
-  if (second && second->family == queue_family_) {
+  if (options_.second_queue) second = second_compute_queue(families, queue_family);
+  if (second && second->family == queue_family) {
     queues[0].queueCount = 2;
   } else if (second) {
     queues[1].queueFamilyIndex = second->family;
@@ -201,21 +225,30 @@ void Device::create(VkPhysicalDevice physical) {
     queue_infos = 2;
   }
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-  info.pNext = &features;
+  info.pNext = &features.head;
   info.queueCreateInfoCount = queue_infos;
   info.pQueueCreateInfos = queues;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   check(instance.vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
+  VkQueue queue = VK_NULL_HANDLE;
   vk_ = device_functions(instance, device_);
-  vk_.vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
+  vk_.vkGetDeviceQueue(device_, queue_family, 0, &queue);
   if (second) {
     second_queue_family_ = second->family;
     vk_.vkGetDeviceQueue(device_, second->family, second->index, &second_queue_);
   }
+  start({.queue = queue, .family = queue_family});
+}
 
+void Device::start(const HostQueue& queue) {
+  if (!owned_) vk_ = device_functions(instance_->vk, device_);
+  queue_ = std::make_unique<Queue>(vk_, device_, queue);
+  // Whoever opens a device here waits by tickets.
+  if (!owned_ && capabilities_.timeline_semaphores)
+    check(queue_->make_timeline(), "vkCreateSemaphore");
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-  pool.queueFamilyIndex = queue_family_;
+  pool.queueFamilyIndex = queue.family;
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &command_pool_), "vkCreateCommandPool");
 
@@ -226,14 +259,25 @@ void Device::create(VkPhysicalDevice physical) {
 
 Device::~Device() {
   if (!device_) return;
-  vk_.vkDeviceWaitIdle(device_);
+  // A host's other queues go on; what this one has in flight ends first, unless the device is lost.
+  if (owned_) {
+    vk_.vkDeviceWaitIdle(device_);
+  } else {
+    drain();
+  }
   profiler_.reset();
   pipelines_.reset();
   memory_.reset();
-  for (const Pending& pending : pending_) vk_.vkDestroyFence(device_, pending.fence, nullptr);
-  for (VkFence fence : free_fences_) vk_.vkDestroyFence(device_, fence, nullptr);
+  queue_.reset();
   if (command_pool_) vk_.vkDestroyCommandPool(device_, command_pool_, nullptr);
-  vk_.vkDestroyDevice(device_, nullptr);
+  if (owned_) vk_.vkDestroyDevice(device_, nullptr);
+}
+
+void Device::drain() {
+  while (queue_) {
+    const std::optional<VkResult> result = queue_->wait_next(queue_->last(), UINT64_MAX);
+    if (!result || *result != VK_SUCCESS) return;
+  }
 }
 
 std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families,
@@ -269,66 +313,39 @@ void Device::check(VkResult result, const char* what) {
       memory ? "use a smaller model or batch, or a device with more memory" : "");
 }
 
-Ticket Device::submit(std::span<const VkCommandBuffer> commands) {
+Ticket Device::submit(std::span<const VkCommandBuffer> commands,
+                      const SubmissionSemaphores& semaphores) {
   require_alive();
-  std::lock_guard lock(submit_mutex_);
-  VkFence fence = VK_NULL_HANDLE;
-  if (!free_fences_.empty()) {
-    fence = free_fences_.back();
-    free_fences_.pop_back();
-  } else {
-    VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    check(vk_.vkCreateFence(device_, &info, nullptr, &fence), "vkCreateFence");
-  }
-  VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};
-  submission.commandBufferCount = static_cast<uint32_t>(commands.size());
-  submission.pCommandBuffers = commands.data();
-  VkResult result = vk_.vkQueueSubmit(queue_, 1, &submission, fence);
-  if (result != VK_SUCCESS) {
-    free_fences_.push_back(fence);
-    check(result, "vkQueueSubmit");
-  }
+  Ticket ticket = 0;
+  check(queue_->submit(commands, semaphores, &ticket), "vkQueueSubmit");
   ++counters_.submissions;
-  pending_.push_back({++last_ticket_, fence});
-  return last_ticket_;
+  return ticket;
 }
 
 void Device::wait(Ticket ticket) {
   require_alive();
-  std::lock_guard lock(submit_mutex_);
-  while (done_ticket_ < ticket && !pending_.empty()) {
-    Pending& front = pending_.front();
+  const auto timeout = static_cast<uint64_t>(options_.hang_seconds * 1e9);
+  while (const std::optional<VkResult> result = queue_->wait_next(ticket, timeout)) {
     ++counters_.host_waits;
-    VkResult result = vk_.vkWaitForFences(device_, 1, &front.fence, VK_TRUE,
-                                          static_cast<uint64_t>(options_.hang_seconds * 1e9));
-    if (result == VK_TIMEOUT) {
+    if (*result == VK_TIMEOUT) {
       lost_ = true;
       throw DeviceError(
           Kind::kLost, capabilities_.name,
           fmt::format("did not finish a submission within {:g} s", options_.hang_seconds),
           "the driver may hang; try another device, or a smaller model");
     }
-    check(result, "vkWaitForFences");
-    check(vk_.vkResetFences(device_, 1, &front.fence), "vkResetFences");
-    done_ticket_ = front.ticket;
-    free_fences_.push_back(front.fence);
-    pending_.pop_front();
+    check(*result, "vkWaitForFences");
   }
 }
 
 bool Device::finished(Ticket ticket) {
   require_alive();
-  std::lock_guard lock(submit_mutex_);
-  for (const Pending& pending : pending_) {
-    if (pending.ticket > ticket) break;
-    VkResult result = vk_.vkGetFenceStatus(device_, pending.fence);
-    if (result == VK_NOT_READY) return false;
-    check(result, "vkGetFenceStatus");
-  }
-  return true;
+  const VkResult result = queue_->status(ticket);
+  check(result, "vkGetFenceStatus");
+  return result != VK_NOT_READY;
 }
 
-void Device::wait_idle() { wait(last_ticket_); }
+void Device::wait_idle() { wait(queue_->last()); }
 
 Pace Device::pace() const {
   const Tuning& tuning = capabilities_.tuning;
@@ -350,7 +367,7 @@ std::vector<std::string> Device::validation_messages() const {
 }
 
 VkCommandBuffer Device::allocate_command_buffer() {
-  std::lock_guard lock(submit_mutex_);
+  std::lock_guard lock(pool_mutex_);
   VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
   info.commandPool = command_pool_;
   info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
@@ -362,8 +379,12 @@ VkCommandBuffer Device::allocate_command_buffer() {
 
 void Device::free_command_buffers(std::span<const VkCommandBuffer> commands) {
   if (commands.empty()) return;
-  std::lock_guard lock(submit_mutex_);
-  if (lost_) vk_.vkDeviceWaitIdle(device_);
+  std::lock_guard lock(pool_mutex_);
+  if (lost_ && owned_) {
+    vk_.vkDeviceWaitIdle(device_);
+  } else if (lost_) {
+    drain();
+  }
   vk_.vkFreeCommandBuffers(device_, command_pool_, static_cast<uint32_t>(commands.size()),
                            commands.data());
 }

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "mulciber/error.h"
 #include "runtime/capabilities.h"
 #include "runtime/memory.h"
+#include "runtime/queue.h"
 #include "runtime/transfer.h"
 #include "runtime/vulkan.h"
 
@@ -41,9 +41,6 @@ struct Pace {
   double dispatch_s;
 };
 
-/// A submission to wait for; tickets of one device complete in order.
-using Ticket = uint64_t;
-
 class Device {
  public:
   /// Capabilities of every device, best first, in the order that indices name them.
@@ -51,6 +48,8 @@ class Device {
   static std::vector<Capabilities> enumerate(const DeviceOptions& options);
   /// Throws DeviceError when nothing matches, naming what is there.
   static std::unique_ptr<Device> open(const DeviceOptions& options);
+  /// As mulciber::adopt_device().
+  static std::unique_ptr<Device> adopt(const HostDevice& host, const DeviceOptions& options);
   ~Device();
 
   const Capabilities& capabilities() const { return capabilities_; }
@@ -62,7 +61,8 @@ class Device {
   Counters& counters() { return counters_; }
 
   /// Submits command buffers in order, after everything submitted before. Returns at once.
-  Ticket submit(std::span<const VkCommandBuffer> commands);
+  Ticket submit(std::span<const VkCommandBuffer> commands,
+                const SubmissionSemaphores& semaphores = {});
   /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost
   /// or a submission takes longer than DeviceOptions::hang_seconds; from then on every call throws
   /// it.
@@ -89,7 +89,10 @@ class Device {
 
   VkDevice handle() const { return device_; }
   VkPhysicalDevice physical() const { return physical_; }
-  uint32_t queue_family() const { return queue_family_; }
+  /// Of an adopted device: a timeline semaphore that reaches a submission's ticket when it has
+  /// ended; null where that is not enabled.
+  VkSemaphore timeline() const { return queue_->timeline(); }
+  uint32_t queue_family() const { return queue_->family(); }
   /// A queue beside the one of submit(): null unless DeviceOptions::second_queue asked for it and
   /// the device has one. Whoever uses it synchronizes it, and has ended its work before the device
   /// is destroyed.
@@ -97,6 +100,9 @@ class Device {
   uint32_t second_queue_family() const { return second_queue_family_; }
   const DeviceFunctions& vk() const { return vk_; }
   const InstanceFunctions& instance_vk() const;
+  bool adopted() const { return !owned_; }
+  /// What the host of an adopted device gave; empty for others.
+  const HostDevice& host() const { return host_; }
   VkCommandBuffer allocate_command_buffer();
   /// On a lost device that still works at something, blocks until it does not: memory in use must
   /// stay.
@@ -104,7 +110,11 @@ class Device {
 
  private:
   Device() = default;
-  void create(VkPhysicalDevice physical);
+  void create();
+  /// What stands on a device, whoever made it.
+  void start(const HostQueue& queue);
+  /// Waits for what is in flight, unless the device is lost.
+  void drain();
 
   DeviceOptions options_;
   Capabilities capabilities_;
@@ -112,24 +122,18 @@ class Device {
   std::shared_ptr<struct InstanceHandle> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
-  VkQueue queue_ = VK_NULL_HANDLE;
-  uint32_t queue_family_ = 0;
+  bool owned_ = true;  // the VkDevice is destroyed with this
+  HostDevice host_;    // of one that is not
   VkQueue second_queue_ = VK_NULL_HANDLE;
   uint32_t second_queue_family_ = 0;
   DeviceFunctions vk_{};
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
 
-  std::mutex submit_mutex_;
-  struct Pending {
-    Ticket ticket;
-    VkFence fence;
-  };
-  std::deque<Pending> pending_;
-  std::vector<VkFence> free_fences_;
-  Ticket last_ticket_ = 0, done_ticket_ = 0;
+  std::mutex pool_mutex_;  // of the command pool
   std::atomic<bool> lost_{false};
   std::atomic<double> flops_per_s_{0}, bytes_per_s_{0};
 
+  std::unique_ptr<Queue> queue_;
   std::unique_ptr<Allocator> memory_;
   std::unique_ptr<PipelineCache> pipelines_;
   std::unique_ptr<Profiler> profiler_;

@@ -27,7 +27,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBi
 
 InstanceHandle::~InstanceHandle() {
   if (messenger) vk.vkDestroyDebugUtilsMessengerEXT(instance, messenger, nullptr);
-  if (instance) vk.vkDestroyInstance(instance, nullptr);
+  if (instance && owned) vk.vkDestroyInstance(instance, nullptr);
 }
 
 const char* name_of(VkResult result) {
@@ -107,6 +107,15 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
     handle->vk.vkCreateDebugUtilsMessengerEXT(handle->instance, &messenger, nullptr,
                                               &handle->messenger);
   }
+  return handle;
+}
+
+std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host) {
+  auto handle = std::make_shared<InstanceHandle>();
+  handle->instance = host.instance;
+  handle->owned = false;
+  handle->version = host.api_version;
+  handle->vk = instance_functions(host.get_instance_proc_addr, host.instance);
   return handle;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mulciber/host_device.h"
 #include "runtime/vulkan.h"
 
 namespace mulciber {
@@ -14,6 +15,7 @@ namespace mulciber {
 /// One instance per device, so that devices are independent and nothing of ours is global.
 struct InstanceHandle {
   VkInstance instance = VK_NULL_HANDLE;
+  bool owned = true;
   InstanceFunctions vk;
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
   uint32_t version = VK_API_VERSION_1_1;
@@ -26,6 +28,9 @@ struct InstanceHandle {
 /// validate: with the Khronos validation layer and synchronization validation, whose messages are
 /// collected. Throws DeviceError when there is no Vulkan loader, no driver, or no such layer.
 std::shared_ptr<InstanceHandle> create_instance(bool validate);
+
+/// A host's, which is left as it is.
+std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host);
 
 /// What failed, in words, for messages.
 const char* name_of(VkResult result);

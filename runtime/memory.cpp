@@ -28,12 +28,16 @@ BufferView part_of(BufferView view, uint64_t offset, uint64_t size) {
   return view;
 }
 
+bool for_host(MemoryUsage use) {
+  return use == MemoryUsage::kStaging || use == MemoryUsage::kReadback;
+}
+
 // Memory type flags, best first, for a use.
-std::vector<VkMemoryPropertyFlags> preferences(MemoryUse use, const Capabilities& c) {
+std::vector<VkMemoryPropertyFlags> preferences(MemoryUsage use, const Capabilities& c) {
   constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   constexpr VkMemoryPropertyFlags kHost =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  if (use == MemoryUse::kHost) return {kHost | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kHost};
+  if (for_host(use)) return {kHost | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kHost};
   if (c.host_visible_device_memory) return {kLocal | kHost, kLocal, 0};
   return {kLocal, 0};
 }
@@ -42,8 +46,8 @@ std::vector<VkMemoryPropertyFlags> preferences(MemoryUse use, const Capabilities
 
 struct MemoryBlock {
   Allocator* owner = nullptr;
-  MemoryUse use = MemoryUse::kDevice;
-  VkDeviceMemory memory = VK_NULL_HANDLE;
+  MemoryUsage use = MemoryUsage::kActivations;
+  HostMemory memory;
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t size = 0;
   uint64_t address = 0;
@@ -86,10 +90,64 @@ Tensor Buffer::tensor(Shape shape, DataType type) const {
 Allocator::Allocator(Device& device) : device_(device) {}
 
 Allocator::~Allocator() {
-  for (const auto& block : blocks_) {
-    device_.vk().vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
-    device_.vk().vkFreeMemory(device_.handle(), block->memory, nullptr);
+  for (const auto& block : blocks_) destroy(*block);
+}
+
+void Allocator::destroy(MemoryBlock& block) {
+  if (block.buffer) device_.vk().vkDestroyBuffer(device_.handle(), block.buffer, nullptr);
+  if (!block.memory.memory) return;
+  if (const HostAllocator& host = device_.host().allocator; host.free) {
+    host.free(block.memory);
+  } else {
+    device_.vk().vkFreeMemory(device_.handle(), block.memory.memory, nullptr);
   }
+}
+
+VkResult Allocator::allocate_memory(MemoryBlock& block, const VkMemoryRequirements& needs) {
+  const HostAllocator& host = device_.host().allocator;
+  if (!host.allocate) return allocate_from_driver(block, needs);
+  const Capabilities& c = device_.capabilities();
+  const std::vector<VkMemoryPropertyFlags> wanted = preferences(block.use, c);
+  return host.allocate({.buffer = block.buffer,
+                        .requirements = needs,
+                        .usage = block.use,
+                        .required = wanted.back(),
+                        .preferred = wanted.front(),
+                        .device_address = c.has(kBufferAddress)},
+                       &block.memory);
+}
+
+VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequirements& needs) {
+  const DeviceFunctions& vk = device_.vk();
+  const Capabilities& c = device_.capabilities();
+  VkPhysicalDeviceMemoryProperties memory;
+  device_.instance_vk().vkGetPhysicalDeviceMemoryProperties(device_.physical(), &memory);
+  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  allocate.pNext = c.has(kBufferAddress) ? &flags : nullptr;
+  allocate.allocationSize = needs.size;
+  VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  for (const VkMemoryPropertyFlags wanted : preferences(block.use, c)) {
+    for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+      const VkMemoryPropertyFlags has = memory.memoryTypes[i].propertyFlags;
+      if (!(needs.memoryTypeBits & (1u << i)) || (has & wanted) != wanted) continue;
+      allocate.memoryTypeIndex = i;
+      result = vk.vkAllocateMemory(device_.handle(), &allocate, nullptr, &block.memory.memory);
+      if (result == VK_ERROR_DEVICE_LOST) return result;
+      if (result != VK_SUCCESS) continue;
+      const bool wants_host = for_host(block.use) || c.host_visible_device_memory;
+      if (!wants_host || !(has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) ||
+          !(has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) {
+        return VK_SUCCESS;
+      }
+      const VkResult mapped = vk.vkMapMemory(device_.handle(), block.memory.memory, 0,
+                                             VK_WHOLE_SIZE, 0, &block.memory.mapped);
+      // Device memory does without; the others are nothing without.
+      return for_host(block.use) ? mapped : VK_SUCCESS;
+    }
+  }
+  return result;
 }
 
 uint64_t Allocator::available() const {
@@ -97,11 +155,12 @@ uint64_t Allocator::available() const {
   for (const MemoryHeap& heap : device_.capabilities().heaps) {
     if (heap.device_local) budget = std::max(budget, std::min(heap.budget, heap.size));
   }
+  if (const uint64_t host = device_.host().memory_budget; host > 0) budget = std::min(budget, host);
   std::lock_guard lock(mutex_);
   return budget > used_ ? budget - used_ : 0;
 }
 
-std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse use) {
+std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUsage use) {
   const DeviceFunctions& vk = device_.vk();
   const Capabilities& c = device_.capabilities();
   if (c.max_allocation != 0 && size > c.max_allocation) {
@@ -109,6 +168,13 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
                       fmt::format("one allocation of {} bytes was asked for, the device allows {}",
                                   size, c.max_allocation),
                       "use a smaller model or batch");
+  }
+  if (const uint64_t budget = device_.host().memory_budget;
+      budget > 0 && !for_host(use) && reserved_ + size > budget) {
+    throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
+                      fmt::format("{} bytes more than the {} in use would pass the budget of {}",
+                                  size, reserved_, budget),
+                      "use a smaller model or batch, or give a larger budget");
   }
   auto block = std::make_unique<MemoryBlock>();
   block->owner = this;
@@ -124,45 +190,23 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
 
   VkMemoryRequirements needs;
   vk.vkGetBufferMemoryRequirements(device_.handle(), block->buffer, &needs);
-  VkPhysicalDeviceMemoryProperties memory;
-  device_.instance_vk().vkGetPhysicalDeviceMemoryProperties(device_.physical(), &memory);
-  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  allocate.pNext = c.has(kBufferAddress) ? &flags : nullptr;
-  allocate.allocationSize = needs.size;
-  VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  for (VkMemoryPropertyFlags wanted : preferences(use, c)) {
-    for (uint32_t i = 0; i < memory.memoryTypeCount && result != VK_SUCCESS; ++i) {
-      VkMemoryPropertyFlags has = memory.memoryTypes[i].propertyFlags;
-      if (!(needs.memoryTypeBits & (1u << i)) || (has & wanted) != wanted) continue;
-      allocate.memoryTypeIndex = i;
-      result = vk.vkAllocateMemory(device_.handle(), &allocate, nullptr, &block->memory);
-      const bool wants_host = use == MemoryUse::kHost || c.host_visible_device_memory;
-      if (result == VK_SUCCESS && wants_host && (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) &&
-          (has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) {
-        void* mapped = nullptr;
-        if (vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped) ==
-            VK_SUCCESS) {
-          block->mapped = static_cast<std::byte*>(mapped);
-        }
-      }
-    }
-    if (result == VK_SUCCESS) break;
+  VkResult result = allocate_memory(*block, needs);
+  if (result == VK_SUCCESS) {
+    result = vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory.memory,
+                                   block->memory.offset);
   }
   if (result != VK_SUCCESS) {
-    vk.vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
-    if (result == VK_ERROR_DEVICE_LOST) device_.check(result, "vkAllocateMemory");
+    destroy(*block);
+    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_OUT_OF_HOST_MEMORY)
+      device_.check(result, "allocating memory");
     throw DeviceError(
         DeviceError::Kind::kOutOfMemory, c.name,
         fmt::format("could not allocate {:.1f} MiB of {} memory; {:.1f} MiB are in use",
-                    static_cast<double>(size) / 1048576,
-                    use == MemoryUse::kDevice ? "device" : "host-visible",
+                    static_cast<double>(size) / 1048576, for_host(use) ? "host-visible" : "device",
                     static_cast<double>(used_) / 1048576),
         "use a smaller model or batch, or a device with more memory");
   }
-  device_.check(vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory, 0),
-                "vkBindBufferMemory");
+  block->mapped = static_cast<std::byte*>(block->memory.mapped);
   if (c.has(kBufferAddress)) {
     VkBufferDeviceAddressInfo address{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
     address.buffer = block->buffer;
@@ -173,7 +217,7 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUse us
   return block;
 }
 
-Buffer Allocator::allocate(uint64_t size, MemoryUse use) {
+Buffer Allocator::allocate(uint64_t size, MemoryUsage use) {
   device_.require_alive();
   std::unique_lock lock(mutex_);
   const uint64_t guard = guard_,
@@ -275,11 +319,23 @@ void Allocator::release(MemoryBlock* block, uint64_t offset, uint64_t size) {
     return b->use == block->use && b->free.size() == 1 && b->free.begin()->second == b->size;
   };
   if (std::count_if(blocks_.begin(), blocks_.end(), empty) < 2) return;
-  device_.vk().vkDestroyBuffer(device_.handle(), block->buffer, nullptr);
-  device_.vk().vkFreeMemory(device_.handle(), block->memory, nullptr);
+  destroy(*block);
   reserved_ -= block->size;
   blocks_.erase(std::find_if(blocks_.begin(), blocks_.end(),
                              [&](const auto& b) { return b.get() == block; }));
+}
+
+uint64_t Allocator::trim() {
+  std::lock_guard lock(mutex_);
+  uint64_t freed = 0;
+  std::erase_if(blocks_, [&](const auto& block) {
+    if (block->free.size() != 1 || block->free.begin()->second != block->size) return false;
+    freed += block->size;
+    destroy(*block);
+    return true;
+  });
+  reserved_ -= freed;
+  return freed;
 }
 
 std::vector<std::byte> poison(uint64_t bytes) {

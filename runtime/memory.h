@@ -10,16 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "mulciber/host_device.h"
 #include "runtime/tensor.h"
 
 namespace mulciber {
 
 class Device;
-
-enum class MemoryUse {
-  kDevice,  // weights, activations, caches: device-local, host-visible too where that costs nothing
-  kHost,    // step state, staging, results: host-visible and coherent, always mapped
-};
 
 struct MemoryBlock;
 
@@ -45,14 +41,14 @@ class Buffer {
 };
 
 /// Sub-allocates buffers from blocks of 8 to 64 MiB; what is 8 MiB or more has a block of its own.
-/// Thread-safe.
+/// Blocks come from the driver, or from a host's HostAllocator. Thread-safe.
 class Allocator {
  public:
   explicit Allocator(Device& device);
   ~Allocator();
 
   /// size: bytes, rounded up to 256. Throws DeviceError (kOutOfMemory) with the sizes concerned.
-  Buffer allocate(uint64_t size, MemoryUse use);
+  Buffer allocate(uint64_t size, MemoryUsage use);
 
   /// From now on buffers begin as poison (runtime/memory_guard.h) between `bytes` of it, a multiple
   /// of 256; 0 ends it. For tests and conformance: memory grows, and every allocation waits for a
@@ -64,12 +60,16 @@ class Allocator {
   /// The first word behind one of those buffers, to put a fault there; empty where there is none.
   BufferView guard_word() const;
 
+  /// Gives blocks that hold nothing back to the driver; returns their bytes.
+  uint64_t trim();
+
   /// Bytes handed out now, and the most ever.
   uint64_t used() const { return used_; }
   uint64_t peak() const { return peak_; }
   /// Bytes taken from the driver now.
   uint64_t reserved() const { return reserved_; }
-  /// Bytes of device memory this process may still take, by VK_EXT_memory_budget or the heap sizes.
+  /// Bytes of device memory this process may still take, by VK_EXT_memory_budget or the heap sizes,
+  /// and by HostDevice::memory_budget.
   uint64_t available() const;
 
  private:
@@ -80,7 +80,11 @@ class Allocator {
     uint64_t before = 0, bytes = 0;
   };
   void release(MemoryBlock* block, uint64_t offset, uint64_t size);
-  std::unique_ptr<MemoryBlock> create_block(uint64_t size, MemoryUse use);
+  std::unique_ptr<MemoryBlock> create_block(uint64_t size, MemoryUsage use);
+  /// Memory for a block's buffer, of the driver's or of the host's allocator.
+  VkResult allocate_memory(MemoryBlock& block, const VkMemoryRequirements& needs);
+  VkResult allocate_from_driver(MemoryBlock& block, const VkMemoryRequirements& needs);
+  void destroy(MemoryBlock& block);
 
   Device& device_;
   mutable std::mutex mutex_;

@@ -66,7 +66,8 @@ PipelineCache::PipelineCache(Device& device) : device_(device) {
     file_ = folder / fmt::format("pipelines-{:08x}-{:08x}-{}.bin", c.vendor_id, c.device_id,
                                  hex(c.pipeline_cache_uuid));
   }
-  std::vector<std::byte> bytes = read_file();
+  std::vector<std::byte> bytes = device.host().pipeline_cache;
+  if (bytes.empty()) bytes = read_file();
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = bytes.size();
   info.pInitialData = bytes.data();
@@ -108,18 +109,22 @@ std::vector<std::byte> PipelineCache::read_file() const {
   return bytes;
 }
 
-void PipelineCache::save() {
+std::vector<std::byte> PipelineCache::driver_cache() {
   std::lock_guard lock(mutex_);
-  if (file_.empty() || !changed_) return;
   size_t size = 0;
   const DeviceFunctions& vk = device_.vk();
-  if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, nullptr) != VK_SUCCESS) return;
+  if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, nullptr) != VK_SUCCESS) return {};
   std::vector<std::byte> bytes(size);
   if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &size, bytes.data()) != VK_SUCCESS)
-    return;
+    return {};
   bytes.resize(size);
-  changed_ = false;
+  return bytes;
+}
 
+void PipelineCache::save() {
+  if (file_.empty() || !changed_.exchange(false)) return;
+  const std::vector<std::byte> bytes = driver_cache();
+  if (bytes.empty()) return;
   FileHeader header = header_for(device_.capabilities(), bytes);
   std::string file(text_of(&header, 1));
   file += text_of(bytes.data(), bytes.size());
@@ -269,7 +274,9 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
       try {
         Pipeline made = create(missing[i], cache_, 0);
         std::lock_guard lock(mutex_);
-        pipelines_.emplace(missing[i], made);
+        // Another call may have made it meanwhile.
+        if (!pipelines_.emplace(missing[i], made).second)
+          device_.vk().vkDestroyPipeline(device_.handle(), made.pipeline, nullptr);
         changed_ = true;
       } catch (...) {
         std::lock_guard lock(mutex_);
@@ -277,8 +284,9 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
       }
     }
   };
-  size_t threads =
-      std::min<size_t>(missing.size(), std::max(1u, std::thread::hardware_concurrency()));
+  const uint32_t most =
+      device_.adopted() ? device_.host().pipeline_threads : std::thread::hardware_concurrency();
+  const size_t threads = std::min<size_t>(missing.size(), std::max(1u, most));
   std::vector<std::thread> pool;
   for (size_t i = 1; i < threads; ++i) pool.emplace_back(work);
   work();

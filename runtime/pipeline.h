@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <map>
@@ -77,7 +78,9 @@ class PipelineCache {
 
   /// Where the cache stands on disk; empty when there is no folder to write to.
   const std::filesystem::path& file() const { return file_; }
-  /// Writes the driver's cache to disk: to a file beside it first, then renamed, so that processes
+  /// The driver's cache; empty where it has none.
+  std::vector<std::byte> driver_cache();
+  /// Writes it to disk: to a file beside it first, then renamed, so that processes
   /// at the same time and a crash leave a whole file. Failure is silent: the cache only saves time.
   void save();
 
@@ -97,7 +100,7 @@ class PipelineCache {
   std::map<PipelineKey, Pipeline> pipelines_;
   std::map<const Kernel*, Layouts> layouts_;
   Order order_;
-  bool changed_ = false;
+  std::atomic<bool> changed_{false};
 };
 
 /// DeviceOptions::cache_folder, which is made where it is not there; empty when it cannot be.

@@ -195,7 +195,7 @@ Program ProgramBuilder::build() {
   impl->plan = plan();
   impl->nodes = std::move(nodes_);
   if (impl->plan.arena_bytes > 0) {
-    impl->arena = device_->memory().allocate(impl->plan.arena_bytes, MemoryUse::kDevice);
+    impl->arena = device_->memory().allocate(impl->plan.arena_bytes, MemoryUsage::kActivations);
   }
   std::vector<ResolvedNode> resolved;
   for (const Node& node : impl->nodes) {
@@ -223,7 +223,10 @@ void Program::run() {
   impl_->device.wait(submit());
   impl_->recording->collect_times();
 }
-void Program::record(VkCommandBuffer commands) { impl_->recording->record_all(commands); }
+void Program::record(VkCommandBuffer commands) {
+  impl_->recording->record(commands, 0, impl_->nodes.size());
+}
+Recording& Program::recording() { return *impl_->recording; }
 BufferView Program::view(const Tensor& tensor) const { return impl_->resolve(tensor); }
 BufferView Program::arena() const { return impl_->arena.view(); }
 const std::string& Program::name() const { return impl_->name; }

@@ -59,6 +59,7 @@ struct Node {
 };
 
 class Program;
+class Recording;
 
 /// Collects nodes. Ops (ops) and layers add to it; it knows shapes and lifetimes, no Vulkan
 /// calls.
@@ -157,6 +158,8 @@ class Program {
   void run();
   /// Records all nodes into a host's command buffer, outside a render pass. The caller submits.
   void record(VkCommandBuffer commands);
+  /// For slices of it (runtime/slices.h).
+  Recording& recording();
 
   /// Where an arena tensor stands (kept ones hold their value after a run).
   BufferView view(const Tensor& tensor) const;

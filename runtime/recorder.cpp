@@ -60,8 +60,10 @@ Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
   device_.pipelines().prepare(keys);
   for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
   make_descriptors();
+  for (const ResolvedNode& node : nodes_) times_.push_back({1000 * estimate_ms(*node.node)});
   plan_command_buffers();
-  record_command_buffers();
+  // A host may never have this submitted by itself.
+  if (!device_.adopted()) record_command_buffers();
 }
 
 Recording::~Recording() {
@@ -71,7 +73,9 @@ Recording::~Recording() {
     // What it may still have in flight is waited for before its command buffers are freed.
   }
   std::vector<VkCommandBuffer> buffers;
-  for (const CommandBuffer& recorded : command_buffers_) buffers.push_back(recorded.commands);
+  for (const CommandBuffer& recorded : command_buffers_) {
+    if (recorded.commands) buffers.push_back(recorded.commands);
+  }
   device_.free_command_buffers(buffers);
   const DeviceFunctions& vk = device_.vk();
   if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
@@ -180,7 +184,9 @@ void Recording::record_command_buffers() {
       vk.vkCmdWriteTimestamp(recorded.commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_,
                              buffer_query);
     }
-    record_nodes(recorded.commands, recorded.first, recorded.last, node_queries > 0 && queries_);
+    record_nodes(recorded.commands, recorded.first, recorded.last,
+                 node_queries > 0 ? queries_ : VK_NULL_HANDLE,
+                 static_cast<uint32_t>(2 * recorded.first));
     if (queries_) {
       vk.vkCmdWriteTimestamp(recorded.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
                              buffer_query + 1);
@@ -195,7 +201,8 @@ void Recording::record_command_buffers() {
   }
 }
 
-void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last, bool timed) {
+void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool times,
+                             uint32_t first_query) {
   const DeviceFunctions& vk = device_.vk();
   constexpr VkAccessFlags kShader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   auto wait = [&](VkPipelineStageFlags extra_stage, VkAccessFlags extra_access) {
@@ -235,27 +242,39 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
       vk.vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             static_cast<uint32_t>(push.size()), push.data());
     }
-    if (timed) {
-      vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
-                             static_cast<uint32_t>(2 * i));
-    }
+    const uint32_t query = first_query + static_cast<uint32_t>(2 * (i - first));
+    if (times) vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times, query);
     const std::array<uint32_t, 3> groups = dispatched_groups(node.groups, device_.capabilities());
     vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]);
-    if (timed) {
-      vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
-                             static_cast<uint32_t>(2 * i + 1));
-    }
+    if (times)
+      vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times, query + 1);
   }
 }
 
-void Recording::record_all(VkCommandBuffer commands) {
-  record_nodes(commands, 0, nodes_.size(), false);
+void Recording::record(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool times,
+                       uint32_t first_query) {
+  record_nodes(commands, first, last, times, first_query);
+}
+
+void Recording::note_time(size_t node, double us) {
+  NodeTime& time = times_[node];
+  // The first run may hold the driver's compilation: of the first few the fastest is the truth, and
+  // later ones correct it slowly.
+  if (time.runs == 0) {
+    time.us = us;
+  } else if (time.runs < kTimedRuns) {
+    time.us = std::min(time.us, us);
+  } else {
+    time.us += (us - time.us) / 8;
+  }
+  ++time.runs;
 }
 
 Ticket Recording::submit(size_t* submissions, uint32_t times) {
   if (device_.profiler()) {  // the next replay would overwrite the timestamps of this one
     for (; times > 1; --times) submit(submissions, 1);
   }
+  if (!command_buffers_.empty() && !command_buffers_.front().commands) record_command_buffers();
   if (times_pending_ && device_.finished(last_ticket_)) collect_times();
   const double budget = device_.options().submission_ms;
   std::vector<VkCommandBuffer> batch;

@@ -52,8 +52,13 @@ class Recording {
   /// Replays everything `times` times, in as few submissions as stay below
   /// DeviceOptions::submission_ms each by estimate. `submissions`: how many were made.
   Ticket submit(size_t* submissions, uint32_t times);
-  /// Records the nodes into a host's command buffer.
-  void record_all(VkCommandBuffer commands);
+  /// Records nodes [first, last) into a command buffer. times: two timestamps for each node go
+  /// there, from the query `first_query` on; null: none.
+  void record(VkCommandBuffer commands, size_t first, size_t last,
+              VkQueryPool times = VK_NULL_HANDLE, uint32_t first_query = 0);
+  /// How long a node takes: estimated, until it was measured.
+  double node_us(size_t node) const { return times_[node].us; }
+  void note_time(size_t node, double us);
   /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and
   /// go to the device's profiler. A layer that takes longer than a submission may is recorded
   /// again as several command buffers.
@@ -71,14 +76,21 @@ class Recording {
     double estimated_ms;
     bool measured = false;
   };
+  struct NodeTime {
+    double us;
+    uint32_t runs = 0;
+  };
+  static constexpr uint32_t kTimedRuns = 3;
   void make_descriptors();
   void plan_command_buffers();
   void record_command_buffers();
-  void record_nodes(VkCommandBuffer commands, size_t first, size_t last, bool timed);
+  void record_nodes(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool times,
+                    uint32_t first_query);
   double estimate_ms(const Node& node) const;
 
   Device& device_;
   std::vector<ResolvedNode> nodes_;
+  std::vector<NodeTime> times_;  // of nodes that run in slices
   std::vector<const struct Pipeline*> pipelines_;
   std::vector<VkDescriptorSet> sets_;
   VkDescriptorPool descriptor_pool_ = VK_NULL_HANDLE;

@@ -88,7 +88,8 @@ void Uploader::copy(const BufferView& to, std::span<const std::byte> bytes) {
     Ring::Half& half = ring_->halves[ring_->next];
     ring_->next ^= 1;
     if (half.transfer) device_.wait(half.ticket);
-    if (!half.staging) half.staging = device_.memory().allocate(kStagingBytes, MemoryUse::kHost);
+    if (!half.staging)
+      half.staging = device_.memory().allocate(kStagingBytes, MemoryUsage::kStaging);
     half.transfer = std::make_unique<Transfer>(device_);
     uint64_t count = std::min<uint64_t>(kStagingBytes, bytes.size() - done);
     std::memcpy(half.staging.view().mapped, bytes.data() + done, count);
@@ -114,7 +115,7 @@ std::vector<std::byte> download(Device& device, const BufferView& from) {
     std::memcpy(bytes.data(), from.mapped, bytes.size());
     return bytes;
   }
-  Buffer staging = device.memory().allocate(from.size, MemoryUse::kHost);
+  Buffer staging = device.memory().allocate(from.size, MemoryUsage::kReadback);
   Transfer transfer(device);
   device.wait(transfer.copy(from, staging.view(), from.size, true));
   std::memcpy(bytes.data(), staging.view().mapped, bytes.size());

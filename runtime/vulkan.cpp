@@ -27,6 +27,9 @@ DeviceFunctions device_functions(const InstanceFunctions& instance, VkDevice dev
     vk.vkGetBufferDeviceAddress =
         reinterpret_cast<PFN_vkGetBufferDeviceAddress>(get(device, "vkGetBufferDeviceAddressKHR"));
   }
+  if (!vk.vkWaitSemaphores)
+    vk.vkWaitSemaphores =
+        reinterpret_cast<PFN_vkWaitSemaphores>(get(device, "vkWaitSemaphoresKHR"));
   return vk;
 }
 

@@ -43,6 +43,7 @@ namespace mulciber {
   F(vkCmdPipelineBarrier)                \
   F(vkCmdPushConstants)                  \
   F(vkCmdResetQueryPool)                 \
+  F(vkCmdUpdateBuffer)                   \
   F(vkCmdWriteTimestamp)                 \
   F(vkCreateBuffer)                      \
   F(vkCreateCommandPool)                 \
@@ -53,6 +54,7 @@ namespace mulciber {
   F(vkCreatePipelineCache)               \
   F(vkCreatePipelineLayout)              \
   F(vkCreateQueryPool)                   \
+  F(vkCreateSemaphore)                   \
   F(vkCreateShaderModule)                \
   F(vkDestroyBuffer)                     \
   F(vkDestroyCommandPool)                \
@@ -64,6 +66,7 @@ namespace mulciber {
   F(vkDestroyPipelineCache)              \
   F(vkDestroyPipelineLayout)             \
   F(vkDestroyQueryPool)                  \
+  F(vkDestroySemaphore)                  \
   F(vkDestroyShaderModule)               \
   F(vkDeviceWaitIdle)                    \
   F(vkEndCommandBuffer)                  \
@@ -80,9 +83,11 @@ namespace mulciber {
   F(vkGetQueryPoolResults)               \
   F(vkMapMemory)                         \
   F(vkQueueSubmit)                       \
+  F(vkResetCommandBuffer)                \
   F(vkResetFences)                       \
   F(vkUpdateDescriptorSets)              \
-  F(vkWaitForFences)
+  F(vkWaitForFences)                     \
+  F(vkWaitSemaphores)
 // clang-format on
 
 #define MULCIBER_POINTER(name) PFN_##name name = nullptr;

@@ -12,7 +12,7 @@ class DeviceTensors {
  public:
   Tensor put(Shape shape, DataType type, std::span<const std::byte> bytes) {
     Device& device = shared_device();
-    buffers_.push_back(device.memory().allocate(bytes.size(), MemoryUse::kDevice));
+    buffers_.push_back(device.memory().allocate(bytes.size(), MemoryUsage::kActivations));
     BufferView view = buffers_.back().view();
     view.size = bytes.size();
     upload(device, view, bytes);

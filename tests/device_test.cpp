@@ -168,7 +168,7 @@ TEST_CASE("A lost device stays lost and says so") {
   auto device = Device::open(options_from_environment());
   CHECK_THROWS_AS(device->check(VK_ERROR_DEVICE_LOST, "vkQueueSubmit"), DeviceError);
   auto lost = [](const DeviceError& error) { return error.kind() == DeviceError::Kind::kLost; };
-  CHECK_THROWS_MATCHES(device->memory().allocate(16, MemoryUse::kDevice), DeviceError,
+  CHECK_THROWS_MATCHES(device->memory().allocate(16, MemoryUsage::kActivations), DeviceError,
                        Catch::Matchers::Predicate<DeviceError>(lost));
   CHECK_THROWS_MATCHES(device->submit({}), DeviceError,
                        Catch::Matchers::Predicate<DeviceError>(lost));
@@ -197,7 +197,7 @@ TEST_CASE("Bytes survive the way to the device and back") {
     for (size_t size : {1u, 3u, 4096u, 9u << 20, (24u << 20) + 5}) {  // above the staging ring too
       std::vector<std::byte> sent(size);
       for (size_t i = 0; i < size; ++i) sent[i] = static_cast<std::byte>(i * 2654435761u >> 24);
-      Buffer buffer = device->memory().allocate(size, MemoryUse::kDevice);
+      Buffer buffer = device->memory().allocate(size, MemoryUsage::kActivations);
       if (*limits) CHECK(buffer.view().mapped == nullptr);
       upload(*device, buffer.view(), sent);
       CHECK(download(*device, buffer.view()) == sent);
@@ -211,7 +211,8 @@ TEST_CASE("Memory is taken in large blocks and handed back") {
   const uint64_t before = memory.used();
   {
     std::vector<Buffer> buffers;
-    for (int i = 0; i < 1000; ++i) buffers.push_back(memory.allocate(1000 + i, MemoryUse::kDevice));
+    for (int i = 0; i < 1000; ++i)
+      buffers.push_back(memory.allocate(1000 + i, MemoryUsage::kActivations));
     CHECK(memory.reserved() <= 64ull << 20);
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (const Buffer& b : buffers) {
@@ -221,7 +222,7 @@ TEST_CASE("Memory is taken in large blocks and handed back") {
     std::sort(ranges.begin(), ranges.end());
     for (size_t i = 1; i < ranges.size(); ++i) CHECK(ranges[i - 1].second <= ranges[i].first);
     for (size_t i = 0; i < buffers.size(); i += 2) buffers[i] = Buffer();
-    Buffer large = memory.allocate(80ull << 20, MemoryUse::kDevice);
+    Buffer large = memory.allocate(80ull << 20, MemoryUsage::kActivations);
     CHECK(large.size() == 80ull << 20);
   }
   CHECK(memory.used() == before);
@@ -230,7 +231,7 @@ TEST_CASE("Memory is taken in large blocks and handed back") {
 
 TEST_CASE("More memory than a device has is refused with the numbers") {
   auto device = Device::open(options_from_environment());
-  CHECK_THROWS_AS(device->memory().allocate(1ull << 50, MemoryUse::kDevice), DeviceError);
+  CHECK_THROWS_AS(device->memory().allocate(1ull << 50, MemoryUsage::kActivations), DeviceError);
 }
 
 TEST_CASE("The pipeline cache on disk survives damage") {

@@ -29,7 +29,7 @@ struct Chain {
   std::unique_ptr<Program> program;
 
   Chain(Device& device, int layers, int adds_per_layer, uint64_t length = 1000) {
-    input = device.memory().allocate(length * 4, MemoryUse::kDevice);
+    input = device.memory().allocate(length * 4, MemoryUsage::kActivations);
     std::vector<float> ones(length, 1.0f);
     upload(device, input.view(), bytes_of(ones));
     ProgramBuilder builder(device, "chain");
@@ -245,9 +245,9 @@ TEST_CASE("Guards notice what is written outside a buffer, and buffers begin as 
   Device& device = tests::shared_device();
   Allocator& memory = device.memory();
   memory.set_guard(512);
-  Buffer buffer = memory.allocate(1001, MemoryUse::kDevice);
+  Buffer buffer = memory.allocate(1001, MemoryUsage::kActivations);
   memory.set_guard(0);
-  const Buffer other = memory.allocate(1001, MemoryUse::kDevice);
+  const Buffer other = memory.allocate(1001, MemoryUsage::kActivations);
   CHECK(memory.damage().empty());
   CHECK(download_as<uint32_t>(device, buffer.view())[100] == kPoison);
   upload(device, buffer.view(), std::vector<std::byte>(1001));

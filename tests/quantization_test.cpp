@@ -38,7 +38,7 @@ std::string fixture_name(DataType type) {
 }
 
 Buffer upload_words(Device& device, std::span<const std::byte> bytes) {
-  Buffer buffer = device.memory().allocate(bytes.size(), MemoryUse::kDevice);
+  Buffer buffer = device.memory().allocate(bytes.size(), MemoryUsage::kActivations);
   upload(device, buffer.view(), bytes);
   return buffer;
 }

@@ -203,7 +203,7 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
     }
     std::vector<Buffer> buffers;
     const auto make = [&](Shape shape, DataType type, std::span<const std::byte> bytes) {
-      buffers.push_back(device.memory().allocate(bytes.size(), MemoryUse::kDevice));
+      buffers.push_back(device.memory().allocate(bytes.size(), MemoryUsage::kActivations));
       upload(device, buffers.back().view(), bytes);
       return buffers.back().tensor(shape, type);
     };

@@ -47,7 +47,7 @@ class Sampler {
 
  private:
   Tensor make(Shape shape, DataType type, std::span<const std::byte> bytes) {
-    buffers_.push_back(device_.memory().allocate(bytes.size(), MemoryUse::kDevice));
+    buffers_.push_back(device_.memory().allocate(bytes.size(), MemoryUsage::kActivations));
     upload(device_, buffers_.back().view(), bytes);
     return buffers_.back().tensor(shape, type);
   }

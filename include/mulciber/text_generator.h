@@ -203,6 +203,7 @@ class MULCIBER_API TextGenerator {
   const std::shared_ptr<Device>& device() const;
 
  private:
+  friend class GenerationTask;  // mulciber/embedding.h
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

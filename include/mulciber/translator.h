@@ -142,6 +142,7 @@ class MULCIBER_API Translator {
   const std::shared_ptr<Device>& device() const;
 
  private:
+  friend class TranslationTask;  // mulciber/embedding.h
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -127,12 +127,14 @@ uint64_t EncoderDecoder::kept_search_bytes() const {
   return bytes;
 }
 
-SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
-  const auto found = std::find_if(searches_.begin(), searches_.end(),
-                                  [&](const auto& entry) { return entry->shape == shape; });
+std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape) {
+  // Those of a task that runs are not free.
+  const auto found = std::find_if(searches_.begin(), searches_.end(), [&](const auto& entry) {
+    return entry->shape == shape && entry.use_count() == 1;
+  });
   if (found != searches_.end()) {
     searches_.splice(searches_.begin(), searches_, found);
-    return *searches_.front();
+    return searches_.front();
   }
   const uint64_t bytes = search_bytes(shape);
   while (!searches_.empty() &&
@@ -142,8 +144,8 @@ SearchPrograms& EncoderDecoder::search(const SearchShape& shape) {
   require_memory(device_, bytes, memory_limit_,
                  fmt::format("a batch of {} x {} tokens with {} beams", shape.batch,
                              shape.source_length, shape.beams));
-  searches_.push_front(std::make_unique<SearchPrograms>(device_, *network_, shape));
-  return *searches_.front();
+  searches_.push_front(std::make_shared<SearchPrograms>(device_, *network_, shape));
+  return searches_.front();
 }
 
 PassProgram& EncoderDecoder::pass(const PassShape& shape) {
@@ -163,6 +165,36 @@ PassProgram& EncoderDecoder::pass(const PassShape& shape) {
   return *passes_.front();
 }
 
+ControlWords EncoderDecoder::begin(const SearchPrograms& programs, const GenerationRequest& request,
+                                   uint32_t pad) const {
+  ControlWords control(programs.words);
+  const SourceControl& layout = programs.layout;
+  const auto items = static_cast<uint32_t>(request.sources.size());
+  control.fill(layout.source, pad);
+  for (uint32_t row = 0; row < items; ++row) {
+    const std::vector<uint32_t>& source = request.sources[row];
+    control.set(layout.source.part(uint64_t{row} * programs.shape.source_length, source.size()),
+                source);
+    control.set(layout.lengths, row, static_cast<uint32_t>(source.size()));
+  }
+  write_head_masks(control, layout, request.head_masks);
+  initialize_search(control, programs.beam, request.settings, items);
+  return control;
+}
+
+std::unique_ptr<SearchTask> EncoderDecoder::start(const GenerationRequest& request, uint32_t pad) {
+  const std::shared_ptr<SearchPrograms> programs = search(
+      search_shape(1, static_cast<uint32_t>(request.sources.front().size()), request.settings));
+  return std::make_unique<SearchTask>(device_, programs, begin(*programs, request, pad),
+                                      request.settings);
+}
+
+void EncoderDecoder::check(const SearchTask& task, const GenerationRequest& request) {
+  if (task.not_finite())
+    refuse("of a translation", request.sources.front(), {request.settings.start},
+           request.head_masks);
+}
+
 GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint32_t pad) {
   const uint32_t items = static_cast<uint32_t>(request.sources.size());
   size_t longest = 0;
@@ -172,21 +204,16 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
 
   GenerationResult result;
   const auto prepared = Clock::now();
-  SearchPrograms& programs = search(shape);
+  const std::shared_ptr<SearchPrograms> kept = search(shape);
+  SearchPrograms& programs = *kept;
   result.predicted_bytes = kept_search_bytes();
   result.prepare_seconds = seconds_since(prepared);
 
-  ControlWords control(programs.words);
-  const SourceControl& layout = programs.layout;
-  control.fill(layout.source, pad);
-  for (uint32_t row = 0; row < items; ++row) {
-    const std::vector<uint32_t>& source = request.sources[row];
-    control.set(layout.source.part(uint64_t{row} * shape.source_length, source.size()), source);
-    control.set(layout.lengths, row, static_cast<uint32_t>(source.size()));
+  ControlWords control = begin(programs, request, pad);
+  if (shape.masked_output) {
+    const BufferUpdate bias = programs.output_bias_update(request.settings.banned);
+    upload(device_, bias.to, std::as_bytes(std::span(bias.words)));
   }
-  write_head_masks(control, layout, request.head_masks);
-  initialize_search(control, programs.beam, request.settings, items);
-  programs.write_output_bias(device_, request.settings.banned);
   upload(device_, programs.control.view(), control.bytes());
 
   const auto start = Clock::now();

@@ -13,6 +13,7 @@
 
 #include "models/decoding/encoder_decoder_programs.h"
 #include "models/decoding/padded_ids.h"
+#include "models/decoding/search_task.h"
 #include "models/translation_model.h"
 
 namespace mulciber {
@@ -46,6 +47,10 @@ class EncoderDecoder {
   const EncoderDecoderNetwork& network() const { return *network_; }
   /// Throws LogitsError when logits are NaN or infinite; so does score().
   GenerationResult generate(const GenerationRequest& request, uint32_t pad);
+  /// The search of one source, to be run in slices. Its programs are its own until it is destroyed.
+  std::unique_ptr<SearchTask> start(const GenerationRequest& request, uint32_t pad);
+  /// Throws ModelError where the logits of a search were not finite.
+  void check(const SearchTask& task, const GenerationRequest& request);
   ForwardResult forward(const ForwardRequest& request);
   /// Sum of the log probabilities of each row's `next`.
   std::vector<double> score(const ForwardRequest& request);
@@ -60,7 +65,10 @@ class EncoderDecoder {
   uint64_t kept_search_bytes() const;
   uint64_t widest_binding(const SearchShape& shape) const;
   uint64_t control_bytes(const SearchShape& shape) const;
-  SearchPrograms& search(const SearchShape& shape);
+  std::shared_ptr<SearchPrograms> search(const SearchShape& shape);
+  /// Control words before a search.
+  ControlWords begin(const SearchPrograms& programs, const GenerationRequest& request,
+                     uint32_t pad) const;
   PassProgram& pass(const PassShape& shape);
   /// Runs the pass of a request.
   void run(PassProgram& program, const ForwardRequest& request);
@@ -73,7 +81,7 @@ class EncoderDecoder {
   const Weights* weights_;
   uint64_t memory_limit_;
   // Most recently used first.
-  std::list<std::unique_ptr<SearchPrograms>> searches_;
+  std::list<std::shared_ptr<SearchPrograms>> searches_;
   std::list<std::unique_ptr<PassProgram>> passes_;
 };
 

@@ -1,5 +1,7 @@
 #include "models/decoding/encoder_decoder_programs.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "models/decoding/decoding.h"
@@ -40,12 +42,12 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
   layout = plan_source(all, network, shape.batch, shape.source_length);
   beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.banned_capacity);
   words = all.words();
-  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
-  progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUse::kHost);
+  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUsage::kActivations);
+  progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUsage::kReadback);
   const Tensor control_tensor = control.tensor({words}, DataType::kU32);
   if (shape.masked_output) {
     const uint64_t bytes = uint64_t{network.target_vocabulary} * sizeof(float);
-    output_bias = device.memory().allocate(bytes, MemoryUse::kDevice);
+    output_bias = device.memory().allocate(bytes, MemoryUsage::kActivations);
     output_bias_values.assign(network.target_vocabulary, 0.0f);
     if (network.output.bias) {
       BufferView bias = network.output.bias->view;
@@ -57,7 +59,7 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
   std::vector<Tensor> state_tensors;
   for (const StateTensor& tensor : network.state_tensors(shape)) {
     kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type),
-                                            MemoryUse::kDevice));
+                                            MemoryUsage::kActivations));
     state_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
   }
   const SearchView view = {shape, layout, beam, control_tensor, state_tensors};
@@ -67,13 +69,13 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
   step = build_step(device, network, view);
 }
 
-void SearchPrograms::write_output_bias(Device& device, std::span<const uint32_t> banned) {
-  if (!shape.masked_output) return;
+BufferUpdate SearchPrograms::output_bias_update(std::span<const uint32_t> banned) const {
   std::vector<float> values = output_bias_values;
   for (uint32_t id : banned) values[id] = kBannedLogit;
-  BufferView to = output_bias.view();
-  to.size = values.size() * sizeof(float);
-  upload(device, to, std::as_bytes(std::span(values)));
+  BufferUpdate update = {output_bias.view(), std::vector<uint32_t>(values.size())};
+  update.to.size = values.size() * sizeof(float);
+  std::memcpy(update.words.data(), values.data(), update.to.size);
+  return update;
 }
 
 Program SearchPrograms::build_step(Device& device, const EncoderDecoderNetwork& network,
@@ -104,7 +106,7 @@ PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
   target = all.add<uint32_t>(target_ids);
   if (shape.scores) scores = TargetScores(all, target_ids, network.target_vocabulary);
   words = all.words();
-  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUse::kDevice);
+  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUsage::kActivations);
   const Tensor control_tensor = control.tensor({words}, DataType::kU32);
   trace.hidden_states = shape.hidden_states;
   trace.attentions = shape.attentions;

@@ -10,6 +10,7 @@
 #include "models/decoding/target_scores.h"
 #include "models/networks/encoder_decoder_network.h"
 #include "runtime/program.h"
+#include "runtime/slices.h"
 
 namespace mulciber {
 
@@ -28,7 +29,8 @@ struct SearchPrograms {
   std::optional<Program> encode, step;
 
   SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& wanted);
-  void write_output_bias(Device& device, std::span<const uint32_t> banned);
+  /// What output_bias must hold so that these ids are not chosen.
+  BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
 
  private:
   Program build_step(Device& device, const EncoderDecoderNetwork& network,

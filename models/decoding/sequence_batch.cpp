@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "models/decoding/decoding.h"
 #include "models/decoding/not_finite.h"
+#include "models/decoding/sequence_run.h"
 #include "models/device_weights.h"
 #include "mulciber/error.h"
 
@@ -42,23 +43,6 @@ uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
 
 }  // namespace
 
-/// What one generate() keeps track of.
-struct SequenceBatch::Run {
-  const SequenceRequest& request;
-  SequenceResult result;
-  std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
-  std::vector<uint32_t> first;    // number of the first id it chooses
-  std::vector<uint32_t> emitted;  // ids the caller has been told of
-  Clock::time_point start = Clock::now();
-  double prefill_end = 0;
-  bool cancelled = false;
-
-  bool is_cancelled() {
-    cancelled = cancelled || (request.cancel && request.cancel->load());
-    return cancelled;
-  }
-};
-
 SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
                              std::optional<uint64_t> memory_limit)
     : device_(device),
@@ -69,15 +53,15 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
     require_memory(device, predict_bytes(device.capabilities(), network, shape), *memory_limit,
                    fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
   tensors_ = batch_tensor_shapes(network, shape, layout_);
-  const auto allocate = [&](Tensor& tensor, MemoryUse use) {
+  const auto allocate = [&](Tensor& tensor, MemoryUsage use) {
     Buffer buffer = device.memory().allocate(tensor.bytes(), use);
     tensor = buffer.tensor(tensor.shape, tensor.type);
     return buffer;
   };
-  control_ = allocate(tensors_.control, MemoryUse::kDevice);
-  progress_ = allocate(tensors_.progress, MemoryUse::kHost);
+  control_ = allocate(tensors_.control, MemoryUsage::kActivations);
+  progress_ = allocate(tensors_.progress, MemoryUsage::kReadback);
   for (Tensor& cache : tensors_.caches)
-    cache_buffers_.push_back(allocate(cache, MemoryUse::kDevice));
+    cache_buffers_.push_back(allocate(cache, MemoryUsage::kActivations));
   words_ = initial_words(network, layout_);
 }
 
@@ -180,60 +164,80 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
   }
 }
 
-void SequenceBatch::prefill(Run& run) {
+std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
   const auto& prompts = run.request.prompts;
   const SampleStateLayout& state = layout_.state;
-  std::vector<size_t> taken(shape_.rows, 0);
-  uint64_t done = 0;
+  size_t most = 0;
+  uint32_t room = shape_.context;
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    const size_t left = prompts[row].size() - run.taken[row];
+    most = std::max(most, left);
+    // Tokens beside a row's own fall behind its end, where they are never seen; they must not
+    // pass the cache's, because the mask counts back from there.
+    if (left > 0) room = std::min(room, shape_.context - this->length(row));
+  }
+  if (most == 0) return std::nullopt;
+  const uint32_t length = pass_length(static_cast<uint32_t>(most), layout_.longest, room);
+  Pass pass = {{length, PassOutput::kCache}, std::vector<uint32_t>(shape_.rows, 0)};
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    const size_t left = prompts[row].size() - run.taken[row];
+    const uint32_t fed = pass.fed[row] = static_cast<uint32_t>(std::min<size_t>(left, length));
+    const bool ends = fed > 0 && fed == left && run.request.max_new_tokens > 0;
+    if (ends) pass.shape.result = PassOutput::kChoice;
+    if (fed > 0)
+      words_.set(layout_.fed_ids(row, length),
+                 std::span(prompts[row]).subspan(run.taken[row], fed));
+    words_.set(layout_.last, row, row * length + std::max(fed, 1u) - 1);
+    words_.set(state.fed, row, fed);
+    words_.set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
+    run.taken[row] += fed;
+    run.result.prompt_tokens += fed;
+  }
+  return pass;
+}
+
+std::set<DecoderPass> SequenceBatch::passes(const SequenceRequest& request) const {
+  std::set<DecoderPass> shapes;
+  uint32_t held = length(0);
+  auto left = static_cast<uint32_t>(request.prompts[0].size());
+  while (left > 0) {
+    const uint32_t length = pass_length(left, layout_.longest, shape_.context - held);
+    const uint32_t fed = std::min(left, length);
+    left -= fed;
+    held += fed;
+    const bool chooses = left == 0 && request.max_new_tokens > 0;
+    shapes.insert({length, chooses ? PassOutput::kChoice : PassOutput::kCache});
+  }
+  return shapes;
+}
+
+void SequenceBatch::report_prompt(const Run& run) const {
+  if (!run.request.on_prompt) return;
+  size_t total = 0;
+  for (const auto& prompt : run.request.prompts) total += prompt.size();
+  run.request.on_prompt(run.result.prompt_tokens, total);
+}
+
+void SequenceBatch::prefill(Run& run) {
   while (!run.is_cancelled()) {
-    size_t most = 0;
-    uint32_t room = shape_.context;
-    for (uint32_t row = 0; row < shape_.rows; ++row) {
-      const size_t left = prompts[row].size() - taken[row];
-      most = std::max(most, left);
-      // Tokens beside a row's own fall behind its end, where they are never seen; they must not
-      // pass the cache's, because the mask counts back from there.
-      if (left > 0) room = std::min(room, shape_.context - this->length(row));
-    }
-    if (most == 0) return;
-    const uint32_t length = pass_length(static_cast<uint32_t>(most), layout_.longest, room);
-    bool chooses = false;
-    std::vector<uint32_t> fed(shape_.rows, 0);
-    for (uint32_t row = 0; row < shape_.rows; ++row) {
-      const size_t left = prompts[row].size() - taken[row];
-      fed[row] = static_cast<uint32_t>(std::min<size_t>(left, length));
-      const bool ends = fed[row] > 0 && fed[row] == left && run.request.max_new_tokens > 0;
-      chooses = chooses || ends;
-      if (fed[row] > 0)
-        words_.set(layout_.fed_ids(row, length),
-                   std::span(prompts[row]).subspan(taken[row], fed[row]));
-      words_.set(layout_.last, row, row * length + std::max(fed[row], 1u) - 1);
-      words_.set(state.fed, row, fed[row]);
-      words_.set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
-      taken[row] += fed[row];
-      done += fed[row];
-    }
+    const std::optional<Pass> pass = next_pass(run);
+    if (!pass) return;
     const auto built = Clock::now();
-    Program& pass = program({length, chooses ? PassOutput::kChoice : PassOutput::kCache});
+    Program& program = this->program(pass->shape);
     run.result.build_seconds += seconds_since(built);
     push();
-    pass.run();
+    program.run();
     pull();
     for (uint32_t row = 0; row < shape_.rows; ++row) {
-      if (fed[row] == 0) continue;
-      if (taken[row] == prompts[row].size() && run.request.max_new_tokens > 0) {
-        run.states[row] = words_.get(state.stopped, row);
+      if (pass->fed[row] == 0) continue;
+      if (run.chooses(row)) {
+        run.states[row] = words_.get(layout_.state.stopped, row);
       } else {
-        words_.set(state.positions, row, this->length(row) + fed[row]);
+        words_.set(layout_.state.positions, row, this->length(row) + pass->fed[row]);
       }
     }
-    run.result.prompt_tokens = done;
     drain(run, 0);
-    if (run.request.on_prompt) {
-      size_t total = 0;
-      for (const auto& prompt : prompts) total += prompt.size();
-      run.request.on_prompt(done, total);
-    }
+    report_prompt(run);
   }
 }
 
@@ -290,7 +294,8 @@ void SequenceBatch::check_logits(const Run& run) {
   });
 }
 
-SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
+void SequenceBatch::begin(Run& run) {
+  const SequenceRequest& request = run.request;
   const SampleStateLayout& state = layout_.state;
   if (request.prompts.size() != shape_.rows)
     throw ModelError(
@@ -308,11 +313,10 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
     throw ModelError(
         "streams of chance",
         fmt::format("are {}, the batch has {} rows", request.streams.size(), shape_.rows), "");
-  Run run = {.request = request,
-             .result = {},
-             .states = std::vector<uint32_t>(shape_.rows, SAMPLE_IDLE),
-             .first = std::vector<uint32_t>(shape_.rows, 0),
-             .emitted = std::vector<uint32_t>(shape_.rows, 0)};
+  run.states.assign(shape_.rows, SAMPLE_IDLE);
+  run.first.assign(shape_.rows, 0);
+  run.emitted.assign(shape_.rows, 0);
+  run.taken.assign(shape_.rows, 0);
   run.result.rows.resize(shape_.rows);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     for (uint32_t id : request.prompts[row]) {
@@ -346,12 +350,23 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   std::fill_n(shown, state.progress_words(), 0);
   for (uint32_t row = 0; row < shape_.rows; ++row)
     shown[state.progress_count(row)] = run.first[row];
+}
+
+SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
+  Run run(request);
+  begin(run);
   prefill(run);
   run.result.prefill_seconds = seconds_since(run.start) - run.result.build_seconds;
   const auto decoding = Clock::now();
   const double built_before = run.result.build_seconds;
   decode(run);
   run.result.decode_seconds = seconds_since(decoding) - (run.result.build_seconds - built_before);
+  finish(run);
+  return std::move(run.result);
+}
+
+void SequenceBatch::finish(Run& run) {
+  const SequenceRequest& request = run.request;
   check_logits(run);
 
   for (uint32_t row = 0; row < shape_.rows; ++row) {
@@ -367,7 +382,6 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
       default: to.end = run.cancelled ? SequenceEnd::kCancelled : SequenceEnd::kLimit;
     }
   }
-  return std::move(run.result);
 }
 
 }  // namespace mulciber

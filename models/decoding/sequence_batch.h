@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -57,6 +59,8 @@ struct SavedSequence {
   std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
 };
 
+class SequenceTask;
+
 /// Not thread-safe. Must not outlive the device or the network's weights.
 class SequenceBatch {
  public:
@@ -91,15 +95,30 @@ class SequenceBatch {
   /// logits are NaN or infinite: every row is empty then.
   SequenceResult generate(const SequenceRequest& request);
 
+  /// The same of a batch of one row, to be run in slices: what generate() would do, stage by stage.
+  /// The batch is the task's until that is destroyed. Throws as generate(), but for logits.
+  std::unique_ptr<SequenceTask> start(SequenceRequest request);
+
   /// The programs of decoding one token, for a look at their nodes.
   Program& step() { return program({1, PassOutput::kChoice}); }
 
  private:
+  friend class SequenceTask;
   struct Run;
+  struct Pass;
   Program& program(const DecoderPass& shape);
+  /// Checks a request, and writes the state before it.
+  void begin(Run& run);
+  /// Writes what the next pass over the prompts reads to words_; none once all are taken in.
+  std::optional<Pass> next_pass(Run& run);
+  void report_prompt(const Run& run) const;
+  /// The shapes of a single row's passes over its prompt.
+  std::set<DecoderPass> passes(const SequenceRequest& request) const;
   void prefill(Run& run);
   void decode(Run& run);
   void drain(Run& run, uint32_t steps);
+  /// How each row ended. Throws as generate().
+  void finish(Run& run);
   /// Throws where a row ended because its logits were not finite.
   void check_logits(const Run& run);
   void push();

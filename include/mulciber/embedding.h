@@ -1,0 +1,171 @@
+// Mulciber inside a Vulkan application: on the host's device, in its queue, with its memory, in its
+// command buffers. docs/embedding.md is the guide. Calls no loader, reads no environment, starts no
+// threads, and touches no file that it is not given. Errors are the types of mulciber/error.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mulciber/host_device.h"
+#include "mulciber/open_model.h"
+#include "mulciber/text_generator.h"
+#include "mulciber/translator.h"
+
+namespace mulciber {
+
+/// Something to enable, or to have, at vkCreateDevice.
+struct Requirement {
+  enum class Kind { kExtension, kFeature, kQueue, kLimit, kMemory };
+  Kind kind = Kind::kFeature;
+  std::string name;  // "VK_KHR_cooperative_matrix", "shaderFloat16", "maxStorageBufferRange"
+  bool required = false;
+  bool available = false;
+  std::string brings;  // what it is for, or what is missed without it
+};
+
+/// Feature structures for VkDeviceCreateInfo::pNext.
+struct FeatureStructures;
+
+struct Requirements {
+  std::vector<Requirement> list;
+  /// Of these, the extensions that are there: names for ppEnabledExtensionNames.
+  std::vector<std::string> extensions;
+  /// A chain of the features that are there, to be given to vkCreateDevice as it is, or copied into
+  /// the host's own. Lives as long as `structures`.
+  const VkPhysicalDeviceFeatures2* features = nullptr;
+  std::shared_ptr<const FeatureStructures> structures;
+  /// The first queue family that computes.
+  uint32_t queue_family = 0;
+  /// Device memory of the model, where one was given: weights, keys and values, activations.
+  MemoryPrediction memory;
+  /// Why the model cannot run here; empty: it can.
+  std::vector<std::string> obstacles;
+  bool fits() const { return obstacles.empty(); }
+};
+
+/// What Mulciber asks of a device, before the host creates it.
+MULCIBER_API Requirements requirements(const HostPhysicalDevice& host);
+/// And whether a model fits it: its memory against what the process may use now.
+MULCIBER_API Requirements requirements(const HostPhysicalDevice& host, const OpenModel& model,
+                                       const GeneratorOptions& options = {});
+
+/// A part of a task that runs at once.
+struct FrameSlice {
+  uint64_t number = 0;      // 1 is a task's first; 0: there was nothing to do
+  uint32_t dispatches = 0;  // of compute shaders
+  double estimated_us = 0;  // on the device
+};
+
+/// What a submission waits for and tells. Values are of timeline semaphores and ignored for others.
+struct FrameSemaphores {
+  struct Wait {
+    VkSemaphore semaphore;
+    VkPipelineStageFlags stage;
+    uint64_t value = 0;
+  };
+  struct Signal {
+    VkSemaphore semaphore;
+    uint64_t value = 0;
+  };
+  std::vector<Wait> waits;
+  std::vector<Signal> signals;
+};
+
+struct FrameStep {
+  FrameSlice slice;    // number 0: nothing was submitted, nor any semaphore of the call used
+  bool waits = false;  // nothing was, because earlier slices have not ended
+  /// A timeline semaphore of the device's, which reaches `value` when the slice has ended. Null
+  /// where timelineSemaphore is not enabled.
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  uint64_t value = 0;
+};
+
+/// Work on a device that goes on in slices, a little in every frame. Making a task makes what it
+/// needs: memory, programs, pipelines. From then on nothing is allocated, compiled or waited for,
+/// but where it says so. Where work is cut, inside of layers too, changes no bit of the result.
+///
+/// There are two ways, of which a task takes one:
+///  - record() into the host's command buffers, which the host submits, and completed();
+///  - step(), which submits by itself to the device's queue.
+///
+/// One thread at a time. A task must not outlive its model, nor the device.
+class MULCIBER_API FrameTask {
+ public:
+  virtual ~FrameTask();
+  FrameTask(const FrameTask&) = delete;
+  FrameTask& operator=(const FrameTask&) = delete;
+
+  /// Records what is expected to fit `budget_us` of the device's time, outside of render passes,
+  /// and at least one dispatch where any is left. Slices must run in the order of their numbers,
+  /// each once, on one queue or parted by semaphores. A slice begins with a barrier that waits for
+  /// compute shaders and transfers before it, and ends with one that shows what it wrote to compute
+  /// shaders, transfers and the host: no other is needed at its borders. Binds a pipeline and
+  /// descriptors of the compute bind point, and push constants.
+  FrameSlice record(VkCommandBuffer commands, double budget_us);
+  /// The host knows, by a fence or a semaphore, that slices up to this number have ended. Takes
+  /// note of what they chose; callbacks of the task's options are called from here. Throws what the
+  /// model's own calls throw, and what the callbacks do.
+  void completed(uint64_t number);
+
+  /// Takes note of slices that have ended, as completed(), and submits what is expected to fit
+  /// `budget_us`, by the times that dispatches took before, but never more than
+  /// DeviceOptions::submission_ms. Throws DeviceError where a submission fails.
+  FrameStep step(double budget_us, const FrameSemaphores& semaphores = {});
+  /// Waits for the slices that step() submitted, and takes note of them.
+  void wait();
+
+  /// Nothing is left to do, and every slice has ended.
+  bool done() const;
+  /// Nothing new is begun; done() once slices under way have ended.
+  void cancel();
+
+ protected:
+  struct Impl;
+  explicit FrameTask(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A text on its way through a Translator. Several may be under way on one translator.
+class MULCIBER_API TranslationTask : public FrameTask {
+ public:
+  /// Throws as Translator::translate(). options.attention and options.cancel are not looked at.
+  TranslationTask(Translator& translator, const std::string& text,
+                  const TranslateOptions& options = {});
+  ~TranslationTask() override;
+
+  /// What the best hypothesis says so far; it may change until the task is done.
+  std::string text() const;
+  /// Of a task that is done: what Translator::translate() gives for that text. `complete` is false
+  /// when it was cancelled. Throws ModelError where logits were not finite.
+  Translation result();
+
+ private:
+  struct Work;
+  explicit TranslationTask(std::unique_ptr<Work> work);
+  std::unique_ptr<Work> work_;
+};
+
+/// An answer of a TextGenerator on its way. One at a time for each generator, which does nothing
+/// else until the task is destroyed.
+class MULCIBER_API GenerationTask : public FrameTask {
+ public:
+  /// Throws as TextGenerator::generate(), and SettingError for options.shift, options.attention
+  /// and generators of several sequences.
+  GenerationTask(TextGenerator& generator, const std::string& prompt,
+                 const GenerateOptions& options = {});
+  ~GenerationTask() override;
+
+  /// Of a task that is done: what TextGenerator::generate() gives for that prompt. Throws
+  /// ModelError where logits were not finite.
+  Generation result();
+
+ private:
+  struct Work;
+  explicit GenerationTask(std::unique_ptr<Work> work);
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace mulciber

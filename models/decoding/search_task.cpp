@@ -1,0 +1,62 @@
+#include "models/decoding/search_task.h"
+
+#include <utility>
+
+namespace mulciber {
+
+SearchTask::SearchTask(Device& device, std::shared_ptr<SearchPrograms> programs,
+                       ControlWords control, const GenerationSettings& settings)
+    : programs_(std::move(programs)), settings_(settings), control_(std::move(control)) {
+  for (uint32_t i = 0; i < kAhead; ++i)
+    copies_.push_back(device.memory().allocate(programs_->control.size(), MemoryUsage::kReadback));
+}
+
+std::optional<Stage> SearchTask::next() {
+  const bool encodes = stages_given_ == 0;
+  const uint64_t steps = stages_given_ - (encodes ? 0 : 1);
+  if (finished_ || steps >= settings_.max_new_tokens) return std::nullopt;
+  if (!encodes && steps - steps_ended_ >= kAhead) return std::nullopt;
+  ++stages_given_;
+  if (encodes) {
+    Stage stage = {.updates = {{programs_->control.view(), control_.words()}},
+                   .program = &*programs_->encode};
+    if (programs_->shape.masked_output)
+      stage.updates.push_back(programs_->output_bias_update(settings_.banned));
+    return stage;
+  }
+  BufferView from = programs_->control.view();
+  from.size = programs_->words * sizeof(uint32_t);
+  return Stage{.program = &*programs_->step, .copies = {{from, copies_[steps % kAhead].view()}}};
+}
+
+void SearchTask::ended(uint64_t stages) {
+  stages_ended_ = stages;
+  if (stages > 1) {
+    steps_ended_ = static_cast<uint32_t>(stages - 1);
+    const auto* words =
+        reinterpret_cast<const uint32_t*>(copies_[(steps_ended_ - 1) % kAhead].view().mapped);
+    control_ = ControlWords(std::vector<uint32_t>(words, words + programs_->words));
+    finished_ = control_.get(programs_->beam.search).unfinished == 0;
+  }
+  const bool all = finished_ || steps_ended_ >= settings_.max_new_tokens;
+  done_ = all && stages_ended_ == stages_given_;
+}
+
+bool SearchTask::not_finite() const {
+  return control_.get(programs_->beam.items, 0).status == BEAM_NOT_FINITE;
+}
+
+std::vector<uint32_t> SearchTask::ids() const {
+  if (steps_ended_ == 0) return {};
+  const std::vector<Hypothesis> finished = finished_hypotheses(programs_->beam, control_, 0);
+  return finished_ && !finished.empty() ? finished.front().ids
+                                        : running_hypothesis(programs_->beam, control_, 0);
+}
+
+std::vector<Hypothesis> SearchTask::hypotheses() const {
+  std::vector<Hypothesis> found = finished_hypotheses(programs_->beam, control_, 0);
+  if (found.size() > settings_.n_best) found.resize(settings_.n_best);
+  return found;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,36 @@
+// What one generate() of a SequenceBatch keeps track of.
+#pragma once
+
+#include "base/clock.h"
+#include "models/decoding/sequence_batch.h"
+
+namespace mulciber {
+
+struct SequenceBatch::Run {
+  const SequenceRequest& request;
+  SequenceResult result;
+  std::vector<size_t> taken;      // tokens of each prompt that passes were made for
+  std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
+  std::vector<uint32_t> first;    // number of the first id it chooses
+  std::vector<uint32_t> emitted;  // ids the caller has been told of
+  Clock::time_point start = Clock::now();
+  bool cancelled = false;
+
+  explicit Run(const SequenceRequest& wanted) : request(wanted) {}
+  bool is_cancelled() {
+    cancelled = cancelled || (request.cancel && request.cancel->load());
+    return cancelled;
+  }
+  /// Whether a row's prompt is in, and it chooses ids behind it.
+  bool chooses(uint32_t row) const {
+    return taken[row] == request.prompts[row].size() && request.max_new_tokens > 0;
+  }
+};
+
+/// A pass over prompts: tokens of each row in it.
+struct SequenceBatch::Pass {
+  DecoderPass shape;
+  std::vector<uint32_t> fed;
+};
+
+}  // namespace mulciber

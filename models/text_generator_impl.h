@@ -1,0 +1,55 @@
+// What stands behind a TextGenerator and its tasks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/decoding/sequence_batch.h"
+#include "models/language_model.h"
+#include "models/open_model.h"
+#include "mulciber/text_generator.h"
+
+namespace mulciber {
+
+/// until_full: no number of tokens was asked for.
+GenerateEnd end_of(SequenceEnd end, bool until_full);
+
+struct TextGenerator::Impl {
+  std::shared_ptr<Device> device;
+  std::shared_ptr<const OpenModel> opened;
+  uint64_t fingerprint = 0;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<Model> model;
+  LanguageModel* language = nullptr;  // what it can do
+  std::optional<SequenceBatch> batch;
+  std::vector<uint32_t> ends;
+  uint32_t context = 0;
+  GenerateStatistics statistics;
+
+  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
+  void load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options);
+  /// An empty prompt too.
+  std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
+  /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
+  std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
+  /// How many tokens stay at the beginning when the context shifts.
+  uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
+  SequenceRequest request(const GenerateOptions& options) const;
+  /// Tokens of the longest text whose attention is kept.
+  uint32_t most_attention_tokens() const;
+  /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
+  void bound_attention(SequenceRequest& request, size_t prompt,
+                       const GenerateOptions& options) const;
+  TokenAttention attention(const Generation& generation);
+  /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
+  /// `ids`. Returns the tokens kept.
+  uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids);
+  /// Statistics of a call: from nothing, and what one pass over the device adds.
+  void begin_count();
+  void count(const SequenceResult& found);
+};
+
+}  // namespace mulciber

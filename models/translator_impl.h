@@ -1,0 +1,31 @@
+// What stands behind a Translator and its tasks.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/open_model.h"
+#include "models/translation_model.h"
+#include "mulciber/translator.h"
+
+namespace mulciber {
+
+struct Translator::Impl {
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Model> model;
+  TranslationModel* translation = nullptr;  // what it can do
+  TokenizerPair tokenizers;
+  TranslateStatistics statistics;
+
+  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
+  void load(const OpenModel& opened, const LoadOptions& options);
+  GenerationSettings settings(const TranslateOptions& options) const;
+  std::vector<std::vector<uint32_t>> tokenize(std::span<const std::string> texts,
+                                              std::vector<Translation>& results);
+  void finish(Translation& result, const std::vector<Hypothesis>& found);
+  AttentionMaps attention(const Translation& result, uint32_t start, const HeadMasks& masks);
+};
+
+}  // namespace mulciber

@@ -1,0 +1,388 @@
+// The library inside an application: on a host's device, in slices, in its command buffers.
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "runtime/device.h"
+#include "runtime/device_features.h"
+#include "tests/catch.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+#include "mulciber/embedding.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+namespace {
+
+const std::string kText = "The old house stands near the river.";
+
+/// A host's command buffer, submitted and waited for.
+class HostCommands {
+ public:
+  explicit HostCommands(const VulkanHost& host) : host_(host) {
+    VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    pool.queueFamilyIndex = host.asked.queue_family;
+    pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+    REQUIRE(host.vk.vkCreateCommandPool(host.device, &pool, nullptr, &pool_) == VK_SUCCESS);
+    VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    info.commandPool = pool_;
+    info.commandBufferCount = 1;
+    REQUIRE(host.vk.vkAllocateCommandBuffers(host.device, &info, &commands_) == VK_SUCCESS);
+    VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    REQUIRE(host.vk.vkCreateFence(host.device, &fence, nullptr, &fence_) == VK_SUCCESS);
+  }
+  ~HostCommands() {
+    host_.vk.vkDestroyFence(host_.device, fence_, nullptr);
+    host_.vk.vkDestroyCommandPool(host_.device, pool_, nullptr);
+  }
+  template <typename Record>
+  void run(const Record& record) {
+    VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    REQUIRE(host_.vk.vkBeginCommandBuffer(commands_, &begin) == VK_SUCCESS);
+    record(commands_);
+    REQUIRE(host_.vk.vkEndCommandBuffer(commands_) == VK_SUCCESS);
+    VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &commands_;
+    REQUIRE(host_.vk.vkQueueSubmit(host_.queue, 1, &info, fence_) == VK_SUCCESS);
+    REQUIRE(host_.vk.vkWaitForFences(host_.device, 1, &fence_, VK_TRUE, 60'000'000'000) ==
+            VK_SUCCESS);
+    REQUIRE(host_.vk.vkResetFences(host_.device, 1, &fence_) == VK_SUCCESS);
+  }
+
+ private:
+  const VulkanHost& host_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+};
+
+std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
+
+}  // namespace
+
+TEST_CASE("Requirements name what a device offers, and a device made of them has it") {
+  VulkanHost host;
+  const Requirements& asked = host.asked;
+  CHECK(asked.fits());
+  CHECK(asked.features != nullptr);
+  bool queue = false;
+  for (const Requirement& requirement : asked.list) {
+    CHECK_FALSE(requirement.brings.empty());
+    if (requirement.required) CHECK(requirement.available);
+    queue = queue || requirement.kind == Requirement::Kind::kQueue;
+  }
+  CHECK(queue);
+  const auto adopted = adopt_device(host.lent());
+  const std::unique_ptr<Device> opened = Device::open({});
+  CHECK(describe(*adopted).name == describe(*opened).name);
+  // At Vulkan 1.2 all that the runtime uses can be had by extensions but cooperative matrices.
+  const FeatureSet both = kFloat16 | kStorage16 | kStorage8 | kBufferAddress | kSubgroupSizeControl;
+  CHECK((adopted->capabilities().features & both) == (opened->capabilities().features & both));
+}
+
+TEST_CASE("What a host did not enable is not used") {
+  VulkanHost host(false);
+  const auto device = adopt_device(host.lent());
+  CHECK_FALSE(device->capabilities().has(kFloat16));
+  CHECK_FALSE(device->capabilities().has(kStorage16));
+  CHECK_FALSE(device->capabilities().has(kBufferAddress));
+  CHECK_FALSE(device->capabilities().timeline_semaphores);
+  CHECK(Translator(device, bundled_model()).translate(kText).complete);
+}
+
+TEST_CASE("A model's memory is told before anything is made") {
+  VulkanHost host;
+  const auto model = open_model(bundled_model());
+  const Requirements fits = requirements(host.physical, *model);
+  CHECK(fits.fits());
+  CHECK(fits.memory.weight_bytes > 1'000'000);
+  GeneratorOptions little;
+  little.load.memory_limit = 1'000'000;
+  const Requirements tight = requirements(host.physical, *model, little);
+  REQUIRE(tight.obstacles.size() == 1);
+  CHECK(tight.obstacles.front().find("1000000") != std::string::npos);
+}
+
+TEST_CASE("A device that lacks a handle is refused by name") {
+  VulkanHost host;
+  HostDevice lent = host.lent();
+  lent.queue.queue = VK_NULL_HANDLE;
+  CHECK_THROWS_AS(adopt_device(lent), DeviceError);
+  lent = host.lent();
+  lent.queue.lock = [] {};
+  CHECK_THROWS_AS(adopt_device(lent), DeviceError);
+  lent = host.lent();
+  lent.physical.api_version = VK_API_VERSION_1_0;
+  CHECK_THROWS_AS(adopt_device(lent), DeviceError);
+}
+
+TEST_CASE("Slices of any size, recorded by the host or submitted, give the bits of a whole run") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, bundled_model());
+  for (const uint32_t beams : {1u, 4u}) {
+    const TranslateOptions options = {.beams = beams};
+    const Translation whole = translator.translate(kText, options);
+    std::mt19937 random(7 + beams);
+    HostCommands commands(host);
+    {
+      TranslationTask task(translator, kText, options);
+      const uint64_t allocations = device->counters().allocations,
+                     pipelines = device->counters().pipelines,
+                     submissions = device->counters().submissions;
+      while (!task.done()) {
+        FrameSlice slice;
+        commands.run([&](VkCommandBuffer buffer) {
+          slice = task.record(buffer, static_cast<double>(random() % 3000));
+        });
+        REQUIRE(slice.number > 0);
+        task.completed(slice.number);
+      }
+      CHECK(device->counters().allocations == allocations);
+      CHECK(device->counters().pipelines == pipelines);
+      CHECK(device->counters().submissions == submissions);
+      const Translation cut = task.result();
+      CHECK(cut.ids == whole.ids);
+      CHECK(cut.score == whole.score);
+      CHECK(cut.text == whole.text);
+      CHECK(task.text() == whole.text);
+    }
+    TranslationTask task(translator, kText, options);
+    size_t steps = 0;
+    while (!task.done()) {
+      const FrameStep step = task.step(static_cast<double>(random() % 3000));
+      steps += step.slice.number > 0;
+      CHECK((step.slice.number == 0) == (step.value == 0));
+      if (step.waits) task.wait();
+    }
+    CHECK(steps > 3);
+    CHECK(task.result().ids == whole.ids);
+    CHECK(task.result().score == whole.score);
+  }
+}
+
+TEST_CASE("Two translations go on at once in the slices of one frame") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, bundled_model());
+  const std::string other = "He has two dogs and a cat.";
+  const std::string first = translator.translate(kText).text,
+                    second = translator.translate(other).text;
+  TranslationTask a(translator, kText), b(translator, other);
+  while (!a.done() || !b.done()) {
+    a.step(500);
+    b.step(500);
+    a.wait();
+    b.wait();
+  }
+  CHECK(a.result().text == first);
+  CHECK(b.result().text == second);
+}
+
+TEST_CASE("A task that is cancelled ends, and the next one is whole") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, bundled_model());
+  const std::string whole = translator.translate(kText).text;
+  {
+    TranslationTask task(translator, kText);
+    task.step(1);
+    task.cancel();
+    task.wait();
+    CHECK(task.done());
+    CHECK_FALSE(task.result().complete);
+  }
+  TranslationTask task(translator, kText);
+  CHECK_THROWS_AS(task.result(), SettingError);
+  while (!task.done()) {
+    task.step(1e6);
+    task.wait();
+  }
+  CHECK(task.result().text == whole);
+  CHECK(TranslationTask(translator, " ").done());
+}
+
+TEST_CASE("Every submission passes the host's function, between lock and unlock") {
+  VulkanHost host;
+  HostDevice lent = host.lent();
+  int locks = 0, held = 0, submissions = 0;
+  lent.queue.lock = [&] {
+    ++locks;
+    ++held;
+  };
+  lent.queue.unlock = [&] { --held; };
+  lent.queue.submit = [&](VkQueue queue, const VkSubmitInfo& info, VkFence fence) {
+    CHECK(held == 1);
+    ++submissions;
+    return host.vk.vkQueueSubmit(queue, 1, &info, fence);
+  };
+  const auto device = adopt_device(lent);
+  CHECK(Translator(device, bundled_model()).translate(kText).complete);
+  CHECK(submissions > 0);
+  CHECK(locks == submissions);
+  CHECK(static_cast<uint64_t>(submissions) == device->counters().submissions);
+}
+
+TEST_CASE("Memory comes from the host's allocator, up to its budget, and all of it goes back") {
+  VulkanHost host;
+  HostDevice lent = host.lent();
+  struct Given {
+    int now = 0;
+    uint64_t weights = 0, others = 0;
+  } given;
+  VkPhysicalDeviceMemoryProperties properties;
+  host.instance_vk.vkGetPhysicalDeviceMemoryProperties(host.physical.physical_device, &properties);
+  lent.allocator.allocate = [&](const MemoryRequest& request, HostMemory* memory) {
+    VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+    flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    if (request.device_address) info.pNext = &flags;
+    info.allocationSize = request.requirements.size;
+    for (uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
+      const VkMemoryPropertyFlags has = properties.memoryTypes[i].propertyFlags;
+      if (!(request.requirements.memoryTypeBits >> i & 1)) continue;
+      if ((has & request.required) != request.required) continue;
+      info.memoryTypeIndex = i;
+      const VkResult result =
+          host.vk.vkAllocateMemory(host.device, &info, nullptr, &memory->memory);
+      if (result != VK_SUCCESS) return result;
+      ++given.now;
+      (request.usage == MemoryUsage::kWeights ? given.weights : given.others) +=
+          info.allocationSize;
+      if (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)
+        return host.vk.vkMapMemory(host.device, memory->memory, 0, VK_WHOLE_SIZE, 0,
+                                   &memory->mapped);
+      return VK_SUCCESS;
+    }
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  };
+  lent.allocator.free = [&](const HostMemory& memory) {
+    --given.now;
+    host.vk.vkFreeMemory(host.device, memory.memory, nullptr);
+  };
+  {
+    const auto device = adopt_device(lent);
+    Translator translator(device, bundled_model());
+    CHECK(translator.translate(kText).complete);
+    CHECK(given.now > 0);
+    CHECK(given.weights >= translator.statistics().weight_bytes);
+    CHECK(given.others > 0);
+    CHECK(device->memory().reserved() >= given.weights);
+  }
+  CHECK(given.now == 0);
+
+  lent.memory_budget = 1 << 20;
+  const auto small = adopt_device(lent);
+  CHECK_THROWS_AS(Translator(small, bundled_model()), DeviceError);
+  CHECK(given.now == 0);
+}
+
+TEST_CASE("Nobody waits for a submission with a lock that submitting needs") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, bundled_model());
+  const std::string whole = translator.translate(kText).text;
+  std::atomic<bool> stop{false};
+  std::thread waits([&] {
+    while (!stop) device->wait_idle();
+  });
+  for (int i = 0; i < 3; ++i) CHECK(translator.translate(kText).text == whole);
+  stop = true;
+  waits.join();
+}
+
+TEST_CASE("A pipeline cache in the host's hands spares a later run the compiling") {
+  VulkanHost host;
+  std::vector<std::byte> cache;
+  {
+    const auto device = adopt_device(host.lent());
+    Translator(device, bundled_model()).translate(kText);
+    cache = pipeline_cache(*device);
+    CHECK_FALSE(cache.empty());
+  }
+  HostDevice lent = host.lent();
+  lent.pipeline_cache = cache;
+  CHECK(Translator(adopt_device(lent), bundled_model()).translate(kText).complete);
+  lent.pipeline_cache = std::vector<std::byte>(77, std::byte{1});  // damaged: passed over
+  CHECK(Translator(adopt_device(lent), bundled_model()).translate(kText).complete);
+}
+
+TEST_CASE("An answer in slices is the answer in one piece, and leaves the same context") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  const std::string prompt = "The red hammer and the blue nails of the old house";
+  const auto check_turns = [&](const GenerateOptions& options) {
+    TextGenerator whole(device, small_decoder().string(), {.context = 96});
+    TextGenerator cut(device, small_decoder().string(), {.context = 96});
+    const Generation first = whole.generate(prompt, options);
+    std::mt19937 random(3);
+    HostCommands commands(host);
+    const auto recorded = [&](const std::string& text) {
+      GenerateOptions streams = options;
+      std::string streamed;
+      streams.on_text = [&](std::string_view piece) { streamed += piece; };
+      GenerationTask task(cut, text, streams);
+      const uint64_t allocations = device->counters().allocations,
+                     pipelines = device->counters().pipelines,
+                     submissions = device->counters().submissions;
+      while (!task.done()) {
+        FrameSlice slice;
+        commands.run([&](VkCommandBuffer buffer) {
+          slice = task.record(buffer, static_cast<double>(random() % 800));
+        });
+        REQUIRE(slice.number > 0);
+        task.completed(slice.number);
+      }
+      CHECK(device->counters().allocations == allocations);
+      CHECK(device->counters().pipelines == pipelines);
+      CHECK(device->counters().submissions == submissions);
+      const Generation result = task.result();
+      CHECK(streamed == result.text);
+      return result;
+    };
+    const Generation sliced = recorded(prompt);
+    CHECK(sliced.ids == first.ids);
+    CHECK(sliced.text == first.text);
+    CHECK(sliced.end == first.end);
+    // The next turn begins with what both hold.
+    const std::string next = prompt + first.text + " and then";
+    const Generation second = whole.generate(next, options);
+    CHECK(cut.generate(next, options).ids == second.ids);
+    CHECK(cut.statistics().reused_tokens == whole.statistics().reused_tokens);
+    CHECK(recorded(next + second.text).ids == whole.generate(next + second.text, options).ids);
+  };
+  check_turns({.max_new_tokens = 12, .ignore_end = true});
+  check_turns(
+      {.sampling = Sampling{.temperature = 1, .top_k = 40, .seed = 5}, .max_new_tokens = 9});
+  const std::string all = TextGenerator(device, small_decoder().string(), {.context = 96})
+                              .generate(prompt, {.max_new_tokens = 12, .ignore_end = true})
+                              .text;
+  check_turns({.max_new_tokens = 12, .stop = {all.substr(all.size() / 2, 3)}, .ignore_end = true});
+}
+
+TEST_CASE("An answer that is cancelled in the middle of its prompt leaves a context that goes on") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  const std::string prompt = "The red hammer and the blue nails of the old house";
+  TextGenerator generator(device, small_decoder().string(), {.context = 64});
+  const GenerateOptions options = {.max_new_tokens = 6, .ignore_end = true};
+  for (int steps = 1; steps < 12; steps += 3) {
+    GenerationTask task(generator, prompt, options);
+    for (int i = 0; i < steps; ++i) {
+      task.step(1);
+      task.wait();
+    }
+    task.cancel();
+    task.wait();
+    REQUIRE(task.done());
+    CHECK(task.result().end == GenerateEnd::kCancelled);
+  }
+  TextGenerator fresh(device, small_decoder().string(), {.context = 64});
+  CHECK(generator.generate(prompt, options).ids == fresh.generate(prompt, options).ids);
+  CHECK_THROWS_AS(GenerationTask(generator, prompt, {.shift = true}), SettingError);
+}

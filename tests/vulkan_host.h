@@ -1,0 +1,90 @@
+// An application with an instance and a device of its own, as one that embeds the library has.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "mulciber/embedding.h"
+#include "runtime/vulkan.h"
+#include "tests/catch.h"
+
+namespace mulciber::tests {
+
+class VulkanHost {
+ public:
+  /// with_features: enables what requirements() names; otherwise nothing.
+  explicit VulkanHost(bool with_features = true, uint32_t api_version = VK_API_VERSION_1_2) {
+    const PFN_vkGetInstanceProcAddr entry = vulkan_loader();
+    REQUIRE(entry);
+    VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+    application.apiVersion = api_version;
+    VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    info.pApplicationInfo = &application;
+    const char* layer = "VK_LAYER_KHRONOS_validation";
+    const char* validate = std::getenv("MULCIBER_VALIDATE");
+    if (validate && std::string(validate) == "1") {
+      info.enabledLayerCount = 1;
+      info.ppEnabledLayerNames = &layer;
+    }
+    const auto create = reinterpret_cast<PFN_vkCreateInstance>(entry(nullptr, "vkCreateInstance"));
+    REQUIRE(create(&info, nullptr, &physical.instance) == VK_SUCCESS);
+    instance_vk = instance_functions(entry, physical.instance);
+    physical.get_instance_proc_addr = entry;
+    physical.api_version = api_version;
+    uint32_t count = 1;
+    instance_vk.vkEnumeratePhysicalDevices(physical.instance, &count, &physical.physical_device);
+    REQUIRE(count == 1);
+    asked = requirements(physical);
+
+    const float priority = 1;
+    VkDeviceQueueCreateInfo queue_info{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+    queue_info.queueFamilyIndex = asked.queue_family;
+    queue_info.queueCount = 1;
+    queue_info.pQueuePriorities = &priority;
+    std::vector<const char*> names;
+    for (const std::string& name : asked.extensions) names.push_back(name.c_str());
+    VkDeviceCreateInfo device_info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    device_info.queueCreateInfoCount = 1;
+    device_info.pQueueCreateInfos = &queue_info;
+    if (with_features) {
+      device_info.pNext = asked.features;
+      device_info.enabledExtensionCount = static_cast<uint32_t>(names.size());
+      device_info.ppEnabledExtensionNames = names.data();
+    }
+    REQUIRE(instance_vk.vkCreateDevice(physical.physical_device, &device_info, nullptr, &device) ==
+            VK_SUCCESS);
+    vk = device_functions(instance_vk, device);
+    vk.vkGetDeviceQueue(device, asked.queue_family, 0, &queue);
+    features_ = with_features;
+  }
+  ~VulkanHost() {
+    if (device) vk.vkDestroyDevice(device, nullptr);
+    if (physical.instance) instance_vk.vkDestroyInstance(physical.instance, nullptr);
+  }
+  VulkanHost(const VulkanHost&) = delete;
+
+  HostDevice lent() const {
+    HostDevice host;
+    host.physical = physical;
+    host.device = device;
+    host.queue = {.queue = queue, .family = asked.queue_family};
+    if (features_) {
+      host.enabled_extensions = asked.extensions;
+      host.enabled_features = asked.features;
+    }
+    return host;
+  }
+
+  HostPhysicalDevice physical;
+  Requirements asked;
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  InstanceFunctions instance_vk;
+  DeviceFunctions vk;
+
+ private:
+  bool features_ = true;
+};
+
+}  // namespace mulciber::tests
