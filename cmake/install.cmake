@@ -42,3 +42,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mulciber-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/mulciber-config.cmake
               ${PROJECT_BINARY_DIR}/mulciber-config-version.cmake
         DESTINATION ${MULCIBER_PACKAGE_DIR})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/mulciber.pc.in ${PROJECT_BINARY_DIR}/mulciber.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/mulciber.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,325 @@
+// The C interface: every call in a guard that turns exceptions into a status and a message.
+#include "mulciber/mulciber_c.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "models/c_structures.h"
+
+#ifndef MULCIBER_VERSION
+#error "models/CMakeLists.txt defines MULCIBER_VERSION"
+#endif
+
+using namespace mulciber;
+using namespace mulciber::c;
+
+struct MulciberContext {
+  std::string message;
+  // What the last mulciber_requirements() points to.
+  Requirements requirements;
+  std::vector<MulciberRequirement> list;
+  std::vector<const char*> extensions;
+  std::string obstacles;
+};
+struct MulciberDevice {
+  std::shared_ptr<Device> device;
+};
+struct MulciberModel {
+  std::shared_ptr<const OpenModel> model;
+};
+struct MulciberTranslator {
+  Translator translator;
+};
+struct MulciberGenerator {
+  TextGenerator generator;
+};
+struct MulciberTask {
+  std::unique_ptr<FrameTask> task;
+  TranslationTask* translation = nullptr;  // one of the two
+  GenerationTask* generation = nullptr;
+  std::string text;
+};
+
+namespace {
+
+MulciberStatus status_of(const DeviceError& error) {
+  switch (error.kind()) {
+    case DeviceError::Kind::kUnavailable: return MULCIBER_ERROR_UNAVAILABLE;
+    case DeviceError::Kind::kOutOfMemory: return MULCIBER_ERROR_OUT_OF_MEMORY;
+    case DeviceError::Kind::kLost: return MULCIBER_ERROR_DEVICE_LOST;
+    case DeviceError::Kind::kFailed: break;
+  }
+  return MULCIBER_ERROR_DEVICE;
+}
+
+MulciberStatus failed(MulciberContext* context, MulciberStatus status, const char* message) {
+  try {
+    context->message = message;
+  } catch (...) {
+    context->message.clear();  // no memory for the words
+  }
+  return status;
+}
+
+template <typename Call>
+MulciberStatus guarded(MulciberContext* context, const Call& call) {
+  if (!context) return MULCIBER_ERROR_SETTING;
+  try {
+    call();
+    return MULCIBER_OK;
+  } catch (const DeviceError& error) {
+    return failed(context, status_of(error), error.what());
+  } catch (const KernelError& error) {
+    return failed(context, MULCIBER_ERROR_KERNEL, error.what());
+  } catch (const ModelError& error) {
+    return failed(context, MULCIBER_ERROR_MODEL, error.what());
+  } catch (const Error& error) {
+    return failed(context, MULCIBER_ERROR_SETTING, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(context, MULCIBER_ERROR_OUT_OF_MEMORY, "the host has no memory left");
+  } catch (const std::exception& error) {
+    return failed(context, MULCIBER_ERROR_HOST, error.what());
+  } catch (...) {
+    return failed(context, MULCIBER_ERROR_HOST, "an exception of a type that is not known");
+  }
+}
+
+}  // namespace
+
+const char* mulciber_version(void) { return MULCIBER_VERSION; }
+
+MulciberStatus mulciber_create_context(MulciberContext** context) {
+  if (!context) return MULCIBER_ERROR_SETTING;
+  *context = new (std::nothrow) MulciberContext;
+  return *context ? MULCIBER_OK : MULCIBER_ERROR_OUT_OF_MEMORY;
+}
+
+void mulciber_destroy_context(MulciberContext* context) { delete context; }
+
+const char* mulciber_message(const MulciberContext* context) {
+  return context ? context->message.c_str() : "no context was given";
+}
+
+MulciberStatus mulciber_requirements(MulciberContext* context,
+                                     const MulciberPhysicalDevice* physical_device,
+                                     const MulciberModel* model, MulciberRequirements* to) {
+  return guarded(context, [&] {
+    const HostPhysicalDevice host = host_physical(physical_device);
+    MulciberRequirements result = of_any_version(to, "MulciberRequirements");
+    MulciberContext& c = *context;
+    c.requirements = model ? requirements(host, *model->model) : requirements(host);
+    const Requirements& found = c.requirements;
+    c.list.clear();
+    for (const Requirement& r : found.list)
+      c.list.push_back({static_cast<MulciberRequirementKind>(r.kind), r.name.c_str(), r.required,
+                        r.available, r.brings.c_str()});
+    c.extensions.clear();
+    for (const std::string& name : found.extensions) c.extensions.push_back(name.c_str());
+    c.obstacles.clear();
+    for (const std::string& obstacle : found.obstacles)
+      c.obstacles += (c.obstacles.empty() ? "" : "\n") + obstacle;
+    const uint32_t size = result.size;
+    result = {.size = size,
+              .requirement_count = static_cast<uint32_t>(c.list.size()),
+              .requirements = c.list.data(),
+              .extension_count = static_cast<uint32_t>(c.extensions.size()),
+              .extensions = c.extensions.data(),
+              .features = found.features,
+              .queue_family = found.queue_family,
+              .fits = found.fits(),
+              .obstacles = c.obstacles.c_str(),
+              .weight_bytes = found.memory.weight_bytes,
+              .context_bytes = found.memory.context_bytes};
+    std::memcpy(to, &result, std::min<size_t>(size, sizeof(result)));
+  });
+}
+
+MulciberStatus mulciber_adopt_device(MulciberContext* context, const MulciberDeviceInfo* from,
+                                     MulciberDevice** device) {
+  return guarded(context, [&] {
+    given_to(device, "device") = nullptr;
+    const auto info = of_any_version(from, "MulciberDeviceInfo");
+    const auto* cache = static_cast<const std::byte*>(info.pipeline_cache);
+    HostDevice host;
+    host.physical = host_physical(info.physical);
+    host.device = info.device;
+    host.queue = host_queue(info);
+    host.enabled_extensions.assign(info.extensions, info.extensions + info.extension_count);
+    host.enabled_features = info.features;
+    host.allocator = host_allocator(info);
+    host.memory_budget = info.memory_budget;
+    if (cache) host.pipeline_cache.assign(cache, cache + info.pipeline_cache_size);
+    host.pipeline_threads = std::max(info.pipeline_threads, 1u);
+    const DeviceOptions options = {.cache_folder = info.cache_folder ? info.cache_folder : ""};
+    *device = new MulciberDevice{adopt_device(host, options)};
+  });
+}
+
+MulciberStatus mulciber_open_device(MulciberContext* context, const char* name,
+                                    MulciberDevice** device) {
+  return guarded(context, [&] {
+    given_to(device, "device") = nullptr;
+    *device = new MulciberDevice{open_device({.device = name ? name : ""})};
+  });
+}
+
+void mulciber_destroy_device(MulciberDevice* device) { delete device; }
+
+MulciberStatus mulciber_pipeline_cache(MulciberContext* context, MulciberDevice* device,
+                                       size_t* size, void* bytes) {
+  return guarded(context, [&] {
+    const std::vector<std::byte> cache = pipeline_cache(*given_to(device, "device").device);
+    size_t& room = given_to(size, "size");
+    const size_t count = bytes ? std::min(room, cache.size()) : cache.size();
+    if (bytes && count < cache.size())
+      throw SettingError("size", fmt::format("is {} of {}", room, cache.size()), "give more room");
+    if (bytes) std::memcpy(bytes, cache.data(), count);
+    room = count;
+  });
+}
+
+MulciberStatus mulciber_open_model(MulciberContext* context, const char* path,
+                                   MulciberModel** model) {
+  return guarded(context, [&] {
+    given_to(model, "model") = nullptr;
+    given_to(path, "path");
+    *model = new MulciberModel{open_model(path)};
+  });
+}
+
+void mulciber_destroy_model(MulciberModel* model) { delete model; }
+
+MulciberStatus mulciber_load_translator(MulciberContext* context, MulciberDevice* device,
+                                        const MulciberModel* model, const MulciberLoadInfo* info,
+                                        MulciberTranslator** translator) {
+  return guarded(context, [&] {
+    given_to(translator, "translator") = nullptr;
+    *translator = new MulciberTranslator{Translator(given_to(device, "device").device,
+                                                    given_to(model, "model").model,
+                                                    load_options(load_info(info)))};
+  });
+}
+
+void mulciber_destroy_translator(MulciberTranslator* translator) { delete translator; }
+
+MulciberStatus mulciber_load_generator(MulciberContext* context, MulciberDevice* device,
+                                       const MulciberModel* model, const MulciberLoadInfo* from,
+                                       MulciberGenerator** generator) {
+  return guarded(context, [&] {
+    given_to(generator, "generator") = nullptr;
+    const MulciberLoadInfo info = load_info(from);
+    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    *generator = new MulciberGenerator{
+        TextGenerator(given_to(device, "device").device, given_to(model, "model").model, options)};
+  });
+}
+
+void mulciber_destroy_generator(MulciberGenerator* generator) { delete generator; }
+
+MulciberStatus mulciber_save_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                      const char* file) {
+  return guarded(context, [&] {
+    given_to(file, "file");
+    given_to(generator, "generator").generator.save_cache(file);
+  });
+}
+
+MulciberStatus mulciber_load_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                      const char* file) {
+  return guarded(context, [&] {
+    given_to(file, "file");
+    given_to(generator, "generator").generator.load_cache(file);
+  });
+}
+
+MulciberStatus mulciber_begin_translation(MulciberContext* context, MulciberTranslator* translator,
+                                          const char* text, const MulciberTranslateInfo* from,
+                                          MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    given_to(text, "text");
+    TranslateOptions options;
+    if (from) {
+      const auto info = of_any_version(from, "MulciberTranslateInfo");
+      if (info.beams > 0) options.beams = info.beams;
+      if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
+    }
+    auto made = std::make_unique<TranslationTask>(given_to(translator, "translator").translator,
+                                                  text, options);
+    TranslationTask* translation = made.get();
+    *task = new MulciberTask{std::move(made), translation, nullptr, {}};
+  });
+}
+
+MulciberStatus mulciber_begin_generation(MulciberContext* context, MulciberGenerator* generator,
+                                         const char* prompt, const MulciberGenerateInfo* info,
+                                         MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    given_to(prompt, "prompt");
+    // The text is kept here too, for mulciber_text().
+    auto kept = std::make_unique<MulciberTask>();
+    GenerateOptions options = generate_options(info);
+    options.on_text = [to = kept.get(), show = options.on_text](std::string_view piece) {
+      to->text += piece;
+      if (show) show(piece);
+    };
+    auto made = std::make_unique<GenerationTask>(given_to(generator, "generator").generator, prompt,
+                                                 options);
+    kept->generation = made.get();
+    kept->task = std::move(made);
+    *task = kept.release();
+  });
+}
+
+void mulciber_destroy_task(MulciberTask* task) { delete task; }
+
+MulciberStatus mulciber_record(MulciberContext* context, MulciberTask* task,
+                               VkCommandBuffer commands, double budget_us, MulciberSlice* slice) {
+  return guarded(context, [&] {
+    given_to(slice, "slice") = {};
+    *slice = c_slice(given_to(task, "task").task->record(commands, budget_us));
+  });
+}
+
+MulciberStatus mulciber_completed(MulciberContext* context, MulciberTask* task, uint64_t number) {
+  return guarded(context, [&] { given_to(task, "task").task->completed(number); });
+}
+
+MulciberStatus mulciber_step(MulciberContext* context, MulciberTask* task, double budget_us,
+                             const MulciberSemaphores* semaphores, MulciberStep* to) {
+  return guarded(context, [&] {
+    given_to(to, "step") = {};
+    const FrameStep step =
+        given_to(task, "task").task->step(budget_us, frame_semaphores(semaphores));
+    *to = {c_slice(step.slice), step.waits, step.semaphore, step.value};
+  });
+}
+
+MulciberStatus mulciber_wait(MulciberContext* context, MulciberTask* task) {
+  return guarded(context, [&] { given_to(task, "task").task->wait(); });
+}
+
+VkBool32 mulciber_is_done(const MulciberTask* task) { return !task || task->task->done(); }
+
+void mulciber_cancel(MulciberTask* task) {
+  if (task) task->task->cancel();
+}
+
+MulciberStatus mulciber_text(MulciberContext* context, MulciberTask* task, const char** text) {
+  return guarded(context, [&] {
+    MulciberTask& of = given_to(task, "task");
+    const char*& to = given_to(text, "text");
+    const bool done = of.task->done();
+    if (of.translation) {
+      const Translation found = done ? of.translation->result() : Translation{};
+      of.text = found.complete ? found.text : of.translation->text();
+    } else if (done) {
+      of.text = of.generation->result().text;
+    }
+    to = of.text.c_str();
+  });
+}

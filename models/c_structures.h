@@ -1,0 +1,122 @@
+// From the structures of the C interface to those of C++.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "mulciber/embedding.h"
+#include "mulciber/mulciber_c.h"
+
+namespace mulciber::c {
+
+/// What must not be null.
+template <typename T>
+T& given_to(T* pointer, const char* name) {
+  if (!pointer) throw SettingError(name, "is NULL", "give one");
+  return *pointer;
+}
+
+/// A structure of the caller's version: what that did not have yet is 0.
+template <typename T>
+T of_any_version(const T* from, const char* name) {
+  T whole = {};
+  const uint32_t size = given_to(from, name).size;
+  if (size < 2 * sizeof(uint32_t) || size > 16 * sizeof(T))
+    throw SettingError(name, fmt::format("has a size of {}", size), "set size to sizeof");
+  std::memcpy(&whole, from, std::min<size_t>(size, sizeof(T)));
+  return whole;
+}
+
+inline HostPhysicalDevice host_physical(const MulciberPhysicalDevice* from) {
+  const auto physical = of_any_version(from, "MulciberPhysicalDevice");
+  return {physical.instance, physical.physical_device, physical.get_instance_proc_addr,
+          physical.api_version};
+}
+
+inline HostQueue host_queue(const MulciberDeviceInfo& info) {
+  HostQueue queue = {.queue = info.queue, .family = info.queue_family};
+  if (info.lock_queue) queue.lock = [call = info.lock_queue, user = info.user] { call(user); };
+  if (info.unlock_queue)
+    queue.unlock = [call = info.unlock_queue, user = info.user] { call(user); };
+  if (info.submit)
+    queue.submit = [call = info.submit, user = info.user](VkQueue to, const VkSubmitInfo& work,
+                                                          VkFence fence) {
+      return call(user, to, &work, fence);
+    };
+  return queue;
+}
+
+inline HostAllocator host_allocator(const MulciberDeviceInfo& info) {
+  HostAllocator allocator;
+  if (info.allocate)
+    allocator.allocate = [call = info.allocate, user = info.user](const MemoryRequest& request,
+                                                                  HostMemory* memory) {
+      const MulciberMemoryRequest asked = {
+          request.buffer,   request.requirements, static_cast<MulciberMemoryUsage>(request.usage),
+          request.required, request.preferred,    request.device_address};
+      MulciberMemory found = {};
+      const VkResult result = call(user, &asked, &found);
+      *memory = {found.memory, found.offset, found.mapped, found.handle};
+      return result;
+    };
+  if (info.free)
+    allocator.free = [call = info.free, user = info.user](const HostMemory& memory) {
+      const MulciberMemory freed = {memory.memory, memory.offset, memory.mapped, memory.handle};
+      call(user, &freed);
+    };
+  return allocator;
+}
+
+inline LoadOptions load_options(const MulciberLoadInfo& info) {
+  LoadOptions options = {.half_weights = info.half_weights != 0,
+                         .half_activations = info.half_activations != 0,
+                         .memory_limit = info.memory_limit};
+  if (info.progress)
+    options.on_progress = [call = info.progress, user = info.user](uint64_t done, uint64_t total) {
+      call(user, done, total);
+    };
+  return options;
+}
+
+inline MulciberLoadInfo load_info(const MulciberLoadInfo* info) {
+  return info ? of_any_version(info, "MulciberLoadInfo") : MulciberLoadInfo{};
+}
+
+inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
+  GenerateOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberGenerateInfo");
+  options.max_new_tokens = info.max_new_tokens;
+  options.ignore_end = info.ignore_end != 0;
+  if (info.sample)
+    options.sampling = Sampling{.temperature = info.temperature,
+                                .top_k = info.top_k,
+                                .top_p = info.top_p > 0 ? info.top_p : 1,
+                                .min_p = info.min_p,
+                                .seed = info.seed};
+  if (info.on_text)
+    options.on_text = [call = info.on_text, user = info.user](std::string_view piece) {
+      call(user, piece.data(), piece.size());
+    };
+  return options;
+}
+
+inline MulciberSlice c_slice(const FrameSlice& slice) {
+  return {slice.number, slice.dispatches, slice.estimated_us};
+}
+
+inline FrameSemaphores frame_semaphores(const MulciberSemaphores* from) {
+  FrameSemaphores result;
+  if (!from) return result;
+  const auto s = of_any_version(from, "MulciberSemaphores");
+  for (uint32_t i = 0; i < s.wait_count; ++i)
+    result.waits.push_back(
+        {s.waits[i], s.wait_stages[i], s.wait_values ? s.wait_values[i] : uint64_t{0}});
+  for (uint32_t i = 0; i < s.signal_count; ++i)
+    result.signals.push_back({s.signals[i], s.signal_values ? s.signal_values[i] : uint64_t{0}});
+  return result;
+}
+
+}  // namespace mulciber::c

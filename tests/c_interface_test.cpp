@@ -1,0 +1,200 @@
+// The C interface: what it gives is what C++ gives, nothing escapes it, and its layout stays.
+#include <fstream>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+#include "mulciber/mulciber_c.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Context {
+  MulciberContext* handle = nullptr;
+  Context() { REQUIRE(mulciber_create_context(&handle) == MULCIBER_OK); }
+  ~Context() { mulciber_destroy_context(handle); }
+  std::string message() const { return mulciber_message(handle); }
+};
+
+/// A device that the host lends by the C interface.
+struct Lent {
+  MulciberPhysicalDevice physical = {sizeof(physical)};
+  MulciberDeviceInfo info = {sizeof(info)};
+  std::vector<const char*> extensions;
+
+  explicit Lent(const VulkanHost& host) {
+    physical.instance = host.physical.instance;
+    physical.physical_device = host.physical.physical_device;
+    physical.get_instance_proc_addr = host.physical.get_instance_proc_addr;
+    physical.api_version = host.physical.api_version;
+    for (const std::string& name : host.asked.extensions) extensions.push_back(name.c_str());
+    info.physical = &physical;
+    info.device = host.device;
+    info.extension_count = static_cast<uint32_t>(extensions.size());
+    info.extensions = extensions.data();
+    info.features = host.asked.features;
+    info.queue = host.queue;
+    info.queue_family = host.asked.queue_family;
+  }
+};
+
+std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
+
+}  // namespace
+
+TEST_CASE("Sizes of the C interface's structures are as recorded") {
+  // Where this fails the layout has changed: programs built before would break. A new member goes
+  // to the end of a structure that begins with its size; then the record is renewed with it.
+  std::ostringstream layout;
+#define MULCIBER_SIZE(type) layout << #type << " " << sizeof(type) << "\n";
+  MULCIBER_SIZE(MulciberPhysicalDevice)
+  MULCIBER_SIZE(MulciberRequirement)
+  MULCIBER_SIZE(MulciberRequirements)
+  MULCIBER_SIZE(MulciberMemoryRequest)
+  MULCIBER_SIZE(MulciberMemory)
+  MULCIBER_SIZE(MulciberDeviceInfo)
+  MULCIBER_SIZE(MulciberLoadInfo)
+  MULCIBER_SIZE(MulciberTranslateInfo)
+  MULCIBER_SIZE(MulciberGenerateInfo)
+  MULCIBER_SIZE(MulciberSlice)
+  MULCIBER_SIZE(MulciberSemaphores)
+  MULCIBER_SIZE(MulciberStep)
+#undef MULCIBER_SIZE
+  if (sizeof(void*) != 8) MULCIBER_SKIP("the record is of 64-bit processors");
+  std::ifstream recorded(source_dir() / "tests/data/c_interface_sizes.txt");
+  std::stringstream text;
+  text << recorded.rdbuf();
+  CHECK(layout.str() == text.str());
+}
+
+TEST_CASE("Requirements in C are those in C++") {
+  VulkanHost host;
+  const Lent lent(host);
+  const Context context;
+  MulciberRequirements found = {sizeof(found)};
+  REQUIRE(mulciber_requirements(context.handle, &lent.physical, nullptr, &found) == MULCIBER_OK);
+  CHECK(found.fits);
+  CHECK(found.queue_family == host.asked.queue_family);
+  REQUIRE(found.requirement_count == host.asked.list.size());
+  for (uint32_t i = 0; i < found.requirement_count; ++i) {
+    CHECK(found.requirements[i].name == host.asked.list[i].name);
+    CHECK((found.requirements[i].available != 0) == host.asked.list[i].available);
+  }
+  CHECK(found.extension_count == host.asked.extensions.size());
+}
+
+TEST_CASE("Translations and answers in C are those in C++") {
+  VulkanHost host;
+  const Lent lent(host);
+  const Context context;
+  MulciberContext* c = context.handle;
+  MulciberDevice* device = nullptr;
+  REQUIRE(mulciber_adopt_device(c, &lent.info, &device) == MULCIBER_OK);
+  const auto finish = [&](MulciberTask* task) {
+    while (!mulciber_is_done(task)) {
+      MulciberStep step;
+      REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);
+      REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
+    }
+    const char* text = nullptr;
+    REQUIRE(mulciber_text(c, task, &text) == MULCIBER_OK);
+    const std::string copy = text;
+    mulciber_destroy_task(task);
+    return copy;
+  };
+  const auto adopted = adopt_device(host.lent());
+
+  MulciberModel* model = nullptr;
+  MulciberTranslator* translator = nullptr;
+  MulciberTask* task = nullptr;
+  REQUIRE(mulciber_open_model(c, bundled_model().c_str(), &model) == MULCIBER_OK);
+  REQUIRE(mulciber_load_translator(c, device, model, nullptr, &translator) == MULCIBER_OK);
+  mulciber_destroy_model(model);
+  const char* text = "The old house stands near the river.";
+  const MulciberTranslateInfo beams = {sizeof(beams), 3, 0};
+  REQUIRE(mulciber_begin_translation(c, translator, text, &beams, &task) == MULCIBER_OK);
+  CHECK(finish(task) == Translator(adopted, bundled_model()).translate(text, {.beams = 3}).text);
+  mulciber_destroy_translator(translator);
+
+  MulciberGenerator* generator = nullptr;
+  MulciberLoadInfo load = {sizeof(load)};
+  load.context = 64;
+  REQUIRE(mulciber_open_model(c, small_decoder().c_str(), &model) == MULCIBER_OK);
+  REQUIRE(mulciber_load_generator(c, device, model, &load, &generator) == MULCIBER_OK);
+  mulciber_destroy_model(model);
+  std::string streamed;
+  MulciberGenerateInfo generate = {sizeof(generate)};
+  generate.max_new_tokens = 9;
+  generate.ignore_end = VK_TRUE;
+  generate.user = &streamed;
+  generate.on_text = [](void* user, const char* piece, size_t bytes) {
+    static_cast<std::string*>(user)->append(piece, bytes);
+  };
+  REQUIRE(mulciber_begin_generation(c, generator, "The red hammer", &generate, &task) ==
+          MULCIBER_OK);
+  const std::string answer = finish(task);
+  CHECK(answer == streamed);
+  CHECK(answer == TextGenerator(adopted, small_decoder().string(), {.context = 64})
+                      .generate("The red hammer", {.max_new_tokens = 9, .ignore_end = true})
+                      .text);
+  mulciber_destroy_generator(generator);
+
+  size_t size = 0;
+  REQUIRE(mulciber_pipeline_cache(c, device, &size, nullptr) == MULCIBER_OK);
+  std::vector<std::byte> cache(size);
+  CHECK(mulciber_pipeline_cache(c, device, &size, cache.data()) == MULCIBER_OK);
+  CHECK(size == cache.size());
+  mulciber_destroy_device(device);
+}
+
+TEST_CASE("What cannot be done in C is a status and a message") {
+  const Context context;
+  MulciberContext* c = context.handle;
+  MulciberModel* model = nullptr;
+  CHECK(mulciber_open_model(c, "/no/such/folder", &model) == MULCIBER_ERROR_MODEL);
+  CHECK(model == nullptr);
+  CHECK_THAT(context.message(), ContainsSubstring("/no/such/folder"));
+  CHECK(mulciber_open_model(c, nullptr, &model) == MULCIBER_ERROR_SETTING);
+  CHECK_THAT(context.message(), ContainsSubstring("path: is NULL"));
+  CHECK(mulciber_open_model(nullptr, "x", &model) == MULCIBER_ERROR_SETTING);
+  MulciberDevice* device = nullptr;
+  MulciberDeviceInfo info = {};
+  CHECK(mulciber_adopt_device(c, &info, &device) == MULCIBER_ERROR_SETTING);
+  CHECK_THAT(context.message(), ContainsSubstring("size"));
+  const MulciberPhysicalDevice nothing = {sizeof(nothing)};
+  info.size = sizeof(info);
+  info.physical = &nothing;
+  CHECK(mulciber_adopt_device(c, &info, &device) == MULCIBER_ERROR_UNAVAILABLE);
+  CHECK(mulciber_open_device(c, "no device of that name", &device) == MULCIBER_ERROR_UNAVAILABLE);
+  CHECK(mulciber_is_done(nullptr));
+  mulciber_cancel(nullptr);
+  mulciber_destroy_task(nullptr);
+
+  // An older program's structure is shorter: what it lacks counts as 0.
+  VulkanHost host;
+  const Lent lent(host);
+  info = lent.info;
+  info.size = offsetof(MulciberDeviceInfo, lock_queue);
+  info.lock_queue = [](void*) { std::abort(); };
+  REQUIRE(mulciber_adopt_device(c, &info, &device) == MULCIBER_OK);
+  REQUIRE(mulciber_open_model(c, bundled_model().c_str(), &model) == MULCIBER_OK);
+  MulciberTranslator* translator = nullptr;
+  MulciberLoadInfo load = {sizeof(load)};
+  load.memory_limit = 1000;
+  CHECK(mulciber_load_translator(c, device, model, &load, &translator) ==
+        MULCIBER_ERROR_OUT_OF_MEMORY);
+  CHECK(translator == nullptr);
+  // An exception that a callback throws stays inside too.
+  load.memory_limit = 0;
+  load.progress = [](void*, uint64_t, uint64_t) { throw std::runtime_error("of the host"); };
+  CHECK(mulciber_load_translator(c, device, model, &load, &translator) == MULCIBER_ERROR_HOST);
+  CHECK(context.message() == "of the host");
+  mulciber_destroy_model(model);
+  mulciber_destroy_device(device);
+}
