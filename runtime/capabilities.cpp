@@ -115,6 +115,7 @@ const std::vector<FeatureName>& feature_names() {
       {kMatrix8x8x8F16, "8x8x8 f16 matrices", nullptr},
       {kSubgroupSizeControl, "subgroup size control", "no-subgroup-size"},
       {kWideSubgroups, "subgroups of 32 or more", nullptr},
+      {kIntegerDot, "integer dot products", "no-integer-dot"},
       {kGpu, "hardware devices", nullptr},
       {kCpu, "software drivers", nullptr},
       {kFastAddress, "software drivers with fast buffer addresses", nullptr},
@@ -122,6 +123,8 @@ const std::vector<FeatureName>& feature_names() {
       {kNoUnrolling, "software drivers that unroll no loops", nullptr},
       {kUnrolling, "software drivers that unroll loops", nullptr},
       {kLargeTiles, "hardware with registers for large tiles", nullptr},
+      {kFastIntegerDot, "an instruction for signed integer dot products", nullptr},
+      {kFastMixedDot, "an instruction for mixed integer dot products", nullptr},
   };
   return names;
 }
@@ -177,6 +180,11 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
     chain(properties, driver);
   const bool size_control = offers(VK_API_VERSION_1_3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   if (size_control) chain(properties, sizes);
+  const bool integer_dot =
+      offers(VK_API_VERSION_1_3, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  VkPhysicalDeviceShaderIntegerDotProductProperties dot_properties{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
+  if (integer_dot) chain(properties, dot_properties);
   vk.vkGetPhysicalDeviceProperties2(device, &properties);
 
   const VkPhysicalDeviceProperties& p = properties.properties;
@@ -231,6 +239,12 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
     c.max_subgroup_size = sizes.maxSubgroupSize;
   }
   add(c.subgroup_size >= 32, kWideSubgroups);
+  add(features.integer_dot, kIntegerDot);
+  add(features.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated,
+      kFastIntegerDot);
+  add(features.integer_dot &&
+          dot_properties.integerDotProduct4x8BitPackedMixedSignednessAccelerated,
+      kFastMixedDot);
   c.timeline_semaphores = features.timeline_semaphore;
   c.pipeline_statistics = features.pipeline_executables;
   if (c.api_version >= VK_API_VERSION_1_3 && features.cooperative_matrix && features.memory_model &&

@@ -29,15 +29,18 @@ enum Feature : uint32_t {
   kMatrix8x8x8F16 = 1u << 8,      // ... 8x8x8, likewise
   kSubgroupSizeControl = 1u << 9,  // a required subgroup size and full subgroups
   kWideSubgroups = 1u << 10,       // subgroups of 32 or more
+  kIntegerDot = 1u << 11,          // dot products of four 8-bit integers in a 32-bit word
   // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from
   // running.
-  kGpu = 1u << 16,           // hardware: coalesced loads, shared memory pays
-  kCpu = 1u << 17,           // a software driver: lanes are SIMD lanes, barriers are costly
-  kFastAddress = 1u << 18,   // software driver on which buffer addresses beat descriptors
-  kUniformLoads = 1u << 19,  // software driver that turns uniform loads into scalar broadcasts
-  kNoUnrolling = 1u << 20,   // software driver that unrolls no loop and keeps arrays in memory
-  kUnrolling = 1u << 21,     // software driver that does, where a shader asks for it
-  kLargeTiles = 1u << 22,    // hardware on which an invocation keeps 8 x 8 sums in registers
+  kGpu = 1u << 16,             // hardware: coalesced loads, shared memory pays
+  kCpu = 1u << 17,             // a software driver: lanes are SIMD lanes, barriers are costly
+  kFastAddress = 1u << 18,     // software driver on which buffer addresses beat descriptors
+  kUniformLoads = 1u << 19,    // software driver that turns uniform loads into scalar broadcasts
+  kNoUnrolling = 1u << 20,     // software driver that unrolls no loop and keeps arrays in memory
+  kUnrolling = 1u << 21,       // software driver that does, where a shader asks for it
+  kLargeTiles = 1u << 22,      // hardware on which an invocation keeps 8 x 8 sums in registers
+  kFastIntegerDot = 1u << 23,  // has an instruction for kIntegerDot, of signed integers
+  kFastMixedDot = 1u << 24,    // ... of signed with unsigned integers
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;

@@ -103,6 +103,7 @@ DeviceFeatures features_of(const Capabilities& c, const DeviceOptions& options) 
   features.buffer_address = c.has(kBufferAddress);
   features.timeline_semaphore = c.timeline_semaphores;
   features.subgroup_size_control = features.full_subgroups = c.has(kSubgroupSizeControl);
+  features.integer_dot = c.has(kIntegerDot);
   features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
       c.has(kCooperativeMatrix);
   features.pipeline_executables = options.pipeline_statistics && c.pipeline_statistics;

@@ -19,6 +19,7 @@ struct DeviceFeatures {
   bool timeline_semaphore = false;
   bool subgroup_size_control = false;
   bool full_subgroups = false;
+  bool integer_dot = false;
   bool cooperative_matrix = false;
   bool memory_model = false;
   bool memory_model_device_scope = false;

@@ -59,7 +59,8 @@ const std::vector<Mask>& numbered_masks() {
 // Vulkan's required minimum, as phones of Khronos' "Android Baseline 2021" profile offer it.
 constexpr const char* kAndroid2021 =
     "no-fp16,no-16bit-storage,no-8bit-storage,no-subgroup,no-shuffle,no-address,no-coopmat,"
-    "no-subgroup-size,shared=16384,invocations=128,storage=128M,buffers=4,groups=65535";
+    "no-subgroup-size,no-integer-dot,shared=16384,invocations=128,storage=128M,buffers=4,"
+    "groups=65535";
 
 std::optional<uint64_t> parse_size(std::string_view text) {
   uint64_t value = 0;
@@ -92,6 +93,7 @@ bool apply_one(Capabilities& c, std::string_view word) {
       c.features &= ~(kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16);
     }
     if (name.feature == kSubgroupArithmetic) c.features &= ~kSubgroupShuffle;
+    if (name.feature == kIntegerDot) c.features &= ~(kFastIntegerDot | kFastMixedDot);
     if (name.feature == kBufferAddress) c.features &= ~(kFastAddress | kUniformLoads);
     return true;
   }
