@@ -8,24 +8,26 @@
 namespace mulciber {
 
 uint32_t size_of(DataType type) {
-  if (is_block_type(type)) return 0;
+  if (is_block_type(type) || type == DataType::kQ8_1) return 0;
   return type == DataType::kF16 || type == DataType::kBF16 ? 2 : 4;
 }
 
 uint32_t block_elements(DataType type) {
+  if (type == DataType::kQ8_1) return 32;
   if (!is_block_type(type)) return 1;
   return type >= DataType::kQ4_K ? 256 : 32;
 }
 
 uint64_t row_bytes(DataType type, uint64_t columns) {
-  if (!is_block_type(type)) return columns * size_of(type);
   const uint64_t block = block_elements(type);
+  if (block == 1) return columns * size_of(type);
   if (columns % block != 0) {
     throw ShapeError("row",
                      fmt::format("{} elements are not whole blocks of {}, which have {}", columns,
                                  name_of(type), block),
                      "store such a matrix as f32 or f16");
   }
+  if (type == DataType::kQ8_1) return uint64_t{4} * Q8_1_ROW_WORDS(columns);
   return uint64_t{4} * BLOCKS_ROW_WORDS(block_format(type), columns);
 }
 
@@ -43,6 +45,7 @@ const char* name_of(DataType type) {
     case DataType::kQ4_K: return "q4_k";
     case DataType::kQ5_K: return "q5_k";
     case DataType::kQ6_K: return "q6_k";
+    case DataType::kQ8_1: return "q8_1";
     case DataType::kHalf: return "half";
     case DataType::kBlocks: return "blocks";
   }

@@ -7,7 +7,7 @@ namespace mulciber {
 
 /// Storage types of tensors. Arithmetic is 32-bit whatever the storage (design: accumulate in f32).
 /// Those from kQ8_0 on are blocks of elements that share scales (base/blocks.h): of matrices,
-/// kQ8_0 of caches of keys too.
+/// kQ8_0 of caches of keys too, kQ8_1 of activations alone.
 enum class DataType : uint8_t {
   kF32,
   kF16,
@@ -21,15 +21,17 @@ enum class DataType : uint8_t {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kQ8_1,  // activations quantized for integer dot products (shaders/include/blocks.h)
   // What a row of kernels.def may say instead of a type: no tensor has these.
   kHalf,    // f16 or bf16
   kBlocks,  // any of the block types
 };
 
+/// Of matrices.
 inline bool is_block_type(DataType type) {
   return type >= DataType::kQ8_0 && type <= DataType::kQ6_K;
 }
-/// Bytes of one element; 0 for block types, whose elements have none of their own.
+/// Bytes of one element; 0 where elements lie in blocks and have none of their own.
 uint32_t size_of(DataType type);
 /// Elements of a block, of which a row must hold whole ones; 1 for types without blocks.
 uint32_t block_elements(DataType type);

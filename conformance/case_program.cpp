@@ -8,6 +8,7 @@
 #include <glm/gtc/packing.hpp>
 
 #include "conformance/block_input.h"
+#include "conformance/q8_1.h"
 #include "runtime/memory_guard.h"
 
 namespace mulciber::conformance {
@@ -67,9 +68,10 @@ double value_at(const std::vector<std::byte>& bytes, DataType type, size_t index
 std::vector<double> values_of(const std::vector<std::byte>& bytes, DataType type,
                               uint64_t columns) {
   std::vector<double> values;
-  if (is_block_type(type)) {
+  if (block_elements(type) > 1) {
     std::vector<uint32_t> words(bytes.size() / 4);
     std::memcpy(words.data(), bytes.data(), words.size() * 4);
+    if (type == DataType::kQ8_1) return read_q8_1(columns, words);
     std::vector<double> sizes;
     read_blocks(type, columns, words, values, sizes);
     return values;

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "conformance/block_input.h"
 #include "conformance/bounds.h"
+#include "conformance/q8_1.h"
 
 namespace mulciber::conformance {
 
@@ -40,6 +41,7 @@ std::string name_part(double value) {
 
 CaseInput normal_input(Shape shape, DataType type, double deviation, double mean) {
   if (is_block_type(type)) return block_input(shape, type, deviation, false);
+  if (type == DataType::kQ8_1) return q8_1_input(shape, deviation, false);
   return {shape, type,
           [=](std::vector<double>& values, std::mt19937& random) {
             std::normal_distribution<double> normal(mean, deviation);
@@ -50,6 +52,7 @@ CaseInput normal_input(Shape shape, DataType type, double deviation, double mean
 
 CaseInput whole_input(Shape shape, DataType type, int largest) {
   if (is_block_type(type)) return block_input(shape, type, 0, true);
+  if (type == DataType::kQ8_1) return q8_1_input(shape, 0, true);
   return {shape, type,
           [=](std::vector<double>& values, std::mt19937& random) {
             std::uniform_int_distribution<int> whole(-largest, largest - 1);

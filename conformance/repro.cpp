@@ -134,6 +134,7 @@ std::string c_features(FeatureSet features) {
       {kFloat16, "FLOAT_16"},
       {kBufferAddress, "BUFFER_ADDRESS"},
       {kSubgroupSizeControl, "SUBGROUP_SIZE_CONTROL"},
+      {kIntegerDot, "INTEGER_DOT"},
       {kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16, "COOPERATIVE_MATRIX"}};
   std::string text;
   for (const auto& [bits, name] : kNames) {
@@ -148,6 +149,7 @@ const char* c_type(DataType type) {
     case DataType::kF16: return "F16";
     case DataType::kU32: return "U32";
     case DataType::kQ8_0: return "Q8_0";
+    case DataType::kQ8_1: return "Q8_1";
     default: break;
   }
   throw ModelError("repro", "an output of this type cannot be compared by the C program", "");

@@ -42,12 +42,16 @@ bool may_be_chosen(const Kernel& row, const Capabilities& device) {
   return device.has(row.made_for) && why_not_runnable(row, device).empty();
 }
 
-/// The first rows of every op and type before the second ones.
+/// The first rows of every op and type before the second ones; what only fast activations take
+/// comes last.
 void likeliest_first(std::vector<const Kernel*>& rows) {
   std::map<std::pair<Op, std::pair<DataType, DataType>>, int> seen;
-  std::map<const Kernel*, int> rank;
-  for (const Kernel* row : rows)
-    rank[row] = seen[{row->op, {row->types.activation, row->types.weight}}]++;
+  std::map<const Kernel*, std::pair<bool, int>> rank;
+  for (const Kernel* row : rows) {
+    const bool optional =
+        row->types.activation == DataType::kQ8_1 || row->types.weight == DataType::kQ8_1;
+    rank[row] = {optional, seen[{row->op, {row->types.activation, row->types.weight}}]++};
+  }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Kernel* a, const Kernel* b) { return rank[a] < rank[b]; });
 }

@@ -30,6 +30,11 @@ ShapeFacts facts_of(uint64_t rows, uint64_t columns, uint64_t depth) {
   return facts;
 }
 
+/// Of a product; of x in blocks as of x in f32.
+DataType result_type(const Tensor& x) {
+  return x.type == DataType::kQ8_1 ? DataType::kF32 : x.type;
+}
+
 Shape with_columns(const Shape& shape, uint64_t columns) {
   uint64_t extents[Shape::kMaxRank];
   for (size_t i = 0; i < shape.rank(); ++i) extents[i] = shape[static_cast<int>(i)];
@@ -73,11 +78,11 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
            "the bias must be f32 with one value per row of the weight");
   }
   if (target.shape.rows() != x.shape.rows() ||
-      options.first_column + results > target.shape.columns() || target.type != x.type) {
+      options.first_column + results > target.shape.columns() || target.type != result_type(x)) {
     refuse(fmt::format("{} columns from column {} do not fit {} {}, x being {} {}", results,
                        options.first_column, name_of(target.type), target.shape.to_string(),
                        name_of(x.type), x.shape.to_string()),
-           "the target must be of x's type and rows, and wide enough");
+           "the target must be of x's type (f32 for q8_1) and rows, and wide enough");
   }
 }
 
@@ -208,12 +213,12 @@ Tensor matmul_of_segments(ProgramBuilder& builder, const Tensor& x, const Tensor
                        "all must be of one length");
   }
   if (!options.accumulate_into && !options.into)
-    options.into = builder.activation(with_columns(x.shape, columns), x.type);
+    options.into = builder.activation(with_columns(x.shape, columns), result_type(x));
   const Tensor target = options.accumulate_into ? *options.accumulate_into : *options.into;
   const std::vector<Tensor> more_segments = std::move(options.more_segments);
   options.more_segments = more_segments;
   if (target.shape.rows() == x.shape.rows() &&
-      options.first_column + columns <= target.shape.columns() && target.type == x.type &&
+      options.first_column + columns <= target.shape.columns() && target.type == result_type(x) &&
       add_grouped(builder, x, weight, options, target)) {
     return target;
   }
@@ -241,19 +246,21 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                                  weight.shape.to_string()),
                      "the last extents must agree, and the weight must be (outputs, inputs)");
   }
-  if ((x.type != DataType::kF32 && x.type != DataType::kF16) || weight.type == DataType::kU32) {
+  const bool blocks = x.type == DataType::kQ8_1 && is_block_type(weight.type);
+  if (!blocks &&
+      ((x.type != DataType::kF32 && x.type != DataType::kF16) || weight.type == DataType::kU32)) {
     throw ShapeError(
         builder.path() + ": matmul",
         fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
-        "x must be f32 or f16, the weight any type of numbers but u32");
+        "x must be f32 or f16, the weight any type of numbers but u32; or q8_1 and blocks");
   }
   if (!options.more_segments.empty()) return matmul_of_segments(builder, x, weight, options);
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
   const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
   Tensor target = options.accumulate_into ? *options.accumulate_into
-                  : options.into
-                      ? *options.into
-                      : builder.activation(with_columns(x.shape, columns / per_result), x.type);
+                  : options.into          ? *options.into
+                                 : builder.activation(with_columns(x.shape, columns / per_result),
+                                                      result_type(x));
   check(builder, x, weight, options, target);
 
   const Kernel& kernel = builder.select(

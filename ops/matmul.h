@@ -42,8 +42,9 @@ struct MatmulOptions {
 };
 
 /// y = activation(x W^T + bias) [+ y].
-/// x: (..., K) f32 or f16; weight: (N, K) of any type but u32 (blocks: x f32); result: (..., N) of
-/// x's type ((..., N / 2) where gated). Sums in f32. Splits into several nodes where a matrix
+/// x: (..., K) f32 or f16, or q8_1 (ops/quantize.h); weight: (N, K) of any type but u32 (blocks: x
+/// f32 or q8_1; x q8_1: blocks); result: (..., N) of x's type, f32 for q8_1 ((..., N / 2) where
+/// gated). Sums in f32. Splits into several nodes where a matrix
 /// passes the device's storage range. Throws ShapeError naming the layer when the shapes disagree.
 Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
               const MatmulOptions& options = {});

@@ -32,8 +32,20 @@ void check_rows(const ProgramBuilder& builder, const char* op, const Tensor& x) 
   }
 }
 
+/// Of the result of a norm. Throws ShapeError where rows of x are not whole blocks of it.
+DataType result_type(const ProgramBuilder& builder, const char* op, const Tensor& x,
+                     std::optional<DataType> to) {
+  const DataType type = to.value_or(x.type);
+  if (x.shape.columns() % block_elements(type) != 0) {
+    refuse(builder, op,
+           fmt::format("rows of {} are not whole blocks of {}", x.shape.columns(), name_of(type)),
+           "keep such a result in f32 or f16");
+  }
+  return type;
+}
+
 Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* stream,
-                        const Tensor& gains, float epsilon) {
+                        const Tensor& gains, float epsilon, std::optional<DataType> to) {
   const char* op = stream ? "add and rms norm" : "rms norm";
   check_rows(builder, op, x);
   const uint64_t columns = x.shape.columns(), rows = x.shape.rows();
@@ -52,8 +64,9 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
                        stream->shape.to_string(), name_of(x.type), x.shape.to_string()),
            "they must agree");
   }
-  Tensor y = builder.activation(x.shape, x.type);
-  const Kernel& kernel = builder.select({Op::kRmsNorm, {x.type, x.type}, facts_of(x.shape)});
+  const DataType y_type = result_type(builder, op, x, to);
+  Tensor y = builder.activation(x.shape, y_type);
+  const Kernel& kernel = builder.select({Op::kRmsNorm, {x.type, y_type}, facts_of(x.shape)});
   const uint64_t step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     const uint64_t count = std::min(step, rows - row);
@@ -78,7 +91,8 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
                                    : normalized ? uint32_t{RMS_ADD_NORM}
                                                 : uint32_t{RMS_ADD}}};
     node.groups = {static_cast<uint32_t>(count), 1, 1};
-    node.work.bytes = part.bytes() * (stream ? 4 : 2) + gains.bytes();
+    node.work.bytes =
+        part.bytes() * (stream ? 3 : 1) + row_bytes(y_type, columns) * count + gains.bytes();
     node.work.flops = count * columns * (normalized ? 8 : stream ? 5 : 4);
     builder.add(std::move(node));
   }
@@ -87,17 +101,18 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
 
 }  // namespace
 
-Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon) {
-  return root_mean_square(builder, x, nullptr, gain, epsilon);
+Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon,
+                std::optional<DataType> to) {
+  return root_mean_square(builder, x, nullptr, gain, epsilon, to);
 }
 
 Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
-                    const Tensor& gains, float epsilon) {
-  return root_mean_square(builder, x, &stream, gains, epsilon);
+                    const Tensor& gains, float epsilon, std::optional<DataType> to) {
+  return root_mean_square(builder, x, &stream, gains, epsilon, to);
 }
 
 Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_bias, float epsilon,
-                  const std::optional<Tensor>& residual) {
+                  const std::optional<Tensor>& residual, std::optional<DataType> to) {
   check_rows(builder, "layer norm", x);
   uint64_t columns = x.shape.columns();
   if (gain_bias.shape != Shape{2, columns} || gain_bias.type != DataType::kF32) {
@@ -112,8 +127,9 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
                        residual->shape.to_string(), name_of(x.type), x.shape.to_string()),
            "they must agree");
   }
-  Tensor y = builder.activation(x.shape, x.type);
-  const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, x.type}, facts_of(x.shape)});
+  const DataType y_type = result_type(builder, "layer norm", x, to);
+  Tensor y = builder.activation(x.shape, y_type);
+  const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, y_type}, facts_of(x.shape)});
   const bool keeps_rows = kernel.names(RowConstant::KEEPS_ROWS);
   const uint64_t tile = kernel.find(RowConstant::TILE_ROWS).value_or(1);
   uint64_t rows = x.shape.rows(), step = rows_per_node(builder, x);
@@ -135,7 +151,8 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
     node.constants = {{NORM_RESIDUAL, residual ? 1u : 0u}};
     if (keeps_rows) node.constants.push_back({NORM_COLUMNS, params.columns});
     node.groups = {static_cast<uint32_t>((count + tile - 1) / tile), 1, 1};
-    node.work.bytes = part.bytes() * (residual ? 3 : 2) + gain_bias.bytes();
+    node.work.bytes =
+        part.bytes() * (residual ? 2 : 1) + row_bytes(y_type, columns) * count + gain_bias.bytes();
     node.work.flops = count * columns * (residual ? 8 : 7);
     builder.add(std::move(node));
   }

@@ -9,24 +9,27 @@
 namespace mulciber {
 
 /// y = (x [+ residual] - mean) / sqrt(variance + epsilon) * gain + bias, per row.
-/// x, residual: (..., columns) f32 or f16; gain_bias: (2, columns) f32, gain first; result like x.
+/// x, residual: (..., columns) f32 or f16; gain_bias: (2, columns) f32, gain first; result like x,
+/// or of type `to`: q8_1 of x in f32, for products (ops/quantize.h).
 /// Source: Ba et al. 2016, arXiv:1607.06450. Throws ShapeError naming the layer.
 Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_bias, float epsilon,
-                  const std::optional<Tensor>& residual = std::nullopt);
+                  const std::optional<Tensor>& residual = std::nullopt,
+                  std::optional<DataType> to = std::nullopt);
 
 /// y = x / sqrt(mean(x^2) + epsilon) * gain, per row.
 /// x: (..., columns) f32 or f16; gain: (columns) f32 (a gain of 1 + w is made when weights are
-/// loaded); result like x. Source: Zhang and Sennrich 2019, arXiv:1910.07467. Throws ShapeError
-/// naming the layer.
-Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon);
+/// loaded); result like x, or of type `to` as above. Source: Zhang and Sennrich 2019,
+/// arXiv:1910.07467. Throws ShapeError naming the layer.
+Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, float epsilon,
+                std::optional<DataType> to = std::nullopt);
 
 /// Adds x to a residual stream, in place, and returns rms_norm(stream, gain), in one dispatch.
-/// stream, x: (..., columns), both f32 or both f16; result like x.
+/// stream, x: (..., columns), both f32 or both f16; result like x, or of type `to` as above.
 /// gains: (columns) f32: stream += x. Or (2, columns) f32: stream += rms_norm(x, row 0), as models
 /// do that normalize what a sublayer gives (Gemma 3), and the result takes row 1. Both norms share
 /// epsilon. The result is made from the sums before they are rounded to the stream's type.
 Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
-                    const Tensor& gains, float epsilon);
+                    const Tensor& gains, float epsilon, std::optional<DataType> to = std::nullopt);
 
 struct SoftmaxOptions {
   bool logarithm = false;  // log-softmax

@@ -8,7 +8,7 @@ namespace mulciber {
 
 Tensor Tensor::reshaped(Shape to) const {
   if (to.elements() != shape.elements() ||
-      (is_block_type(type) && to.columns() != shape.columns())) {
+      (block_elements(type) > 1 && to.columns() != shape.columns())) {
     throw ShapeError("reshape",
                      fmt::format("{} holds {} elements, {} holds {}", shape.to_string(),
                                  shape.elements(), to.to_string(), to.elements()),

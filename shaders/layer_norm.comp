@@ -1,6 +1,6 @@
 // Layer norm, one workgroup per row. Mean first, then squares of deviations, so that a large common
 // offset costs no precision; the mean is taken of differences from the row's first element for the
-// same reason.
+// same reason. A row whose second type is q8_1 writes y in blocks.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -17,7 +17,12 @@ PARAMS(LayerNormParams)
 BUFFER(0, readonly, x, STORED)
 BUFFER(1, readonly, residual, STORED)
 BUFFER(2, readonly, gain_bias, GAIN)
+#ifdef WEIGHT_Q8_1
+#define Q8_1_BUFFER 3
+#include "store_q8_1.glsl"
+#else
 BUFFER(3, , y, STORED)
+#endif
 
 UNIT load(RowSpan span, uint i) {
   UNIT value = unpack(AT(x, span.first + i));
@@ -56,10 +61,23 @@ void main() {
   float variance = row_add(total(squares)) / float(params.columns);
   float inverse = 1.0 / sqrt(variance + params.epsilon);
 
+#ifdef WEIGHT_Q8_1
+  // A block is one invocation's: its scale needs no other.
+  for (uint block = LANE; block < params.columns / 32; block += LANES) {
+    vec4 quads[8];
+    [[unroll]] for (uint part = 0; part < 8; ++part) {
+      uint i = block * 8 + part;
+      quads[part] = (load(span, i) - origin - mean) * inverse * GAIN_OF(gain_bias, span, i, 0) +
+                    GAIN_OF(gain_bias, span, i, 1);
+    }
+    store_q8_1(row, params.columns, block, quads);
+  }
+#else
   FOR_EACH_UNIT(i, span.count, {
     UNIT deviation = load(span, i) - origin - mean;
     STORE_UNIT(
         y, span, i,
         deviation * inverse * GAIN_OF(gain_bias, span, i, 0) + GAIN_OF(gain_bias, span, i, 1))
   })
+#endif
 }

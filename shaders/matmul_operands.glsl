@@ -18,6 +18,10 @@ layout(constant_id = MATMUL_GATED) const uint GATED = 0;
 
 BUFFER(2, readonly, bias, float)
 
+#ifdef ACTIVATION_Q8_1
+#include "blocks.h"
+#endif
+
 // f16 operands are read as 32-bit words, which needs no feature. Rows of an odd K begin inside a
 // word.
 #if defined(DEPTH_BY_4) || defined(WEIGHT_BLOCKS)
@@ -25,6 +29,17 @@ BUFFER(2, readonly, bias, float)
 #ifdef ACTIVATION_F16
 BUFFER(0, readonly, x, uvec2)
 vec4 x_quad(uint row, uint k) { return unpack_half4(AT(x, (row * params.depth + k) / 4)); }
+#elif defined(ACTIVATION_Q8_1)
+BUFFER(0, readonly, x_values, uvec4)
+BUFFER(0, readonly, x_scales, uvec2)
+/// The integers of half a block, and a block's scale with the sums of its integers.
+uvec4 x_integers(uint row, uint group, uint half_of_it) {
+  return AT(x_values, row * (Q8_1_ROW_WORDS(params.depth) / 4) + group * 2 + half_of_it);
+}
+uvec2 x_scale(uint row, uint group) {
+  return AT(x_scales,
+            (row * Q8_1_ROW_WORDS(params.depth) + Q8_1_SCALES_AT(params.depth)) / 2 + group);
+}
 #else
 BUFFER(0, readonly, x, vec4)
 vec4 x_quad(uint row, uint k) { return AT(x, (row * params.depth + k) / 4); }
@@ -35,6 +50,9 @@ vec4 x_quad(uint row, uint k) { return AT(x, (row * params.depth + k) / 4); }
 #define BLOCKS_COLUMNS params.depth
 #include "blocks.glsl"
 vec4 w_quad(uint row, uint k) { return block_quad(row, k); }
+#ifdef ACTIVATION_Q8_1
+#include "integer_dot.glsl"
+#endif
 #elif defined(WEIGHT_HALF)
 BUFFER(1, readonly, w, uvec2)
 vec4 w_quad(uint row, uint k) { return unpack_weight4(AT(w, (row * params.depth + k) / 4)); }

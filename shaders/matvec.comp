@@ -1,7 +1,8 @@
 // Few rows of x: lanes along K, each workgroup taking TILE_N rows of W, read once for all ROWS
 // rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
 // memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
-// multiplies the quantized integers and scales the sum.
+// multiplies the quantized integers and scales the sum. With x in blocks (q8_1) a lane takes whole
+// groups, and the products are of integers.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP_ADD
@@ -14,7 +15,7 @@
 #include "matmul_segments.glsl"
 
 ROW_CONSTANT(TILE_N, 4);  // even
-#ifdef WEIGHT_BLOCKS
+#if defined(WEIGHT_BLOCKS) && !defined(ACTIVATION_Q8_1)
 ROW_CONSTANT(WORDS, 1);  // of the four of a group of 32 elements
 #endif
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
@@ -55,7 +56,32 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) sums[i][j] = 0;
   }
-#ifdef WEIGHT_BLOCKS
+#ifdef ACTIVATION_Q8_1
+  for (uint group = lane; group < params.depth / 32; group += LOCAL_SIZE) {
+    GroupScales scales[TILE_N];
+    QuadPair pairs[TILE_N][4];
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
+      uint row_at = at + (min(column0 + j, end - 1) - first_column) * row_words(format);
+      scales[j] = group_scales(format, row_at, group);
+      quad_pairs(format, row_at, group, group_high(format, row_at, group), pairs[j]);
+    }
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+      uint row = min(row0 + i, params.rows - 1);
+      uvec4 first = x_integers(row, group, 0), second = x_integers(row, group, 1);
+      uvec2 scale_and_sums = x_scale(row, group);
+      float scale = uintBitsToFloat(scale_and_sums.x);
+      ivec2 x_sums = half_sums(scale_and_sums.y);
+      [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
+        ivec2 dots = ivec2(0);
+        [[unroll]] for (uint s = 0; s < 4; ++s) {
+          dots.x = dot4(factors(format, pairs[j][s].first), first[s], dots.x);
+          dots.y = dot4(factors(format, pairs[j][s].second), second[s], dots.y);
+        }
+        sums[i][j] += scale * scaled_dots(format, scales[j], dots, x_sums);
+      }
+    }
+  }
+#elif defined(WEIGHT_BLOCKS)
   const uint parts = 4 / WORDS;  // of a group
   for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
     uint group = part / parts, first = part % parts * WORDS;

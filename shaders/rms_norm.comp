@@ -1,6 +1,7 @@
 // Root-mean-square norm, one workgroup per row, after a residual stream has taken up x where there
 // is one. What the stream becomes is computed again for each pass, not read back: then y does not
-// feel how the stream was rounded, and no invocation waits for what another wrote.
+// feel how the stream was rounded, and no invocation waits for what another wrote. A row whose
+// second type is q8_1 writes y in blocks.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -17,7 +18,12 @@ PARAMS(RmsNormParams)
 BUFFER(0, readonly, x, STORED)
 BUFFER(1, , stream, STORED)
 BUFFER(2, readonly, gains, GAIN)
+#ifdef WEIGHT_Q8_1
+#define Q8_1_BUFFER 3
+#include "store_q8_1.glsl"
+#else
 BUFFER(3, , y, STORED)
+#endif
 
 float inverse_root(UNIT squares) {
   return 1.0 / sqrt(row_add(total(squares)) / float(params.columns) + params.epsilon);
@@ -50,9 +56,23 @@ void main() {
   })
   float scale = inverse_root(squares);
 
+#ifdef WEIGHT_Q8_1
+  // A block is one invocation's: its scale needs no other.
+  for (uint block = LANE; block < params.columns / 32; block += LANES) {
+    vec4 quads[8];
+    [[unroll]] for (uint part = 0; part < 8; ++part) {
+      uint i = block * 8 + part;
+      vec4 value = taken_up(span, i, x_scale);
+      if (STREAM != RMS_PLAIN) AT(stream, span.first + i) = value;
+      quads[part] = value * scale * GAIN_OF(gains, span, i, params.gain);
+    }
+    store_q8_1(gl_WorkGroupID.x, params.columns, block, quads);
+  }
+#else
   FOR_EACH_UNIT(i, span.count, {
     UNIT value = taken_up(span, i, x_scale);
     if (STREAM != RMS_PLAIN) STORE_UNIT(stream, span, i, value)
     STORE_UNIT(y, span, i, value * scale * GAIN_OF(gains, span, i, params.gain))
   })
+#endif
 }

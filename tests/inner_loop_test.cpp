@@ -87,6 +87,26 @@ TEST_CASE("Lanes share what a matrix instruction does") {
   CHECK(described(inner_loop("GEN Assembly", bytes, 32)) == "128 in 2: 1 matrix 1 control");
 }
 
+// Lines of matvec_dot_q8_1_blocks.
+TEST_CASE("A dot product of four bytes is four multiply-adds") {
+  for (const char* name :
+       {"v_dot4_i32_iu8 v45, v45, v32, 0 neg_lo:[1,1,0]", "v_dot4_i32_i8 v45, v45, v32, 0"}) {
+    INFO(name);
+    const std::string loop = fmt::format("BB1:\n\t{}\n\ts_cbranch_scc0 BB1\n", name);
+    CHECK(described(inner_loop("Assembly", loop, 64)) == "4 in 2: 1 fma 1 control");
+  }
+  CHECK(described(inner_loop("NAK assembly",
+                             "block.u 5 L6 [5] -> {\n"
+                             "      r13     = idp4.i8.i8 r24 r1 r13     // delay=1\n"
+                             "} -> [5]\n",
+                             32)) == "4 in 1: 1 fma");
+  CHECK(described(inner_loop("GEN Assembly",
+                             "LABEL0:\ndp4a(8)         g9<1>D          g62.0<0,1,0>D   "
+                             "g127<8,8,1>D    g1<1,1,1>D { align1 1Q };\n"
+                             "(+f0.0) while(8) JIP:  LABEL0",
+                             8)) == "4 in 2: 1 fma 1 control");
+}
+
 TEST_CASE("Spilled registers are told from other memory") {
   // Where registers are gone, GCN 4 writes buffers, RDNA 3 shared memory.
   CHECK(described(inner_loop("Assembly", excerpt("gcn4_spill"), 64)) ==

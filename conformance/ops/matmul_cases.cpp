@@ -19,7 +19,7 @@ enum class Part : uint8_t { kFree, kRepeated, kOpposed };
 
 /// Odd numbers up to 99: sums of products are exact in f32 up to K = 1600, and most are not in f16.
 CaseInput whole_operand(Shape shape, DataType type, Part part) {
-  if (is_block_type(type)) return whole_input(shape, type, 0);
+  if (block_elements(type) > 1) return whole_input(shape, type, 0);
   return {shape, type,
           [=](std::vector<double>& values, std::mt19937& random) {
             std::uniform_int_distribution<int> magnitude(0, 49), one_in_eight(0, 7);
@@ -38,6 +38,9 @@ CaseInput whole_operand(Shape shape, DataType type, Part part) {
           },
           nullptr};
 }
+
+/// Of a product, x being of that type.
+DataType result_type(DataType x) { return x == DataType::kQ8_1 ? DataType::kF32 : x; }
 
 struct Variant {
   Activation activation = Activation::kNone;
@@ -250,12 +253,12 @@ class MatmulCases : public OpCases {
       c.inputs.push_back(
           whole_operand({n, k}, types.weight, cancelling ? Part::kOpposed : Part::kFree));
       if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
-      if (existing) c.inputs.push_back(whole_input(result, types.activation, 200));
+      if (existing) c.inputs.push_back(whole_input(result, result_type(types.activation), 200));
     } else {
       c.inputs.push_back(normal_input(shape(k), types.activation, options.deviation));
       c.inputs.push_back(normal_input({n, k}, types.weight, 1 / std::sqrt(double(k))));
       if (options.bias) c.inputs.push_back(normal_input({n}, DataType::kF32));
-      if (existing) c.inputs.push_back(normal_input(result, types.activation));
+      if (existing) c.inputs.push_back(normal_input(result, result_type(types.activation)));
     }
 
     c.build = [options, existing](ProgramBuilder& builder, std::span<const Tensor> inputs) {
@@ -273,7 +276,7 @@ class MatmulCases : public OpCases {
     };
     c.reference = [options, existing, results, total, result](std::span<const HostTensor> inputs,
                                                               const Arithmetic& arithmetic) {
-      HostTensor y{result, inputs[0].type, std::vector<double>(result.elements()),
+      HostTensor y{result, result_type(inputs[0].type), std::vector<double>(result.elements()),
                    std::vector<double>(result.elements())};
       if (existing) y.values = inputs.back().values;
       const Product product(inputs[0], inputs[1], options.bias ? &inputs[2] : nullptr, arithmetic);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/blocks.h"
+
 namespace mulciber::conformance {
 
 namespace {
@@ -36,8 +38,10 @@ Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bia
 
 Bounded Product::at(uint64_t i, uint64_t j) const {
   const double *x = &x_.values[i * depth_], *w = &w_.values[j * depth_];
-  // A weight in blocks is a sum of two numbers, which a kernel may multiply one by one.
-  const double* w_sizes = w_.sizes.empty() ? nullptr : &w_.sizes[j * depth_];
+  // A weight in blocks is a sum of two numbers, which a kernel may multiply one by one; but where x
+  // is in blocks too, offsets are taken from sums of integers, which is exact.
+  const bool whole_offset = x_.type == DataType::kQ8_1 && BLOCKS_OFFSET(block_format(w_.type)) != 0;
+  const double* w_sizes = w_.sizes.empty() || whole_offset ? nullptr : &w_.sizes[j * depth_];
   auto size_of_term = [&](uint64_t p, double product) {
     return std::fabs(w_sizes ? x[p] * w_sizes[p] : product);
   };
@@ -76,8 +80,13 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
     return {value, operands + sum_error(static_cast<double>(depth_) + 2, size + sum)};
   }
   if (sums_exactly(grain_, size)) return value;
-  // A product and an addition per term, and the bias; in blocks the minima are further terms.
-  const double terms = static_cast<double>(depth_) * (w_sizes ? 2 : 1) + 2;
+  // A product and an addition per term, and the bias; in blocks the minima are further terms. With
+  // both operands in blocks integers add up exactly over 16 or 32 columns, and a block of 32 adds
+  // at most twice to the sum: for each half, or for the products and the minimum. On its way a term
+  // is rounded six times more: in its scale and that times the sum, by the addition of the
+  // halves, x's scale, the bias and y.
+  const auto depth = static_cast<double>(depth_);
+  const double terms = x_.type == DataType::kQ8_1 ? depth / 16 + 6 : depth * (w_sizes ? 2 : 1) + 2;
   return {value, sum_error(terms, size)};
 }
 

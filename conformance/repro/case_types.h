@@ -12,7 +12,7 @@
 
 #include "recent_vulkan.h"
 
-enum type { F32, F16, U32, Q8_0 };
+enum type { F32, F16, U32, Q8_0, Q8_1 };
 /* Features, as bits: those that the shaders need, and those that were enabled when the case was
  * seen. */
 enum {
@@ -21,7 +21,8 @@ enum {
   FLOAT_16 = 4,
   BUFFER_ADDRESS = 8,
   SUBGROUP_SIZE_CONTROL = 16,
-  COOPERATIVE_MATRIX = 32
+  COOPERATIVE_MATRIX = 32,
+  INTEGER_DOT = 64
 };
 
 struct constant { /* of specialization */

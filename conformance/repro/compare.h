@@ -11,11 +11,27 @@ static double half(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-/* Of Q8_0: a byte for each column, 2 bytes for every 32, padded to 16. */
+/* Of Q8_0: a byte for each column, 2 bytes for every 32, padded to 16; of Q8_1 8 bytes for every
+ * 32. */
 static size_t row_bytes(const struct output* output) {
   const size_t columns = output->columns;
   if (output->type == Q8_0) return (columns / 4 + (columns / 32 + 1) / 2 + 3) / 4 * 16;
+  if (output->type == Q8_1) return (columns / 32 * 10 + 3) / 4 * 16;
   return columns * (output->type == F16 ? 2 : 4);
+}
+
+/* Of Q8_1, whose scales come with the sums of 16 integers each: no number where one is wrong. */
+static double scale_of_block(const char* integers, const char* scales) {
+  for (int half_of_it = 0; half_of_it < 2; ++half_of_it) {
+    int16_t stored;
+    memcpy(&stored, scales + 4 + half_of_it * 2, 2);
+    int sum = 0;
+    for (int i = 0; i < 16; ++i) sum += (signed char)integers[half_of_it * 16 + i];
+    if (sum != stored) return NAN;
+  }
+  float scale;
+  memcpy(&scale, scales, 4);
+  return scale;
 }
 
 static double element(const char* memory, const struct output* output, uint64_t index) {
@@ -30,6 +46,12 @@ static double element(const char* memory, const struct output* output, uint64_t 
     uint16_t scale;
     memcpy(&scale, row + output->columns + column / 32 * 2, 2);
     return half(scale) * ((double)(unsigned char)row[column] - 128);
+  }
+  if (output->type == Q8_1) {
+    const uint64_t column = index % output->columns, block = column / 32;
+    const char* row = memory + output->offset + index / output->columns * row_bytes(output);
+    return scale_of_block(row + block * 32, row + output->columns + block * 8) *
+           (signed char)row[column];
   }
   uint32_t bits;
   memcpy(&bits, memory + output->offset + 4 * index, 4);

@@ -123,6 +123,12 @@ static void choose_features(void) {
                         SUBGROUP_SIZE_CONTROL, "subgroup size control", &sizes, VK_API_VERSION_1_3,
                         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
 
+  static VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  QUERY(offered(VK_API_VERSION_1_3, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME), integer_dot);
+  enable(integer_dot.shaderIntegerDotProduct, INTEGER_DOT, "integer dot products", &integer_dot,
+         VK_API_VERSION_1_3, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+
   static VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   QUERY(has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME), matrix);

@@ -46,4 +46,15 @@
     (BLOCKS_SCALES(FORMAT) >= BLOCKS_SUB_PAIR ? (DEPTH) / 256 : 0) + 3) / \
    4 * 4)
 
+// Activations in blocks (q8_1), for products of integers. A row is two runs of 32-bit words, and
+// padding to 16 bytes:
+//   values  per 32 elements 8 words: the quantized integers, signed bytes in order
+//   scales  per 32 elements 2 words: the f32 scale, and the sums of the first and of the last 16
+//           integers, 16 bits each
+// A value is scale * integer. ggml's block_q8_1 has one sum, times the scale, and both in f16; here
+// the sums are integers, so that what offsets and minima of weights take away is exact, and two,
+// for types with a scale for each half.
+#define Q8_1_SCALES_AT(DEPTH) ((DEPTH) / 32 * 8)
+#define Q8_1_ROW_WORDS(DEPTH) (((DEPTH) / 32 * 10 + 3) / 4 * 4)
+
 #endif
