@@ -41,6 +41,7 @@ void add_loading_options(Command& command, LanguageModelOptions& options) {
   command.add_flag("--half", options.half_weights,
                    "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--half-activations", options.half_activations, "keep activations in 16 bits");
+  add_fast_activations_option(command, options.fast_activations);
   add_key_value_option(command, options.key_values);
 }
 
@@ -52,11 +53,12 @@ void add_language_model_options(Command& command, LanguageModelOptions& options)
 }
 
 GeneratorOptions generator_options(const LanguageModelOptions& options) {
-  return {
-      .load = {.half_weights = options.half_weights, .half_activations = options.half_activations},
-      .key_values = options.key_values,
-      .context = options.context,
-      .masked_heads = options.masked_heads};
+  return {.load = {.half_weights = options.half_weights,
+                   .half_activations = options.half_activations,
+                   .fast_activations = options.fast_activations},
+          .key_values = options.key_values,
+          .context = options.context,
+          .masked_heads = options.masked_heads};
 }
 
 std::shared_ptr<AskedProblems> asked_problems(Device& device, const LanguageModelOptions& options,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/command.h"
+#include "apps/fast_activations.h"
 #include "apps/key_values.h"
 #include "mulciber/text_generator.h"
 #include "runtime/choices.h"
@@ -14,11 +15,11 @@ namespace mulciber::apps {
 struct LanguageModelOptions {
   std::string model;
   uint32_t context = 0;
-  bool half_weights = false, half_activations = false;
+  bool half_weights = false, half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
   std::vector<HeadNumber> masked_heads;
 };
-/// --context, --half, --half-activations, --kv: how a model is loaded.
+/// --context, --half, --half-activations, --fast-activations, --kv: how a model is loaded.
 void add_loading_options(Command& command, LanguageModelOptions& options);
 /// -m, and how it is loaded.
 void add_language_model_options(Command& command, LanguageModelOptions& options);

@@ -22,7 +22,7 @@ struct PerplexityArguments {
   std::string model, file;
   std::optional<uint32_t> context;
   uint32_t chunks = 0;
-  bool half_weights = false, half_activations = false;
+  bool half_weights = false, half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
 };
 
@@ -48,6 +48,7 @@ int run(const PerplexityArguments& options) {
       load_model(*device, opened,
                  {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
                   .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                  .fast_activations = options.fast_activations,
                   .cache = storage_type(options.key_values),
                   .context = context});
   TokenScorer scorer(*device, model->continues_text()->network(), context);
@@ -95,6 +96,7 @@ void add_perplexity(Command& app, int& code) {
   command.add_flag("--half", options->half_weights,
                    "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
+  add_fast_activations_option(command, options->fast_activations);
   add_key_value_option(command, options->key_values);
   add_common_options(command, options->common);
   command.footer(

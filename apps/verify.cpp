@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
+#include "apps/fast_activations.h"
 #include "models/open_model.h"
 #include "models/verify.h"
 
@@ -16,7 +17,7 @@ struct VerifyArguments {
   CommonOptions common;
   std::string model, expected;
   double tolerance = -1;  // negative: each tensor's own
-  bool half_weights = false, half_activations = false;
+  bool half_weights = false, half_activations = false, fast_activations = false;
 };
 
 const char* name_of(VerifyResult::Status status) {
@@ -69,7 +70,8 @@ int run(const VerifyArguments& options) {
   const std::unique_ptr<Model> model =
       load_model(*device, opened,
                  {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-                  .activations = options.half_activations ? DataType::kF16 : DataType::kF32});
+                  .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                  .fast_activations = options.fast_activations});
   VerifyOptions verify_options;
   if (options.tolerance >= 0) verify_options.tolerance = options.tolerance;
   struct Interrupted {};
@@ -109,6 +111,7 @@ void add_verify(Command& app, int& code) {
       .not_negative();
   command.add_flag("--half-weights", options->half_weights, "keep matrices in 16 bits");
   command.add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
+  add_fast_activations_option(command, options->fast_activations);
   add_common_options(command, options->common);
   command.footer(
       "Exit code: 0 all within tolerance, 1 one is over, 2 bad input, 3 nothing could be "

@@ -1,20 +1,30 @@
 #include "layers/linear.h"
 
+#include "ops/quantize.h"
+
 namespace mulciber {
 
 Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation,
                           bool gated) const {
   return matmul(
-      builder, x, weight,
+      builder, operand(builder, x), weight,
       {.bias = bias, .activation = activation, .gated = gated, .more_segments = more_segments});
 }
 
 void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
-  matmul(builder, x, weight, {.bias = bias, .accumulate_into = y, .more_segments = more_segments});
+  matmul(builder, operand(builder, x), weight,
+         {.bias = bias, .accumulate_into = y, .more_segments = more_segments});
 }
 
 void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
-  matmul(builder, x, weight, {.bias = bias, .into = y, .more_segments = more_segments});
+  matmul(builder, operand(builder, x), weight,
+         {.bias = bias, .into = y, .more_segments = more_segments});
+}
+
+Tensor Linear::operand(ProgramBuilder& builder, const Tensor& x) const {
+  const bool quantizes =
+      integers && x.type == DataType::kF32 && integers_pay(builder.capabilities(), x.shape.rows());
+  return quantizes ? quantize(builder, x) : x;
 }
 
 }  // namespace mulciber

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ops/norm.h"
+#include "ops/quantize.h"
 
 namespace mulciber {
 
@@ -18,6 +19,7 @@ struct Norm {
   Tensor weight;  // f32
   float epsilon = 1e-5f;
   NormKind kind = NormKind::kLayer;
+  bool for_integers = false;  // only products of integers take the result: it is q8_1
 
   /// Normalizes x [+ residual, for kLayer] over the last dimension. x, residual, result: (..., D).
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
@@ -37,14 +39,21 @@ struct Norm {
 
   /// The same for the result of a sublayer that cannot add it itself. Not for kLayer.
   Tensor join_result(ProgramBuilder& builder, const Tensor& stream, const Tensor& y) const {
-    return add_rms_norm(builder, stream, y, weight, epsilon);
+    return add_rms_norm(builder, stream, y, weight, epsilon, result_type(builder, stream));
+  }
+
+ private:
+  std::optional<DataType> result_type(const ProgramBuilder& builder, const Tensor& x) const {
+    if (!for_integers || !integers_pay(builder.capabilities(), x.shape.rows())) return std::nullopt;
+    return DataType::kQ8_1;
   }
 };
 
 inline Tensor Norm::operator()(ProgramBuilder& builder, const Tensor& x,
                                const std::optional<Tensor>& residual) const {
-  if (kind == NormKind::kLayer) return layer_norm(builder, x, weight, epsilon, residual);
-  return rms_norm(builder, x, weight, epsilon);
+  const std::optional<DataType> to = result_type(builder, x);
+  if (kind == NormKind::kLayer) return layer_norm(builder, x, weight, epsilon, residual, to);
+  return rms_norm(builder, x, weight, epsilon, to);
 }
 
 }  // namespace mulciber

@@ -51,6 +51,19 @@ DataType cache_type(const ModelOptions& options) {
   return cache;
 }
 
+NetworkTypes network_types(const Capabilities& device, const ModelOptions& options) {
+  if (options.fast_activations && options.activations != DataType::kF32)
+    throw ModelError("activations",
+                     "in blocks of 8-bit integers are made of activations in 32 bits",
+                     "ask for fast activations or for halves, not for both");
+  // Software drivers have no instruction either, and show what is lost.
+  const bool dots =
+      device.has(kFastIntegerDot) || device.has(kFastMixedDot) || device.has(kIntegerDot | kCpu);
+  return {.activations = options.activations,
+          .cache = cache_type(options),
+          .integer_products = options.fast_activations && dots};
+}
+
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {
   const ModelFamily& family = family_of(checkpoint);
   if (!family.decoder)
@@ -84,7 +97,7 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
     predicted.weight_bytes += computed.shape.elements() * sizeof(float);
   if (options.sequences == 0) return predicted;
   const DecoderNetwork network =
-      planned_decoder_network(config, context, options.activations, cache_type(options));
+      planned_decoder_network(config, context, network_types(device, options));
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   for (const CausalLayer& layer : network.decoder.layers)

@@ -5,6 +5,7 @@
 
 #include "models/architecture.h"
 #include "models/families/decoder_family.h"
+#include "models/networks/decoder_network.h"
 
 namespace mulciber {
 
@@ -13,6 +14,9 @@ namespace mulciber {
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint);
 /// The same, to be planned and loaded.
 std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint);
+
+/// What the network computes in on a device. Throws ModelError where options do not go together.
+NetworkTypes network_types(const Capabilities& device, const ModelOptions& options);
 
 Extents extents_of(const DecoderConfig& config);
 /// Tokens of the longest sequence.

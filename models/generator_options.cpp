@@ -27,6 +27,7 @@ uint32_t context_of(const GeneratorOptions& options, uint32_t longest) {
 ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
   return {.matrices = options.load.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
           .activations = options.load.half_activations ? DataType::kF16 : DataType::kF32,
+          .fast_activations = options.load.fast_activations,
           .cache = storage_type(options.key_values),
           .memory_limit = options.load.memory_limit,
           .context = context_of(options, longest),

@@ -11,7 +11,7 @@ namespace mulciber {
 Tensor quantize(ProgramBuilder& builder, const Tensor& x);
 
 /// Whether a product of so many rows should be one of integers, where it may be. From nine rows on
-/// matrix units are faster, where there are any: for a Radeon RX 7900 XTX the compiler makes 0.2
+/// matrix units are faster, where there are any: for a Radeon RX 7900 XTX the compiler makes 0.3
 /// instructions of a multiply-add of halves with them, and 0.55 with integer dot products.
 bool integers_pay(const Capabilities& device, uint64_t rows);
 

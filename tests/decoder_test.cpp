@@ -2,13 +2,13 @@
 #include "models/decoder_model.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "models/perplexity.h"
 #include "models/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
+#include "tests/reference_values.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
 
@@ -25,22 +25,6 @@ void check_report(const VerifyReport& report) {
     CHECK(result.status == VerifyResult::Status::kPass);
   }
   CHECK(report.results.size() >= 9);
-}
-
-std::vector<double> read_values(const CheckpointTensor& tensor) {
-  std::vector<double> values;
-  for (size_t i = 0; i < tensor.elements(); ++i) {
-    if (tensor.type == CheckpointType::kI64) {
-      int64_t value;
-      std::memcpy(&value, tensor.bytes.data() + 8 * i, 8);
-      values.push_back(static_cast<double>(value));
-    } else {
-      float value;
-      std::memcpy(&value, tensor.bytes.data() + 4 * i, 4);
-      values.push_back(value);
-    }
-  }
-  return values;
 }
 
 }  // namespace

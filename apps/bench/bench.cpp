@@ -10,6 +10,7 @@
 #include "apps/bench/model.h"
 #include "apps/bench/peaks.h"
 #include "apps/command.h"
+#include "apps/fast_activations.h"
 #include "apps/key_values.h"
 #include "apps/row_selection.h"
 #include "conformance/time_case.h"
@@ -209,6 +210,7 @@ void add_bench(Command& app, int& code) {
       .range(1, 1000000);
   command.add_flag("--half-activations", options->model.half_activations,
                    "with a language model: activations in 16 bits");
+  add_fast_activations_option(command, options->model.fast_activations);
   add_key_value_option(command, options->model.key_values);
   add_row_options(command, options->rows, "measure",
                   "of rows for several types of weights, those to measure: a glob");

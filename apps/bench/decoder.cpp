@@ -28,6 +28,7 @@ class Bench {
         model_(
             load_model(device, opened,
                        {.activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+                        .fast_activations = options.fast_activations,
                         .cache = storage_type(options.key_values),
                         .context = options.prompt + options.tokens + 1,
                         .sequences = 1})),

@@ -17,7 +17,7 @@ struct ModelBench {
   std::string file;                   // sentences, one a line; "" : eight of our own
   uint32_t beams = 0;                 // 0: the model's own
   uint32_t prompt = 64, tokens = 16;  // of a language model: taken in, and decoded
-  bool half_activations = false;
+  bool half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
   uint32_t repeats = 5;
 };

@@ -228,6 +228,18 @@ class TableWriter {
   WeightTable table_;
 };
 
+/// Has norms write blocks where a product of integers is all that takes their result.
+void write_blocks(CausalDecoder& decoder) {
+  const auto join = [](Norm& norm, const Linear& next) { norm.for_integers = next.integers; };
+  Norm* before = &decoder.first_norm;
+  for (CausalLayer& layer : decoder.layers) {
+    join(*before, layer.attention.qkv);
+    if (const auto* feed_forward = std::get_if<FeedForward>(&layer.feed_forward))
+      join(layer.after_attention, feed_forward->up);
+    before = &layer.after_feed_forward;
+  }
+}
+
 }  // namespace
 
 WeightTable decoder_weight_table(const DecoderConfig& config) {
@@ -264,12 +276,15 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
 DecoderNetwork build_decoder_network(
     const DecoderConfig& config,
     const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
-    DataType activations, DataType cache) {
+    const NetworkTypes& types) {
   const auto weight = [&](const std::string& name) { return segments(name).at(0); };
   const auto linear = [&](const std::string& name, bool bias) {
     const std::vector<Tensor> matrices = segments(name + ".weight");
     Linear result = {matrices[0], std::nullopt, {matrices.begin() + 1, matrices.end()}};
     if (bias) result.bias = weight(name + ".bias");
+    result.integers =
+        types.integer_products && types.activations == DataType::kF32 &&
+        std::ranges::all_of(matrices, [](const Tensor& part) { return is_block_type(part.type); });
     return result;
   };
   const auto norm = [&](const std::string& name, bool joins) {
@@ -277,11 +292,12 @@ DecoderNetwork build_decoder_network(
     return Norm{weight(name), config.norms.epsilon, both ? NormKind::kRmsBoth : config.norms.kind};
   };
   const DecoderAttention& described = config.attention;
-  if (described.head_size % block_elements(cache) != 0)
-    throw ModelError("keys and values",
-                     fmt::format("in {} are blocks of {}, the model's heads have {}",
-                                 name_of(cache), block_elements(cache), described.head_size),
-                     "keep them in f16");
+  if (described.head_size % block_elements(types.cache) != 0)
+    throw ModelError(
+        "keys and values",
+        fmt::format("in {} are blocks of {}, the model's heads have {}", name_of(types.cache),
+                    block_elements(types.cache), described.head_size),
+        "keep them in f16");
   const auto attention_of = [&](const std::string& name, const DecoderLayerConfig& layer) {
     CausalAttention attention = {.heads = described.heads,
                                  .kv_heads = described.kv_heads,
@@ -331,8 +347,8 @@ DecoderNetwork build_decoder_network(
                        .gated = config.feed_forward.kind == FeedForwardKind::kGated};
   };
   DecoderNetwork network;
-  network.activations = activations;
-  network.cache = cache;
+  network.activations = types.activations;
+  network.cache = types.cache;
   network.vocabulary = config.vocabulary;
   network.context = positions;
   CausalDecoder& decoder = network.decoder;
@@ -346,23 +362,30 @@ DecoderNetwork build_decoder_network(
                               .feed_forward = feed_forward_of(name),
                               .after_feed_forward = norm(name + "after_feed_forward", true)});
   }
+  write_blocks(decoder);
   decoder.output.weight = weight(config.output.tied ? "embedding" : "output.weight");
   if (config.output.bias) decoder.output.bias = weight("output.bias");
   return network;
 }
 
 DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
-                                       DataType activations, DataType cache) {
-  std::map<std::string, Shape> shapes;
-  for (const WeightSpec& spec : decoder_weight_table(config)) shapes[spec.name] = spec.shape;
+                                       const NetworkTypes& types) {
+  std::map<std::string, Tensor> tensors;
+  for (const WeightSpec& spec : decoder_weight_table(config)) {
+    // With products of integers matrices count as blocks, as far as they can be: of activations
+    // such a network needs the most.
+    const bool blocks = types.integer_products && spec.role == WeightRole::kMatrix &&
+                        spec.shape.columns() % block_elements(DataType::kQ8_0) == 0;
+    tensors[spec.name] = {.shape = spec.shape, .type = blocks ? DataType::kQ8_0 : DataType::kF32};
+  }
   for (const ComputedWeight& computed : computed_decoder_weights(config, positions))
-    shapes[computed.name] = computed.shape;
+    tensors[computed.name] = {.shape = computed.shape};
   const auto planned = [&](const std::string& name) {
-    Tensor tensor = {.shape = shapes.at(name)};
+    Tensor tensor = tensors.at(name);
     tensor.view.size = tensor.bytes();
     return std::vector<Tensor>{tensor};
   };
-  return build_decoder_network(config, planned, positions, activations, cache);
+  return build_decoder_network(config, planned, positions, types);
 }
 
 }  // namespace mulciber

@@ -37,9 +37,18 @@ struct ComputedWeight {
 std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
                                                      uint32_t positions);
 
+/// What a network computes and keeps its numbers in.
+struct NetworkTypes {
+  DataType activations = DataType::kF32;
+  DataType cache = DataType::kF32;
+  /// Products with weights in blocks take activations (of f32) in blocks of 8-bit integers. The
+  /// output product does not: what is chosen hangs on small differences.
+  bool integer_products = false;
+};
+
 /// The network with shapes alone, for planning before weights are there.
 DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
-                                       DataType activations, DataType cache);
+                                       const NetworkTypes& types);
 
 /// segments: the tensors of a name of the table or of a computed weight; several only where a
 /// matrix is stored in several types, as in files that keep queries, keys and values in different
@@ -47,6 +56,6 @@ DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t pos
 DecoderNetwork build_decoder_network(
     const DecoderConfig& config,
     const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
-    DataType activations, DataType cache);
+    const NetworkTypes& types);
 
 }  // namespace mulciber
