@@ -86,7 +86,7 @@ PipelineCache::~PipelineCache() {
     vk.vkDestroyPipeline(device_.handle(), pipeline.pipeline, nullptr);
   }
   for (const auto& [kernel, layouts] : layouts_) {
-    vk.vkDestroyPipelineLayout(device_.handle(), layouts.pipeline, nullptr);
+    if (layouts.pipeline) vk.vkDestroyPipelineLayout(device_.handle(), layouts.pipeline, nullptr);
     if (layouts.set) vk.vkDestroyDescriptorSetLayout(device_.handle(), layouts.set, nullptr);
   }
   if (cache_) vk.vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
@@ -166,11 +166,13 @@ std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
 
 PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   std::lock_guard lock(mutex_);
-  if (auto known = layouts_.find(&kernel); known != layouts_.end()) return known->second;
+  if (auto known = layouts_.find(&kernel); known != layouts_.end() && known->second.pipeline)
+    return known->second;
   const DeviceFunctions& vk = device_.vk();
   const Reflection& reflection = kernel.reflection;
-  Layouts layouts;
-  if (!reflection.buffer_address && reflection.buffer_count > 0) {
+  // Kept from the start: what is made before another call fails goes with the cache.
+  Layouts& layouts = layouts_[&kernel];
+  if (!layouts.set && !reflection.buffer_address && reflection.buffer_count > 0) {
     std::vector<VkDescriptorSetLayoutBinding> bindings(reflection.buffer_count);
     for (uint32_t i = 0; i < bindings.size(); ++i) {
       bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
@@ -189,7 +191,6 @@ PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   info.pPushConstantRanges = &range;
   device_.check(vk.vkCreatePipelineLayout(device_.handle(), &info, nullptr, &layouts.pipeline),
                 "vkCreatePipelineLayout");
-  layouts_[&kernel] = layouts;
   return layouts;
 }
 

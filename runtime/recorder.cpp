@@ -48,10 +48,9 @@ void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
   }
 }
 
-Recording::Recording(Device& device, std::vector<ResolvedNode> nodes)
-    : device_(device),
-      nodes_(std::move(nodes)),
-      longest_buffer_ms_(device.options().submission_ms) {
+Recording::Recording(Device& device, std::vector<ResolvedNode> nodes) : Recording(device) {
+  nodes_ = std::move(nodes);
+  longest_buffer_ms_ = device.options().submission_ms;
   std::vector<PipelineKey> keys;
   for (const ResolvedNode& node : nodes_) {
     keys.push_back(pipeline_key(*node.node, device.capabilities()));

@@ -70,6 +70,9 @@ class Recording {
   size_t barrier_count() const { return barriers_; }
 
  private:
+  /// Complete, so that the destructor gives back what the public constructor has made when it
+  /// throws.
+  explicit Recording(Device& device) : device_(device) {}
   struct CommandBuffer {  // of nodes [first, last)
     size_t first, last;
     VkCommandBuffer commands;

@@ -26,8 +26,8 @@ constexpr VkAccessFlags kTransferAccess =
 
 }  // namespace
 
-SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source)
-    : device_(device), source_(std::move(source)) {
+SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : SlicedRun(device) {
+  source_ = std::move(source);
   const DeviceFunctions& vk = device.vk();
   for (size_t i = 0; i < kInFlight; ++i) {
     Slot& slot = slots_.emplace_back();

@@ -93,6 +93,9 @@ class SlicedRun {
   bool done() const { return recorded_.empty() && (cancelled_ || source_->done()); }
 
  private:
+  /// Complete, so that the destructor gives back what the public constructor has made when it
+  /// throws.
+  explicit SlicedRun(Device& device) : device_(device) {}
   static constexpr uint32_t kMostNodes = 256;  // of a slice
   static constexpr size_t kInFlight = 2;
   struct InFlight {
