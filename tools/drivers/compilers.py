@@ -29,6 +29,7 @@ pi?       | sample_choose     | time   | a minute; the compiler tries strategy a
 a770      | attention_group_* | spills | 24 at most, 6 accesses in an inner loop of 3,200 instructions
 tigerlake | attention_group_* | spills | the same
 mali*     | matvec_subgroup_* | spills | sums of eight rows are more than 64 registers; of blocks also the columns
+mali*     | matvec_q8_1_*     | spills | no model takes it there: products of integers want a device with an instruction
 mali*     | attention_*       | spills | 17 accesses at most in an inner loop
 mali*     | beam_step_wide    | spills | 5 accesses, once a step
 """.strip().splitlines()]
