@@ -94,7 +94,8 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
                         {"a", t.a},
                         {"b", t.b},
                         {"c", t.c},
-                        {"result", t.result}});
+                        {"result", t.result},
+                        {"flexible", t.flexible}});
   }
   nlohmann::json result = {{"name", c.name},
                            {"kind", name_of(c.kind)},
@@ -152,8 +153,8 @@ void print(size_t index, const Capabilities& c, bool rows) {
   print_self_tested(c);
   if (!rows) return;
   for (const MatrixType& t : c.matrix_types) {
-    fmt::print("   matrix type {}x{}x{} (components {} {} -> {})\n", t.m, t.n, t.k, t.a, t.b,
-               t.result);
+    fmt::print("   matrix type {}{}x{}x{} (components {} {} -> {})\n",
+               t.flexible ? "multiples of " : "", t.m, t.n, t.k, t.a, t.b, t.result);
   }
   fmt::print(
       "   kernels, best first within each op (+ passed its self-test, ? not tested yet, - not "

@@ -105,8 +105,9 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
 }
 
 Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device) {
-  constexpr FeatureSet kHalfMatrices = kMatrix16x16x16F16 | kMatrix8x8x8F16;
-  return {.half_operands = ((row ? row->needs : device.features) & kHalfMatrices) != 0};
+  if (!row) return {.half_operands = (device.features & kHalfMatrices) != 0};
+  return {.half_operands =
+              (row->needs & kHalfMatrices) != 0 || (row->made_for & kPlainMatrices) != 0};
 }
 
 Tensor words_of(const Tensor& tensor, DataType type, uint64_t first, uint64_t count) {

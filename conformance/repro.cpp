@@ -135,7 +135,8 @@ std::string c_features(FeatureSet features) {
       {kBufferAddress, "BUFFER_ADDRESS"},
       {kSubgroupSizeControl, "SUBGROUP_SIZE_CONTROL"},
       {kIntegerDot, "INTEGER_DOT"},
-      {kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16, "COOPERATIVE_MATRIX"}};
+      {kCooperativeMatrix | kHalfMatrices, "COOPERATIVE_MATRIX"},
+      {kFlexibleMatrices, "FLEXIBLE_MATRICES"}};
   std::string text;
   for (const auto& [bits, name] : kNames) {
     if (features & bits) text += (text.empty() ? "" : " | ") + std::string(name);
@@ -219,8 +220,8 @@ std::string case_header(const SuiteCase& suite_case, const Planned& planned, con
       "#define SUBGROUP_SIZE {}\n#define SUBGROUPS_NEEDED {}\n",
       c_string(suite_case.name), c_string(c.name), planned.bytes, c_features(needed),
       c_features(c.features), c.subgroup_size,
-      (needed & (kSubgroupArithmetic | kSubgroupShuffle | kCooperativeMatrix | kMatrix16x16x16F16 |
-                 kMatrix8x8x8F16)) != 0);
+      (needed & (kSubgroupArithmetic | kSubgroupShuffle | kCooperativeMatrix | kHalfMatrices)) !=
+          0);
   std::string list;
   HazardTracker hazards;
   const std::vector<Node>& nodes = planned.builder.nodes();

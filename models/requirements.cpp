@@ -59,8 +59,10 @@ Requirements ask(const HostPhysicalDevice& host, Capabilities* capabilities) {
   list_queue(r, vk, host.physical_device);
   // For whoever asks the driver about kernels, and nothing without cooperative matrices.
   supported.pipeline_executables = false;
-  if (!capabilities->has(kCooperativeMatrix))
+  if (!capabilities->has(kCooperativeMatrix)) {
     supported.memory_model = supported.memory_model_device_scope = false;
+    supported.flexible_matrices = false;
+  }
   for (const char* name : extensions_of(supported, version)) r.extensions.emplace_back(name);
   r.structures = std::make_shared<const FeatureStructures>(supported);
   r.features = &r.structures->head;

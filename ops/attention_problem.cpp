@@ -160,11 +160,14 @@ ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const Attent
   if (queries >= 32) facts |= kQueriesAtLeast32;
   if (!options.control || !options.control->ancestry) facts |= kNoAncestry;
   if (options.pattern.block_queries == 0 && !options.global_tokens) facts |= kContiguousKeys;
-  const bool plain = (facts & kContiguousKeys) && options.score == AttentionScore::kDot &&
-                     !options.hard && options.center == AttentionCenter::kNone;
+  if (options.score == AttentionScore::kDot && !options.hard &&
+      options.center == AttentionCenter::kNone) {
+    facts |= kScaledProducts;
+  }
   const uint64_t key_heads = sizes.kv_rows * options.kv_heads;
-  if (plain && positions == 1 && key_heads <= 64 && sizes.kv_len >= 2 * MIN_KEYS_PER_SPLIT &&
-      options.control && options.control->split_counters) {
+  if ((facts & kScaledProducts) && (facts & kContiguousKeys) && positions == 1 && key_heads <= 64 &&
+      sizes.kv_len >= 2 * MIN_KEYS_PER_SPLIT && options.control &&
+      options.control->split_counters) {
     facts |= kSplitKeys;
   }
   if (key_heads <= 4) facts |= kFewKeyHeads;

@@ -76,6 +76,23 @@ void read_heaps(const InstanceFunctions& vk, VkPhysicalDevice device, bool budge
   }
 }
 
+/// Sizes that VK_NV_cooperative_matrix2 allows beside those of VK_KHR_cooperative_matrix.
+void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device, Capabilities& c) {
+  const auto properties = vk.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV;
+  if (!properties) return;
+  uint32_t count = 0;
+  properties(device, &count, nullptr);
+  std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> list(
+      count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV});
+  properties(device, &count, list.data());
+  for (const auto& p : list) {
+    c.matrix_types.push_back({p.MGranularity, p.NGranularity, p.KGranularity,
+                              static_cast<uint32_t>(p.AType), static_cast<uint32_t>(p.BType),
+                              static_cast<uint32_t>(p.CType), static_cast<uint32_t>(p.ResultType),
+                              p.scope == VK_SCOPE_SUBGROUP_KHR, true});
+  }
+}
+
 void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device, Capabilities& c) {
   const auto properties = vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
   if (!properties) return;
@@ -90,14 +107,18 @@ void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device, Cap
                               static_cast<uint32_t>(p.ResultType),
                               p.scope == VK_SCOPE_SUBGROUP_KHR});
   }
-  auto offers = [&](uint32_t size) {
-    return std::any_of(c.matrix_types.begin(), c.matrix_types.end(), [&](const MatrixType& t) {
-      return t.subgroup_scope && t.m == size && t.n == size && t.k == size && t.a == 0 &&
-             t.b == 0 && t.c == 1 && t.result == 1;
+  if (c.has(kFlexibleMatrices)) read_flexible_matrices(vk, device, c);
+  const auto offers = [&](uint32_t m, uint32_t n, uint32_t k) {
+    return std::ranges::any_of(c.matrix_types, [&](const MatrixType& t) {
+      const bool size = t.flexible ? m % t.m == 0 && n % t.n == 0 && k % t.k == 0
+                                   : m == t.m && n == t.n && k == t.k;
+      return size && t.subgroup_scope && t.a == 0 && t.b == 0 && t.c == 1 && t.result == 1;
     });
   };
-  if (offers(16)) c.features |= kMatrix16x16x16F16;
-  if (offers(8)) c.features |= kMatrix8x8x8F16;
+  if (offers(16, 16, 16)) c.features |= kMatrix16x16x16F16;
+  if (offers(8, 16, 16)) c.features |= kMatrix8x16x16F16;
+  if (offers(8, 8, 16)) c.features |= kMatrix8x8x16F16;
+  if (offers(8, 8, 8)) c.features |= kMatrix8x8x8F16;
 }
 
 }  // namespace
@@ -112,9 +133,11 @@ const std::vector<FeatureName>& feature_names() {
       {kBufferAddress, "buffer addresses", "no-address"},
       {kCooperativeMatrix, "cooperative matrices", "no-coopmat"},
       {kMatrix16x16x16F16, "16x16x16 f16 matrices", nullptr},
+      {kMatrix8x16x16F16, "8x16x16 f16 matrices", nullptr},
+      {kMatrix8x8x16F16, "8x8x16 f16 matrices", nullptr},
       {kMatrix8x8x8F16, "8x8x8 f16 matrices", nullptr},
+      {kFlexibleMatrices, "matrices of flexible sizes", nullptr},
       {kSubgroupSizeControl, "subgroup size control", "no-subgroup-size"},
-      {kWideSubgroups, "subgroups of 32 or more", nullptr},
       {kIntegerDot, "integer dot products", "no-integer-dot"},
       {kGpu, "hardware devices", nullptr},
       {kCpu, "software drivers", nullptr},
@@ -125,6 +148,7 @@ const std::vector<FeatureName>& feature_names() {
       {kLargeTiles, "hardware with registers for large tiles", nullptr},
       {kFastIntegerDot, "an instruction for signed integer dot products", nullptr},
       {kFastMixedDot, "an instruction for mixed integer dot products", nullptr},
+      {kPlainMatrices, "tests of matrix units without them", nullptr},
   };
   return names;
 }
@@ -150,8 +174,6 @@ const char* name_of(DeviceKind kind) {
 void require_subgroup_size(Capabilities& c, uint32_t size) {
   if (!c.has(kSubgroupSizeControl)) return;
   c.subgroup_size = std::clamp(std::bit_floor(size), c.min_subgroup_size, c.max_subgroup_size);
-  c.features &= ~kWideSubgroups;
-  if (c.subgroup_size >= 32) c.features |= kWideSubgroups;
 }
 
 Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice device,
@@ -238,7 +260,6 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
     c.min_subgroup_size = sizes.minSubgroupSize;
     c.max_subgroup_size = sizes.maxSubgroupSize;
   }
-  add(c.subgroup_size >= 32, kWideSubgroups);
   add(features.integer_dot, kIntegerDot);
   add(features.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated,
       kFastIntegerDot);
@@ -250,6 +271,7 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
   if (c.api_version >= VK_API_VERSION_1_3 && features.cooperative_matrix && features.memory_model &&
       features.memory_model_device_scope && (c.features & kFloat16) && (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;
+    add(features.flexible_matrices, kFlexibleMatrices);
     read_matrix_types(vk, device, c);
   }
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;

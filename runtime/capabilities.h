@@ -28,8 +28,10 @@ enum Feature : uint32_t {
   kMatrix16x16x16F16 = 1u << 7,   // ... 16x16x16, f16 operands, f32 accumulator, subgroup scope
   kMatrix8x8x8F16 = 1u << 8,      // ... 8x8x8, likewise
   kSubgroupSizeControl = 1u << 9,  // a required subgroup size and full subgroups
-  kWideSubgroups = 1u << 10,       // subgroups of 32 or more
+  kMatrix8x16x16F16 = 1u << 10,    // matrices of 8x16x16 (M, N, K), as 16x16x16
   kIntegerDot = 1u << 11,          // dot products of four 8-bit integers in a 32-bit word
+  kMatrix8x8x16F16 = 1u << 12,     // ... 8x8x16, as 8x16x16
+  kFlexibleMatrices = 1u << 13,    // VK_NV_cooperative_matrix2: sizes beside those that are listed
   // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from
   // running.
   kGpu = 1u << 16,             // hardware: coalesced loads, shared memory pays
@@ -41,9 +43,13 @@ enum Feature : uint32_t {
   kLargeTiles = 1u << 22,      // hardware on which an invocation keeps 8 x 8 sums in registers
   kFastIntegerDot = 1u << 23,  // has an instruction for kIntegerDot, of signed integers
   kFastMixedDot = 1u << 24,    // ... of signed with unsigned integers
+  kPlainMatrices = 1u << 25,   // no device: kernels of matrix units without them, to be tested
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;
+/// Matrix units that multiply f16, whatever the size.
+constexpr FeatureSet kHalfMatrices =
+    kMatrix16x16x16F16 | kMatrix8x16x16F16 | kMatrix8x8x16F16 | kMatrix8x8x8F16;
 
 struct FeatureName {
   Feature feature;
@@ -58,9 +64,10 @@ enum class DeviceKind { kDiscrete, kIntegrated, kVirtual, kSoftware };
 const char* name_of(DeviceKind kind);
 
 struct MatrixType {
-  uint32_t m, n, k;
+  uint32_t m, n, k;          // of flexible sizes: what they must be multiples of
   uint32_t a, b, c, result;  // VkComponentTypeKHR: 0 is f16, 1 is f32
   bool subgroup_scope;
+  bool flexible = false;
 };
 
 struct MemoryHeap {

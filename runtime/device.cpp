@@ -106,6 +106,7 @@ DeviceFeatures features_of(const Capabilities& c, const DeviceOptions& options) 
   features.integer_dot = c.has(kIntegerDot);
   features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
       c.has(kCooperativeMatrix);
+  features.flexible_matrices = c.has(kFlexibleMatrices);
   features.pipeline_executables = options.pipeline_statistics && c.pipeline_statistics;
   return features;
 }

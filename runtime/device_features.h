@@ -21,6 +21,7 @@ struct DeviceFeatures {
   bool full_subgroups = false;
   bool integer_dot = false;
   bool cooperative_matrix = false;
+  bool flexible_matrices = false;
   bool memory_model = false;
   bool memory_model_device_scope = false;
   bool pipeline_executables = false;

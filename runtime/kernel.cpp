@@ -168,6 +168,7 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kContiguousKeys, "contiguous keys"},
       {kWholeTiles, "tiles within a block of the pattern"},
       {kNoAncestry, "no beam ancestry"},
+      {kScaledProducts, "a softmax of scaled products"},
       {kFewBanned, "at most 64 banned ids"},
   };
   std::string text;
@@ -246,6 +247,10 @@ std::string kernel_table_markdown() {
 
 uint32_t local_size(const Kernel& kernel, const Capabilities& device) {
   const uint32_t size = kernel.constant(RowConstant::LOCAL_SIZE);
+  if (const std::optional<uint32_t> most = kernel.find(RowConstant::MOST_SUBGROUPS)) {
+    const uint32_t lanes = kernel.find(RowConstant::PLAIN_LANES).value_or(device.subgroup_size);
+    return std::min(size, *most * lanes);
+  }
   return size == 0 ? device.subgroup_size : size;
 }
 

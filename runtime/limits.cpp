@@ -90,7 +90,7 @@ bool apply_one(Capabilities& c, std::string_view word) {
     c.features &= ~name.feature;
     if (name.feature == kCooperativeMatrix || name.feature == kFloat16 ||
         name.feature == kStorage16) {
-      c.features &= ~(kCooperativeMatrix | kMatrix16x16x16F16 | kMatrix8x8x8F16);
+      c.features &= ~(kCooperativeMatrix | kFlexibleMatrices | kHalfMatrices);
     }
     if (name.feature == kSubgroupArithmetic) c.features &= ~kSubgroupShuffle;
     if (name.feature == kIntegerDot) c.features &= ~(kFastIntegerDot | kFastMixedDot);

@@ -50,6 +50,7 @@ enum ShapeFact : uint32_t {
   kContiguousKeys = 1u << 24,  // attention: the keys of a query are one run
   kFewKeyHeads = 1u << 26,     // attention: at most 4 heads and rows of keys in all
   kWholeTiles = 1u << 25,      // attention: 16 queries in a row look at one list of keys
+  kScaledProducts = 1u << 27,  // attention: weights are a softmax of scaled products, and no more
 };
 
 }  // namespace mulciber

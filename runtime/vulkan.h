@@ -24,6 +24,7 @@ namespace mulciber {
   F(vkGetPhysicalDeviceMemoryProperties2)      \
   F(vkGetPhysicalDeviceQueueFamilyProperties)  \
   F(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
+  F(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
   F(vkCreateDebugUtilsMessengerEXT)            \
   F(vkDestroyDebugUtilsMessengerEXT)           \
   F(vkCreateDevice)                            \

@@ -280,7 +280,9 @@ float score_of(float product, uint kv_row, uint n, int position, uint key) {
     if ((BIAS & 2u) != 0u) line = line * query_heads() + query_head(n);
     at += (line * params.q_len + query % params.q_len) * params.kv_len;
   }
-  return score + uintBitsToFloat(AT(control, at));
+  float bias = uintBitsToFloat(AT(control, at));
+  // A mask hides whatever the key holds: max() need not pass over NaN.
+  return bias < kMasked ? kMasked : score + bias;
 }
 
 /// Where position `key` of a cache row begins: an element, or of blocks a word.

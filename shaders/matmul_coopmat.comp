@@ -1,125 +1,135 @@
-// Matrix units through VK_KHR_cooperative_matrix: f16 operands staged in shared memory, sums in
-// f32. f32 activations are rounded to f16 on the way. Each subgroup owns a block of the workgroup's
-// tile. The row with 8 x 8 matrices serves to check this file on lavapipe; its tile is small
-// because that driver's compiler takes a minute for a large one.
+// Products on matrix units: operands staged in shared memory as f16, sums in f32. f32 activations
+// are rounded to f16 on the way. Each subgroup owns a block of the workgroup's tile. Rows with
+// PLAIN_FRAGMENTS run the same without matrix units, for the conformance suite
+// (include/fragments.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#ifndef PLAIN_FRAGMENTS
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
 #include "interface.h"
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
+// Two tiles of lines of four eights and one; the default is for 64 x 64 x 32.
+#ifndef SHARED_EIGHTS
+#define SHARED_EIGHTS 640
+#endif
+#include "fragments.glsl"
 
 ROW_CONSTANT(TILE_M, 64);
 ROW_CONSTANT(TILE_N, 64);
 ROW_CONSTANT(TILE_K, 32);
 ROW_CONSTANT(BLOCK_M, 32);  // rows of a subgroup's block
 
-// Sizes of shared memory; the defaults are for 64 x 64 x 32 and 8 subgroups.
-#ifndef MATRIX
-#define MATRIX 16
+#ifdef ACTIVATION_F16
+BUFFER(0, readonly, wide_x, uvec4)
+uvec4 x_eight(uint row, uint k) { return AT(wide_x, (row * params.depth + k) / 8); }
+#else
+uvec4 x_eight(uint row, uint k) { return pack_eight(x_quad(row, k), x_quad(row, k + 4)); }
 #endif
-#ifndef SHARED_QUADS
-#define SHARED_QUADS 1280  // (64 + 64) * (32 + 8) / 4
-#endif
-#ifndef SUBGROUPS
-#define SUBGROUPS 8
-#endif
-shared f16vec4 tiles[SHARED_QUADS];
-shared float finished[SUBGROUPS * MATRIX * MATRIX];
 
-#define ACCUMULATOR coopmat<float, gl_ScopeSubgroup, MATRIX, MATRIX, gl_MatrixUseAccumulator>
-
-// Beyond the edges there are zeros, never what memory holds there. Values that f16 cannot hold are
-// clamped.
-f16vec4 staged_x(uint row, uint k) {
-  if (row >= params.rows || k >= params.depth) return f16vec4(0);
-  return f16vec4(clamp(x_quad(row, k), -65504.0, 65504.0));
+#ifdef WEIGHT_BLOCKS
+uvec4 w_eight(uint row, uint k) {
+  vec4 low, high;
+  block_eight(row, k, low, high);
+  return pack_eight(low, high);
 }
-f16vec4 staged_w(uint row, uint k) {
-  if (row >= params.columns || k >= params.depth) return f16vec4(0);
-  return f16vec4(clamp(w_quad(row, k), -65504.0, 65504.0));
+#else
+BUFFER(1, readonly, wide_w, uvec4)
+uvec4 w_eight(uint row, uint k) {
+  uvec4 eight = AT(wide_w, (row * params.depth + k) / 8);
+  return FORMAT == 1 ? pack_eight(unpack_weight4(eight.xy), unpack_weight4(eight.zw)) : eight;
 }
+#endif
 
 void main() {
-  const uint line = TILE_K / 4 + 2;  // quads per line of a tile, with 16 bytes of skew
-  const uint w_tile = TILE_M * line;
-  const uint x_loads = TILE_M * TILE_K / 4 / LOCAL_SIZE, w_loads = TILE_N * TILE_K / 4 / LOCAL_SIZE;
-  const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
+  const uint eights = TILE_K / 8;          // of a line of a tile
+  const uint line = eights + 1;            // skewed by 16 bytes
+  const uint w_tile = TILE_M * line;       // where the tile of W begins
+  const uint lines = LOCAL_SIZE / eights;  // that the workgroup loads at a time
+  const uint x_loads = TILE_M / lines, w_loads = TILE_N / lines;
+  const uint subgroups = LOCAL_SIZE / LANES;
   const uint blocks_m = TILE_M / BLOCK_M;
   const uint block_n = TILE_N * blocks_m / subgroups;
-  const uint parts_m = BLOCK_M / MATRIX, parts_n = block_n / MATRIX;
+  const uint parts_m = BLOCK_M / FRAGMENT_M, parts_n = block_n / FRAGMENT_N;
 
   uint thread = gl_LocalInvocationIndex;
   uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * TILE_N;
-  uint block_row = gl_SubgroupID % blocks_m * BLOCK_M;
-  uint block_column = gl_SubgroupID / blocks_m * block_n;
+  uint block_row = SUBGROUP % blocks_m * BLOCK_M;
+  uint block_column = SUBGROUP / blocks_m * block_n;
 
-  ACCUMULATOR sums[parts_m][parts_n];
-  [[unroll]] for (uint i = 0; i < parts_m; ++i) {
-    [[unroll]] for (uint j = 0; j < parts_n; ++j) sums[i][j] = ACCUMULATOR(0.0);
+  FRAGMENT_SUM sums[parts_m][parts_n];
+  FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) {
+    FRAGMENT_LOOP for (uint j = 0; j < parts_n; ++j) sums[i][j] = ZERO_SUM;
   }
 
   // The next tiles travel from memory to registers while the matrix units work on the current ones.
-  f16vec4 next_x[x_loads], next_w[w_loads];
-  for (uint k0 = 0; k0 < params.depth + TILE_K; k0 += TILE_K) {
-    if (k0 > 0) {
-      barrier();
-      [[unroll]] for (uint i = 0; i < x_loads; ++i) {
-        uint q = i * LOCAL_SIZE + thread;
-        tiles[q / (TILE_K / 4) * line + q % (TILE_K / 4)] = next_x[i];
-      }
-      [[unroll]] for (uint i = 0; i < w_loads; ++i) {
-        uint q = i * LOCAL_SIZE + thread;
-        tiles[w_tile + q / (TILE_K / 4) * line + q % (TILE_K / 4)] = next_w[i];
-      }
-      barrier();
+  // An invocation loads the same eight of several lines. Lines beyond the edges repeat the last
+  // one, for what comes of them is not stored; beyond the depth there are zeros.
+  uvec4 next_x[x_loads], next_w[w_loads];
+  uint own_line = thread / eights, own_eight = thread % eights;
+#define LOAD_TILES(K0)                                                                   \
+  {                                                                                      \
+    uint k = K0 + own_eight * 8;                                                         \
+    if (k < params.depth) {                                                              \
+      FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) {                                 \
+        next_x[i] = x_eight(min(row0 + i * lines + own_line, params.rows - 1), k);       \
+      }                                                                                  \
+      FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) {                                 \
+        next_w[i] = w_eight(min(column0 + i * lines + own_line, params.columns - 1), k); \
+      }                                                                                  \
+    } else {                                                                             \
+      FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) next_x[i] = uvec4(0);             \
+      FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) next_w[i] = uvec4(0);             \
+    }                                                                                    \
+  }
+  LOAD_TILES(0);
+  for (uint k0 = 0; k0 < params.depth; k0 += TILE_K) {
+    barrier();
+    FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) {
+      operands[(i * lines + own_line) * line + own_eight] = next_x[i];
     }
-    if (k0 < params.depth) {
-      [[unroll]] for (uint i = 0; i < x_loads; ++i) {
-        uint q = i * LOCAL_SIZE + thread;
-        next_x[i] = staged_x(row0 + q / (TILE_K / 4), k0 + q % (TILE_K / 4) * 4);
-      }
-      [[unroll]] for (uint i = 0; i < w_loads; ++i) {
-        uint q = i * LOCAL_SIZE + thread;
-        next_w[i] = staged_w(column0 + q / (TILE_K / 4), k0 + q % (TILE_K / 4) * 4);
-      }
+    FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) {
+      operands[w_tile + (i * lines + own_line) * line + own_eight] = next_w[i];
     }
-    if (k0 > 0) {
-      [[unroll]] for (uint k = 0; k < TILE_K; k += MATRIX) {
-        coopmat<float16_t, gl_ScopeSubgroup, MATRIX, MATRIX, gl_MatrixUseA> xs[parts_m];
-        [[unroll]] for (uint i = 0; i < parts_m; ++i) {
-          coopMatLoad(xs[i], tiles, (block_row + i * MATRIX) * line + k / 4, line,
-                      gl_CooperativeMatrixLayoutRowMajor);
-        }
-        [[unroll]] for (uint j = 0; j < parts_n; ++j) {
-          coopmat<float16_t, gl_ScopeSubgroup, MATRIX, MATRIX, gl_MatrixUseB> ws;
-          coopMatLoad(ws, tiles, w_tile + (block_column + j * MATRIX) * line + k / 4, line,
-                      gl_CooperativeMatrixLayoutColumnMajor);
-          [[unroll]] for (uint i = 0; i < parts_m; ++i) {
-            sums[i][j] = coopMatMulAdd(xs[i], ws, sums[i][j]);
-          }
-        }
+    barrier();
+    if (k0 + TILE_K < params.depth) LOAD_TILES(k0 + TILE_K);
+    FRAGMENT_LOOP for (uint part = 0; part < TILE_K; part += FRAGMENT_K) {
+      FRAGMENT_A xs[parts_m];
+      FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) {
+        LOAD_A(xs[i], (block_row + i * FRAGMENT_M) * line + part / 8, line);
+      }
+      FRAGMENT_LOOP for (uint j = 0; j < parts_n; ++j) {
+        FRAGMENT_B ws;
+        LOAD_B_TRANSPOSED(ws, w_tile + (block_column + j * FRAGMENT_N) * line + part / 8, line);
+        FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) MULTIPLY_ADD(xs[i], ws, sums[i][j]);
       }
     }
   }
 
   // Which lane holds which element is the driver's secret, so the epilogue goes through shared
-  // memory.
-  uint mine = gl_SubgroupID * MATRIX * MATRIX;
-  [[unroll]] for (uint i = 0; i < parts_m; ++i) {
-    [[unroll]] for (uint j = 0; j < parts_n; ++j) {
-      coopMatStore(sums[i][j], finished, mine, MATRIX, gl_CooperativeMatrixLayoutRowMajor);
-      subgroupBarrier();
-      for (uint at = gl_SubgroupInvocationID * 2; at < MATRIX * MATRIX; at += SUBGROUP_SIZE * 2) {
-        uint row = row0 + block_row + i * MATRIX + at / MATRIX;
-        uint column = column0 + block_column + j * MATRIX + at % MATRIX;
-        store_pair(row, column, finished[mine + at], finished[mine + at + 1]);
-      }
-      subgroupBarrier();
+  // memory, where the tiles were: FRAGMENT_M rows of each block at a time. Every loop is unrolled:
+  // compilers unroll none around one that stays, and sums that a loop indexes are no registers.
+  const uint fours = block_n / 4;  // of a row
+  uint mine = SUBGROUP * FRAGMENT_M * (fours + 1);
+  barrier();
+  FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) {
+    FRAGMENT_LOOP for (uint j = 0; j < parts_n; ++j) {
+      STORE_SUM(sums[i][j], mine + j * (FRAGMENT_N / 4), fours + 1);
     }
+    FRAGMENT_BARRIER();
+    FRAGMENT_LOOP for (uint step = 0; step < FRAGMENT_M * fours / LANES; ++step) {
+      uint at = step * LANES + LANE;
+      uint row = row0 + block_row + i * FRAGMENT_M + at / fours;
+      uint column = column0 + block_column + at % fours * 4;
+      vec4 four = uintBitsToFloat(operands[mine + at / fours * (fours + 1) + at % fours]);
+      store_pair(row, column, four.x, four.y);
+      store_pair(row, column + 2, four.z, four.w);
+    }
+    FRAGMENT_BARRIER();
   }
 }

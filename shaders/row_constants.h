@@ -21,6 +21,11 @@
 #define ID_OF_UNROLL 75      // loads per invocation and loop iteration
 #define ID_OF_TILE_ROWS 76   // rows per workgroup
 #define ID_OF_CHUNK 77       // ids per chunk of the vocabulary
+// Sizes of the fragments of matrix units: A is M x K, B is K x N, sums are M x N.
+#define ID_OF_FRAGMENT_M 78
+#define ID_OF_FRAGMENT_N 79
+#define ID_OF_FRAGMENT_K 80
+#define ID_OF_PLAIN_LANES 81  // invocations that share fragments where there are no matrix units
 
 // Facts for the op's host code alone, which no module knows.
 #define ID_OF_HOST_FACTS 128   // the first
@@ -31,6 +36,9 @@
 // Workgroups that keep the device busy: the keys of a tile of queries are split until there are so
 // many, or parts have the fewest keys that pay.
 #define ID_OF_WORKGROUPS 132
+// Of a workgroup: LOCAL_SIZE is no more than so many of the device's, for a subgroup's share of the
+// tile must not become too small.
+#define ID_OF_MOST_SUBGROUPS 133
 
 #ifdef __cplusplus
 // clang-format off
@@ -38,7 +46,8 @@
 #define ROW_CONSTANTS(X) \
   X(LOCAL_SIZE) X(TILE_M) X(TILE_N) X(TILE_K) X(THREAD_M) X(THREAD_N) X(BLOCK_M) X(WIDE_LOADS) \
   X(WORDS) X(MOST_WORDS) X(TILE_Q) X(LANE_KEYS) X(UNROLL) X(TILE_ROWS) X(CHUNK) X(MOST_ROWS) \
-  X(BLOCK_TYPES) X(KEEPS_ROWS) X(ELEMENTS) X(WORKGROUPS)
+  X(BLOCK_TYPES) X(KEEPS_ROWS) X(ELEMENTS) X(WORKGROUPS) X(MOST_SUBGROUPS) \
+  X(FRAGMENT_M) X(FRAGMENT_N) X(FRAGMENT_K) X(PLAIN_LANES)
 // clang-format on
 #else
 #define ROW_CONSTANT(NAME, DEFAULT) layout(constant_id = ID_OF_##NAME) const uint NAME = DEFAULT

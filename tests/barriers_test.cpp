@@ -213,8 +213,10 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
         const Clock::time_point start = Clock::now();
         line.caught.clear();
         const BarrierLine* twin = twins.empty() ? nullptr : &twins[i];
-        search(cases, broken, twin, line);
-        if (line.caught.empty()) search(narrow, broken, twin, line);
+        const bool narrow_first =
+            twin && !twin->caught.empty() && twin->caught.begin()->second.ends_with(kNarrow);
+        search(narrow_first ? narrow : cases, broken, twin, line);
+        if (line.caught.empty()) search(narrow_first ? cases : narrow, broken, twin, line);
         if (line.caught.empty() && line.reason.empty() && twin) line.reason = twin->reason;
         std::printf("%s  (%.1f s)\n", text_of(line).c_str(), seconds_since(start));
         std::fflush(stdout);

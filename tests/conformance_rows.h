@@ -27,6 +27,16 @@ constexpr Op kMatmulOps[] = {Op::kMatmul};
 constexpr Op kAttentionOps[] = {Op::kAttention, Op::kAttentionMap, Op::kAppendCache,
                                 Op::kCopyColumns, Op::kRopeAppend};
 
+/// A row on matrix units that a device cannot run is tested by its plain form, the next row, on
+/// every device with room for its tiles.
+inline void check_plain_form(const Kernel& row, const Capabilities& device) {
+  if ((row.needs & kHalfMatrices) == 0) return;
+  if (device.max_invocations < 256 || device.max_shared_memory < 32768) return;
+  const Kernel& plain = *(&row + 1);
+  INFO(plain.id << " instead of " << row.id);
+  CHECK(why_not_runnable(plain, device) == "");
+}
+
 inline void check_rows(std::span<const Op> ops) {
   using namespace conformance;
   Device& device = shared_device();
@@ -36,6 +46,7 @@ inline void check_rows(std::span<const Op> ops) {
     DYNAMIC_SECTION(row.id) {
       std::string reason = why_not_runnable(row, device.capabilities());
       if (!reason.empty()) {
+        check_plain_form(row, device.capabilities());
         WARN("skipped: " << row.id << " (" << reason << ")");
         continue;
       }

@@ -131,14 +131,12 @@ TEST_CASE("Quirks apply by driver and version") {
 TEST_CASE("Subgroups on Intel are as wide as a register, and as wide as somebody asks for") {
   Capabilities c;
   c.driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
-  c.features = kGpu | kSubgroupSizeControl | kWideSubgroups;
+  c.features = kGpu | kSubgroupSizeControl;
   c.min_subgroup_size = 16, c.max_subgroup_size = c.subgroup_size = 32;
   apply_quirks(c);
   CHECK(c.subgroup_size == 16);
-  CHECK_FALSE(c.has(kWideSubgroups));
   apply_limits(c, "subgroup=32");
   CHECK(c.subgroup_size == 32);
-  CHECK(c.has(kWideSubgroups));
   apply_limits(c, "subgroup=8");  // the device has none of these
   CHECK(c.subgroup_size == 16);
   c.features = kGpu;  // one size

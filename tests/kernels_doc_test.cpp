@@ -35,3 +35,35 @@ TEST_CASE("A row gives a value to every row constant of its module, and to no ot
     }
   }
 }
+
+TEST_CASE("Every row on matrix units stands before its plain form, which any device can test") {
+  using namespace mulciber;
+  const std::span<const Kernel> table = kernels();
+  size_t rows = 0;
+  for (size_t i = 0; i < table.size(); ++i) {
+    const Kernel& row = table[i];
+    if ((row.needs & kHalfMatrices) == 0) continue;
+    ++rows;
+    INFO(row.id);
+    REQUIRE(i + 1 < table.size());
+    const Kernel& plain = table[i + 1];
+    CHECK(plain.id == std::string(row.id) + "_plain");
+    CHECK(plain.source == std::string(row.source));
+    CHECK(plain.op == row.op);
+    CHECK(plain.types == row.types);
+    CHECK(plain.shape == row.shape);
+    CHECK(plain.tolerance == row.tolerance);
+    CHECK(plain.needs == kNothing);
+    CHECK(plain.made_for == kPlainMatrices);
+    CHECK_FALSE(plain.spirv.empty());
+    if (!row.spirv.empty())
+      CHECK(plain.reflection.shared_memory_bytes == row.reflection.shared_memory_bytes);
+    CHECK(plain.names(RowConstant::PLAIN_LANES));
+    CHECK(plain.constants.size() == row.constants.size() + 1);
+    for (const auto& [constant, value] : row.constants) {
+      INFO(name_of(constant));
+      CHECK(plain.find(constant) == value);
+    }
+  }
+  CHECK(rows > 0);
+}

@@ -5,16 +5,21 @@
 
 #include "tests/catch.h"
 
-#ifdef VK_KHR_cooperative_matrix
+#if defined(VK_KHR_cooperative_matrix) && defined(VK_NV_cooperative_matrix2)
 
 namespace vulkan {
 constexpr auto kFeatures = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
 constexpr auto kProperties = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
 constexpr const char* kMatrixExtension = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+constexpr auto kFeatures2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV;
+constexpr auto kFlexible = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV;
+constexpr const char* kMatrix2Extension = VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME;
 }  // namespace vulkan
 
 #undef VK_KHR_cooperative_matrix
 #undef VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME
+#undef VK_NV_cooperative_matrix2
+#undef VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME
 namespace recent {
 #include "runtime/recent_vulkan.h"
 }  // namespace recent
@@ -38,6 +43,21 @@ TEST_CASE("Declarations for old Vulkan headers are those of new ones") {
   CHECK(sizeof(VkPhysicalDeviceCooperativeMatrixFeaturesKHR) ==
         sizeof(recent::VkPhysicalDeviceCooperativeMatrixFeaturesKHR));
   SAME_PLACE(VkPhysicalDeviceCooperativeMatrixFeaturesKHR, cooperativeMatrix);
+
+  CHECK(vulkan::kFeatures2 == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV);
+  CHECK(vulkan::kFlexible ==
+        VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV);
+  CHECK(std::string(vulkan::kMatrix2Extension) == VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
+  CHECK(sizeof(VkPhysicalDeviceCooperativeMatrix2FeaturesNV) ==
+        sizeof(recent::VkPhysicalDeviceCooperativeMatrix2FeaturesNV));
+  SAME_PLACE(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixFlexibleDimensions);
+  CHECK(sizeof(VkCooperativeMatrixFlexibleDimensionsPropertiesNV) ==
+        sizeof(recent::VkCooperativeMatrixFlexibleDimensionsPropertiesNV));
+  SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, MGranularity);
+  SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, KGranularity);
+  SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, AType);
+  SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, ResultType);
+  SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, scope);
 }
 
 #else

@@ -120,11 +120,43 @@ double bias_of(const HostTensor& control, const AttentionOptions& options, uint6
   return number(control, *options.control->bias, at);
 }
 
+/// What rounding each number of a tensor to f16 may add to its error.
+std::vector<double> half_errors(const HostTensor& tensor) {
+  std::vector<double> errors(tensor.values.size());
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const double known = tensor.bounds.empty() ? 0 : tensor.bounds[i];
+    errors[i] = stored_error(DataType::kF16, tensor.values[i], known);
+  }
+  return errors;
+}
+
+/// Errors that are independent of each other, such as roundings of operands, added up.
+struct IndependentErrors {
+  double sum = 0, squares = 0;
+  void add(double error) {
+    sum += error;
+    squares += error * error;
+  }
+  double bound() const { return independent_errors(sum, squares); }
+};
+
+/// What rounding a weight to f16 adds. It is at most 1; kernels may use the range of f16 up to
+/// 2^14.
+double half_weight_error(Bounded weight) {
+  constexpr double kScale = 0x1p14;
+  return stored_error(DataType::kF16, weight.value * kScale, weight.error * kScale) / kScale;
+}
+
 }  // namespace
 
 AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
                                        const HostTensor& control, const AttentionColumns& columns,
-                                       const AttentionOptions& options) {
+                                       const AttentionOptions& options,
+                                       const Arithmetic& arithmetic) {
+  // No row with keys in f32 uses matrix units, nor for anything but scaled products.
+  const bool halves = arithmetic.half_operands && kv.type != DataType::kF32 &&
+                      options.score == AttentionScore::kDot && !options.hard &&
+                      options.center == AttentionCenter::kNone;
   const uint64_t rows = q.shape[0], q_len = q.shape[1], kv_len = kv.shape[1];
   const uint64_t q_columns = q.shape.columns(), kv_columns = kv.shape.columns();
   const uint64_t heads = options.heads, value_size = options.value_size;
@@ -138,9 +170,14 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
   const double scale_value = options.scale, scale_size = std::fabs(scale_value);
   const double grain =
       grain_of(q.values) * grain_of(kv.values) * std::min(1.0, grain_of({&scale_value, 1}));
-  const auto error_at = [](const HostTensor& tensor, const double* value) {
-    return tensor.bounds.empty() ? 0 : tensor.bounds[value - tensor.values.data()];
+  const auto error_at = [](const std::vector<double>& errors, const HostTensor& tensor,
+                           const double* value) {
+    return errors.empty() ? 0 : errors[value - tensor.values.data()];
   };
+  const auto q_error = [&](const double* value) { return error_at(q.bounds, q, value); };
+  const auto kv_error = [&](const double* value) { return error_at(kv.bounds, kv, value); };
+  std::vector<double> q_halves, kv_halves;
+  if (halves) q_halves = half_errors(q), kv_halves = half_errors(kv);
   std::vector<Bounded> weights(kv_len);
   std::vector<int64_t> keys;  // that a query sees
 
@@ -182,13 +219,18 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           }
           const double* k = key_at(key) + columns.k + kv_head * options.head_size;
           double score = 0, size = 0, error = 0;
+          IndependentErrors rounded;
           for (uint64_t d = 0; d < options.head_size; ++d) {
-            const double query_error = error_at(q, query + d), key_error = error_at(kv, k + d);
+            const double query_error = q_error(query + d), key_error = kv_error(k + d);
             if (options.score == AttentionScore::kDot) {
               score += query[d] * k[d];
               size += std::fabs(query[d] * k[d]);
               error +=
                   query_error * (std::fabs(k[d]) + key_error) + std::fabs(query[d]) * key_error;
+              if (!halves) continue;
+              const double key_step = error_at(kv_halves, kv, k + d);
+              rounded.add(error_at(q_halves, q, query + d) * (std::fabs(k[d]) + key_step) +
+                          std::fabs(query[d]) * key_step);
               continue;
             }
             const double factor =
@@ -201,6 +243,9 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
             size += std::fabs(term.value);
             error += term.error;
           }
+          error += rounded.bound();
+          // Kernels need not agree on what comes of NaN and infinities that a query does see.
+          doubtful |= !std::isfinite(score);
           // The scale may be multiplied into the query or into the score.
           const bool exact = options.score == AttentionScore::kDot &&
                              sums_exactly(grain, size * std::max(scale_size, 1.0));
@@ -232,14 +277,16 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           put(expected.map, map + best, 1);
           const double* v = key_at(best) + columns.v + kv_head * value_size;
           for (uint64_t d = 0; d < value_size; ++d) {
-            put(expected.result, result + d, Bounded(v[d], error_at(kv, v + d)) * Bounded(factor));
+            put(expected.result, result + d, Bounded(v[d], kv_error(v + d)) * Bounded(factor));
           }
           if (doubtful) distrust();
           continue;
         }
         double sum = 0, error = 0;
+        // Whatever number a device takes for the maximum is the same in the weights and their sum.
+        const Bounded peak(maximum.value);
         for (int64_t key : keys) {
-          weights[key] = exp(weights[key] - maximum);
+          weights[key] = exp(weights[key] - peak);
           sum += weights[key].value;
           error += weights[key].error;
         }
@@ -264,13 +311,19 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
         for (int64_t key : keys) put(expected.map, map + key, weights[key] / map_total);
         for (uint64_t d = 0; d < value_size; ++d) {
           double value = 0, size = 0, value_error = 0;
+          IndependentErrors rounded;
           for (int64_t key : keys) {
             const double* v = key_at(key) + columns.v + kv_head * value_size + d;
             value += weights[key].value * *v;
             size += weights[key].value * std::fabs(*v);
             value_error += weights[key].error * std::fabs(*v) +
-                           (weights[key].value + weights[key].error) * error_at(kv, v);
+                           (weights[key].value + weights[key].error) * kv_error(v);
+            if (halves) {
+              rounded.add(half_weight_error(weights[key]) * std::fabs(*v) +
+                          (weights[key].value + weights[key].error) * error_at(kv_halves, kv, v));
+            }
           }
+          value_error += rounded.bound();
           put(expected.result, result + d,
               Bounded(value, value_error + sum_error(count + 2, size) + rescaled * size) * inverse);
         }

@@ -18,9 +18,12 @@ struct AttentionReference {
 
 /// q: (rows, q_len, ...), kv: (rows / rows_per_kv, kv_len, ...), control: the words that
 /// options.control's arrays stand in (options.control's tensor is not read); bounds of q, kv,
-/// and of centers among the words are how far these may be off already.
+/// and of centers among the words are how far these may be off already. Matrix units take f16: what
+/// q and kv lose on the way to them, and weights on the way to the second product, is part of the
+/// bounds.
 AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
                                        const HostTensor& control, const AttentionColumns& columns,
-                                       const AttentionOptions& options);
+                                       const AttentionOptions& options,
+                                       const Arithmetic& arithmetic = {});
 
 }  // namespace mulciber::conformance

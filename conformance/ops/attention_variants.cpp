@@ -305,6 +305,7 @@ std::vector<AttentionVariant> attention_variants() {
     }
   }
   for (Variant& v : attention_split_variants()) add(std::move(v));
+  for (Variant& v : attention_prefill_variants()) add(std::move(v));
   add({.rows = 5,
        .q_len = 11,
        .kv_len = 13,

@@ -23,10 +23,11 @@ struct AttentionVariant {
   uint32_t key_count_extra = 0;
   bool ancestry = false;
   bool head_mask = false;
-  bool poison = false;   // NaN and infinities where no query looks
-  double deviation = 1;  // of q
-  uint32_t spare = 0;    // columns between and after the parts, so that strides and offsets are odd
-  float scale = 0;       // 0: head_size^-0.5
+  bool poison = false;                  // NaN and infinities where no query looks
+  std::vector<uint32_t> poisoned = {};  // and in these keys: the queries that do look count no more
+  double deviation = 1;                 // of q
+  uint32_t spare = 0;  // columns between and after the parts, so that strides and offsets are odd
+  float scale = 0;     // 0: head_size^-0.5
   std::optional<int32_t> query_offset;
   uint32_t window = 0;
   float soft_cap = 0;
@@ -45,6 +46,8 @@ struct AttentionVariant {
 std::vector<AttentionVariant> attention_variants();
 /// Those of them whose keys are split over workgroups, as flash decoding does.
 std::vector<AttentionVariant> attention_split_variants();
+/// Those of them with many queries, as in prefill.
+std::vector<AttentionVariant> attention_prefill_variants();
 /// The other scores, hard and local attention, patterns of keys.
 std::vector<AttentionVariant> attention_family_variants();
 /// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names

@@ -86,8 +86,9 @@ void add_limits(Fingerprint& f, const Capabilities& c) {
   add("device-local heap", memory);
   std::string matrices;
   for (const MatrixType& t : c.matrix_types) {
-    matrices += fmt::format("{}{}x{}x{} of component types {} {} {} {}",
-                            matrices.empty() ? "" : ", ", t.m, t.n, t.k, t.a, t.b, t.c, t.result);
+    matrices +=
+        fmt::format("{}{}{}x{}x{} of component types {} {} {} {}", matrices.empty() ? "" : ", ",
+                    t.flexible ? "multiples of " : "", t.m, t.n, t.k, t.a, t.b, t.c, t.result);
   }
   add("cooperative matrices", matrices.empty() ? "none" : matrices);
 }

@@ -22,7 +22,8 @@ enum {
   BUFFER_ADDRESS = 8,
   SUBGROUP_SIZE_CONTROL = 16,
   COOPERATIVE_MATRIX = 32,
-  INTEGER_DOT = 64
+  INTEGER_DOT = 64,
+  FLEXIBLE_MATRICES = 128
 };
 
 struct constant { /* of specialization */

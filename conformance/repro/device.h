@@ -142,6 +142,15 @@ static void choose_features(void) {
       VK_FALSE;
   enable(model.vulkanMemoryModel, COOPERATIVE_MATRIX, "the Vulkan memory model", &model,
          VK_API_VERSION_1_2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
+  static VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2 = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
+  QUERY(has_extension(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME), matrix2);
+  const VkBool32 flexible = matrix2.cooperativeMatrixFlexibleDimensions;
+  memset(&matrix2, 0, sizeof matrix2);
+  matrix2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV;
+  matrix2.cooperativeMatrixFlexibleDimensions = flexible;
+  enable(flexible, FLEXIBLE_MATRICES, "matrices of flexible sizes", &matrix2, 0,
+         VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
 }
 
 /* Subgroups of SUBGROUP_SIZE are baked into the constants: another size needs a repro written

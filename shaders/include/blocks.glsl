@@ -119,4 +119,19 @@ vec4 block_quad(uint row, uint k) {
          (second ? scales.minimum.y : scales.minimum.x);
 }
 
+// Eight neighbours, k being a multiple of eight.
+void block_eight(uint row, uint k, out vec4 low, out vec4 high) {
+  uint row_at = row * row_words(FORMAT);
+  uint group = k / 32, t = k / 4 % 8;
+  GroupScales scales = group_scales(FORMAT, row_at, group);
+  uvec2 high_bits = group_high(FORMAT, row_at, group);
+  QuadPair pair = quad_pair(FORMAT, row_at, group, t % 4, high_bits);
+  QuadPair next = quad_pair(FORMAT, row_at, group, t % 4 + 1, high_bits);
+  bool second = t >= 4;
+  vec4 scale = quad_scale(second ? scales.scale.y : scales.scale.x);
+  float minimum = second ? scales.minimum.y : scales.minimum.x;
+  low = quad_quants(second ? pair.second : pair.first) * scale + minimum;
+  high = quad_quants(second ? next.second : next.first) * scale + minimum;
+}
+
 #endif
