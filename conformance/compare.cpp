@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "conformance/bounds.h"
 #include "conformance/case_program.h"
@@ -116,11 +117,13 @@ class Judge {
 };
 
 // A few thousand magnitudes of those elements that are looked at, sorted; infinities and NaN are
-// infinite.
+// infinite. One of each `step` elements is drawn, for every third may be what a mask hides.
 std::vector<double> magnitudes(const HostTensor& tensor) {
   std::vector<double> sample;
-  const size_t step = std::max<size_t>(1, tensor.values.size() / 4096) | 1;
-  for (size_t i = 0; i < tensor.values.size(); i += step) {
+  const size_t step = std::max<size_t>(1, tensor.values.size() / 4096);
+  std::minstd_rand random;
+  for (size_t first = 0; first < tensor.values.size(); first += step) {
+    const size_t i = std::min(first + random() % step, tensor.values.size() - 1);
     if (!tensor.bounds.empty() && tensor.bounds[i] == kInfinity) continue;
     sample.push_back(std::isfinite(tensor.values[i]) ? std::fabs(tensor.values[i]) : kInfinity);
   }

@@ -120,6 +120,14 @@ TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
   CHECK(doubt(good, overflown, DataType::kF16) ==
         "expected output 0 is 1e+05 at element 50, which its type cannot hold");
   CHECK(doubt(good, {0, 0, 0}) == "");  // too few to say
+  // Large tensors are sampled, in no rhythm that a mask of every n-th element may have.
+  for (size_t size : {12032, 20000}) {
+    for (size_t nth : {2, 3, 5, 47}) {
+      std::vector<double> masked = varied(size);
+      for (size_t i = 0; i < size; i += nth) masked[i] = 0;
+      CHECK(doubt(good, masked) == "");
+    }
+  }
 }
 
 TEST_CASE("A case said to be exact must have nothing to round") {
