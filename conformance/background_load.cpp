@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "runtime/memory_barrier.h"
+
 namespace mulciber::conformance {
 namespace {
 
@@ -91,14 +93,11 @@ void BackgroundLoad::record() {
 
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   device_.check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   for (int round = 0; round < kRounds; ++round) {
     auto wait = [&] {
-      vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                              VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                              nullptr);
+      memory_barrier(vk, commands_, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT},
+                     {VK_PIPELINE_STAGE_TRANSFER_BIT,
+                      VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
     };
     wait();
     vk.vkCmdFillBuffer(commands_, buffer_, 0, kHalfBytes, 0x9e3779b9u * (round + 1));

@@ -4,21 +4,11 @@
 
 #include <algorithm>
 
+#include "runtime/memory_barrier.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
 
 namespace mulciber {
-namespace {
-
-void compute_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStageFlags from,
-                     VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = from_access;
-  barrier.dstAccessMask = to_access;
-  vk.vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-}
-
-}  // namespace
 
 PipelineKey pipeline_key(const Node& node, const Capabilities& device) {
   PipelineKey key{node.kernel, {}};
@@ -191,9 +181,9 @@ void Recording::record_command_buffers() {
                              buffer_query + 1);
     }
     if (p + 1 == command_buffers_.size()) {
-      compute_barrier(vk, recorded.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                      VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
-                      VK_ACCESS_HOST_READ_BIT);
+      memory_barrier(vk, recorded.commands,
+                     {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT},
+                     {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
     }
     device_.check(vk.vkEndCommandBuffer(recorded.commands), "vkEndCommandBuffer");
     ++device_.counters().command_buffers;
@@ -203,11 +193,12 @@ void Recording::record_command_buffers() {
 void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool times,
                              uint32_t first_query) {
   const DeviceFunctions& vk = device_.vk();
-  constexpr VkAccessFlags kShader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   auto wait = [&](VkPipelineStageFlags extra_stage, VkAccessFlags extra_access) {
-    compute_barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | extra_stage,
-                    VK_ACCESS_SHADER_WRITE_BIT | extra_access, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                    kShader);
+    memory_barrier(vk, commands,
+                   {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | extra_stage,
+                    VK_ACCESS_SHADER_WRITE_BIT | extra_access},
+                   {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT});
     ++barriers_;
   };
   // What ran before in the queue is unknown here: the other parts, the last replay, an upload.

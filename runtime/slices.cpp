@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/memory_barrier.h"
 #include "runtime/recorder.h"
 
 namespace mulciber {
@@ -11,18 +12,19 @@ constexpr uint32_t kMostUpdateBytes = 65536;  // of vkCmdUpdateBuffer
 // Times are measured again now and then: clocks change.
 constexpr uint64_t kSlicesBetweenTimes = 16;
 
-void barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStageFlags from,
-             VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
-  VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  memory.srcAccessMask = from_access;
-  memory.dstAccessMask = to_access;
-  vk.vkCmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, nullptr, 0, nullptr);
-}
-
-constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-constexpr VkPipelineStageFlags kTransfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
 constexpr VkAccessFlags kTransferAccess =
     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+constexpr BarrierScope kTransfers = {VK_PIPELINE_STAGE_TRANSFER_BIT, kTransferAccess};
+// What kernels and transfers wrote.
+constexpr BarrierScope kWritten = {
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+    VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+// Whatever may come after a slice.
+constexpr BarrierScope kAfterwards = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                          VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                          VK_PIPELINE_STAGE_HOST_BIT,
+                                      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                                          kTransferAccess | VK_ACCESS_HOST_READ_BIT};
 
 }  // namespace
 
@@ -58,8 +60,7 @@ void SlicedRun::record_updates(VkCommandBuffer commands) const {
   if (stage_->updates.empty()) return;
   const DeviceFunctions& vk = device_.vk();
   // Earlier stages may still read what is written now.
-  barrier(vk, commands, kCompute | kTransfer,
-          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kTransfer, kTransferAccess);
+  memory_barrier(vk, commands, kWritten, kTransfers);
   for (const BufferUpdate& update : stage_->updates) {
     const uint64_t bytes = update.words.size() * sizeof(uint32_t);
     for (uint64_t done = 0; done < bytes; done += kMostUpdateBytes) {
@@ -73,8 +74,7 @@ void SlicedRun::record_updates(VkCommandBuffer commands) const {
 void SlicedRun::record_copies(VkCommandBuffer commands) const {
   if (stage_->copies.empty()) return;
   const DeviceFunctions& vk = device_.vk();
-  barrier(vk, commands, kCompute | kTransfer,
-          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kTransfer, kTransferAccess);
+  memory_barrier(vk, commands, kWritten, kTransfers);
   for (const BufferCopy& copy : stage_->copies) {
     const VkBufferCopy region = {copy.from.offset, copy.to.offset, copy.from.size};
     vk.vkCmdCopyBuffer(commands, copy.from.buffer, copy.to.buffer, 1, &region);
@@ -120,11 +120,7 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us, SliceTimes* 
     ++stages_recorded_;
   }
   if (!any) return {};
-  barrier(device_.vk(), commands, kCompute | kTransfer,
-          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-          kCompute | kTransfer | VK_PIPELINE_STAGE_HOST_BIT,
-          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | kTransferAccess |
-              VK_ACCESS_HOST_READ_BIT);
+  memory_barrier(device_.vk(), commands, kWritten, kAfterwards);
   slice.number = ++slices_;
   recorded_.push_back({slice.number, stages_recorded_});
   return slice;

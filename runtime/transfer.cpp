@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/device.h"
+#include "runtime/memory_barrier.h"
 
 namespace mulciber {
 namespace {
@@ -24,23 +25,17 @@ class Transfer {
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     device_.check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
-    VkMemoryBarrier before{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    before.srcAccessMask =
-        VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_READ_BIT;
-    before.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-    vk.vkCmdPipelineBarrier(commands_,
-                            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                            VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &before, 0, nullptr, 0, nullptr);
+    constexpr VkAccessFlags kShader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    memory_barrier(vk, commands_,
+                   {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                    kShader | VK_ACCESS_TRANSFER_WRITE_BIT},
+                   {VK_PIPELINE_STAGE_TRANSFER_BIT,
+                    VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
     VkBufferCopy region{from.offset, to.offset, bytes};
     vk.vkCmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
-    VkMemoryBarrier after{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    after.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    after.dstAccessMask =
-        to_host ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    vk.vkCmdPipelineBarrier(
-        commands_, VK_PIPELINE_STAGE_TRANSFER_BIT,
-        to_host ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &after,
-        0, nullptr, 0, nullptr);
+    memory_barrier(vk, commands_, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT},
+                   to_host ? BarrierScope{VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT}
+                           : BarrierScope{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, kShader});
     device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
     return device_.submit({&commands_, 1});
   }
