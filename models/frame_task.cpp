@@ -40,9 +40,6 @@ FrameStep FrameTask::step(double budget_us, const FrameSemaphores& semaphores) {
 
 void FrameTask::wait() { impl_->run.wait(); }
 bool FrameTask::done() const { return impl_->run.done(); }
-void FrameTask::cancel() {
-  impl_->run.cancel();
-  impl_->cancel();
-}
+void FrameTask::cancel() { impl_->run.cancel(); }
 
 }  // namespace mulciber

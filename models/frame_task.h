@@ -8,12 +8,10 @@ namespace mulciber {
 
 struct FrameTask::Impl {
   std::shared_ptr<Device> device;
-  std::function<void()> cancel;  // tells the source
   SlicedRun run;
 
-  Impl(std::shared_ptr<Device> on, std::unique_ptr<StageSource> source,
-       std::function<void()> cancels)
-      : device(std::move(on)), cancel(std::move(cancels)), run(*device, std::move(source)) {}
+  Impl(std::shared_ptr<Device> on, std::unique_ptr<StageSource> source)
+      : device(std::move(on)), run(*device, std::move(source)) {}
 };
 
 }  // namespace mulciber

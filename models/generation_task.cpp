@@ -21,15 +21,14 @@ struct GenerationTask::Work {
   SequenceTask* sequence = nullptr;
   std::optional<Generation> result;
 
-  Work(TextGenerator& owner, TextGenerator::Impl& impl, const std::string& prompt,
-       const GenerateOptions& wanted);
+  Work(TextGenerator::Impl& impl, const std::string& prompt, const GenerateOptions& wanted);
   void look() {
     if (options.cancel && options.cancel->load()) stop = cancelled = true;
   }
 };
 
-GenerationTask::Work::Work(TextGenerator& owner, TextGenerator::Impl& impl,
-                           const std::string& prompt, const GenerateOptions& wanted)
+GenerationTask::Work::Work(TextGenerator::Impl& impl, const std::string& prompt,
+                           const GenerateOptions& wanted)
     : generator(impl), options(wanted) {
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
@@ -39,9 +38,6 @@ GenerationTask::Work::Work(TextGenerator& owner, TextGenerator::Impl& impl,
   tokens = static_cast<uint32_t>(encoded.size());
   SequenceRequest request = impl.request(options);
   stops = request.stops;
-  request.sampling.assign(request.prompts.size(),
-                          checked(options.sampling.value_or(owner.default_sampling())));
-  request.streams.assign(request.prompts.size(), 0);
   request.cancel = &stop;
   request.on_prompt = [this](size_t done, size_t total) {
     look();
@@ -60,15 +56,11 @@ GenerationTask::Work::Work(TextGenerator& owner, TextGenerator::Impl& impl,
 
 GenerationTask::GenerationTask(TextGenerator& generator, const std::string& prompt,
                                const GenerateOptions& options)
-    : GenerationTask(std::make_unique<Work>(generator, *generator.impl_, prompt, options)) {}
+    : GenerationTask(std::make_unique<Work>(*generator.impl_, prompt, options)) {}
 
 GenerationTask::GenerationTask(std::unique_ptr<Work> work)
     : FrameTask([&work] {
-        return std::make_unique<Impl>(work->generator.device, std::move(work->started),
-                                      [work = work.get()] {
-                                        work->cancelled = true;
-                                        work->sequence->cancel();
-                                      });
+        return std::make_unique<Impl>(work->generator.device, std::move(work->started));
       }()),
       work_(std::move(work)) {}
 
@@ -80,6 +72,12 @@ GenerationTask::~GenerationTask() {
   } catch (const Error&) {
     // The batch is empty then.
   }
+}
+
+void GenerationTask::cancel() {
+  FrameTask::cancel();
+  work_->cancelled = true;
+  work_->sequence->cancel();
 }
 
 Generation GenerationTask::result() {

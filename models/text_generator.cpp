@@ -18,6 +18,7 @@
 #include "text/token_stream.h"
 
 namespace mulciber {
+
 GenerateEnd end_of(SequenceEnd end, bool until_full) {
   switch (end) {
     case SequenceEnd::kStop: return GenerateEnd::kEndOfText;
@@ -63,9 +64,18 @@ std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt,
   return ids;
 }
 
+Sampling TextGenerator::Impl::default_sampling() const {
+  Sampling sampling = opened->architecture().generation().sampling;
+  sampling.penalty_window = std::min(sampling.penalty_window, context);
+  return sampling;
+}
+
 SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) const {
   SequenceRequest request;
-  request.prompts.resize(batch->shape().rows);
+  const uint32_t rows = batch->shape().rows;
+  request.prompts.resize(rows);
+  request.sampling.assign(rows, checked(options.sampling.value_or(default_sampling())));
+  request.streams.assign(rows, 0);
   request.max_new_tokens =
       options.max_new_tokens > 0 ? std::min(options.max_new_tokens, context) : context;
   if (!options.ignore_end) request.stops = ends;
@@ -205,9 +215,6 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   };
   SequenceRequest request = impl.request(options);
   if (options.attention) impl.bound_attention(request, encoded.size(), options);
-  request.sampling.assign(request.prompts.size(),
-                          checked(options.sampling.value_or(default_sampling())));
-  request.streams.assign(request.prompts.size(), 0);
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
     look();
@@ -271,7 +278,6 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
   if (options.shift)
     throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",
                        "continue such texts one by one");
-  const Sampling sampling = checked(options.sampling.value_or(default_sampling()));
   std::vector<std::vector<int32_t>> encoded;
   for (const std::string& prompt : prompts) encoded.push_back(impl.encode(prompt, options));
   std::vector<Generation> results;
@@ -279,8 +285,6 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
   for (size_t first = 0; first < prompts.size(); first += rows) {
     const auto count = static_cast<uint32_t>(std::min<size_t>(rows, prompts.size() - first));
     SequenceRequest request = impl.request(options);
-    request.sampling.assign(rows, sampling);
-    request.streams.assign(rows, 0);
     request.cancel = options.cancel;
     std::vector<Answer> answers;
     for (uint32_t row = 0; row < count; ++row) {
@@ -328,12 +332,7 @@ std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessag
   return chat_template->render(messages);
 }
 
-Sampling TextGenerator::default_sampling() const {
-  Sampling sampling = impl_->opened->architecture().generation().sampling;
-  sampling.penalty_window = std::min(sampling.penalty_window, impl_->context);
-  return sampling;
-}
-
+Sampling TextGenerator::default_sampling() const { return impl_->default_sampling(); }
 const GenerateStatistics& TextGenerator::statistics() const { return impl_->statistics; }
 uint32_t TextGenerator::context() const { return impl_->context; }
 std::string TextGenerator::family() const { return impl_->model->family(); }

@@ -37,6 +37,9 @@ struct TextGenerator::Impl {
   std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
   /// How many tokens stay at the beginning when the context shifts.
   uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
+  /// What the model's files say, within this context.
+  Sampling default_sampling() const;
+  /// Of every row of the batch, without its prompts.
   SequenceRequest request(const GenerateOptions& options) const;
   /// Tokens of the longest text whose attention is kept.
   uint32_t most_attention_tokens() const;

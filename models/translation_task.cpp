@@ -46,7 +46,7 @@ TranslationTask::TranslationTask(std::unique_ptr<Work> work)
     : FrameTask([&work]() -> std::unique_ptr<Impl> {
         std::unique_ptr<StageSource> source = std::move(work->started);
         if (!source) source = std::make_unique<NoStages>();
-        return std::make_unique<Impl>(work->translator.device, std::move(source), [] {});
+        return std::make_unique<Impl>(work->translator.device, std::move(source));
       }()),
       work_(std::move(work)) {}
 

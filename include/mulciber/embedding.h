@@ -120,7 +120,7 @@ class MULCIBER_API FrameTask {
   /// Nothing is left to do, and every slice has ended.
   bool done() const;
   /// Nothing new is begun; done() once slices under way have ended.
-  void cancel();
+  virtual void cancel();
 
  protected:
   struct Impl;
@@ -158,6 +158,7 @@ class MULCIBER_API GenerationTask : public FrameTask {
                  const GenerateOptions& options = {});
   ~GenerationTask() override;
 
+  void cancel() override;
   /// Of a task that is done: what TextGenerator::generate() gives for that prompt. Throws
   /// ModelError where logits were not finite.
   Generation result();
