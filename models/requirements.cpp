@@ -6,6 +6,8 @@
 #include "mulciber/embedding.h"
 #include "runtime/device.h"
 #include "runtime/device_features.h"
+#include "runtime/instance.h"
+#include "runtime/queue_families.h"
 
 namespace mulciber {
 namespace {
@@ -25,15 +27,9 @@ void list_features(Requirements& r, const DeviceFeatures& supported, uint32_t ve
 }
 
 void list_queue(Requirements& r, const InstanceFunctions& vk, VkPhysicalDevice device) {
-  uint32_t count = 0;
-  vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-  const auto family = std::ranges::find_if(families, [](const VkQueueFamilyProperties& f) {
-    return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
-  });
-  const bool there = family != families.end();
-  r.queue_family = there ? static_cast<uint32_t>(family - families.begin()) : 0;
+  const std::optional<uint32_t> family = first_compute_family(queue_families(vk, device));
+  const bool there = family.has_value();
+  r.queue_family = family.value_or(0);
   r.list.push_back({Kind::kQueue, "a queue that computes", true, there,
                     there ? fmt::format("family {} is the first", r.queue_family) : "everything"});
   if (!there) r.obstacles.push_back("the device has no queue that computes");
@@ -41,7 +37,8 @@ void list_queue(Requirements& r, const InstanceFunctions& vk, VkPhysicalDevice d
 
 // What the device could be with everything enabled that it has.
 Requirements ask(const HostPhysicalDevice& host, Capabilities* capabilities) {
-  const InstanceFunctions vk = instance_functions(host.get_instance_proc_addr, host.instance);
+  const auto instance = borrow_instance(host);
+  const InstanceFunctions& vk = instance->vk;
   Requirements r;
   VkPhysicalDeviceProperties properties;
   vk.vkGetPhysicalDeviceProperties(host.physical_device, &properties);
@@ -53,40 +50,26 @@ Requirements ask(const HostPhysicalDevice& host, Capabilities* capabilities) {
     return r;
   }
   *capabilities = read_capabilities(vk, host.physical_device, host.api_version);
-  DeviceFeatures supported = supported_features(vk, host.physical_device, version,
-                                                device_extensions(vk, host.physical_device));
+  const DeviceFeatures supported = supported_features(vk, host.physical_device, version,
+                                                      device_extensions(vk, host.physical_device));
   list_features(r, supported, version);
   list_queue(r, vk, host.physical_device);
-  // For whoever asks the driver about kernels, and nothing without cooperative matrices.
-  supported.pipeline_executables = false;
-  if (!capabilities->has(kCooperativeMatrix)) {
-    supported.memory_model = supported.memory_model_device_scope = false;
-    supported.flexible_matrices = false;
-  }
-  for (const char* name : extensions_of(supported, version)) r.extensions.emplace_back(name);
-  r.structures = std::make_shared<const FeatureStructures>(supported);
+  const DeviceFeatures enabled = features_of(*capabilities);
+  for (const char* name : extensions_of(enabled, version)) r.extensions.emplace_back(name);
+  r.structures = std::make_shared<const FeatureStructures>(enabled);
   r.features = &r.structures->head;
   return r;
-}
-
-void require_handles(const HostPhysicalDevice& host) {
-  if (host.instance && host.physical_device && host.get_instance_proc_addr) return;
-  throw DeviceError(DeviceError::Kind::kUnavailable, "HostPhysicalDevice",
-                    "lacks the instance, the physical device or get_instance_proc_addr",
-                    "fill all three");
 }
 
 }  // namespace
 
 Requirements requirements(const HostPhysicalDevice& host) {
-  require_handles(host);
   Capabilities capabilities;
   return ask(host, &capabilities);
 }
 
 Requirements requirements(const HostPhysicalDevice& host, const OpenModel& model,
                           const GeneratorOptions& options) {
-  require_handles(host);
   Capabilities capabilities;
   Requirements r = ask(host, &capabilities);
   if (!r.fits()) return r;
@@ -99,10 +82,7 @@ Requirements requirements(const HostPhysicalDevice& host, const OpenModel& model
     r.obstacles.push_back(error.what());
     return r;
   }
-  uint64_t available = 0;
-  for (const MemoryHeap& heap : capabilities.heaps) {
-    if (heap.device_local) available = std::max(available, std::min(heap.budget, heap.size));
-  }
+  uint64_t available = capabilities.device_memory();
   if (options.load.memory_limit > 0) available = std::min(available, options.load.memory_limit);
   const uint64_t needed = r.memory.weight_bytes + r.memory.context_bytes;
   const bool enough = needed <= available;

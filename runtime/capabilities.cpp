@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "runtime/device_features.h"
+#include "runtime/queue_families.h"
 
 namespace mulciber {
 namespace {
@@ -176,6 +177,14 @@ void require_subgroup_size(Capabilities& c, uint32_t size) {
   c.subgroup_size = std::clamp(std::bit_floor(size), c.min_subgroup_size, c.max_subgroup_size);
 }
 
+uint64_t Capabilities::device_memory() const {
+  uint64_t most = 0;
+  for (const MemoryHeap& heap : heaps) {
+    if (heap.device_local) most = std::max(most, std::min(heap.budget, heap.size));
+  }
+  return most;
+}
+
 Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice device,
                                uint32_t instance_version, const DeviceFeatures* enabled) {
   Capabilities c;
@@ -277,14 +286,8 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;
   c.tuning = tuning_of(c.kind);
 
-  uint32_t families = 0;
-  vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &families, nullptr);
-  std::vector<VkQueueFamilyProperties> family_list(families);
-  vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &families, family_list.data());
-  for (const VkQueueFamilyProperties& family : family_list) {
-    if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) {
-      c.timestamp_bits = std::max(c.timestamp_bits, family.timestampValidBits);
-    }
+  for (const VkQueueFamilyProperties& family : queue_families(vk, device)) {
+    if (computes(family)) c.timestamp_bits = std::max(c.timestamp_bits, family.timestampValidBits);
   }
   if (c.timestamp_bits == 0) c.timestamp_period = 0;
 

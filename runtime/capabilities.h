@@ -144,6 +144,8 @@ struct Capabilities {
   std::vector<MemoryHeap> heaps;
 
   bool has(FeatureSet needed) const { return (features & needed) == needed; }
+  /// Bytes of the largest device-local heap that this process may use now.
+  uint64_t device_memory() const;
 };
 
 /// Reads everything from the driver. `instance_version` bounds which structures may be asked for.

@@ -10,7 +10,7 @@
 #include "runtime/instance.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
-#include "runtime/queues.h"
+#include "runtime/queue_families.h"
 
 namespace mulciber {
 namespace {
@@ -94,31 +94,11 @@ const Found& choose(const std::vector<Found>& found, const std::string& wanted) 
                     "the devices are " + names);
 }
 
-// Exactly what the capabilities offer is enabled, so that a mask of limits is real.
-DeviceFeatures features_of(const Capabilities& c, const DeviceOptions& options) {
-  DeviceFeatures features;
-  features.storage16 = c.has(kStorage16);
-  features.storage8 = c.has(kStorage8);
-  features.float16 = c.has(kFloat16);
-  features.buffer_address = c.has(kBufferAddress);
-  features.timeline_semaphore = c.timeline_semaphores;
-  features.subgroup_size_control = features.full_subgroups = c.has(kSubgroupSizeControl);
-  features.integer_dot = c.has(kIntegerDot);
-  features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
-      c.has(kCooperativeMatrix);
-  features.flexible_matrices = c.has(kFlexibleMatrices);
-  features.pipeline_executables = options.pipeline_statistics && c.pipeline_statistics;
-  return features;
-}
-
 void require_host(const HostDevice& host) {
   const auto fail = [](const char* what, const char* remedy) {
     throw DeviceError(Kind::kUnavailable, "adopted device", what, remedy);
   };
-  if (!host.physical.instance || !host.physical.physical_device || !host.device)
-    fail("lacks the instance, the physical device or the device", "fill HostDevice");
-  if (!host.physical.get_instance_proc_addr)
-    fail("lacks get_instance_proc_addr", "give the host's vkGetInstanceProcAddr");
+  if (!host.device) fail("lacks the device", "give the host's VkDevice");
   if (!host.queue.queue) fail("lacks a queue", "give one whose family computes");
   if (!host.queue.lock != !host.queue.unlock)
     fail("has a queue with one of lock and unlock", "give both, or neither");
@@ -186,6 +166,7 @@ std::unique_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOption
   device->device_ = host.device;
   device->start(host.queue);
   device->host_.enabled_features = nullptr;  // the chain was the caller's
+  device->host_.pipeline_cache = {};         // the driver has its own now
   return device;
 }
 
@@ -193,20 +174,16 @@ void Device::create() {
   const Capabilities& c = capabilities_;
   const VkPhysicalDevice physical = physical_;
 
-  uint32_t count = 0;
   const InstanceFunctions& instance = instance_->vk;
-  instance.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  instance.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
-  auto family = std::find_if(
-      families.begin(), families.end(),
-      [](const VkQueueFamilyProperties& f) { return f.queueFlags & VK_QUEUE_COMPUTE_BIT; });
-  if (family == families.end()) {
+  const std::vector<VkQueueFamilyProperties> families = queue_families(instance, physical);
+  const std::optional<uint32_t> family = first_compute_family(families);
+  if (!family) {
     throw DeviceError(Kind::kUnavailable, c.name, "has no compute queue", "choose another device");
   }
-  const auto queue_family = static_cast<uint32_t>(family - families.begin());
+  const uint32_t queue_family = *family;
 
-  const DeviceFeatures wanted = features_of(c, options_);
+  DeviceFeatures wanted = features_of(c);
+  wanted.pipeline_executables = options_.pipeline_statistics && c.pipeline_statistics;
   const FeatureStructures features(wanted);
   const std::vector<const char*> extensions = extensions_of(wanted, c.api_version);
 
@@ -280,15 +257,6 @@ void Device::drain() {
     const std::optional<VkResult> result = queue_->wait_next(queue_->last(), UINT64_MAX);
     if (!result || *result != VK_SUCCESS) return;
   }
-}
-
-std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families,
-                                               uint32_t first) {
-  if (families[first].queueCount >= 2) return QueuePlace{first, 1};
-  for (uint32_t i = 0; i < families.size(); ++i) {
-    if (i != first && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) return QueuePlace{i, 0};
-  }
-  return std::nullopt;
 }
 
 const InstanceFunctions& Device::instance_vk() const { return instance_->vk; }

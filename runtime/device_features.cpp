@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/capabilities.h"
+
 namespace mulciber {
 namespace {
 
@@ -154,6 +156,21 @@ DeviceFeatures read_features(const VkPhysicalDeviceFeatures2& chain) {
       }
     }
   }
+  return features;
+}
+
+DeviceFeatures features_of(const Capabilities& c) {
+  DeviceFeatures features;
+  features.storage16 = c.has(kStorage16);
+  features.storage8 = c.has(kStorage8);
+  features.float16 = c.has(kFloat16);
+  features.buffer_address = c.has(kBufferAddress);
+  features.timeline_semaphore = c.timeline_semaphores;
+  features.subgroup_size_control = features.full_subgroups = c.has(kSubgroupSizeControl);
+  features.integer_dot = c.has(kIntegerDot);
+  features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
+      c.has(kCooperativeMatrix);
+  features.flexible_matrices = c.has(kFlexibleMatrices);
   return features;
 }
 

@@ -11,6 +11,8 @@
 
 namespace mulciber {
 
+struct Capabilities;  // runtime/capabilities.h
+
 struct DeviceFeatures {
   bool storage16 = false;
   bool storage8 = false;
@@ -59,6 +61,9 @@ struct FeatureStructures {
 
 /// What a chain says, in whichever structures.
 DeviceFeatures read_features(const VkPhysicalDeviceFeatures2& chain);
+/// Exactly what the capabilities offer, so that a mask of limits is real; but for
+/// pipeline_executables, which is for those who ask the driver about kernels.
+DeviceFeatures features_of(const Capabilities& capabilities);
 /// What is in both.
 DeviceFeatures common_features(const DeviceFeatures& a, const DeviceFeatures& b);
 

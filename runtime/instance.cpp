@@ -111,6 +111,11 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
 }
 
 std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host) {
+  if (!host.instance || !host.physical_device || !host.get_instance_proc_addr) {
+    throw DeviceError(Kind::kUnavailable, "HostPhysicalDevice",
+                      "lacks the instance, the physical device or get_instance_proc_addr",
+                      "fill all three");
+  }
   auto handle = std::make_shared<InstanceHandle>();
   handle->instance = host.instance;
   handle->owned = false;

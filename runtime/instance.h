@@ -29,7 +29,7 @@ struct InstanceHandle {
 /// collected. Throws DeviceError when there is no Vulkan loader, no driver, or no such layer.
 std::shared_ptr<InstanceHandle> create_instance(bool validate);
 
-/// A host's, which is left as it is.
+/// A host's, which is left as it is. Throws DeviceError where a handle is missing.
 std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host);
 
 /// What failed, in words, for messages.

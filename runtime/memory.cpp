@@ -151,10 +151,7 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
 }
 
 uint64_t Allocator::available() const {
-  uint64_t budget = 0;
-  for (const MemoryHeap& heap : device_.capabilities().heaps) {
-    if (heap.device_local) budget = std::max(budget, std::min(heap.budget, heap.size));
-  }
+  uint64_t budget = device_.capabilities().device_memory();
   if (const uint64_t host = device_.host().memory_budget; host > 0) budget = std::min(budget, host);
   std::lock_guard lock(mutex_);
   return budget > used_ ? budget - used_ : 0;

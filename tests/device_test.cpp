@@ -10,7 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "runtime/pipeline.h"
-#include "runtime/queues.h"
+#include "runtime/queue_families.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/support.h"
@@ -310,15 +310,9 @@ TEST_CASE("A second queue is opened where there is one, and kept busy beside the
   DeviceOptions options = options_from_environment();
   options.second_queue = true;
   std::unique_ptr<Device> device = Device::open(options);
-  uint32_t count = 0;
-  device->instance_vk().vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count,
-                                                                 nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  device->instance_vk().vkGetPhysicalDeviceQueueFamilyProperties(device->physical(), &count,
-                                                                 families.data());
   uint32_t queues = 0;
-  for (const VkQueueFamilyProperties& family : families) {
-    if (family.queueFlags & VK_QUEUE_COMPUTE_BIT) queues += family.queueCount;
+  for (const auto& family : queue_families(device->instance_vk(), device->physical())) {
+    if (computes(family)) queues += family.queueCount;
   }
   CHECK((device->second_queue() != VK_NULL_HANDLE) == (queues > 1));
   CHECK(Device::open(options_from_environment())->second_queue() == VK_NULL_HANDLE);

@@ -63,6 +63,26 @@ class HostCommands {
 
 std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
 
+// Records slices of random budgets until a task is done, which allocates, compiles and submits
+// nothing.
+void record_all(Device& device, HostCommands& commands, FrameTask& task, std::mt19937& random,
+                uint32_t most_us) {
+  const uint64_t allocations = device.counters().allocations,
+                 pipelines = device.counters().pipelines,
+                 submissions = device.counters().submissions;
+  while (!task.done()) {
+    FrameSlice slice;
+    commands.run([&](VkCommandBuffer buffer) {
+      slice = task.record(buffer, static_cast<double>(random() % most_us));
+    });
+    REQUIRE(slice.number > 0);
+    task.completed(slice.number);
+  }
+  CHECK(device.counters().allocations == allocations);
+  CHECK(device.counters().pipelines == pipelines);
+  CHECK(device.counters().submissions == submissions);
+}
+
 }  // namespace
 
 TEST_CASE("Requirements name what a device offers, and a device made of them has it") {
@@ -110,15 +130,31 @@ TEST_CASE("A model's memory is told before anything is made") {
 
 TEST_CASE("A device that lacks a handle is refused by name") {
   VulkanHost host;
-  HostDevice lent = host.lent();
-  lent.queue.queue = VK_NULL_HANDLE;
-  CHECK_THROWS_AS(adopt_device(lent), DeviceError);
-  lent = host.lent();
-  lent.queue.lock = [] {};
-  CHECK_THROWS_AS(adopt_device(lent), DeviceError);
-  lent = host.lent();
-  lent.physical.api_version = VK_API_VERSION_1_0;
-  CHECK_THROWS_AS(adopt_device(lent), DeviceError);
+  const auto refused = [&](auto damage) {
+    HostDevice lent = host.lent();
+    damage(lent);
+    try {
+      adopt_device(lent);
+    } catch (const DeviceError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(refused([](HostDevice& lent) { lent.device = VK_NULL_HANDLE; }),
+             ContainsSubstring("lacks the device"));
+  CHECK_THAT(refused([](HostDevice& lent) { lent.physical.instance = VK_NULL_HANDLE; }),
+             ContainsSubstring("lacks the instance"));
+  CHECK_THAT(refused([](HostDevice& lent) { lent.physical.get_instance_proc_addr = nullptr; }),
+             ContainsSubstring("get_instance_proc_addr"));
+  CHECK_THAT(refused([](HostDevice& lent) { lent.queue.queue = VK_NULL_HANDLE; }),
+             ContainsSubstring("lacks a queue"));
+  CHECK_THAT(refused([](HostDevice& lent) { lent.queue.lock = [] {}; }),
+             ContainsSubstring("unlock"));
+  CHECK_THAT(refused([](HostDevice& lent) { lent.physical.api_version = VK_API_VERSION_1_0; }),
+             ContainsSubstring("Vulkan 1.0"));
+  HostPhysicalDevice nothing;
+  CHECK_THROWS_AS(requirements(nothing), DeviceError);
 }
 
 TEST_CASE("Slices of any size, recorded by the host or submitted, give the bits of a whole run") {
@@ -132,20 +168,7 @@ TEST_CASE("Slices of any size, recorded by the host or submitted, give the bits 
     HostCommands commands(host);
     {
       TranslationTask task(translator, kText, options);
-      const uint64_t allocations = device->counters().allocations,
-                     pipelines = device->counters().pipelines,
-                     submissions = device->counters().submissions;
-      while (!task.done()) {
-        FrameSlice slice;
-        commands.run([&](VkCommandBuffer buffer) {
-          slice = task.record(buffer, static_cast<double>(random() % 3000));
-        });
-        REQUIRE(slice.number > 0);
-        task.completed(slice.number);
-      }
-      CHECK(device->counters().allocations == allocations);
-      CHECK(device->counters().pipelines == pipelines);
-      CHECK(device->counters().submissions == submissions);
+      record_all(*device, commands, task, random, 3000);
       const Translation cut = task.result();
       CHECK(cut.ids == whole.ids);
       CHECK(cut.score == whole.score);
@@ -327,20 +350,7 @@ TEST_CASE("An answer in slices is the answer in one piece, and leaves the same c
       std::string streamed;
       streams.on_text = [&](std::string_view piece) { streamed += piece; };
       GenerationTask task(cut, text, streams);
-      const uint64_t allocations = device->counters().allocations,
-                     pipelines = device->counters().pipelines,
-                     submissions = device->counters().submissions;
-      while (!task.done()) {
-        FrameSlice slice;
-        commands.run([&](VkCommandBuffer buffer) {
-          slice = task.record(buffer, static_cast<double>(random() % 800));
-        });
-        REQUIRE(slice.number > 0);
-        task.completed(slice.number);
-      }
-      CHECK(device->counters().allocations == allocations);
-      CHECK(device->counters().pipelines == pipelines);
-      CHECK(device->counters().submissions == submissions);
+      record_all(*device, commands, task, random, 800);
       const Generation result = task.result();
       CHECK(streamed == result.text);
       return result;
