@@ -72,6 +72,9 @@ class Device {
   Pace pace() const;
   /// Takes note of what a replay did and how long it took.
   void observe(uint64_t flops, uint64_t bytes, double seconds);
+  /// How much longer slices take than their dispatches, at least 1: by what stands between them,
+  /// by other work that the device does meanwhile. Slices keep it (runtime/slices.h).
+  std::atomic<double>& slice_stretch() { return slice_stretch_; }
   /// Throws the sticky error if the device was lost before.
   void require_alive() const;
   /// Turns a VkResult into the typed error; records a lost device. `what`: the call, for the
@@ -131,7 +134,7 @@ class Device {
 
   std::mutex pool_mutex_;  // of the command pool
   std::atomic<bool> lost_{false};
-  std::atomic<double> flops_per_s_{0}, bytes_per_s_{0};
+  std::atomic<double> flops_per_s_{0}, bytes_per_s_{0}, slice_stretch_{1};
 
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Allocator> memory_;

@@ -42,6 +42,25 @@ class HazardTracker {
   std::vector<Range> ranges_;
 };
 
+class Recording;
+
+/// Timestamps around some nodes of a slice. Few of them: a driver may take as long for one as for a
+/// small dispatch (lavapipe: 70 us), and slices of which every node was timed took four times as
+/// long as others.
+struct NodeTimes {
+  static constexpr uint32_t kMostNodes = 8;
+  static constexpr uint32_t kQueries = 2 * kMostNodes + 2;  // and around the slice
+  struct Place {
+    Recording* recording;
+    size_t node;
+    uint32_t begin, end;  // queries
+  };
+  VkQueryPool pool = VK_NULL_HANDLE;
+  uint64_t turn = 0;  // of nodes that are known well, those are timed whose turn it is
+  uint32_t queries = 0;
+  std::vector<Place> places;
+};
+
 class Recording {
  public:
   /// Makes pipelines and descriptor sets, and records every layer.
@@ -52,10 +71,8 @@ class Recording {
   /// Replays everything `times` times, in as few submissions as stay below
   /// DeviceOptions::submission_ms each by estimate. `submissions`: how many were made.
   Ticket submit(size_t* submissions, uint32_t times);
-  /// Records nodes [first, last) into a command buffer. times: two timestamps for each node go
-  /// there, from the query `first_query` on; null: none.
-  void record(VkCommandBuffer commands, size_t first, size_t last,
-              VkQueryPool times = VK_NULL_HANDLE, uint32_t first_query = 0);
+  /// Records nodes [first, last) into a command buffer. times: where some of them are timed.
+  void record(VkCommandBuffer commands, size_t first, size_t last, NodeTimes* times = nullptr);
   /// How long a node takes: estimated, until it was measured.
   double node_us(size_t node) const { return times_[node].us; }
   void note_time(size_t node, double us);
@@ -87,8 +104,10 @@ class Recording {
   void make_descriptors();
   void plan_command_buffers();
   void record_command_buffers();
-  void record_nodes(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool times,
-                    uint32_t first_query);
+  /// profile: two timestamps for each node go there, from the query `first_query` on; null: none.
+  void record_nodes(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool profile,
+                    uint32_t first_query, NodeTimes* times = nullptr);
+  bool is_timed(size_t node, const NodeTimes& times) const;
   double estimate_ms(const Node& node) const;
 
   Device& device_;

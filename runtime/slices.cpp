@@ -1,16 +1,19 @@
 #include "runtime/slices.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/memory_barrier.h"
-#include "runtime/recorder.h"
 
 namespace mulciber {
 namespace {
 
 constexpr uint32_t kMostUpdateBytes = 65536;  // of vkCmdUpdateBuffer
-// Times are measured again now and then: clocks change.
-constexpr uint64_t kSlicesBetweenTimes = 16;
+
+void write_time(const DeviceFunctions& vk, VkCommandBuffer commands, NodeTimes& times) {
+  vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times.pool,
+                         times.queries++);
+}
 
 constexpr VkAccessFlags kTransferAccess =
     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
@@ -31,16 +34,17 @@ constexpr BarrierScope kAfterwards = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
 SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : SlicedRun(device) {
   source_ = std::move(source);
   const DeviceFunctions& vk = device.vk();
-  for (size_t i = 0; i < kInFlight; ++i) {
-    Slot& slot = slots_.emplace_back();
-    slot.commands = device.allocate_command_buffer();
-    if (device.capabilities().timestamp_period <= 0) continue;
+  for (size_t i = 0; i < kInFlight; ++i) commands_.push_back(device.allocate_command_buffer());
+  if (device.capabilities().timestamp_period <= 0) return;
+  for (size_t i = 0; i < kTimed; ++i) {
     VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    info.queryCount = 2 * kMostNodes;
-    device.check(vk.vkCreateQueryPool(device.handle(), &info, nullptr, &slot.queries),
-                 "vkCreateQueryPool");
+    info.queryCount = NodeTimes::kQueries;
+    VkQueryPool pool = VK_NULL_HANDLE;
+    device.check(vk.vkCreateQueryPool(device.handle(), &info, nullptr, &pool), "vkCreateQueryPool");
+    pools_.push_back(pool);
   }
+  free_pools_ = pools_;
 }
 
 SlicedRun::~SlicedRun() {
@@ -49,11 +53,9 @@ SlicedRun::~SlicedRun() {
   } catch (const DeviceError&) {
     // A lost device runs nothing any more.
   }
-  const DeviceFunctions& vk = device_.vk();
-  for (const Slot& slot : slots_) {
-    if (slot.commands) device_.free_command_buffers({&slot.commands, 1});
-    if (slot.queries) vk.vkDestroyQueryPool(device_.handle(), slot.queries, nullptr);
-  }
+  device_.free_command_buffers(commands_);
+  for (const VkQueryPool pool : pools_)
+    device_.vk().vkDestroyQueryPool(device_.handle(), pool, nullptr);
 }
 
 void SlicedRun::record_updates(VkCommandBuffer commands) const {
@@ -82,11 +84,10 @@ void SlicedRun::record_copies(VkCommandBuffer commands) const {
 }
 
 Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
-  return record(commands, budget_us, nullptr);
-}
-
-Slice SlicedRun::record(VkCommandBuffer commands, double budget_us, SliceTimes* times) {
   Slice slice;
+  const double stretch = device_.slice_stretch();
+  double estimated_us = 0;  // of the nodes
+  NodeTimes times;
   bool any = false;
   while (!cancelled_) {
     if (!stage_) {
@@ -101,18 +102,15 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us, SliceTimes* 
     const size_t first = node_;
     while (node_ < nodes && slice.dispatches < kMostNodes) {
       const double us = stage_->program->recording().node_us(node_);
-      if (slice.dispatches > 0 && slice.estimated_us + us > budget_us) break;
-      slice.estimated_us += us;
+      if (slice.dispatches > 0 && stretch * (estimated_us + us) > budget_us) break;
+      estimated_us += us;
       ++slice.dispatches;
-      if (times) times->nodes.push_back({stage_->program, node_});
       ++node_;
     }
     if (node_ > first) {
       any = true;
-      const auto query =
-          times ? static_cast<uint32_t>(2 * (times->nodes.size() - (node_ - first))) : 0u;
-      stage_->program->recording().record(commands, first, node_,
-                                          times ? times->pool : VK_NULL_HANDLE, query);
+      if (!times.pool) times = begin_times(commands);
+      stage_->program->recording().record(commands, first, node_, times.pool ? &times : nullptr);
     }
     if (node_ < nodes) break;
     record_copies(commands);
@@ -121,8 +119,10 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us, SliceTimes* 
   }
   if (!any) return {};
   memory_barrier(device_.vk(), commands, kWritten, kAfterwards);
+  if (times.pool) write_time(device_.vk(), commands, times);
   slice.number = ++slices_;
-  recorded_.push_back({slice.number, stages_recorded_});
+  slice.estimated_us = stretch * estimated_us;
+  recorded_.push_back({slice.number, stages_recorded_, estimated_us, std::move(times)});
   return slice;
 }
 
@@ -133,8 +133,10 @@ void SlicedRun::cancel() {
 
 void SlicedRun::completed(uint64_t number) {
   uint64_t stages = 0;
-  for (; !recorded_.empty() && recorded_.front().number <= number; recorded_.pop_front())
+  for (; !recorded_.empty() && recorded_.front().number <= number; recorded_.pop_front()) {
     stages = recorded_.front().stages;
+    read_times(recorded_.front().times, recorded_.front().estimated_us);
+  }
   if (stages > 0) source_->ended(stages);
 }
 
@@ -143,53 +145,60 @@ SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& se
   if (done()) return {};
   if (in_flight_.size() == kInFlight) return {.waits = true};
   const DeviceFunctions& vk = device_.vk();
-  const Slot& slot = slots_[slices_ % kInFlight];
-  device_.check(vk.vkResetCommandBuffer(slot.commands, 0), "vkResetCommandBuffer");
+  const VkCommandBuffer commands = commands_[slices_ % kInFlight];
+  device_.check(vk.vkResetCommandBuffer(commands, 0), "vkResetCommandBuffer");
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  device_.check(vk.vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
-  SliceTimes times;
-  const bool measures = slot.queries && ++untimed_slices_ % kSlicesBetweenTimes <= 4;
-  if (measures) {
-    times.pool = slot.queries;
-    vk.vkCmdResetQueryPool(slot.commands, slot.queries, 0, 2 * kMostNodes);
-  }
+  device_.check(vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
   const double most = std::min(budget_us, 1000 * device_.options().submission_ms);
-  Step step = {.slice = record(slot.commands, most, measures ? &times : nullptr)};
-  device_.check(vk.vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
+  Step step = {.slice = record(commands, most)};
+  device_.check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
   if (step.slice.number == 0) return {.waits = !in_flight_.empty()};
-  const Ticket ticket = device_.submit({&slot.commands, 1}, semaphores);
+  const Ticket ticket = device_.submit({&commands, 1}, semaphores);
   if (device_.timeline()) {
     step.semaphore = device_.timeline();
     step.value = ticket;
   }
-  in_flight_.push_back({step.slice.number, ticket, std::move(times)});
+  in_flight_.push_back({step.slice.number, ticket});
   return step;
 }
 
-void SlicedRun::read_times(const SliceTimes& times) {
-  const Capabilities& c = device_.capabilities();
-  const uint64_t mask = c.timestamp_bits >= 64 ? ~0ull : (1ull << c.timestamp_bits) - 1;
-  std::vector<uint64_t> ticks(2 * times.nodes.size());
-  if (ticks.empty() ||
-      device_.vk().vkGetQueryPoolResults(device_.handle(), times.pool, 0,
-                                         static_cast<uint32_t>(ticks.size()), ticks.size() * 8,
-                                         ticks.data(), 8, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
+NodeTimes SlicedRun::begin_times(VkCommandBuffer commands) {
+  if (free_pools_.empty()) return {};
+  NodeTimes times = {.pool = free_pools_.back(), .turn = slices_};
+  free_pools_.pop_back();
+  device_.vk().vkCmdResetQueryPool(commands, times.pool, 0, NodeTimes::kQueries);
+  write_time(device_.vk(), commands, times);
+  return times;
+}
+
+void SlicedRun::read_times(const NodeTimes& times, double estimated_us) {
+  if (!times.pool) return;
+  free_pools_.push_back(times.pool);
+  std::array<uint64_t, NodeTimes::kQueries> ticks;
+  if (device_.vk().vkGetQueryPoolResults(device_.handle(), times.pool, 0, times.queries,
+                                         times.queries * sizeof(uint64_t), ticks.data(),
+                                         sizeof(uint64_t), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
     return;
   }
-  for (size_t i = 0; i < times.nodes.size(); ++i) {
-    const uint64_t elapsed = ((ticks[2 * i + 1] & mask) - (ticks[2 * i] & mask)) & mask;
-    times.nodes[i].program->recording().note_time(
-        times.nodes[i].node, static_cast<double>(elapsed) * c.timestamp_period * 1e-3);
-  }
+  const Capabilities& c = device_.capabilities();
+  const uint64_t mask = c.timestamp_bits >= 64 ? ~0ull : (1ull << c.timestamp_bits) - 1;
+  const auto us_between = [&](uint32_t begin, uint32_t end) {
+    return static_cast<double>((ticks[end] - ticks[begin]) & mask) * c.timestamp_period * 1e-3;
+  };
+  for (const NodeTimes::Place& place : times.places)
+    place.recording->note_time(place.node, us_between(place.begin, place.end));
+  constexpr double kMostStretch = 8;
+  const double took = us_between(0, times.queries - 1) / estimated_us;
+  std::atomic<double>& stretch = device_.slice_stretch();
+  stretch = stretch + (std::clamp(took, 1.0, kMostStretch) - stretch) / 8;
 }
 
 void SlicedRun::collect() {
   while (!in_flight_.empty() && device_.finished(in_flight_.front().ticket)) {
-    const InFlight ended = std::move(in_flight_.front());
+    const uint64_t ended = in_flight_.front().number;
     in_flight_.pop_front();
-    if (ended.times.pool) read_times(ended.times);
-    completed(ended.number);
+    completed(ended);
   }
 }
 

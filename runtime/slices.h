@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/program.h"
+#include "runtime/recorder.h"
 
 namespace mulciber {
 
@@ -44,16 +45,6 @@ struct Slice {
   uint64_t number = 0;  // 1 is the first; 0: there was nothing to record
   uint32_t dispatches = 0;
   double estimated_us = 0;
-};
-
-/// Timestamps of the nodes of a slice: two each.
-struct SliceTimes {
-  struct Place {
-    Program* program;
-    size_t node;
-  };
-  VkQueryPool pool = VK_NULL_HANDLE;
-  std::vector<Place> nodes;
 };
 
 /// Not thread-safe.
@@ -98,19 +89,16 @@ class SlicedRun {
   explicit SlicedRun(Device& device) : device_(device) {}
   static constexpr uint32_t kMostNodes = 256;  // of a slice
   static constexpr size_t kInFlight = 2;
+  static constexpr size_t kTimed = 4;  // slices that may be timed at once; a host may have more
   struct InFlight {
     uint64_t number;
     Ticket ticket;
-    SliceTimes times;
   };
-  struct Slot {
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    VkQueryPool queries = VK_NULL_HANDLE;
-  };
-  Slice record(VkCommandBuffer commands, double budget_us, SliceTimes* times);
   void record_updates(VkCommandBuffer commands) const;
   void record_copies(VkCommandBuffer commands) const;
-  void read_times(const SliceTimes& times);
+  /// A pool for the slice that comes, reset; null: none is free.
+  NodeTimes begin_times(VkCommandBuffer commands);
+  void read_times(const NodeTimes& times, double estimated_us);
 
   Device& device_;
   std::unique_ptr<StageSource> source_;
@@ -119,11 +107,13 @@ class SlicedRun {
   uint64_t stages_recorded_ = 0, slices_ = 0;
   struct Recorded {
     uint64_t number, stages;
+    double estimated_us;  // of its nodes alone
+    NodeTimes times;
   };
   std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete
-  std::vector<Slot> slots_;
+  std::vector<VkCommandBuffer> commands_;
+  std::vector<VkQueryPool> pools_, free_pools_;
   std::deque<InFlight> in_flight_;
-  uint64_t untimed_slices_ = 0;
   bool cancelled_ = false;
 };
 

@@ -100,10 +100,12 @@ class MULCIBER_API FrameTask {
 
   /// Records what is expected to fit `budget_us` of the device's time, outside of render passes,
   /// and at least one dispatch where any is left. Slices must run in the order of their numbers,
-  /// each once, on one queue or parted by semaphores. A slice begins with a barrier that waits for
+  /// each once, on one queue or parted by semaphores; `commands` are of the queue family that was
+  /// lent. A slice begins with a barrier that waits for
   /// compute shaders and transfers before it, and ends with one that shows what it wrote to compute
   /// shaders, transfers and the host: no other is needed at its borders. Binds a pipeline and
-  /// descriptors of the compute bind point, and push constants.
+  /// descriptors of the compute bind point, and push constants, and writes timestamps into queries
+  /// of its own, by which completed() corrects what is expected of the next slices.
   FrameSlice record(VkCommandBuffer commands, double budget_us);
   /// The host knows, by a fence or a semaphore, that slices up to this number have ended. Takes
   /// note of what they chose; callbacks of the task's options are called from here. Throws what the

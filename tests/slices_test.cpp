@@ -1,0 +1,98 @@
+// How slices fill a budget: what is expected of dispatches, and what timestamps correct of it.
+#include "runtime/slices.h"
+#include "ops/elementwise.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+
+using namespace mulciber;
+
+namespace {
+
+/// Runs of one program, one behind the other.
+class Runs : public StageSource {
+ public:
+  Runs(Program& program, uint64_t count) : program_(program), count_(count) {}
+  std::optional<Stage> next() override {
+    if (given_ == count_) return std::nullopt;
+    ++given_;
+    return Stage{.program = &program_};
+  }
+  void ended(uint64_t stages) override { ended_ = stages; }
+  bool done() const override { return ended_ == count_; }
+
+ private:
+  Program& program_;
+  uint64_t count_, given_ = 0, ended_ = 0;
+};
+
+Program additions(Device& device, const Buffer& values, int count) {
+  ProgramBuilder builder(device, "additions");
+  const Tensor x = values.tensor({values.size() / 4}, DataType::kF32);
+  Tensor sum = x;
+  for (int i = 0; i < count; ++i) sum = add(builder, sum, x);
+  builder.keep(sum);
+  return builder.build();
+}
+
+/// A slice as a host records, submits and awaits it.
+Slice run_recorded(Device& device, SlicedRun& run, double budget_us) {
+  const DeviceFunctions& vk = device.vk();
+  const VkCommandBuffer commands = device.allocate_command_buffer();
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  REQUIRE(vk.vkBeginCommandBuffer(commands, &begin) == VK_SUCCESS);
+  const Slice slice = run.record(commands, budget_us);
+  REQUIRE(vk.vkEndCommandBuffer(commands) == VK_SUCCESS);
+  device.wait(device.submit({&commands, 1}));
+  run.completed(slice.number);
+  device.free_command_buffers({&commands, 1});
+  return slice;
+}
+
+}  // namespace
+
+TEST_CASE("A slice holds what its budget holds by expectation, and at least one dispatch") {
+  Device& device = tests::shared_device();
+  const Buffer values = device.memory().allocate(4096, MemoryUsage::kActivations);
+  Program program = additions(device, values, 20);
+  SlicedRun run(device, std::make_unique<Runs>(program, 2));
+  const Slice first = run_recorded(device, run, 0);
+  CHECK(first.dispatches == 1);
+  uint32_t dispatches = first.dispatches;
+  while (!run.done()) {
+    const double budget = 3 * first.estimated_us;
+    const Slice slice = run_recorded(device, run, budget);
+    CHECK((slice.dispatches == 1 || slice.estimated_us <= budget));
+    dispatches += slice.dispatches;
+  }
+  CHECK(dispatches == 40);
+}
+
+TEST_CASE("What slices took corrects what is expected of the next, whoever submits them") {
+  Device& device = tests::shared_device();
+  if (device.capabilities().timestamp_period <= 0) {
+    WARN("skipped: the device has no timestamps");
+    return;
+  }
+  const Buffer values = device.memory().allocate(4096, MemoryUsage::kActivations);
+  for (const bool recorded : {true, false}) {
+    Program program = additions(device, values, 20);
+    const double guess = program.recording().node_us(19);
+    SlicedRun run(device, std::make_unique<Runs>(program, 30));
+    for (int i = 0; !run.done(); ++i) {
+      const double budget = 10 * program.recording().node_us(19);
+      if (recorded) {
+        run_recorded(device, run, budget);
+      } else {
+        run.step(budget);
+        run.wait();
+      }
+      REQUIRE(i < 1000);
+    }
+    // Of a slice few dispatches are timed, but in the end all were.
+    for (size_t node = 0; node < 20; ++node) {
+      CHECK(program.recording().node_us(node) != guess);
+      CHECK(program.recording().node_us(node) < 1e6);
+    }
+    CHECK(device.slice_stretch() >= 1);
+  }
+}
