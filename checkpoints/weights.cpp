@@ -82,7 +82,7 @@ struct SourceRange {
 };
 
 struct Resolved {
-  std::vector<const CheckpointTensor*> sources;
+  std::vector<const CheckpointTensor*> sources;  // null: zeros
   std::vector<WeightSegment> segments;
   std::vector<SourceRange> ranges;  // of each segment
 };
@@ -94,8 +94,13 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   std::vector<DataType> types;
   for (size_t i = 0; i < spec.sources.size(); ++i) {
     const WeightSource& source = spec.sources[i];
-    result.sources.push_back(&find_source(source, checkpoint, family));
-    types.push_back(storage_type(spec, source, *result.sources.back(), storage));
+    if (source.form == SourceForm::kZeros) {
+      result.sources.push_back(nullptr);
+      types.push_back(DataType::kF32);
+    } else {
+      result.sources.push_back(&find_source(source, checkpoint, family));
+      types.push_back(storage_type(spec, source, *result.sources.back(), storage));
+    }
     elements += source.shape.elements();
     if (!(source.shape == spec.sources[i - i % spec.in_turns].shape))
       throw ShapeError(spec.name, "sources whose rows take turns differ in shape", "");
@@ -133,7 +138,7 @@ uint16_t upper_half(float value) {
 
 /// A source as it will lie on the device.
 struct Converted {
-  const CheckpointTensor& tensor;
+  const CheckpointTensor* tensor;  // null: zeros
   SourceForm form;
   DataType type;
   uint64_t rows, columns;  // of the result
@@ -141,14 +146,14 @@ struct Converted {
 
   /// Stored as in the file, byte by byte where there are no blocks.
   bool as_it_is() const {
-    return form == SourceForm::kAsInFile && device_type(tensor.type) == type &&
+    return form == SourceForm::kAsInFile && device_type(tensor->type) == type &&
            !is_block_type(type);
   }
 
   /// Elements [first, first + count), which are whole rows of a transposed source.
   std::vector<float> floats(uint64_t first, uint64_t count) const {
     if (form != SourceForm::kTransposed) {
-      std::vector<float> values = read_floats(tensor, skipped + first, count);
+      std::vector<float> values = read_floats(*tensor, skipped + first, count);
       if (form == SourceForm::kPlusOne) {
         for (float& value : values) value += 1;
       }
@@ -157,7 +162,7 @@ struct Converted {
     std::vector<float> values(count);
     const uint64_t first_row = first / columns, row_count = count / columns;
     for (uint64_t column = 0; column < columns; ++column) {
-      const std::vector<float> line = read_floats(tensor, column * rows + first_row, row_count);
+      const std::vector<float> line = read_floats(*tensor, column * rows + first_row, row_count);
       for (uint64_t row = 0; row < row_count; ++row) values[row * columns + column] = line[row];
     }
     return values;
@@ -169,14 +174,15 @@ struct Converted {
       std::vector<std::byte> packed(count / columns * row_bytes(type, columns));
       const uint64_t block = block_elements(type), block_bytes = gguf_block_bytes(type);
       pack_blocks(type, columns,
-                  tensor.bytes.subspan((skipped + first) / block * block_bytes,
-                                       count / block * block_bytes),
+                  tensor->bytes.subspan((skipped + first) / block * block_bytes,
+                                        count / block * block_bytes),
                   packed);
       return packed;
     }
     std::vector<std::byte> result(count * size_of(type));
+    if (form == SourceForm::kZeros) return result;
     if (as_it_is()) {
-      std::memcpy(result.data(), tensor.bytes.data() + (skipped + first) * size_of(type),
+      std::memcpy(result.data(), tensor->bytes.data() + (skipped + first) * size_of(type),
                   result.size());
       return result;
     }
@@ -206,7 +212,7 @@ void write_source(WeightSink& sink, size_t segment, uint64_t at, const Converted
     const uint64_t size = size_of(source.type);
     sink.write(
         segment, at,
-        source.tensor.bytes.subspan(source.skipped * size, source.rows * source.columns * size));
+        source.tensor->bytes.subspan(source.skipped * size, source.rows * source.columns * size));
     return;
   }
   const uint64_t elements = source.rows * source.columns, piece = source.piece();
@@ -263,7 +269,7 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
         const WeightSource& source = spec.sources[i];
         const bool vector = source.shape.rank() == 1;
         const bool turns = vector && spec.in_turns > 1;
-        sources.push_back({*resolved.sources[i], source.form, segment.type,
+        sources.push_back({resolved.sources[i], source.form, segment.type,
                            turns ? source.shape.elements() : source.shape.rows(),
                            turns ? 1 : source.shape.columns(),
                            source.first_row * (vector ? 1 : source.shape.columns())});
@@ -280,7 +286,8 @@ void read_weights(const WeightTable& table, const Checkpoint& checkpoint, const 
           offset += source.rows * row_bytes(segment.type, source.columns);
       }
       // The sink has its copy: what was read of the file need not stay in memory.
-      for (const Converted& source : sources) release_pages(source.tensor.bytes);
+      for (const Converted& source : sources)
+        if (source.tensor) release_pages(source.tensor->bytes);
       done += aligned_weight_bytes(segment.bytes());
     }
     if (progress) progress(done, total);

@@ -29,6 +29,7 @@ enum class SourceForm {
   kAsInFile,
   kTransposed,  // the file holds (columns, rows)
   kPlusOne,     // the file holds the weight less 1
+  kZeros,       // the file holds nothing: zeros, of a kVector
 };
 
 /// One tensor of the file.

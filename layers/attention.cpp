@@ -2,27 +2,35 @@
 
 #include <cmath>
 
+#include "mulciber/error.h"
 #include "ops/append_cache.h"
+#include "ops/rope.h"
 
 namespace mulciber {
 namespace {
 
-AttentionOptions options_of(const HeadSizes& sizes, const AttentionView& view) {
-  return {.heads = sizes.heads,
-          .kv_heads = sizes.heads,
-          .head_size = sizes.key_size,
-          .value_size = sizes.value_size,
-          .scale = 1.0f / std::sqrt(static_cast<float>(sizes.key_size)),
-          .causal = view.causal,
-          .rows_per_kv = view.rows_per_kv,
-          .control = view.control};
+AttentionOptions options_of(const HeadSizes& sizes, const AttentionView& view, uint32_t window) {
+  AttentionOptions options = {.heads = sizes.heads,
+                              .kv_heads = sizes.heads,
+                              .head_size = sizes.key_size,
+                              .value_size = sizes.value_size,
+                              .scale = 1.0f / std::sqrt(static_cast<float>(sizes.key_size)),
+                              .causal = view.causal,
+                              .window = window,
+                              .bias_span = view.bias_span,
+                              .rows_per_kv = view.rows_per_kv,
+                              .control = view.control};
+  if (view.bias_span > 0) options.bias = AttentionBias::kRelative;
+  // Padding lies behind a row's keys, so the last query need not stand at the last of them.
+  if (view.bias_span > 0 || window > 0) options.query_offset = 0;
+  return options;
 }
 
 /// softmax(q k^T / sqrt(d_k)) v, then the output projection.
 Tensor attend(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
               const HeadColumns& v, const HeadSizes& sizes, const Linear& out,
-              const AttentionView& view) {
-  const AttentionOptions options = options_of(sizes, view);
+              const AttentionView& view, uint32_t window = 0) {
+  const AttentionOptions options = options_of(sizes, view, window);
   if (view.trace && view.trace->attentions)
     view.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
   const Tensor context = attention(builder, q, k, v, options);  // (rows, length, heads * d_v)
@@ -41,8 +49,24 @@ Tensor SelfAttention::operator()(ProgramBuilder& builder, const Tensor& x,
     const auto scope = builder.scope("qkv");
     return qkv(builder, x);  // (rows, length, heads * (2 d_k + d_v))
   }();
-  return attend(builder, {heads, 0}, {heads, sizes.key_columns()}, {heads, 2 * sizes.key_columns()},
-                sizes, out, view);
+  const uint32_t keys = sizes.key_columns();
+  if (!rotation)
+    return attend(builder, {heads, 0}, {heads, keys}, {heads, 2 * keys}, sizes, out, view, window);
+  if (!view.control || !view.first_position)
+    throw ShapeError(builder.path(), "queries and keys are rotated, and stand at no position",
+                     "say where control has the first position");
+  const Tensor memory =
+      builder.activation({x.shape[0], x.shape[1], sizes.memory_columns()}, heads.type);
+  const HeadColumns rotated = rope_append(builder, heads, memory,
+                                          {.heads = sizes.heads,
+                                           .kv_heads = sizes.heads,
+                                           .head_size = sizes.key_size,
+                                           .rotary_size = rotation->rotated,
+                                           .interleaved = rotation->interleaved,
+                                           .angles = rotation->angles,
+                                           .control = view.control->tensor,
+                                           .positions = *view.first_position});
+  return attend(builder, rotated, {memory, 0}, {memory, keys}, sizes, out, view, window);
 }
 
 Tensor SelfAttention::step(ProgramBuilder& builder, const Tensor& x, const KeyValueCache& cache,

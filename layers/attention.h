@@ -24,6 +24,9 @@ struct HeadSizes {
 /// What the queries of a layer may see, and what happens to its result.
 struct AttentionView {
   std::optional<AttentionControl> control;  // none: all keys
+  uint32_t bias_span = 0;  // AttentionOptions::bias_span of the biases in control; 0: none
+  /// Position of token 0 in control, for layers that rotate.
+  std::optional<ControlArray<uint32_t>> first_position;
   bool causal = false;
   uint32_t rows_per_kv = 1;      // rows of queries that share a row of keys
   std::optional<Tensor> add_to;  // the result is added here (pre-norm residual stream)
@@ -37,11 +40,21 @@ struct KeyValueCache {
   ControlArray<uint32_t> position;  // where this step's keys go, of all rows or of each
 };
 
+/// Queries and keys of whole sequences are rotated by their positions (ops/rope.h), which needs
+/// heads with d_k = d_v. Source: Su et al. 2021, arXiv:2104.09864.
+struct Rotation {
+  Tensor angles;         // as layers/rope.h makes them
+  uint32_t rotated = 0;  // elements of a head
+  bool interleaved = false;
+};
+
 /// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
 struct SelfAttention {
   HeadSizes sizes;
   Linear qkv;  // (heads * (2 d_k + d_v), D): queries, keys and values in one product
   Linear out;  // (D, heads * d_v)
+  std::optional<Rotation> rotation = {};
+  uint32_t window = 0;  // in whole sequences: as AttentionOptions::window
 
   /// Whole sequences. x, result: (rows, length, D). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const AttentionView& view) const;

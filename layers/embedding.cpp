@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ops/elementwise.h"
+
 namespace mulciber {
 
 Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& input,
@@ -19,6 +21,40 @@ Tensor TokenEmbedding::operator()(ProgramBuilder& builder, const TokenInput& inp
     const auto scope = builder.scope("embedding_norm");
     x = (*norm)(builder, x);
   }
+  if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
+  return x;
+}
+
+Tensor SegmentEmbedding::operator()(ProgramBuilder& builder, const Input& input,
+                                    Trace* trace) const {
+  const TokenInput& tokens = input.tokens;
+  const auto rows_of = [&](const Tensor& table, const ControlArray<uint32_t>& ids,
+                           const std::optional<Tensor>& added) {
+    return embedding(builder, table,
+                     {.control = tokens.control,
+                      .tokens = ids,
+                      .rows = tokens.rows,
+                      .length = tokens.length,
+                      .positions = added,
+                      .result = tokens.type});
+  };
+  Tensor x = rows_of(words, tokens.tokens, input.positions ? std::nullopt : positions);
+  std::optional<Tensor> added;
+  if (positions && input.positions) {
+    // What stands in for the type of every token: positions past a table take its last row.
+    const bool one_type = types && !input.types;
+    added = rows_of(*positions, *input.positions,
+                    one_type ? std::optional(types->row_slice(0, 1)) : std::nullopt);
+  }
+  if (types && input.types) {
+    const Tensor rows = rows_of(*types, *input.types, std::nullopt);
+    added = added ? add(builder, *added, rows) : rows;
+  }
+  {
+    const auto scope = builder.scope("embedding_norm");
+    x = norm(builder, x, added);
+  }
+  if (project) x = (*project)(builder, x);
   if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
   return x;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "layers/linear.h"
 #include "layers/norm.h"
 #include "layers/trace.h"
 #include "ops/embedding.h"
@@ -30,6 +31,26 @@ struct TokenEmbedding {
   /// Result: (rows, length, D), what a stack begins with; where hidden states are traced a copy is
   /// kept as its "output". Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const TokenInput& input, Trace* trace = nullptr) const;
+};
+
+/// x = words[id] + positions[position] + types[type], normalized, and a product where the rows of
+/// the tables are narrower than the network. Source: Devlin et al. 2019, arXiv:1810.04805; narrow
+/// tables: Lan et al. 2020, arXiv:1909.11942.
+struct SegmentEmbedding {
+  Tensor words;                     // (vocabulary, E)
+  std::optional<Tensor> positions;  // (max positions, E) f32
+  std::optional<Tensor> types;      // (types, E) f32
+  Norm norm;
+  std::optional<Linear> project;  // (D, E)
+
+  struct Input {
+    TokenInput tokens;
+    std::optional<ControlArray<uint32_t>> positions;  // (rows, length); none: counted from 0
+    /// (rows, length); with listed positions none: all are of type 0.
+    std::optional<ControlArray<uint32_t>> types;
+  };
+  /// As TokenEmbedding.
+  Tensor operator()(ProgramBuilder& builder, const Input& input, Trace* trace = nullptr) const;
 };
 
 /// Sinusoidal positions, (positions, width) row-major, computed in double precision. Component i of

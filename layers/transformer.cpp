@@ -8,11 +8,11 @@ namespace {
 /// One sublayer with its residual connection and norm. `sublayer(x, add_to)` returns its result, or
 /// adds it to `add_to`.
 template <typename Sublayer>
-Tensor residual(ProgramBuilder& builder, const Tensor& x, const Norm& norm, NormPlacement placement,
-                const char* name, Sublayer&& sublayer) {
+Tensor residual(ProgramBuilder& builder, const Tensor& x, const std::optional<Norm>& norm,
+                NormPlacement placement, const char* name, Sublayer&& sublayer) {
   const auto normalize = [&](const Tensor& y, const std::optional<Tensor>& added) {
     const auto scope = builder.scope(fmt::format("{}_norm", name));
-    return norm(builder, y, added);
+    return (*norm)(builder, y, added);
   };
   if (placement == NormPlacement::kAfter) {
     const Tensor y = [&] {
@@ -21,7 +21,7 @@ Tensor residual(ProgramBuilder& builder, const Tensor& x, const Norm& norm, Norm
     }();
     return normalize(y, x);
   }
-  const Tensor y = normalize(x, std::nullopt);
+  const Tensor y = norm ? normalize(x, std::nullopt) : x;
   const auto scope = builder.scope(name);
   sublayer(y, x);
   return x;
@@ -115,7 +115,10 @@ Tensor Encoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
         .control = AttentionControl{.tensor = control.tensor,
                                     .key_counts = control.lengths,
                                     .head_mask = per_layer(control.self_masks, i,
-                                                           layers[i].self_attention.sizes.heads)},
+                                                           layers[i].self_attention.sizes.heads),
+                                    .bias = control.self_bias},
+        .bias_span = control.self_bias_span,
+        .first_position = control.first_position,
         .trace = trace};
     x = layers[i](builder, x, self);
     keep_state(builder, trace, x, in_place(layers) && i + 1 < layers.size());

@@ -19,7 +19,7 @@ enum class NormPlacement {
 /// Self-attention, then feed-forward.
 struct EncoderLayer {
   SelfAttention self_attention;
-  Norm self_attention_norm;
+  std::optional<Norm> self_attention_norm;  // none, of kBefore: attention reads x as it is
   FeedForward feed_forward;
   Norm feed_forward_norm;
   NormPlacement norms = NormPlacement::kAfter;
@@ -54,6 +54,10 @@ struct StackControl {
   Tensor tensor;                                               // u32
   std::optional<ControlArray<uint32_t>> lengths;               // (rows): tokens of each sentence
   std::optional<ControlArray<float>> self_masks, cross_masks;  // (layers, heads)
+  // Of encoders whose layers ask for them; span 0: no bias (AttentionOptions::bias_span).
+  std::optional<ControlArray<uint32_t>> first_position;  // one
+  std::optional<ControlArray<float>> self_bias;          // (heads, 2 * span + 1), of every layer
+  uint32_t self_bias_span = 0;
 };
 
 /// A stack over embeddings, whatever they stand for: tokens, patches of a picture, frames of sound.

@@ -12,6 +12,8 @@
 
 namespace mulciber {
 
+struct EncoderConfig;
+
 /// Read and checked from a checkpoint, which must outlive it.
 class Architecture {
  public:
@@ -21,6 +23,8 @@ class Architecture {
   /// Pieces that end an answer, where the vocabulary has them as special tokens.
   virtual std::span<const char* const> end_pieces() const { return {}; }
   virtual Extents extents() const = 0;
+  /// What an encoder-only model was made for; nullptr of others.
+  virtual const EncoderConfig* encoder() const { return nullptr; }
   /// Device memory that load() with the same options plans. Throws ModelError where options or
   /// tensors do not fit the configuration.
   virtual MemoryPrediction predict(const Capabilities& device,

@@ -12,6 +12,7 @@ constexpr CapabilityRow kRows[] = {
     {Capability::kTranslate, "translate", "translates", "translate"},
     {Capability::kEncodeText, "encode text", "turns texts into vectors", nullptr},
     {Capability::kClassify, "classify", "classifies", nullptr},
+    {Capability::kAnswer, "answer", "finds answers in passages", nullptr},
     {Capability::kSee, "see", "reads pictures", nullptr},
     {Capability::kHear, "hear", "transcribes speech", nullptr},
 };

@@ -12,8 +12,9 @@ namespace mulciber {
 enum class Capability {
   kContinueText,  // models/language_model.h
   kTranslate,     // models/translation_model.h
-  kEncodeText,
+  kEncodeText,    // models/encoding_model.h, as the next two
   kClassify,
+  kAnswer,
   kSee,
   kHear,
 };

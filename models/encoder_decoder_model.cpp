@@ -7,26 +7,6 @@
 #include "mulciber/error.h"
 
 namespace mulciber {
-namespace {
-
-void apply_mask(const std::string& family, PaddedIds& ids, const NamedArrays& inputs) {
-  if (inputs.count("attention_mask") == 0) return;
-  const NamedArray& mask = matrix_input(family, inputs, "attention_mask");
-  if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
-    throw ModelError(family + " input `attention_mask`", "does not have the shape of input_ids",
-                     "");
-  for (uint32_t row = 0; row < ids.rows; ++row) {
-    const auto first = mask.values.begin() + row * ids.length, last = first + ids.length;
-    const auto padding = std::find(first, last, 0.0);
-    if (std::any_of(padding, last, [](double value) { return value != 0; }))
-      throw ModelError(family + " input `attention_mask`",
-                       fmt::format("row {} masks a token in front of another one", row),
-                       "pad on the right");
-    ids.lengths[row] = static_cast<uint32_t>(padding - first);
-  }
-}
-
-}  // namespace
 
 EncoderDecoderModel::EncoderDecoderModel(Device& device, EncoderDecoderParts parts,
                                          uint64_t memory_limit)
@@ -83,7 +63,7 @@ NamedArrays EncoderDecoderModel::forward(const NamedArrays& inputs,
     throw ModelError(
         family_ + " input `decoder_input_ids`",
         fmt::format("has {} rows, input_ids has {}", request.target.rows, request.source.rows), "");
-  apply_mask(family_, request.source, inputs);
+  apply_right_padding(family_, request.source, inputs);
   request.logits = wants(wanted, "logits");
   request.hidden_states = wants(wanted, "hidden_states");
   request.attentions = wants(wanted, "attentions");
@@ -96,7 +76,7 @@ NamedArrays EncoderDecoderModel::search(const NamedArrays& inputs, const Generat
                                         uint32_t n_best) {
   PaddedIds source =
       read_padded_ids(family_, inputs, "input_ids", network().source_vocabulary, network().context);
-  apply_mask(family_, source, inputs);
+  apply_right_padding(family_, source, inputs);
   if (source.rows != 1)
     throw ModelError(family_ + " input `input_ids`",
                      fmt::format("has {} rows, one is expected", source.rows), "");

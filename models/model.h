@@ -9,6 +9,7 @@
 
 namespace mulciber {
 
+class EncodingModel;
 class LanguageModel;
 class TranslationModel;
 
@@ -48,6 +49,7 @@ class Model {
   // What it can do beside (models/capability.h), or nullptr.
   virtual LanguageModel* continues_text() { return nullptr; }
   virtual TranslationModel* translates() { return nullptr; }
+  virtual EncodingModel* encodes_text() { return nullptr; }
 };
 
 }  // namespace mulciber

@@ -8,6 +8,7 @@
 #include "models/families/families.h"
 #include "models/families/marian.h"
 #include "models/families/recurrent_translation.h"
+#include "models/text_encoder_model.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -21,6 +22,12 @@ std::vector<ModelFamily> all_families() {
   };
   for (const DecoderFamily* family : kDecoderFamilies)
     families.push_back({family->model_type, {Capability::kContinueText}, read_decoder, family});
+  for (const EncoderFamily* family : kEncoderFamilies)
+    families.push_back({family->model_type,
+                        {Capability::kEncodeText, Capability::kClassify, Capability::kAnswer},
+                        read_text_encoder,
+                        nullptr,
+                        family});
   return families;
 }
 

@@ -9,6 +9,7 @@
 #include "models/architecture.h"
 #include "models/capability.h"
 #include "models/families/decoder_family.h"
+#include "models/families/encoder_family.h"
 
 namespace mulciber {
 
@@ -18,6 +19,7 @@ struct ModelFamily {
   /// Reads and checks the configuration. Throws ModelError naming file and key.
   std::unique_ptr<const Architecture> (*read)(const Checkpoint& checkpoint);
   const DecoderFamily* decoder = nullptr;  // of decoder-only families
+  const EncoderFamily* encoder = nullptr;  // of encoder-only ones
 };
 /// Every family this library can run.
 std::span<const ModelFamily> model_families();

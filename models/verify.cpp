@@ -112,19 +112,46 @@ double tolerance_of(const Case& c, const std::string& output, const Model& model
   return model.half_precision() ? std::max(tolerance, kHalfTolerance) : tolerance;
 }
 
-/// The rows of (batch, position, ...) that a left-padded case leaves out: those its mask hides.
-/// Padding on the right changes no row, so there everything counts. Null: everything counts.
-const NamedArray* hidden_rows(const NamedArrays& inputs, const NamedArray& expected) {
+/// Of every element of `expected` whether it belongs to padding of an encoder's input, which is no
+/// part of its result: a window may leave it without any key. Empty: nothing does.
+std::vector<bool> padding_of(const std::string& output, const NamedArrays& inputs,
+                             const NamedArray& expected) {
+  // The dimensions of the batch and of the position, by the names of transformers' outputs.
+  size_t batch = 0, position = 1;
+  if (output == "hidden_states") batch = 1, position = 2;
+  if (output == "attentions") batch = 1, position = 3;
   const auto found = inputs.find("attention_mask");
-  if (found == inputs.end() || found->second.shape.size() != 2) return nullptr;
+  const std::vector<uint64_t>& shape = expected.shape;
+  if (found == inputs.end() || found->second.shape.size() != 2 || shape.size() <= position)
+    return {};
+  const NamedArray& mask = found->second;
+  if (shape[batch] != mask.shape[0] || shape[position] != mask.shape[1]) return {};
+  std::vector<bool> padding(expected.values.size());
+  for (size_t i = 0; i < padding.size(); ++i) {
+    size_t rest = i, row = 0, token = 0;
+    for (size_t dimension = shape.size(); dimension-- > 0;) {
+      if (dimension == batch) row = rest % shape[dimension];
+      if (dimension == position) token = rest % shape[dimension];
+      rest /= shape[dimension];
+    }
+    padding[i] = mask.values[row * mask.shape[1] + token] == 0;
+  }
+  return padding;
+}
+
+/// The rows of (batch, position, ...) that a left-padded case leaves out: those its mask hides.
+/// Padding on the right changes no row, so there everything counts. Empty: everything counts.
+std::vector<bool> hidden_rows(const NamedArrays& inputs, const NamedArray& expected) {
+  const auto found = inputs.find("attention_mask");
+  if (found == inputs.end() || found->second.shape.size() != 2) return {};
   const NamedArray& mask = found->second;
   if (expected.shape.size() < 3 || expected.shape[0] != mask.shape[0] ||
       expected.shape[1] != mask.shape[1])
-    return nullptr;
+    return {};
   for (uint64_t row = 0; row < mask.shape[0]; ++row) {
-    if (mask.values[row * mask.shape[1]] == 0) return &mask;
+    if (mask.values[row * mask.shape[1]] == 0) return padding_of("", inputs, expected);
   }
-  return nullptr;
+  return {};
 }
 
 std::string position_text(uint64_t index, const std::vector<uint64_t>& shape) {
@@ -136,8 +163,9 @@ std::string position_text(uint64_t index, const std::vector<uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(position, ", "));
 }
 
-VerifyResult compare(const NamedArray& expected, const NamedArray& found, const NamedArray* mask,
-                     bool exact, double tolerance) {
+/// hidden: of each element whether it is left out; empty: none is.
+VerifyResult compare(const NamedArray& expected, const NamedArray& found,
+                     const std::vector<bool>& hidden, bool exact, double tolerance) {
   VerifyResult result;
   result.tolerance = tolerance;
   result.status = VerifyResult::Status::kFail;
@@ -147,12 +175,10 @@ VerifyResult compare(const NamedArray& expected, const NamedArray& found, const 
                                 fmt::join(expected.shape, ", "));
     return result;
   }
-  uint64_t row_size = 1;
-  for (size_t i = 2; i < expected.shape.size(); ++i) row_size *= expected.shape[i];
   double worst = -1;
   uint64_t worst_index = 0, different = 0, compared = 0;
   for (uint64_t i = 0; i < expected.values.size(); ++i) {
-    if (mask && mask->values[i / row_size] == 0) continue;
+    if (!hidden.empty() && hidden[i]) continue;
     ++compared;
     double error = std::abs(expected.values[i] - found.values[i]);
     // Equal infinities differ by nothing; any other NaN is as far away as can be.
@@ -233,8 +259,9 @@ VerifyReport verify(Model& model, const std::filesystem::path& expected,
       VerifyResult result;
       const auto found = outputs.find(name);
       if (found != outputs.end()) {
-        result =
-            compare(wanted, found->second, hidden_rows(inputs, wanted), is_ids(name), tolerance);
+        const std::vector<bool> hidden =
+            model.encodes_text() ? padding_of(name, inputs, wanted) : hidden_rows(inputs, wanted);
+        result = compare(wanted, found->second, hidden, is_ids(name), tolerance);
       } else {
         result.tolerance = tolerance;
         result.detail = known ? fmt::format("the {} family has no such output", model.family())

@@ -143,7 +143,7 @@ Rows reference(const FeedForward& layer, const Rows& x) {
 }
 
 Rows reference(const EncoderLayer& layer, const Rows& x, size_t length) {
-  const Rows attended = residual(x, layer.self_attention_norm, layer.norms, [&](const Rows& y) {
+  const Rows attended = residual(x, *layer.self_attention_norm, layer.norms, [&](const Rows& y) {
     return reference(layer.self_attention, y, length, false);
   });
   return residual(attended, layer.feed_forward_norm, layer.norms,

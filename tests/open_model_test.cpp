@@ -168,17 +168,20 @@ TEST_CASE("Models do what their family offers, and nothing else") {
     const char* model;
     CapabilitySet expected;
   };
-  const Row rows[] = {{"gemma3", {Capability::kContinueText}},
-                      {"gguf_families/gpt2.gguf", {Capability::kContinueText}},
-                      {"marian", {Capability::kTranslate}},
-                      {"bahdanau", {Capability::kTranslate}},
-                      {"luong", {Capability::kTranslate}}};
+  const Row rows[] = {
+      {"gemma3", {Capability::kContinueText}},
+      {"gguf_families/gpt2.gguf", {Capability::kContinueText}},
+      {"marian", {Capability::kTranslate}},
+      {"bahdanau", {Capability::kTranslate}},
+      {"luong", {Capability::kTranslate}},
+      {"roberta_cls", {Capability::kEncodeText, Capability::kClassify, Capability::kAnswer}}};
   for (const Row& row : rows) {
     INFO(row.model);
     const OpenModel opened(data_dir() / row.model);
     const auto model = load_model(shared_device(), opened, {.context = 32});
     CHECK((model->continues_text() != nullptr) == row.expected.has(Capability::kContinueText));
     CHECK((model->translates() != nullptr) == row.expected.has(Capability::kTranslate));
+    CHECK((model->encodes_text() != nullptr) == row.expected.has(Capability::kEncodeText));
     for (const CapabilityRow& capability : capability_rows()) {
       INFO(capability.name);
       CHECK(opened.family().capabilities.has(capability.capability) ==

@@ -62,6 +62,12 @@ TEST_CASE("a gain that the file holds less one gets it back") {
   CHECK(Fixture().load(spec) == std::vector<float>{13, 14, 15, 16});
 }
 
+TEST_CASE("zeros stand where the file holds nothing") {
+  const WeightSpec spec = {
+      "w", WeightRole::kVector, {2, 4}, {{{"v"}, {4}}, {{}, {4}, SourceForm::kZeros}}};
+  CHECK(Fixture().load(spec) == std::vector<float>{12, 13, 14, 15, 0, 0, 0, 0});
+}
+
 TEST_CASE("rows of two matrices take turns") {
   WeightSpec spec = {"w", WeightRole::kMatrix, {6, 2}, {{{"a"}, {3, 2}}, {{"b"}, {3, 2}}}, 2};
   CHECK(Fixture().load(spec) == std::vector<float>{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});

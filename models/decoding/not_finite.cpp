@@ -16,7 +16,11 @@ constexpr uint32_t kTracedTokens = 16;
 
 void refuse_logits(Device& device, const Weights* weights, const std::string& whose,
                    const std::function<std::string()>& first_layer) {
-  const std::string where = "logits " + whose;
+  refuse_numbers(device, weights, "logits " + whose, first_layer);
+}
+
+void refuse_numbers(Device& device, const Weights* weights, const std::string& where,
+                    const std::function<std::string()>& first_layer) {
   if (weights != nullptr) {
     if (const auto name = weights->first_not_finite(device))
       throw LogitsError(

@@ -25,6 +25,9 @@ class LogitsError : public ModelError {
 /// where all weights are finite.
 [[noreturn]] void refuse_logits(Device& device, const Weights* weights, const std::string& whose,
                                 const std::function<std::string()>& first_layer);
+/// The same of any numbers: what they are ("logits of a text") and whose.
+[[noreturn]] void refuse_numbers(Device& device, const Weights* weights, const std::string& where,
+                                 const std::function<std::string()>& first_layer);
 
 /// The first layer of a network whose output for a row's first tokens is not finite. control,
 /// words, tensors: of a batch, whose caches lose what they held.

@@ -46,6 +46,23 @@ PaddedIds read_padded_ids(const std::string& family, const NamedArrays& inputs, 
   return ids;
 }
 
+void apply_right_padding(const std::string& family, PaddedIds& ids, const NamedArrays& inputs) {
+  if (inputs.count("attention_mask") == 0) return;
+  const NamedArray& mask = matrix_input(family, inputs, "attention_mask");
+  if (mask.shape != std::vector<uint64_t>{ids.rows, ids.length})
+    throw ModelError(family + " input `attention_mask`", "does not have the shape of input_ids",
+                     "");
+  for (uint32_t row = 0; row < ids.rows; ++row) {
+    const auto first = mask.values.begin() + row * ids.length, last = first + ids.length;
+    const auto padding = std::find(first, last, 0.0);
+    if (std::any_of(padding, last, [](double value) { return value != 0; }))
+      throw ModelError(family + " input `attention_mask`",
+                       fmt::format("row {} masks a token in front of another one", row),
+                       "pad on the right");
+    ids.lengths[row] = static_cast<uint32_t>(padding - first);
+  }
+}
+
 PaddedIds pad_ids(std::span<const std::vector<uint32_t>> sequences, uint32_t pad) {
   PaddedIds padded = {.rows = static_cast<uint32_t>(sequences.size())};
   for (const std::vector<uint32_t>& ids : sequences) {

@@ -29,6 +29,10 @@ const NamedArray& matrix_input(const std::string& family, const NamedArrays& inp
 PaddedIds read_padded_ids(const std::string& family, const NamedArrays& inputs, const char* name,
                           uint32_t vocabulary, uint32_t max_length);
 
+/// Cuts the rows to what input `attention_mask` says, where there is one. Throws ModelError where
+/// it masks a token in front of another one.
+void apply_right_padding(const std::string& family, PaddedIds& ids, const NamedArrays& inputs);
+
 /// The leading corner of `values`, an array of extents `from`, with extents `to`.
 std::vector<double> crop(std::span<const float> values, std::span<const uint64_t> from,
                          std::span<const uint64_t> to);

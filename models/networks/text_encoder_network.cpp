@@ -1,0 +1,203 @@
+#include "models/networks/text_encoder_network.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ops/copy.h"
+#include "ops/elementwise.h"
+
+namespace mulciber {
+namespace {
+
+constexpr uint32_t kWidestPooledHead = 128;
+
+Linear linear_of(const Weights& weights, const std::string& name) {
+  const std::vector<Tensor>& segments = weights.segments(name + ".weight");
+  Linear linear = {.weight = segments.front()};
+  if (weights.has(name + ".bias")) linear.bias = weights[name + ".bias"];
+  linear.more_segments.assign(segments.begin() + 1, segments.end());
+  return linear;
+}
+
+EncoderLayer encoder_layer(const EncoderConfig& config, const EncoderLayerConfig& layer,
+                           const Weights& weights) {
+  const std::string name = fmt::format("layers.{}.", layer.weights);
+  const uint32_t head_size = config.head_size();
+  EncoderLayer result = {
+      .self_attention = {.sizes = {config.heads, head_size, head_size},
+                         .qkv = linear_of(weights, name + "qkv"),
+                         .out = linear_of(weights, name + "out"),
+                         .window = layer.window},
+      .feed_forward = {.up = linear_of(weights, name + "up"),
+                       .down = linear_of(weights, name + "down"),
+                       .activation = config.activation,
+                       .gated = config.gated},
+      .feed_forward_norm = {weights[name + "feed_forward_norm"], config.norm_epsilon},
+      .norms = config.norms};
+  if (layer.attention_norm)
+    result.self_attention_norm = Norm{weights[name + "attention_norm"], config.norm_epsilon};
+  if (layer.rope) {
+    const RopeConfig& rope = config.ropes[*layer.rope];
+    result.self_attention.rotation =
+        Rotation{.angles = weights[fmt::format("rope.{}", *layer.rope)],
+                 .rotated = rope.rotated,
+                 .interleaved = rope.pairs == RotaryPairs::kNeighbours};
+  }
+  return result;
+}
+
+Tensor widened(ProgramBuilder& builder, const Tensor& x) {
+  return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
+}
+
+/// The states of every row's first token: (rows, D).
+Tensor first_states(ProgramBuilder& builder, const Tensor& states) {
+  const uint64_t rows = states.shape[0], columns = states.shape.columns();
+  const Tensor first = builder.activation({rows, columns}, DataType::kF32);
+  copy_columns(builder, states.reshaped({rows, states.shape[1] * columns}), first,
+               {.columns = static_cast<uint32_t>(columns)});
+  return first;
+}
+
+}  // namespace
+
+TextEncoderNetwork::TextEncoderNetwork(const EncoderConfig& config, const Weights& weights,
+                                       std::vector<float> relative_bias, DataType activations)
+    : config_(config), activations_(activations), relative_bias_(std::move(relative_bias)) {
+  embedding_ = {.words = weights["words"],
+                .norm = {weights["embedding_norm"], config.norm_epsilon}};
+  if (weights.has("positions")) embedding_.positions = weights["positions"];
+  if (weights.has("types")) embedding_.types = weights["types"];
+  if (weights.has("project.weight")) embedding_.project = linear_of(weights, "project");
+  for (const EncoderLayerConfig& layer : config.layers)
+    encoder_.layers.push_back(encoder_layer(config, layer, weights));
+  if (weights.has("final_norm"))
+    encoder_.final_norm = Norm{weights["final_norm"], config.norm_epsilon};
+  if (weights.has("pooler.weight")) pooler_ = linear_of(weights, "pooler");
+  if (weights.has("spans.weight")) spans_ = linear_of(weights, "spans");
+  if (weights.has("head.output.weight")) {
+    head_ = Head{.output = linear_of(weights, "head.output")};
+    if (weights.has("head.dense.weight")) head_->dense = linear_of(weights, "head.dense");
+    if (weights.has("head.norm")) head_->norm = Norm{weights["head.norm"], config.norm_epsilon};
+  }
+}
+
+TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t length) const {
+  const uint64_t ids = uint64_t{rows} * length;
+  ControlLayout all;
+  TextEncoderControl control = {.rows = rows, .length = length};
+  control.tokens = all.add<uint32_t>(ids);
+  control.lengths = all.add<uint32_t>(rows);
+  control.first_position = all.add<uint32_t>(1);
+  const bool listed = config_.embedding.positions == EncoderPositions::kSkipPadding;
+  if (listed) control.positions = all.add<uint32_t>(ids);
+  // With listed positions a single type needs no ids (layers/embedding.h).
+  if (config_.embedding.types > (listed ? 1u : 0u)) control.types = all.add<uint32_t>(ids);
+  if (!relative_bias_.empty()) control.relative_bias = all.add<float>(relative_bias_.size());
+  control.words = all.words();
+  return control;
+}
+
+ControlWords TextEncoderNetwork::initial_words(const TextEncoderControl& control) const {
+  ControlWords words(control.words);
+  words.fill(control.tokens, config_.pad);
+  // A row without a text has a token, so that no row attends to nothing.
+  words.fill(control.lengths, 1);
+  if (control.positions) words.fill(*control.positions, config_.pad);
+  if (control.relative_bias) words.set(*control.relative_bias, relative_bias_);
+  return words;
+}
+
+void TextEncoderNetwork::set_row(ControlWords& words, const TextEncoderControl& control,
+                                 uint32_t row, std::span<const uint32_t> ids,
+                                 std::span<const uint32_t> types, uint32_t tokens) const {
+  const uint64_t first = uint64_t{row} * control.length;
+  words.set(control.tokens.part(first, ids.size()), ids);
+  words.set(control.lengths, row, tokens);
+  if (control.types) words.set(control.types->part(first, types.size()), types);
+  if (!control.positions) return;
+  uint32_t count = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const bool padding = ids[i] == config_.pad;
+    words.set(*control.positions, static_cast<uint32_t>(first + i),
+              padding ? config_.pad : config_.pad + ++count);
+  }
+}
+
+Tensor TextEncoderNetwork::states(ProgramBuilder& builder, const Tensor& control,
+                                  const TextEncoderControl& layout, Trace* trace) const {
+  const Tensor embedded = [&] {
+    const auto scope = builder.layer("embedding");
+    return embedding_(builder,
+                      {.tokens = {.control = control,
+                                  .tokens = layout.tokens,
+                                  .rows = layout.rows,
+                                  .length = layout.length,
+                                  .type = activations_},
+                       .positions = layout.positions,
+                       .types = layout.types},
+                      trace);
+  }();
+  const StackControl stack = {
+      .tensor = control,
+      .lengths = layout.lengths,
+      .first_position = layout.first_position,
+      .self_bias = layout.relative_bias,
+      .self_bias_span = config_.relative_bias ? config_.relative_bias->max_distance : 0};
+  return encoder_(builder, embedded, stack, trace);
+}
+
+Tensor TextEncoderNetwork::pool(ProgramBuilder& builder, const Tensor& states,
+                                EncoderPooling pooling, const Tensor& control,
+                                const TextEncoderControl& layout) const {
+  const Tensor wide = widened(builder, states);
+  if (pooling == EncoderPooling::kFirst) return first_states(builder, wide);
+  // The mean of the states that count is what attention gives whose scores are all alike.
+  const uint64_t columns = wide.shape.columns();
+  uint32_t head_size = kWidestPooledHead;
+  while (columns % head_size != 0) --head_size;
+  const auto heads = static_cast<uint32_t>(columns / head_size);
+  const Tensor query = fill(builder, {layout.rows, 1, columns}, 0);
+  const Tensor mean =
+      attention(builder, {query, 0}, {wide, 0}, {wide, 0},
+                {.heads = heads,
+                 .kv_heads = heads,
+                 .head_size = head_size,
+                 .value_size = head_size,
+                 .control = AttentionControl{.tensor = control, .key_counts = layout.lengths}});
+  return mean.reshaped({layout.rows, columns});
+}
+
+Tensor TextEncoderNetwork::pooler_output(ProgramBuilder& builder, const Tensor& states) const {
+  return pooler_.value()(builder, first_states(builder, widened(builder, states)),
+                         config_.pooler_activation);
+}
+
+Tensor TextEncoderNetwork::logits(ProgramBuilder& builder, const Tensor& states,
+                                  const Tensor& control, const TextEncoderControl& layout) const {
+  const Head& head = head_.value();
+  Tensor x = pool(builder, states, config_.head.pooling, control, layout);
+  if (head.dense) x = (*head.dense)(builder, x, config_.head.activation);
+  if (head.norm) x = (*head.norm)(builder, x);
+  return head.output(builder, x);
+}
+
+Tensor TextEncoderNetwork::spans(ProgramBuilder& builder, const Tensor& states) const {
+  return spans_.value()(builder, widened(builder, states));
+}
+
+uint64_t TextEncoderNetwork::live_columns() const {
+  // The residual stream and a sublayer's result, and between them queries, keys and values (twice
+  // where they are rotated into a tensor of their own), or the hidden layer.
+  return 2 * uint64_t{config_.width} +
+         std::max<uint64_t>(uint64_t{config_.width} * (config_.ropes.empty() ? 4 : 6),
+                            uint64_t{config_.hidden} * (config_.gated ? 2 : 1));
+}
+
+uint64_t TextEncoderNetwork::widest_columns() const {
+  return std::max<uint64_t>(3 * uint64_t{config_.width},
+                            uint64_t{config_.hidden} * (config_.gated ? 2 : 1));
+}
+
+}  // namespace mulciber
