@@ -10,8 +10,8 @@
 #include "models/decoding/not_finite.h"
 #include "models/decoding/padded_ids.h"
 #include "models/registry.h"
+#include "models/vector_cosines.h"
 #include "mulciber/error.h"
-#include "ops/elementwise.h"
 
 namespace mulciber {
 namespace {
@@ -21,8 +21,6 @@ constexpr uint32_t kTextLengthStep = 8;
 constexpr size_t kProgramsKept = 24;
 constexpr uint64_t kProgramBytesKept = 256ull << 20;
 constexpr uint32_t kMostRows = 1024;
-// Below the square of the length of any vector that is not zero: what divides one by its length.
-constexpr float kLeastSquare = 1e-30f;
 
 /// 1, 2, 3, 4, 6, 8, 12, ...: at most a third of a batch is padding.
 uint32_t rounded_rows(uint32_t rows) {
@@ -51,13 +49,6 @@ std::vector<float> relative_bias_of(Device& device, const EncoderConfig& config,
   BufferView view = table.view;
   view.size = table.bytes();
   return t5_bias(download_as<float>(device, view), config.heads, *config.relative_bias);
-}
-
-/// Every row divided by its length. x: (rows, D).
-Tensor unit_length(ProgramBuilder& builder, const Tensor& x) {
-  const auto columns = static_cast<float>(x.shape.columns());
-  const Tensor gain = fill(builder, {x.shape.columns()}, 1 / std::sqrt(columns));
-  return rms_norm(builder, x, gain, kLeastSquare);
 }
 
 Tensor output_of(ProgramBuilder& builder, const TextEncoderNetwork& network, EncoderOutput output,

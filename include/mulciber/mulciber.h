@@ -6,5 +6,6 @@
 #include "mulciber/error.h"
 #include "mulciber/open_model.h"
 #include "mulciber/sampling.h"
+#include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"
 #include "mulciber/translator.h"
