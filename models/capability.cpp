@@ -10,9 +10,9 @@ namespace {
 constexpr CapabilityRow kRows[] = {
     {Capability::kContinueText, "continue text", "continues texts", "generate"},
     {Capability::kTranslate, "translate", "translates", "translate"},
-    {Capability::kEncodeText, "encode text", "turns texts into vectors", nullptr},
-    {Capability::kClassify, "classify", "classifies", nullptr},
-    {Capability::kAnswer, "answer", "finds answers in passages", nullptr},
+    {Capability::kEncodeText, "encode text", "turns texts into vectors", "embed"},
+    {Capability::kClassify, "classify", "classifies", "classify"},
+    {Capability::kAnswer, "answer", "finds answers in passages", "answer"},
     {Capability::kSee, "see", "reads pictures", nullptr},
     {Capability::kHear, "hear", "transcribes speech", nullptr},
 };

@@ -1,0 +1,76 @@
+// `mulciber answer`: where a passage answers a question.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "apps/interrupt_watch.h"
+#include "apps/text_lines.h"
+#include "apps/translate/lines.h"
+
+namespace mulciber::apps {
+namespace {
+
+struct AnswerArguments : EncoderArguments {
+  std::string question, passage;
+  AnswerOptions answer;
+};
+
+int run_answer(const AnswerArguments& arguments) {
+  const std::string passage = read_whole(arguments.passage);
+  const std::shared_ptr<Device> device = open_device(arguments.common);
+  PassageReader reader(device, arguments.model, arguments.load());
+  std::atomic<bool> cancel{false};
+  const InterruptWatch watch(cancel);
+  AnswerOptions options = arguments.answer;
+  options.batch.cancel = &cancel;
+  const std::vector<PassageAnswer> answers = reader.answer(arguments.question, passage, options);
+  Output output("");
+  for (const PassageAnswer& answer : answers) {
+    const bool none = answer.text.empty();
+    if (arguments.common.json) {
+      nlohmann::json object = {{"score", answer.score}, {"text", answer.text}};
+      if (!none) object["begin"] = answer.begin, object["end"] = answer.end;
+      output.line(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      std::string text = none ? "(the passage does not say)" : answer.text;
+      for (char& c : text)
+        if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+      output.line(fmt::format("{:.4f}\t{}", answer.score, text));
+    }
+  }
+  output.flush();
+  report(arguments, reader.statistics(), 0);
+  return finish(*device, arguments.common, cancel ? kInterrupted : kSuccess);
+}
+
+}  // namespace
+
+void add_answer(Command& app, int& code) {
+  const auto options = std::make_shared<AnswerArguments>();
+  Command command = app.add_subcommand("answer", "Find the answer to a question in a passage");
+  add_encoder_options(command, *options);
+  command.add_option("QUESTION", options->question, "what is asked").required();
+  command.add_option("--passage", options->passage, "text file that is read (- is standard input)")
+      .required()
+      .type_name("FILE");
+  command.add_option("--best", options->answer.best, "answers to print").range(1, 1000);
+  command.add_option("--longest", options->answer.longest_tokens, "most tokens of an answer")
+      .range(1, 100000);
+  command
+      .add_option("--overlap", options->answer.overlap_tokens,
+                  "tokens that the windows of a long passage share")
+      .range(0, 100000);
+  command.add_flag("--may-be-none", options->answer.may_be_none,
+                   "that the passage does not say is an answer too");
+  add_common_options(command, options->common);
+  command.footer(
+      "Prints an answer a line, the best first: the probability of its start and end, and the "
+      "words "
+      "of the\n"
+      "passage. --json adds where they stand, in bytes.\n\n"
+      "Example: mulciber answer -m models/bert-squad --passage report.txt \"Who signed it?\"");
+  command.callback([options, &code] { code = run_answer(*options); });
+}
+
+}  // namespace mulciber::apps
