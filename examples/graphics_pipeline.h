@@ -1,7 +1,19 @@
-// A pipeline that draws triangles made in its vertex shader over a whole image.
+// An image to draw into, and a pipeline that draws triangles made in its vertex shader there.
 #pragma once
 
 #include "drawing_host.h"
+
+/// Color, and depth where it was asked for, both cleared by begin(). The color stands in
+/// TRANSFER_SRC_OPTIMAL afterwards.
+struct DrawingTarget {
+  DrawnImage color;
+  bool has_depth = false;
+  VkRenderPass render_pass = VK_NULL_HANDLE;
+  VkFramebuffer framebuffer = VK_NULL_HANDLE;
+
+  void begin(VkCommandBuffer commands) const;
+};
+DrawingTarget make_target(DrawingHost& host, VkExtent2D extent, bool depth);
 
 struct PipelineParts {
   VkShaderModule vertex = VK_NULL_HANDLE, fragment = VK_NULL_HANDLE;

@@ -134,15 +134,27 @@ std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint3
                           .next = {targets.begin(), targets.end()}});
 }
 
+ForwardRequest EncoderDecoderModel::attention_request(const std::vector<uint32_t>& source,
+                                                      const std::vector<uint32_t>& target,
+                                                      const HeadMasks& head_masks) const {
+  check_source(source);
+  check_target(target);
+  return {.source = pad_ids({&source, 1}, pad()),
+          .target = pad_ids({&target, 1}, pad()),
+          .head_masks = head_masks,
+          .attentions = true};
+}
+
+std::unique_ptr<AttentionPass> EncoderDecoderModel::start_attention(
+    const std::vector<uint32_t>& source, const std::vector<uint32_t>& target,
+    const HeadMasks& head_masks) {
+  return programs_.start_attention(attention_request(source, target, head_masks));
+}
+
 SequenceAttention EncoderDecoderModel::attention(const std::vector<uint32_t>& source,
                                                  const std::vector<uint32_t>& target,
                                                  const HeadMasks& head_masks) {
-  check_source(source);
-  check_target(target);
-  const ForwardResult result = programs_.forward({.source = pad_ids({&source, 1}, pad()),
-                                                  .target = pad_ids({&target, 1}, pad()),
-                                                  .head_masks = head_masks,
-                                                  .attentions = true});
+  const ForwardResult result = programs_.forward(attention_request(source, target, head_masks));
   const auto floats = [&](const char* name) {
     const auto found = result.find(name);
     if (found == result.end()) return std::vector<float>();  // the network has no such attention

@@ -48,12 +48,18 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   SequenceAttention attention(const std::vector<uint32_t>& source,
                               const std::vector<uint32_t>& target,
                               const HeadMasks& head_masks) override;
+  std::unique_ptr<AttentionPass> start_attention(const std::vector<uint32_t>& source,
+                                                 const std::vector<uint32_t>& target,
+                                                 const HeadMasks& head_masks) override;
 
  private:
   const EncoderDecoderNetwork& network() const { return programs_.network(); }
   uint32_t pad() const { return static_cast<uint32_t>(generation_.pad.value_or(0)); }
   void check_source(std::span<const uint32_t> ids) const;
   void check_target(std::span<const uint32_t> ids) const;
+  ForwardRequest attention_request(const std::vector<uint32_t>& source,
+                                   const std::vector<uint32_t>& target,
+                                   const HeadMasks& head_masks) const;
 
   std::string family_;
   GenerationConfig generation_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "models/decoding/attention_pass.h"
 #include "models/decoding/decoding.h"
 #include "models/decoding/search_task.h"
 #include "models/model.h"
@@ -70,6 +71,10 @@ class TranslationModel {
   virtual SequenceAttention attention(const std::vector<uint32_t>& source,
                                       const std::vector<uint32_t>& target,
                                       const HeadMasks& head_masks) = 0;
+  /// The same pass, to be run in slices; the maps stay on the device.
+  virtual std::unique_ptr<AttentionPass> start_attention(const std::vector<uint32_t>& source,
+                                                         const std::vector<uint32_t>& target,
+                                                         const HeadMasks& head_masks) = 0;
 };
 
 }  // namespace mulciber

@@ -63,6 +63,12 @@ GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabular
 
 }  // namespace
 
+std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids) {
+  std::vector<uint32_t> fed = {start};
+  fed.insert(fed.end(), ids.begin(), ids.end() - 1);
+  return fed;
+}
+
 GenerationSettings Translator::Impl::settings(const TranslateOptions& options) const {
   return settings_of(*translation, model->extents().vocabulary, options);
 }
@@ -122,10 +128,8 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
                         .source_length = static_cast<uint32_t>(result.source_ids.size()),
                         .target_length = static_cast<uint32_t>(result.ids.size())};
   if (result.ids.empty()) return maps;
-  // Step t was fed the start token and the tokens before t.
-  std::vector<uint32_t> fed = {start};
-  fed.insert(fed.end(), result.ids.begin(), result.ids.end() - 1);
-  SequenceAttention attention = translation->attention(result.source_ids, fed, masks);
+  SequenceAttention attention =
+      translation->attention(result.source_ids, fed_ids(start, result.ids), masks);
   maps.encoder = std::move(attention.encoder);
   maps.decoder = std::move(attention.decoder);
   maps.cross = std::move(attention.cross);

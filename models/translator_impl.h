@@ -12,6 +12,9 @@
 
 namespace mulciber {
 
+/// What the decoder was fed, to choose `ids`: step t the start token and the tokens before t.
+std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids);
+
 struct Translator::Impl {
   std::shared_ptr<Device> device;
   std::unique_ptr<Model> model;

@@ -78,6 +78,8 @@ class SlicedRun {
   /// Waits for them.
   void wait();
 
+  /// Stages of which every dispatch was recorded.
+  uint64_t stages_recorded() const { return stages_recorded_; }
   /// Nothing more is recorded, not even the rest of a stage that was begun.
   void cancel();
   /// Nothing is left to be recorded, and every slice has ended.

@@ -39,6 +39,7 @@ namespace mulciber {
   F(vkCmdBindDescriptorSets)             \
   F(vkCmdBindPipeline)                   \
   F(vkCmdCopyBuffer)                     \
+  F(vkCmdCopyBufferToImage)              \
   F(vkCmdDispatch)                       \
   F(vkCmdFillBuffer)                     \
   F(vkCmdPipelineBarrier)                \

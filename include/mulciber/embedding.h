@@ -150,6 +150,47 @@ class MULCIBER_API TranslationTask : public FrameTask {
   std::unique_ptr<Work> work_;
 };
 
+enum class AttentionKind { kEncoder, kDecoder, kCross };
+
+/// One of a model's attention maps, as AttentionMaps holds them: a row for each query, a column for
+/// each key.
+struct AttentionMap {
+  AttentionKind kind = AttentionKind::kCross;
+  uint32_t layer = 0, head = 0;  // Translator::extents() says how many there are
+};
+
+/// The attention maps of a translation on the device, by one pass of the network over source and
+/// target. They stay there until the task is destroyed, and can be copied into images and buffers
+/// of the host's in any frame from the one on that records the last slice. Several may be under way
+/// on one translator.
+class MULCIBER_API AttentionTask : public FrameTask {
+ public:
+  /// translation: of this translator; head_masks: those it was made with. Throws ModelError where
+  /// its ids are not the model's, or there are none.
+  AttentionTask(Translator& translator, const Translation& translation,
+                const HeadMasks& head_masks = {});
+  ~AttentionTask() override;
+
+  /// The last slice was recorded, or submitted by step(): the maps can be.
+  bool recorded() const;
+  /// Width: keys; height: queries. Throws SettingError for a kind that the model does not have.
+  VkExtent2D extent(AttentionKind kind) const;
+  /// Records a copy of a map into an image, a texel for each probability: query 0 in the first row.
+  /// Behind the last slice, in the same command buffer or in one that runs later in that queue, and
+  /// outside of render passes. Neither allocates nor waits; the task must outlive the copy. Throws
+  /// SettingError before that slice, for layers and heads that are not there, images of other
+  /// formats or that are too small.
+  void record_attention(VkCommandBuffer commands, const HostImage& to, const AttentionMap& map);
+  /// The same into a buffer: floats, row after row, without padding.
+  void record_attention(VkCommandBuffer commands, const HostBuffer& to, const AttentionMap& map);
+
+ private:
+  struct Work;
+  explicit AttentionTask(std::unique_ptr<Work> work);
+  void require_recorded() const;
+  std::unique_ptr<Work> work_;
+};
+
 /// An answer of a TextGenerator on its way. One at a time for each generator, which does nothing
 /// else until the task is destroyed.
 class MULCIBER_API GenerationTask : public FrameTask {

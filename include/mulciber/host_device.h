@@ -81,6 +81,33 @@ struct HostDevice {
   uint32_t pipeline_threads = 1;
 };
 
+/// An image of the host's, two-dimensional, that something is copied into: made with
+/// VK_IMAGE_USAGE_TRANSFER_DST_BIT, and owned by the queue family that was lent where it is
+/// exclusive. Mulciber makes the transitions between layouts and the barriers; texels outside of
+/// what is copied stay where `layout` is not VK_IMAGE_LAYOUT_UNDEFINED.
+struct HostImage {
+  VkImage image = VK_NULL_HANDLE;
+  VkFormat format = VK_FORMAT_UNDEFINED;  // VK_FORMAT_R32_SFLOAT
+  VkExtent2D extent = {};                 // in texels, of the mip level
+  uint32_t mip_level = 0, array_layer = 0;
+  VkOffset2D offset = {};  // where the first number goes; across and down from there
+  /// The layout that it stands in, and is left in.
+  VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
+  VkImageLayout final_layout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
+  /// What uses it, before and afterwards: stages that the queue family has.
+  VkPipelineStageFlags stages = VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT;
+  VkAccessFlags accesses = VK_ACCESS_SHADER_READ_BIT;
+};
+
+/// A range of a buffer of the host's, made with VK_BUFFER_USAGE_TRANSFER_DST_BIT.
+struct HostBuffer {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceSize offset = 0, size = 0;  // bytes; the offset in fours
+  /// What uses it, before and afterwards.
+  VkPipelineStageFlags stages = VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT;
+  VkAccessFlags accesses = VK_ACCESS_SHADER_READ_BIT;
+};
+
 /// A device that is borrowed: it is not destroyed, and must outlive what is returned and everything
 /// made with it. Of `options`, `device`, `validate` and `second_queue` have no meaning here;
 /// without a cache_folder no file is read or written. Throws DeviceError where something required

@@ -142,7 +142,8 @@ class MULCIBER_API Translator {
   const std::shared_ptr<Device>& device() const;
 
  private:
-  friend class TranslationTask;  // mulciber/embedding.h
+  friend class AttentionTask;  // mulciber/embedding.h
+  friend class TranslationTask;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

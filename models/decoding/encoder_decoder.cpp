@@ -148,12 +148,13 @@ std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape)
   return searches_.front();
 }
 
-PassProgram& EncoderDecoder::pass(const PassShape& shape) {
-  const auto found = std::find_if(passes_.begin(), passes_.end(),
-                                  [&](const auto& entry) { return entry->shape == shape; });
+std::shared_ptr<PassProgram> EncoderDecoder::pass(const PassShape& shape) {
+  const auto found = std::find_if(passes_.begin(), passes_.end(), [&](const auto& entry) {
+    return entry->shape == shape && entry.use_count() == 1;  // that of a task that runs is not free
+  });
   if (found != passes_.end()) {
     passes_.splice(passes_.begin(), passes_, found);
-    return *passes_.front();
+    return passes_.front();
   }
   const auto bytes = [&] {
     uint64_t sum = 0;
@@ -161,8 +162,8 @@ PassProgram& EncoderDecoder::pass(const PassShape& shape) {
     return sum;
   };
   while (passes_.size() >= kPassesKept || bytes() > kPassBytesKept) passes_.pop_back();
-  passes_.push_front(std::make_unique<PassProgram>(device_, *network_, shape));
-  return *passes_.front();
+  passes_.push_front(std::make_shared<PassProgram>(device_, *network_, shape));
+  return passes_.front();
 }
 
 ControlWords EncoderDecoder::begin(const SearchPrograms& programs, const GenerationRequest& request,
@@ -253,7 +254,8 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   return result;
 }
 
-void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
+ControlWords EncoderDecoder::begin(const PassProgram& program,
+                                   const ForwardRequest& request) const {
   const PassShape& shape = program.shape;
   ControlWords control(program.words);
   const auto write_rows = [&](const PaddedIds& from, const ControlArray<uint32_t>& to,
@@ -273,20 +275,25 @@ void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
         program.scores.set_target(control, row * shape.target_length + i, request.next[row][i]);
     }
   }
-  upload(device_, program.control.view(), control.bytes());
+  return control;
+}
+
+void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
+  upload(device_, program.control.view(), begin(program, request).bytes());
   program.program->run();
 }
 
 std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
   // Not rounded up: scores are asked for of the same texts again and again, and padding would
   // double the work.
-  PassProgram& program = pass({.batch = request.source.rows,
-                               .source_length = request.source.length,
-                               .target_length = request.target.length,
-                               .logits = false,
-                               .hidden_states = false,
-                               .attentions = false,
-                               .scores = true});
+  const std::shared_ptr<PassProgram> kept = pass({.batch = request.source.rows,
+                                                  .source_length = request.source.length,
+                                                  .target_length = request.target.length,
+                                                  .logits = false,
+                                                  .hidden_states = false,
+                                                  .attentions = false,
+                                                  .scores = true});
+  PassProgram& program = *kept;
   run(program, request);
   const std::vector<double> scores = program.scores.read(device_, *program.program);
   std::vector<double> sums;
@@ -328,18 +335,32 @@ void EncoderDecoder::refuse(const std::string& whose, const std::vector<uint32_t
   });
 }
 
-ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
-  const uint32_t rows = request.source.rows;
+PassShape EncoderDecoder::padded_shape(const ForwardRequest& request) const {
   const auto padded = [&](uint32_t length) {
     return std::min(round_up(length, kLengthStep), network_->context);
   };
-  const PassShape shape = {.batch = rows,
-                           .source_length = padded(request.source.length),
-                           .target_length = padded(request.target.length),
-                           .logits = request.logits,
-                           .hidden_states = request.hidden_states,
-                           .attentions = request.attentions};
-  PassProgram& program = pass(shape);
+  return {.batch = request.source.rows,
+          .source_length = padded(request.source.length),
+          .target_length = padded(request.target.length),
+          .logits = request.logits,
+          .hidden_states = request.hidden_states,
+          .attentions = request.attentions};
+}
+
+std::unique_ptr<AttentionPass> EncoderDecoder::start_attention(const ForwardRequest& request) {
+  PassShape shape = padded_shape(request);
+  const std::shared_ptr<PassProgram> program = pass(shape);
+  shape.source_length = request.source.length;
+  shape.target_length = request.target.length;
+  return std::make_unique<AttentionPass>(program, begin(*program, request),
+                                         network_->outputs(shape));
+}
+
+ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {
+  const uint32_t rows = request.source.rows;
+  const PassShape shape = padded_shape(request);
+  const std::shared_ptr<PassProgram> kept = pass(shape);
+  PassProgram& program = *kept;
   run(program, request);
 
   ForwardResult result;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "models/decoding/attention_pass.h"
 #include "models/decoding/encoder_decoder_programs.h"
 #include "models/decoding/padded_ids.h"
 #include "models/decoding/search_task.h"
@@ -52,6 +53,9 @@ class EncoderDecoder {
   /// Throws ModelError where the logits of a search were not finite.
   void check(const SearchTask& task, const GenerationRequest& request);
   ForwardResult forward(const ForwardRequest& request);
+  /// The same pass of one source and its target, to be run in slices. Its program is its own until
+  /// it is destroyed.
+  std::unique_ptr<AttentionPass> start_attention(const ForwardRequest& request);
   /// Sum of the log probabilities of each row's `next`.
   std::vector<double> score(const ForwardRequest& request);
   /// As TranslationModel has it.
@@ -69,7 +73,11 @@ class EncoderDecoder {
   /// Control words before a search.
   ControlWords begin(const SearchPrograms& programs, const GenerationRequest& request,
                      uint32_t pad) const;
-  PassProgram& pass(const PassShape& shape);
+  std::shared_ptr<PassProgram> pass(const PassShape& shape);
+  /// Lengths rounded up, so that few programs serve all texts.
+  PassShape padded_shape(const ForwardRequest& request) const;
+  /// Control words before the pass of a request.
+  ControlWords begin(const PassProgram& program, const ForwardRequest& request) const;
   /// Runs the pass of a request.
   void run(PassProgram& program, const ForwardRequest& request);
   /// For a source whose logits, behind these target ids, are not finite: throws ModelError.
@@ -82,7 +90,7 @@ class EncoderDecoder {
   uint64_t memory_limit_;
   // Most recently used first.
   std::list<std::shared_ptr<SearchPrograms>> searches_;
-  std::list<std::unique_ptr<PassProgram>> passes_;
+  std::list<std::shared_ptr<PassProgram>> passes_;
 };
 
 }  // namespace mulciber

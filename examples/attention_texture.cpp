@@ -1,0 +1,215 @@
+// What a translation looks at, as a texture: the attention map is computed on the application's
+// device, copied into its image in the command buffer of a frame, and sampled by the drawing in
+// that same frame. No number passes the host. At the end the picture is read back and compared with
+// the maps that Translator gives.
+//   attention_texture MODEL_FOLDER "TEXT" [--kind cross|encoder|decoder] [--layer N] [--head N]
+//                     [--image FILE.ppm]
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "graphics_pipeline.h"
+#include "picture.frag.h"
+#include "picture.vert.h"
+
+namespace {
+
+constexpr uint32_t kTexel = 16;         // pixels of the picture for each number of the map
+constexpr double kBudgetMicros = 4000;  // of a frame
+
+struct Settings {
+  std::string model, text, image;
+  mulciber::AttentionMap map;
+};
+
+Settings read_arguments(int argc, char** argv) {
+  Settings settings;
+  bool wrong = argc < 3 || argc % 2 != 1;
+  if (!wrong) {
+    settings.model = argv[1];
+    settings.text = argv[2];
+  }
+  for (int i = 3; !wrong && i < argc; i += 2) {
+    const std::string name = argv[i], value = argv[i + 1];
+    const auto number = static_cast<uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
+    if (name == "--layer") {
+      settings.map.layer = number;
+    } else if (name == "--head") {
+      settings.map.head = number;
+    } else if (name == "--image") {
+      settings.image = value;
+    } else if (name == "--kind" && value == "encoder") {
+      settings.map.kind = mulciber::AttentionKind::kEncoder;
+    } else if (name == "--kind" && value == "decoder") {
+      settings.map.kind = mulciber::AttentionKind::kDecoder;
+    } else {
+      wrong = name != "--kind" || value != "cross";
+    }
+  }
+  if (wrong) {
+    std::fprintf(stderr,
+                 "usage: attention_texture MODEL_FOLDER \"TEXT\" [--kind cross|encoder|decoder] "
+                 "[--layer N] [--head N] [--image FILE.ppm]\n");
+    std::exit(2);
+  }
+  return settings;
+}
+
+/// Draws a texture over an image.
+class Picture {
+ public:
+  Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent);
+  void draw(VkCommandBuffer commands) const;
+  const DrawnImage& image() const { return target_.color; }
+
+ private:
+  DrawingTarget target_;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  VkPipeline pipeline_ = VK_NULL_HANDLE;
+  VkDescriptorSet set_ = VK_NULL_HANDLE;
+};
+
+Picture::Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent)
+    : target_(make_target(host, extent, false)) {
+  const VkDevice device = host.device();
+  // Linear filtering of R32_SFLOAT is for a device to offer; this works everywhere.
+  VkSamplerCreateInfo sampler_info{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
+  sampler_info.addressModeU = sampler_info.addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
+  VkSampler sampler = VK_NULL_HANDLE;
+  check(vkCreateSampler(device, &sampler_info, nullptr, &sampler), "vkCreateSampler");
+  VkDescriptorSetLayoutBinding binding = {};
+  binding.descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
+  binding.descriptorCount = 1;
+  binding.stageFlags = VK_SHADER_STAGE_FRAGMENT_BIT;
+  VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  set_info.bindingCount = 1;
+  set_info.pBindings = &binding;
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+  check(vkCreateDescriptorSetLayout(device, &set_info, nullptr, &set_layout),
+        "vkCreateDescriptorSetLayout");
+  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1};
+  VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  pool_info.maxSets = pool_info.poolSizeCount = 1;
+  pool_info.pPoolSizes = &size;
+  VkDescriptorPool pool = VK_NULL_HANDLE;
+  check(vkCreateDescriptorPool(device, &pool_info, nullptr, &pool), "vkCreateDescriptorPool");
+  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  allocate.descriptorPool = pool;
+  allocate.descriptorSetCount = 1;
+  allocate.pSetLayouts = &set_layout;
+  check(vkAllocateDescriptorSets(device, &allocate, &set_), "vkAllocateDescriptorSets");
+  const VkDescriptorImageInfo sampled = {sampler, texture.view,
+                                         VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
+  VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+  write.dstSet = set_;
+  write.descriptorCount = 1;
+  write.descriptorType = binding.descriptorType;
+  write.pImageInfo = &sampled;
+  vkUpdateDescriptorSets(device, 1, &write, 0, nullptr);
+
+  VkPipelineLayoutCreateInfo layout_info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  layout_info.setLayoutCount = 1;
+  layout_info.pSetLayouts = &set_layout;
+  check(vkCreatePipelineLayout(device, &layout_info, nullptr, &layout_), "vkCreatePipelineLayout");
+  pipeline_ = make_pipeline(device, {.vertex = host.make_shader(picture_vert),
+                                     .fragment = host.make_shader(picture_frag),
+                                     .layout = layout_,
+                                     .render_pass = target_.render_pass,
+                                     .extent = extent});
+  host.at_end([=, pipeline = pipeline_, layout = layout_] {
+    vkDestroyPipeline(device, pipeline, nullptr);
+    vkDestroyPipelineLayout(device, layout, nullptr);
+    vkDestroyDescriptorPool(device, pool, nullptr);
+    vkDestroyDescriptorSetLayout(device, set_layout, nullptr);
+    vkDestroySampler(device, sampler, nullptr);
+  });
+}
+
+void Picture::draw(VkCommandBuffer commands) const {
+  target_.begin(commands);
+  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline_);
+  vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout_, 0, 1, &set_, 0,
+                          nullptr);
+  vkCmdDraw(commands, 3, 1, 0, 0);
+  vkCmdEndRenderPass(commands);
+}
+
+/// The numbers of one map, as the host gets them by Translator::translate().
+const float* numbers(const mulciber::AttentionMaps& maps, const mulciber::AttentionMap& map,
+                     VkExtent2D extent) {
+  const bool encoder = map.kind == mulciber::AttentionKind::kEncoder,
+             decoder = map.kind == mulciber::AttentionKind::kDecoder;
+  const std::vector<float>& all = encoder ? maps.encoder : decoder ? maps.decoder : maps.cross;
+  const uint32_t heads = encoder   ? maps.encoder_heads
+                         : decoder ? maps.decoder_heads
+                                   : maps.cross_heads;
+  return all.data() + size_t{map.layer * heads + map.head} * extent.width * extent.height;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Settings settings = read_arguments(argc, argv);
+  const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(settings.model);
+  DrawingHost host(*model);
+  const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(host.lent());
+  mulciber::Translator translator(device, model);
+
+  // Frames in which the text is translated.
+  int frames = 0;
+  const auto frame = [&](mulciber::FrameTask& task, const auto& draw) {
+    const VkCommandBuffer commands = host.begin();
+    const mulciber::FrameSlice slice = task.record(commands, kBudgetMicros);
+    draw(commands);
+    host.submit_and_wait();
+    task.completed(slice.number);
+    ++frames;
+  };
+  mulciber::TranslationTask translation(translator, settings.text);
+  while (!translation.done()) frame(translation, [](VkCommandBuffer) {});
+  const mulciber::Translation result = translation.result();
+
+  // Then those in which its attention is computed, the last of which shows it.
+  mulciber::AttentionTask attention(translator, result);
+  const VkExtent2D extent = attention.extent(settings.map.kind);
+  const DrawnImage texture = host.make_image(
+      extent, VK_FORMAT_R32_SFLOAT, VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT);
+  const Picture picture(host, texture, {extent.width * kTexel, extent.height * kTexel});
+  while (!attention.done()) {
+    frame(attention, [&](VkCommandBuffer commands) {
+      if (!attention.recorded()) return;
+      mulciber::HostImage image;
+      image.image = texture.image;
+      image.format = texture.format;
+      image.extent = texture.extent;
+      attention.record_attention(commands, image, settings.map);
+      picture.draw(commands);
+    });
+  }
+
+  const std::vector<uint8_t> pixels = host.read(picture.image());
+  if (!settings.image.empty()) write_ppm(settings.image, picture.image().extent, pixels);
+  const mulciber::AttentionMaps maps =
+      translator.translate(settings.text, {.attention = true}).attention.value();
+  const float* expected = numbers(maps, settings.map, extent);
+  double worst = 0, largest = 0;
+  for (uint32_t query = 0; query < extent.height; ++query) {
+    for (uint32_t key = 0; key < extent.width; ++key) {
+      const size_t x = key * kTexel + kTexel / 2, y = query * kTexel + kTexel / 2;
+      const double shown = pixels[4 * (y * picture.image().extent.width + x)] / 255.0;
+      const double number = expected[query * extent.width + key];
+      worst = std::max(worst, std::abs(shown - number));
+      largest = std::max(largest, shown);
+    }
+  }
+  std::printf("%s\n", result.text.c_str());
+  std::printf("%u queries, %u keys, %d frames, largest weight %.2f, largest difference %.5f\n",
+              extent.height, extent.width, frames, largest, worst);
+  return worst <= 1.0 / 255 ? 0 : 1;
+} catch (const mulciber::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
