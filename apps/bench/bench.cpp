@@ -191,8 +191,9 @@ void add_bench(Command& app, int& code) {
   Command command = app.add_subcommand(
       "bench", "Achieved rate of each kernel row, beside its floor on this device");
   command
-      .add_option("-m,--model", options->model.model,
-                  "measure a translation, or a language model, instead of kernel rows")
+      .add_option(
+          "-m,--model", options->model.model,
+          "measure a translation, a language model or a text encoder instead of kernel rows")
       .type_name("FILE|DIR");
   command
       .add_option("-f,--file", options->model.file,
@@ -209,7 +210,7 @@ void add_bench(Command& app, int& code) {
       .add_option("-n,--tokens", options->model.tokens, "with a language model: tokens to decode")
       .range(1, 1000000);
   command.add_flag("--half-activations", options->model.half_activations,
-                   "with a language model: activations in 16 bits");
+                   "with a language model or a text encoder: activations in 16 bits");
   add_fast_activations_option(command, options->model.fast_activations);
   add_key_value_option(command, options->model.key_values);
   add_row_options(command, options->rows, "measure",

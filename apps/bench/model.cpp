@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/decoder.h"
+#include "apps/bench/encoder.h"
 #include "apps/bench/peaks.h"
 #include "apps/language_model.h"
 #include "models/open_model.h"
@@ -64,6 +65,8 @@ int bench_model(const ModelBench& options) {
   const std::shared_ptr<const OpenModel> model = open_model(options.model);
   if (model->family().capabilities.has(Capability::kContinueText))
     return bench_decoder(options, *model);
+  if (model->family().capabilities.has(Capability::kEncodeText))
+    return bench_encoder(options, *model);
   model->require(Capability::kTranslate);
   const std::vector<std::string> texts = sentences(options.file);
   TranslateOptions settings;

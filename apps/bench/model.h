@@ -30,7 +30,7 @@ nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks);
 /// Translates the sentences `repeats` times, once more under the profiler, and prints per kernel
 /// row: time, achieved rates, floor, ratio and share; then tokens per second, the wall time
 /// (median) and what it is of the sum of kernel times. Throws as Translator does. A language model
-/// goes to bench_decoder().
+/// goes to bench_decoder(), a text encoder to bench_encoder().
 int bench_model(const ModelBench& options);
 
 }  // namespace mulciber::apps

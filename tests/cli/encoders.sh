@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `mulciber embed`, `classify` and `answer` as a person uses them: files, standard input, JSON, NumPy, ranks, pairs,
-# passages, and errors of two lines. MULCIBER and MULCIBER_SOURCE come from ctest.
+# passages, a bench, and errors of two lines. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
 model=$MULCIBER_SOURCE/tests/data/roberta_cls
 work=$(mktemp -d)
@@ -58,6 +58,10 @@ expect 2 "is none of the model's" "$MULCIBER" embed -m "$model" --prompt query l
 expect 2 "cannot be read" "$MULCIBER" embed -m "$model" no-such-file
 expect 2 "turns texts into vectors" "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/marian" lines
 expect 2 "mulciber classify" "$MULCIBER" translate -m "$model" text
+
+"$MULCIBER" bench -m "$model" -r 1 --json |
+  python3 -c 'import json, sys; b = json.load(sys.stdin); assert b["sorted_tps"] > 0 and b["sorted_padding"] < b["mixed_padding"]' ||
+  fail "bench -m"
 
 "$MULCIBER" classify -m "$model" lines >labels
 [[ $(wc -l <labels) == 4 ]] || fail "4 lines in, $(wc -l <labels) out"
