@@ -40,7 +40,7 @@ HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& proje
   return {projected, 0};
 }
 
-Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
+Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                                    const CausalState& state, uint32_t layer,
                                    const std::optional<Tensor>& add_to) const {
   const Tensor& cache = state.caches[layer];
@@ -62,7 +62,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
       .control = AttentionControl{
           .tensor = state.control,
           .key_counts = state.positions,
-          .key_count_extra = static_cast<uint32_t>(x.shape[1]),
+          .key_count_extra = static_cast<uint32_t>(x.x.shape[1]),
           .head_mask = state.head_masks
                            ? std::optional(state.head_masks->part(uint64_t{layer} * heads, heads))
                            : std::nullopt,
@@ -78,9 +78,9 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Tensor& x,
   return *add_to;
 }
 
-Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
-                               const CausalState& state, uint32_t layer) const {
-  const Tensor attended = [&] {
+Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
+                                const CausalState& state, uint32_t layer) const {
+  const Operand attended = [&] {
     const auto scope = builder.scope("attention");
     return after_attention.add_and_normalize(builder, stream,
                                              [&](const std::optional<Tensor>& add_to) {
@@ -89,7 +89,7 @@ Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, co
   }();
   const auto scope = builder.scope("ffn");
   if (const auto* experts = std::get_if<MixtureOfExperts>(&feed_forward))
-    return after_feed_forward.join_result(builder, stream, (*experts)(builder, attended));
+    return after_feed_forward.join_result(builder, stream, (*experts)(builder, attended.x));
   return after_feed_forward.add_and_normalize(
       builder, stream, [&](const std::optional<Tensor>& add_to) {
         return std::get<FeedForward>(feed_forward)(builder, attended, add_to);
@@ -99,16 +99,16 @@ Tensor CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, co
 Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
                                  const CausalState& state) const {
   const Tensor& stream = embeddings;
-  Tensor x = [&] {
+  Operand x = [&] {
     const auto scope = builder.layer("first_norm");
-    return first_norm(builder, stream);
+    return first_norm.for_product(builder, stream);
   }();
   for (uint32_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(fmt::format("layers.{}", i));
     x = layers[i](builder, stream, x, state, i);
     keep_stream(builder, state.trace, stream);
   }
-  return x;
+  return x.x;  // the last norm does not fold
 }
 
 uint32_t CausalDecoder::original_context() const {

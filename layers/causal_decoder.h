@@ -53,7 +53,7 @@ struct CausalAttention {
 
   /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError
   /// naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const CausalState& state,
+  Tensor operator()(ProgramBuilder& builder, const Operand& x, const CausalState& state,
                     uint32_t layer, const std::optional<Tensor>& add_to) const;
 
  private:
@@ -69,8 +69,8 @@ struct CausalLayer {
   Norm after_feed_forward;  // for the next layer's attention, or the output
 
   /// x: the stream normalized; result: the same after this layer. Changes `stream` in place.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
-                    const CausalState& state, uint32_t layer) const;
+  Operand operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
+                     const CausalState& state, uint32_t layer) const;
 };
 
 struct CausalDecoder {

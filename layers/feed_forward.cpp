@@ -2,7 +2,7 @@
 
 namespace mulciber {
 
-Tensor FeedForward::operator()(ProgramBuilder& builder, const Tensor& x,
+Tensor FeedForward::operator()(ProgramBuilder& builder, const Operand& x,
                                const std::optional<Tensor>& add_to) const {
   const Tensor hidden = [&] {
     const auto scope = builder.scope("fc1");

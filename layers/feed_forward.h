@@ -16,7 +16,7 @@ struct FeedForward {
   bool gated = false;
 
   /// x, result: (..., D). With `add_to` the result is added there (pre-norm residual stream).
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x,
+  Tensor operator()(ProgramBuilder& builder, const Operand& x,
                     const std::optional<Tensor>& add_to = std::nullopt) const;
 };
 

@@ -4,11 +4,14 @@
 
 namespace mulciber {
 
-Tensor Linear::operator()(ProgramBuilder& builder, const Tensor& x, Activation activation,
+Tensor Linear::operator()(ProgramBuilder& builder, const Operand& x, Activation activation,
                           bool gated) const {
-  return matmul(
-      builder, operand(builder, x), weight,
-      {.bias = bias, .activation = activation, .gated = gated, .more_segments = more_segments});
+  return matmul(builder, x.norm ? x.x : operand(builder, x.x), weight,
+                {.norm = x.norm,
+                 .bias = bias,
+                 .activation = activation,
+                 .gated = gated,
+                 .more_segments = more_segments});
 }
 
 void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {

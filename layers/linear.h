@@ -9,6 +9,15 @@
 namespace mulciber {
 
 /// y = x W^T + b.
+/// What a product takes: x, or what it makes of x by a norm of its own.
+struct Operand {
+  Operand(Tensor of) : x(std::move(of)) {}  // NOLINT(google-explicit-constructor): mostly just x
+  Operand(Tensor of, RowNorm by) : x(std::move(of)), norm(std::move(by)) {}
+
+  Tensor x;
+  std::optional<RowNorm> norm;
+};
+
 struct Linear {
   Tensor weight;                      // (N, K)
   std::optional<Tensor> bias;         // (N) f32, of all rows
@@ -19,7 +28,7 @@ struct Linear {
 
   /// x: (..., K); result: (..., N) of x's type (f32 for q8_1), or gated (..., N / 2). Throws
   /// ShapeError naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x,
+  Tensor operator()(ProgramBuilder& builder, const Operand& x,
                     Activation activation = Activation::kNone, bool gated = false) const;
   /// y += x W^T + b, in place. y: (..., N).
   void add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const;

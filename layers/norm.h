@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "layers/linear.h"
 #include "ops/norm.h"
 #include "ops/quantize.h"
 
@@ -20,19 +21,27 @@ struct Norm {
   float epsilon = 1e-5f;
   NormKind kind = NormKind::kLayer;
   bool for_integers = false;  // only products of integers take the result: it is q8_1
+  bool folds = false;         // one product takes the result, and may begin with this norm
 
   /// Normalizes x [+ residual, for kLayer] over the last dimension. x, residual, result: (..., D).
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
                     const std::optional<Tensor>& residual = std::nullopt) const;
 
+  /// The same for a product: of one row the norm may be left to it.
+  Operand for_product(ProgramBuilder& builder, const Tensor& x) const {
+    if (folds && kind == NormKind::kRms && x.shape.rows() == 1 && x.type == DataType::kF32)
+      return {x, RowNorm{weight, epsilon}};
+    return (*this)(builder, x);
+  }
+
   /// The stream after a sublayer, normalized for the next. `sublayer(add_to)` returns its result,
   /// or adds it to `add_to` where one is given. Changes `stream`, (..., D), in place.
   template <typename Sublayer>
-  Tensor add_and_normalize(ProgramBuilder& builder, const Tensor& stream,
-                           Sublayer&& sublayer) const {
+  Operand add_and_normalize(ProgramBuilder& builder, const Tensor& stream,
+                            Sublayer&& sublayer) const {
     if (kind != NormKind::kRmsBoth) {
       sublayer(std::optional<Tensor>(stream));
-      return (*this)(builder, stream);
+      return for_product(builder, stream);
     }
     return join_result(builder, stream, sublayer(std::optional<Tensor>()));
   }

@@ -61,7 +61,8 @@ NetworkTypes network_types(const Capabilities& device, const ModelOptions& optio
       device.has(kFastIntegerDot) || device.has(kFastMixedDot) || device.has(kIntegerDot | kCpu);
   return {.activations = options.activations,
           .cache = cache_type(options),
-          .integer_products = options.fast_activations && dots};
+          .integer_products = options.fast_activations && dots,
+          .folded_norms = options.folded_norms.value_or(norms_fold(device))};
 }
 
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {

@@ -13,6 +13,7 @@ struct ModelOptions {
   MatrixStorage matrices = MatrixStorage::kAsInFile;
   DataType activations = DataType::kF32;  // or f16
   bool fast_activations = false;          // LoadOptions::fast_activations; activations in f32
+  std::optional<bool> folded_norms;       // NetworkTypes::folded_norms; none: where it pays
   std::optional<DataType> cache;          // of keys and values that are kept; none: as activations
   uint64_t memory_limit = 0;              // bytes of device memory; 0: what is available
   uint32_t context = 0;  // tokens of the longest sequence; 0: what the model was made for

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/blocks.h"
 #include "mulciber/error.h"
@@ -77,6 +78,16 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                        options.bias->shape.to_string(), columns),
            "the bias must be f32 with one value per row of the weight");
   }
+  if (options.norm && (x.shape.rows() != 1 || x.type != DataType::kF32 || options.bias ||
+                       options.norm->gain.type != DataType::kF32 ||
+                       options.norm->gain.shape != Shape{x.shape.columns()})) {
+    refuse(
+        fmt::format("x {} {} cannot be normalized with {} gains{}", name_of(x.type),
+                    x.shape.to_string(), options.norm->gain.shape.to_string(),
+                    options.bias ? " before a product with a bias" : ""),
+        "x must be one row of f32 with a gain for each column; normalize it in a dispatch of its "
+        "own");
+  }
   if (target.shape.rows() != x.shape.rows() ||
       options.first_column + results > target.shape.columns() || target.type != result_type(x)) {
     refuse(fmt::format("{} columns from column {} do not fit {} {}, x being {} {}", results,
@@ -96,6 +107,14 @@ shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& we
   return params;
 }
 
+Op op_of(const MatmulOptions& options) { return options.norm ? Op::kNormMatmul : Op::kMatmul; }
+
+/// What the third binding takes. Every binding needs a buffer; without gains and bias nothing reads
+/// it.
+Tensor third_operand(const MatmulOptions& options, const Tensor& weight) {
+  return options.norm ? options.norm->gain : options.bias ? *options.bias : weight;
+}
+
 std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
                                                  const Tensor& weight) {
   std::vector<SpecializationConstant> constants = {
@@ -105,6 +124,8 @@ std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
       {MATMUL_GATED, options.gated ? 1u : 0u}};
   if (const uint32_t format = block_format(weight.type); format != 0)
     constants.push_back({WEIGHT_FORMAT, format});
+  if (options.norm)
+    constants.push_back({MATMUL_EPSILON, std::bit_cast<uint32_t>(options.norm->epsilon)});
   return constants;
 }
 
@@ -159,8 +180,8 @@ bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                        options.first_bias.value_or(0) + columns > options.bias->shape.elements())) {
     return false;
   }
-  const Kernel& kernel =
-      builder.select({Op::kMatmul, {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
+  const Kernel& kernel = builder.select(
+      {op_of(options), {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
   const Tile tile(kernel, builder.capabilities(), 1);
   if (tile.block_types <= options.more_segments.size()) return false;
 
@@ -168,7 +189,7 @@ bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   node.kernel = &kernel;
   node.buffers = {{x, Access::kRead},
                   {*run, Access::kRead},
-                  {options.bias ? *options.bias : *run, Access::kRead},
+                  {third_operand(options, *run), Access::kRead},
                   {target, options.accumulate_into ? Access::kReadWrite : Access::kWrite}};
   node.constants = constants_of(options, weight);
   if (tile.open_height) node.constants.push_back({MATMUL_ROWS, 1});
@@ -263,8 +284,10 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                                                       result_type(x));
   check(builder, x, weight, options, target);
 
-  const Kernel& kernel = builder.select(
-      {Op::kMatmul, {x.type, weight.type}, facts_of(rows, columns, depth), {rows, columns, depth}});
+  const Kernel& kernel = builder.select({op_of(options),
+                                         {x.type, weight.type},
+                                         facts_of(rows, columns, depth),
+                                         {rows, columns, depth}});
   const Capabilities& device = builder.capabilities();
   const Tile tile(kernel, device, rows);
   uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
@@ -285,10 +308,9 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       Tensor node_weight = weight.row_slice(column, node_columns);
       Node node;
       node.kernel = &kernel;
-      // Every binding needs a buffer; without a bias nothing reads the third.
       node.buffers = {{node_x, Access::kRead},
                       {node_weight, Access::kRead},
-                      {options.bias ? *options.bias : node_weight, Access::kRead},
+                      {third_operand(options, node_weight), Access::kRead},
                       {node_y, options.accumulate_into ? Access::kReadWrite : Access::kWrite}};
       shader::MatmulParams params = params_of(node_rows, node_columns, weight, target);
       params.first_column = static_cast<uint32_t>(options.first_column + column / per_result);
@@ -310,5 +332,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   }
   return target;
 }
+
+bool norms_fold(const Capabilities& device) { return device.has(kGpu | kSubgroupArithmetic); }
 
 }  // namespace mulciber

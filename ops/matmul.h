@@ -18,7 +18,17 @@ enum class Activation : uint32_t {
   kTanh = 5
 };
 
+/// A root-mean-square norm that the product of x begins with, as rms_norm (ops/norm.h) does it.
+struct RowNorm {
+  Tensor gain;  // (K) f32
+  float epsilon = 0;
+};
+
 struct MatmulOptions {
+  /// What is multiplied is rms_norm(x). Of one row of x, in f32, without bias; there is one
+  /// dispatch, whose workgroups all normalize the row, and the same bits come out as of two where
+  /// rows of `kGpu` serve both.
+  std::optional<RowNorm> norm;
   /// f32; (N), or longer where first_bias says which part of it is meant.
   std::optional<Tensor> bias;
   /// Element of bias that goes with the first row of the weight. None: all of bias is meant.
@@ -48,5 +58,10 @@ struct MatmulOptions {
 /// passes the device's storage range. Throws ShapeError naming the layer when the shapes disagree.
 Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
               const MatmulOptions& options = {});
+
+/// Whether products of a device should normalize x themselves (MatmulOptions::norm), where they
+/// may. Only on hardware: workgroups that run side by side do the same norm in the time of one, and
+/// a dispatch and its barrier are saved; a software driver does them in turn.
+bool norms_fold(const Capabilities& device);
 
 }  // namespace mulciber

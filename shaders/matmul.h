@@ -29,6 +29,8 @@ SHADER_STRUCT_END
 // Formats of the second and the third block type of W, beside WEIGHT_FORMAT; 0: there is none.
 #define MATMUL_SECOND_FORMAT (CONSTANT_OP + 16)
 #define MATMUL_THIRD_FORMAT (CONSTANT_OP + 17)
+// Of rows that normalize x (op norm_matmul): the bits of the norm's f32 epsilon.
+#define MATMUL_EPSILON (CONSTANT_OP + 18)
 // rows of y per workgroup, in kernels that leave it open
 #define MATMUL_ROWS (CONSTANT_OP + 3)
 

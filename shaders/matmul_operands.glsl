@@ -1,6 +1,7 @@
 // Operands and epilogue that all matmul kernels share. x, W and y are row-major; quads are four
 // neighbours along K. A row of kernels.def may define
 //   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load (so it is with blocks)
+//   NORMALIZED   x, one row of f32, goes in as rms_norm(x); the gains take the place of a bias
 //   STORAGE16    f16 results are stored as 16-bit values; without it two share a word by atomics
 #ifndef MULCIBER_MATMUL_OPERANDS_GLSL
 #define MULCIBER_MATMUL_OPERANDS_GLSL
@@ -16,7 +17,11 @@ layout(constant_id = MATMUL_BIAS) const uint HAS_BIAS = 0;
 layout(constant_id = MATMUL_ACCUMULATE) const uint ACCUMULATE = 0;
 layout(constant_id = MATMUL_GATED) const uint GATED = 0;
 
+#ifdef NORMALIZED
+#include "norm_factor.glsl"
+#else
 BUFFER(2, readonly, bias, float)
+#endif
 
 #ifdef ACTIVATION_Q8_1
 #include "blocks.h"
@@ -42,7 +47,11 @@ uvec2 x_scale(uint row, uint group) {
 }
 #else
 BUFFER(0, readonly, x, vec4)
+#ifdef NORMALIZED
+vec4 x_quad(uint row, uint k) { return AT(x, k / 4) * norm_factor * AT(gain_quads, k / 4); }
+#else
 vec4 x_quad(uint row, uint k) { return AT(x, (row * params.depth + k) / 4); }
+#endif
 #endif
 
 #if defined(WEIGHT_BLOCKS)
@@ -68,7 +77,11 @@ BUFFER(0, readonly, x, uint)
 float x_element(uint at) { return unpackHalf2x16(AT(x, at / 2))[at % 2]; }
 #else
 BUFFER(0, readonly, x, float)
+#ifdef NORMALIZED
+float x_element(uint at) { return AT(x, at) * norm_factor * AT(gains, at); }
+#else
 float x_element(uint at) { return AT(x, at); }
+#endif
 #endif
 
 #ifdef WEIGHT_HALF
@@ -119,7 +132,11 @@ void y_store(uint at, float value) {
 
 // Sum `column` with its bias.
 float biased(uint column, float sum) {
+#ifdef NORMALIZED
+  return sum;
+#else
   return HAS_BIAS != 0 ? sum + AT(bias, params.first_bias + column) : sum;
+#endif
 }
 
 void store_finished(uint row, uint column, float value) {

@@ -2,7 +2,7 @@
 // rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
 // memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
 // multiplies the quantized integers and scales the sum. With x in blocks (q8_1) a lane takes whole
-// groups, and the products are of integers.
+// groups, and the products are of integers. With NORMALIZED the row of x is normalized first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP_ADD
@@ -185,4 +185,9 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 #endif
 }
 
-void main() { multiply_segment(TILE_N); }
+void main() {
+#ifdef NORMALIZED
+  find_norm_factor();
+#endif
+  multiply_segment(TILE_N);
+}

@@ -1,7 +1,8 @@
 // Root-mean-square norm, one workgroup per row, after a residual stream has taken up x where there
 // is one. What the stream becomes is computed again for each pass, not read back: then y does not
 // feel how the stream was rounded, and no invocation waits for what another wrote. A row whose
-// second type is q8_1 writes y in blocks.
+// second type is q8_1 writes y in blocks. Sums of squares are precise, so that products that
+// normalize x themselves (norm_factor.glsl) come to the same bits.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -41,7 +42,7 @@ void main() {
   RowSpan span = span_of(gl_WorkGroupID.x);
   float x_scale = 1.0;
   if (STREAM == RMS_ADD_NORM) {
-    UNIT squares = UNIT(0);
+    precise UNIT squares = UNIT(0);
     FOR_EACH_UNIT(i, span.count, {
       UNIT value = KEEP_INSIDE(span, i, unpack(AT(x, span.first + i)));
       squares += value * value;
@@ -49,7 +50,7 @@ void main() {
     x_scale = inverse_root(squares);
   }
 
-  UNIT squares = UNIT(0);
+  precise UNIT squares = UNIT(0);
   FOR_EACH_UNIT(i, span.count, {
     UNIT value = KEEP_INSIDE(span, i, taken_up(span, i, x_scale));
     squares += value * value;

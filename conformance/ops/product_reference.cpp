@@ -77,7 +77,10 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
     }
     // Roundings of operands are independent of each other; errors they came with need not be.
     const double operands = x_.bounds.empty() ? independent_errors(sum, squares) : sum;
-    return {value, operands + sum_error(static_cast<double>(depth_) + 2, size + sum)};
+    // Matrix units take whole weights, other rows may take what is added to them as further terms.
+    const bool in_two = w_sizes && !x_.bounds.empty();
+    const double terms = static_cast<double>(depth_) * (in_two ? 2 : 1) + 2;
+    return {value, operands + sum_error(terms, size + sum)};
   }
   if (sums_exactly(grain_, size)) return value;
   // A product and an addition per term, and the bias; in blocks the minima are further terms. With

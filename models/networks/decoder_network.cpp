@@ -228,9 +228,13 @@ class TableWriter {
   WeightTable table_;
 };
 
-/// Has norms write blocks where a product of integers is all that takes their result.
-void write_blocks(CausalDecoder& decoder) {
-  const auto join = [](Norm& norm, const Linear& next) { norm.for_integers = next.integers; };
+/// Has norms write blocks where a product of integers is all that takes their result, and with
+/// `folded` products do the norm before them.
+void join_norms(CausalDecoder& decoder, bool folded) {
+  const auto join = [&](Norm& norm, const Linear& next) {
+    norm.for_integers = next.integers;
+    norm.folds = folded && !next.integers && !next.bias && next.weight.shape.columns() % 8 == 0;
+  };
   Norm* before = &decoder.first_norm;
   for (CausalLayer& layer : decoder.layers) {
     join(*before, layer.attention.qkv);
@@ -362,7 +366,7 @@ DecoderNetwork build_decoder_network(
                               .feed_forward = feed_forward_of(name),
                               .after_feed_forward = norm(name + "after_feed_forward", true)});
   }
-  write_blocks(decoder);
+  join_norms(decoder, types.folded_norms);
   decoder.output.weight = weight(config.output.tied ? "embedding" : "output.weight");
   if (config.output.bias) decoder.output.bias = weight("output.bias");
   return network;

@@ -44,6 +44,8 @@ struct NetworkTypes {
   /// Products with weights in blocks take activations (of f32) in blocks of 8-bit integers. The
   /// output product does not: what is chosen hangs on small differences.
   bool integer_products = false;
+  /// Products of one row begin with the norm before them.
+  bool folded_norms = false;
 };
 
 /// The network with shapes alone, for planning before weights are there.

@@ -24,14 +24,14 @@ MOST_SECONDS = 5.0
 
 # What the check lets pass: device, row, what it is ("spills", "time" or "refused"), why. Globs.
 KNOWN = [line.split("|") for line in """
-pi?       | *                 | spills | the compiler keeps every array in memory, and counts it so
-pi?       | sample_choose     | time   | a minute; the compiler tries strategy after strategy
-a770      | attention_group_* | spills | 24 at most, 6 accesses in an inner loop of 3,200 instructions
-tigerlake | attention_group_* | spills | the same
-mali*     | matvec_subgroup_* | spills | sums of eight rows are more than 64 registers; of blocks also the columns
-mali*     | matvec_q8_1_*     | spills | no model takes it there: products of integers want a device with an instruction
-mali*     | attention_*       | spills | 17 accesses at most in an inner loop
-mali*     | beam_step_wide    | spills | 5 accesses, once a step
+pi?       | *                  | spills | the compiler keeps every array in memory, and counts it so
+pi?       | sample_choose      | time   | a minute; the compiler tries strategy after strategy
+a770      | attention_group_*  | spills | 24 at most, 6 accesses in an inner loop of 3,200 instructions
+tigerlake | attention_group_*  | spills | the same
+mali*     | *matvec_subgroup_* | spills | sums of eight rows are more than 64 registers; of blocks also the columns
+mali*     | matvec_q8_1_*      | spills | no model takes it there: products of integers want a device with an instruction
+mali*     | attention_*        | spills | 17 accesses at most in an inner loop
+mali*     | beam_step_wide     | spills | 5 accesses, once a step
 """.strip().splitlines()]
 
 # What the tables of docs/compilers.md show of each device: op, shape, types.

@@ -1,0 +1,141 @@
+// A product that normalizes its row of x first: the two references in turn.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "conformance/op_case.h"
+#include "conformance/ops/activation_reference.h"
+#include "conformance/ops/norm_reference.h"
+#include "conformance/ops/product_reference.h"
+#include "mulciber/error.h"
+#include "ops/matmul.h"
+
+namespace mulciber::conformance {
+namespace {
+
+constexpr float kEpsilon = 1e-5f;
+
+struct NormProduct {
+  Activation activation = Activation::kNone;
+  bool gated = false, accumulate = false;
+  double deviation = 1;  // of x
+};
+
+/// The row of x after the norm, with bounds.
+HostTensor normalized(const HostTensor& x, const HostTensor& gain) {
+  std::vector<Bounded> row(x.values.begin(), x.values.end());
+  rms_norm_reference(row, kEpsilon);
+  HostTensor result{x.shape, x.type, {}, {}};
+  for (size_t i = 0; i < row.size(); ++i) {
+    // The product takes it from registers: its roundings are all that bounds hold.
+    const Bounded value = row[i] * Bounded(gain.values[i]);
+    result.values.push_back(value.value);
+    result.bounds.push_back(value.error);
+  }
+  return result;
+}
+
+OpCase norm_product(uint64_t n, uint64_t k, KernelTypes types, NormProduct options) {
+  const Shape result = {1, options.gated ? n / 2 : n};
+  OpCase c;
+  c.types = types;
+  c.name = fmt::format("n{}_k{}", n, k);
+  if (options.activation != Activation::kNone)
+    c.name += fmt::format(".{}", name_of(options.activation));
+  if (options.gated) c.name += ".gated";
+  if (options.accumulate) c.name += ".accumulate";
+  if (options.deviation != 1) c.name += fmt::format(".deviation_{}", name_part(options.deviation));
+  if (is_block_type(types.weight) || types.weight == DataType::kBF16)
+    c.name += fmt::format(".{}", name_of(types.weight));
+  c.degenerate = options.deviation == 0;
+  c.must_pass = options.gated || options.deviation != 1 || n > 1000;
+  c.inputs = {normal_input({1, k}, DataType::kF32, options.deviation),
+              normal_input({n, k}, types.weight, 1 / std::sqrt(double(k))),
+              normal_input({k}, DataType::kF32)};
+  if (options.accumulate) c.inputs.push_back(normal_input(result, DataType::kF32));
+
+  c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+    MatmulOptions given = {.norm = RowNorm{inputs[2], kEpsilon},
+                           .activation = options.activation,
+                           .gated = options.gated};
+    if (options.accumulate) given.accumulate_into = inputs[3];
+    return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
+  };
+  c.reference = [options, result](std::span<const HostTensor> inputs,
+                                  const Arithmetic& arithmetic) {
+    const HostTensor x = normalized(inputs[0], inputs[2]);
+    const Product product(x, inputs[1], nullptr, arithmetic);
+    HostTensor y{result, DataType::kF32, {}, {}};
+    for (uint64_t j = 0; j < result.columns(); ++j) {
+      Bounded value =
+          activation_reference(product.at(0, options.gated ? 2 * j : j), options.activation);
+      if (options.gated) value = value * product.at(0, 2 * j + 1);
+      if (options.accumulate) value = value + Bounded(inputs[3].values[j]);
+      append(y, value);
+    }
+    return std::vector<HostTensor>{y};
+  };
+  return c;
+}
+
+class NormMatmulCases : public OpCases {
+ public:
+  std::string shape_format() const override { return "N,K"; }
+
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    return {{2048, 768}, {3072, 2048}, {256, 256}};
+  }
+
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
+    const KernelTypes concrete = plain_types(types);
+    if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0 ||
+        shape[1] % block_elements(concrete.weight) != 0) {
+      throw ShapeError("norm_matmul",
+                       "a shape is two positive numbers, the second in whole blocks of the weight",
+                       "give N,K such as 2048,768");
+    }
+    return norm_product(shape[0], shape[1], concrete, {});
+  }
+
+  std::vector<OpCase> samples(KernelTypes row_types) const override {
+    std::vector<OpCase> cases;
+    if (row_types.weight == DataType::kBlocks) {
+      for (const KernelTypes& types : concrete_types(row_types)) {
+        cases.push_back(norm_product(37, 768 - block_elements(types.weight), types, {}));
+        cases.push_back(norm_product(70, 512, types, {.accumulate = true}));
+      }
+      const KernelTypes plain = plain_types(row_types);
+      cases.push_back(
+          norm_product(74, 256, plain, {.activation = Activation::kSilu, .gated = true}));
+      cases.push_back(norm_product(515, 1280, plain, {}));
+      return cases;
+    }
+    const KernelTypes types = plain_types(row_types);
+    // Rows shorter and longer than the invocations that add up their squares, 4 columns each.
+    for (uint64_t k : {1, 2, 7, 19, 40, 64, 504, 512, 520, 768, 1032, 2056})
+      cases.push_back(norm_product(37, k, types, {}));
+    cases.push_back(norm_product(1, 64, types, {}));
+    cases.push_back(norm_product(515, 776, types, {}));
+    cases.push_back(norm_product(1030, 320, types, {}));  // above 1 MiB in f32: several nodes
+    cases.push_back(norm_product(74, 136, types, {.activation = Activation::kSilu, .gated = true}));
+    cases.push_back(norm_product(
+        38, 264, types, {.activation = Activation::kGeluTanh, .gated = true, .accumulate = true}));
+    cases.push_back(norm_product(40, 96, types, {.accumulate = true}));
+    for (double deviation : {0.0, 1e-4, 1e4})
+      cases.push_back(norm_product(40, 256, types, {.deviation = deviation}));
+    if (row_types.weight == DataType::kHalf) {
+      cases.push_back(norm_product(37, 264, {types.activation, DataType::kBF16}, {}));
+      cases.push_back(norm_product(515, 776, {types.activation, DataType::kBF16}, {}));
+    }
+    return cases;
+  }
+};
+
+}  // namespace
+
+const OpCases& norm_matmul_cases() {
+  static const NormMatmulCases cases;
+  return cases;
+}
+
+}  // namespace mulciber::conformance

@@ -1,0 +1,50 @@
+// The root-mean-square norm of a product's only row of x, at the product's start: the factor of the
+// row, and the gains. Every workgroup computes it again, from a row that its cache holds. The sum
+// of squares is that of rms_norm.comp with NORM_LANES invocations, addition by addition, so that a
+// product normalizes to the same bits as a dispatch of its own.
+#ifndef MULCIBER_NORM_FACTOR_GLSL
+#define MULCIBER_NORM_FACTOR_GLSL
+
+ROW_CONSTANT(NORM_LANES, 64);
+layout(constant_id = MATMUL_EPSILON) const uint EPSILON = 0;
+
+BUFFER(2, readonly, gains, float)
+BUFFER(2, readonly, gain_quads, vec4)
+
+float norm_factor;
+
+float factor_of(float squares) {
+  return 1.0 / sqrt(squares / float(params.depth) + uintBitsToFloat(EPSILON));
+}
+
+#ifdef SUBGROUP_ADD
+BUFFER(0, readonly, quads_of_x, vec4)
+
+// The subgroup adds up for all subgroups of such a workgroup, one after the other.
+void find_norm_factor() {
+  float sum = 0;
+  [[unroll]] for (uint first = 0; first < NORM_LANES; first += SUBGROUP_SIZE) {
+    precise vec4 squares = vec4(0);
+    for (uint i = first + gl_LocalInvocationIndex; i < params.depth / 4; i += NORM_LANES) {
+      vec4 value = AT(quads_of_x, i);
+      squares += value * value;
+    }
+    sum += subgroupAdd((squares.x + squares.y) + (squares.z + squares.w));
+  }
+  norm_factor = factor_of(sum);
+}
+#else
+#include "reduce.glsl"
+BUFFER(0, readonly, elements_of_x, float)
+
+void find_norm_factor() {
+  precise float squares = 0;
+  for (uint i = gl_LocalInvocationIndex; i < params.depth; i += NORM_LANES) {
+    float value = AT(elements_of_x, i);
+    squares += value * value;
+  }
+  norm_factor = factor_of(workgroup_add(squares));
+}
+#endif
+
+#endif
