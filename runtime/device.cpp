@@ -223,6 +223,11 @@ void Device::create() {
 void Device::start(const HostQueue& queue) {
   if (!owned_) vk_ = device_functions(instance_->vk, device_);
   queue_ = std::make_unique<Queue>(vk_, device_, queue);
+  // Of this family; what is known of the physical device is what its best one has.
+  const std::vector<VkQueueFamilyProperties> families = queue_families(instance_->vk, physical_);
+  if (queue.family < families.size())
+    capabilities_.timestamp_bits = families[queue.family].timestampValidBits;
+  if (capabilities_.timestamp_bits == 0) capabilities_.timestamp_period = 0;
   // Whoever opens a device here waits by tickets.
   if (!owned_ && capabilities_.timeline_semaphores)
     check(queue_->make_timeline(), "vkCreateSemaphore");

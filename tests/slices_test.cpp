@@ -1,8 +1,11 @@
 // How slices fill a budget: what is expected of dispatches, and what timestamps correct of it.
 #include "runtime/slices.h"
+#include <string_view>
+
 #include "ops/elementwise.h"
 #include "tests/catch.h"
 #include "tests/device.h"
+#include "tests/vulkan_host.h"
 
 using namespace mulciber;
 
@@ -48,7 +51,50 @@ Slice run_recorded(Device& device, SlicedRun& run, double budget_us) {
   return slice;
 }
 
+PFN_vkGetPhysicalDeviceQueueFamilyProperties real_families = nullptr;
+
+/// As the device's first family, but without timestamps, and behind it one that has them.
+void two_families(VkPhysicalDevice physical, uint32_t* count, VkQueueFamilyProperties* families) {
+  if (!families) {
+    *count = 2;
+    return;
+  }
+  uint32_t all = 0;
+  real_families(physical, &all, nullptr);
+  std::vector<VkQueueFamilyProperties> real(all);
+  real_families(physical, &all, real.data());
+  families[0] = families[1] = real[0];
+  families[0].timestampValidBits = 0;
+  families[1].timestampValidBits = 64;
+}
+
+PFN_vkVoidFunction address_with_two_families(VkInstance instance, const char* name) {
+  const PFN_vkVoidFunction real = vulkan_loader()(instance, name);
+  if (std::string_view(name) != "vkGetPhysicalDeviceQueueFamilyProperties") return real;
+  real_families = reinterpret_cast<PFN_vkGetPhysicalDeviceQueueFamilyProperties>(real);
+  return reinterpret_cast<PFN_vkVoidFunction>(two_families);
+}
+
 }  // namespace
+
+TEST_CASE("A queue whose family has no timestamps is not asked for them") {
+  tests::VulkanHost host;
+  HostDevice lent = host.lent();
+  REQUIRE(lent.queue.family == 0);
+  CHECK(adopt_device(lent)->capabilities().timestamp_period > 0);
+  lent.physical.get_instance_proc_addr = address_with_two_families;
+  const auto device = adopt_device(lent);
+  CHECK(device->capabilities().timestamp_period == 0);
+  const Buffer values = device->memory().allocate(4096, MemoryUsage::kActivations);
+  Program program = additions(*device, values, 20);
+  const double guess = program.recording().node_us(19);
+  SlicedRun run(*device, std::make_unique<Runs>(program, 5));
+  while (!run.done()) {
+    run.step(20 * guess);
+    run.wait();
+  }
+  CHECK(program.recording().node_us(19) == guess);
+}
 
 TEST_CASE("A slice holds what its budget holds by expectation, and at least one dispatch") {
   Device& device = tests::shared_device();
