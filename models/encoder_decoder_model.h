@@ -51,6 +51,7 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   std::unique_ptr<AttentionPass> start_attention(const std::vector<uint32_t>& source,
                                                  const std::vector<uint32_t>& target,
                                                  const HeadMasks& head_masks) override;
+  void trim() override { programs_.trim(); }
 
  private:
   const EncoderDecoderNetwork& network() const { return programs_.network(); }

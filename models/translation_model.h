@@ -75,6 +75,8 @@ class TranslationModel {
   virtual std::unique_ptr<AttentionPass> start_attention(const std::vector<uint32_t>& source,
                                                          const std::vector<uint32_t>& target,
                                                          const HeadMasks& head_masks) = 0;
+  /// Lets go of programs that nobody uses now.
+  virtual void trim() = 0;
 };
 
 }  // namespace mulciber

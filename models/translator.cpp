@@ -291,6 +291,14 @@ std::string Translator::start_token() const {
   return std::string(impl_->tokenizers.target->piece(static_cast<int32_t>(start)));
 }
 
+uint64_t Translator::trim() {
+  Allocator& memory = impl_->device->memory();
+  const uint64_t reserved = memory.reserved();
+  impl_->translation->trim();
+  memory.trim();
+  return reserved - std::min(reserved, memory.reserved());  // another thread may take some
+}
+
 const std::shared_ptr<Device>& Translator::device() const { return impl_->device; }
 
 }  // namespace mulciber

@@ -140,6 +140,11 @@ class MULCIBER_API Translator {
   /// The piece that decoding starts from.
   std::string start_token() const;
   const std::shared_ptr<Device>& device() const;
+  /// Gives device memory back that is kept for texts to come: programs, caches and activations of
+  /// lengths seen before. Weights stay, and so does what tasks under way need. The next texts take
+  /// longer, for they make it again. Result: bytes that went back to the driver or the host's
+  /// allocator, which may be fewer than were let go where others live in the same blocks.
+  uint64_t trim();
 
  private:
   friend class AttentionTask;  // mulciber/embedding.h

@@ -121,6 +121,11 @@ uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSet
   return best;
 }
 
+void EncoderDecoder::trim() {
+  std::erase_if(searches_, [](const auto& kept) { return kept.use_count() == 1; });
+  std::erase_if(passes_, [](const auto& kept) { return kept.use_count() == 1; });
+}
+
 uint64_t EncoderDecoder::kept_search_bytes() const {
   uint64_t bytes = 0;
   for (const auto& entry : searches_) bytes += search_bytes(entry->shape);

@@ -58,6 +58,8 @@ class EncoderDecoder {
   std::unique_ptr<AttentionPass> start_attention(const ForwardRequest& request);
   /// Sum of the log probabilities of each row's `next`.
   std::vector<double> score(const ForwardRequest& request);
+  /// Lets go of programs that no task uses.
+  void trim();
   /// As TranslationModel has it.
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings);
 
