@@ -10,7 +10,8 @@
 namespace mulciber {
 namespace {
 
-constexpr uint32_t kWidestPooledHead = 128;
+// Heads by which states are pooled: of values, as wide as divides a state, and of keys.
+constexpr uint32_t kWidestPooledHead = 128, kPooledKeySize = 4;
 
 Linear linear_of(const Weights& weights, const std::string& name) {
   const std::vector<Tensor>& segments = weights.segments(name + ".weight");
@@ -153,18 +154,23 @@ Tensor TextEncoderNetwork::pool(ProgramBuilder& builder, const Tensor& states,
                                 const TextEncoderControl& layout) const {
   const Tensor wide = widened(builder, states);
   if (pooling == EncoderPooling::kFirst) return first_states(builder, wide);
-  // The mean of the states that count is what attention gives whose scores are all alike.
+  // The mean of the states that count is what attention gives whose scores are all alike. Keys are
+  // zeros of their own: were they the states, a state that is not finite would give scores that are
+  // none, and attention leaves such keys out.
   const uint64_t columns = wide.shape.columns();
-  uint32_t head_size = kWidestPooledHead;
-  while (columns % head_size != 0) --head_size;
-  const auto heads = static_cast<uint32_t>(columns / head_size);
-  const Tensor query = fill(builder, {layout.rows, 1, columns}, 0);
+  uint32_t value_size = kWidestPooledHead;
+  while (columns % value_size != 0) --value_size;
+  const auto heads = static_cast<uint32_t>(columns / value_size);
+  const uint32_t key_columns = heads * kPooledKeySize;
+  const Tensor memory = fill(builder, {layout.rows, layout.length, key_columns + columns}, 0);
+  copy_columns(builder, wide, memory, {.into_column = key_columns});
+  const Tensor query = fill(builder, {layout.rows, 1, key_columns}, 0);
   const Tensor mean =
-      attention(builder, {query, 0}, {wide, 0}, {wide, 0},
+      attention(builder, {query, 0}, {memory, 0}, {memory, key_columns},
                 {.heads = heads,
                  .kv_heads = heads,
-                 .head_size = head_size,
-                 .value_size = head_size,
+                 .head_size = kPooledKeySize,
+                 .value_size = value_size,
                  .control = AttentionControl{.tensor = control, .key_counts = layout.lengths}});
   return mean.reshaped({layout.rows, columns});
 }

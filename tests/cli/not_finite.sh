@@ -63,3 +63,23 @@ for value in nan inf; do
   refused "the weight \`$tensor\` holds NaN or infinity" "$MULCIBER" translate -m "translator$value" 'a dog runs .'
   refused "$tensor" "$MULCIBER" translate -m "translator$value" --beam 1 'a dog runs .'
 done
+
+# Of encoders it is the states that are not finite.
+# states WORDS COMMAND...: as refused().
+states() {
+  local words=$1
+  shift
+  exits 2 "$@"
+  [[ ! -s out ]] || fail "results although states are not finite: $(cat out)"
+  grep -qF "states of a text: are not finite" err || fail "no word of states: $(cat err)"
+  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
+}
+tensor=roberta.encoder.layer.1.output.dense.weight
+for value in nan inf; do
+  spoil roberta_cls "encoder$value" $tensor $value
+  states "the weight \`$tensor\` holds NaN or infinity" "$MULCIBER" embed -m "encoder$value" lines
+  states "$tensor" "$MULCIBER" classify -m "encoder$value" lines
+done
+spoil roberta_cls overflow $tensor 1e30
+states "the output of layer 1 holds" "$MULCIBER" embed -m overflow --half-activations lines
+exits 0 "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/roberta_cls" lines
