@@ -120,11 +120,11 @@ Json inspect(const OpenModel& model) {
     else
       report["notes"].push_back("there is no general.architecture: the architecture is unknown");
   }
-  if (const ModelFamily* family = model.find_family()) {
-    model.architecture();  // refuses what cannot be run
+  if (model.find_family()) {
+    const CapabilitySet capabilities = model.capabilities();  // refuses what cannot be run
     report["capabilities"] = Json::array();
     for (const CapabilityRow& row : capability_rows())
-      if (family->capabilities.has(row.capability)) report["capabilities"].push_back(row.name);
+      if (capabilities.has(row.capability)) report["capabilities"].push_back(row.name);
   }
   if (const Json* generation = checkpoint.generation_config()) report["generation"] = *generation;
 

@@ -2,8 +2,20 @@
 
 namespace mulciber {
 
+CapabilitySet OpenModel::capabilities() const {
+  const EncoderConfig* encoder = architecture().encoder();
+  if (encoder == nullptr) return family().capabilities;
+  switch (encoder->task) {
+    case EncoderTask::kClassify: return {Capability::kEncodeText, Capability::kClassify};
+    case EncoderTask::kAnswer: return {Capability::kEncodeText, Capability::kAnswer};
+    case EncoderTask::kNone: break;
+  }
+  return {Capability::kEncodeText};
+}
+
 void OpenModel::require(Capability capability) const {
-  require_capability(family().capabilities, capability, checkpoint_.path().string(),
+  if (family().capabilities.has(capability)) return;
+  require_capability(capabilities(), capability, checkpoint_.path().string(),
                      model_type(checkpoint_));
 }
 

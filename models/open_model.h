@@ -27,6 +27,9 @@ class OpenModel {
   const ModelFamily* find_family() const { return mulciber::find_family(checkpoint_); }
   /// Throws ModelError naming the families there are.
   const ModelFamily& family() const { return mulciber::family_of(checkpoint_); }
+  /// What this checkpoint of the family does: an encoder has the head that it was trained with.
+  /// Throws as architecture().
+  CapabilitySet capabilities() const;
   /// Throws ModelError when models of this family do not do that, saying what they do.
   void require(Capability capability) const;
 

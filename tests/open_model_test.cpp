@@ -196,6 +196,19 @@ TEST_CASE("Models do what their family offers, and nothing else") {
   }
 }
 
+TEST_CASE("An encoder does what its head was trained for") {
+  const OpenModel opened(data_dir() / "roberta_cls");
+  const CapabilitySet capabilities = opened.capabilities();
+  CHECK(capabilities.has(Capability::kEncodeText));
+  CHECK(capabilities.has(Capability::kClassify));
+  CHECK_FALSE(capabilities.has(Capability::kAnswer));
+  CHECK(inspect(opened).at("capabilities") == Json{"encode text", "classify"});
+  const std::string message =
+      model_error([&] { opened.require(Capability::kTranslate); }).value_or("");
+  CHECK_THAT(message, ContainsSubstring("(`mulciber embed`) and classifies (`mulciber classify`)"));
+  CHECK_THAT(message, !ContainsSubstring("mulciber answer"));
+}
+
 TEST_CASE("A model that does something else says what, and which command that is") {
   const auto message = [](const char* model, Capability wanted) {
     const OpenModel opened(data_dir() / model);
