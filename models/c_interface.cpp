@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include <fmt/format.h>
 
+#include "models/c_handles.h"
 #include "models/c_structures.h"
 
 #ifndef MULCIBER_VERSION
@@ -15,79 +15,6 @@
 
 using namespace mulciber;
 using namespace mulciber::c;
-
-struct MulciberContext {
-  std::string message;
-  // What the last mulciber_requirements() points to.
-  Requirements requirements;
-  std::vector<MulciberRequirement> list;
-  std::vector<const char*> extensions;
-  std::string obstacles;
-};
-struct MulciberDevice {
-  std::shared_ptr<Device> device;
-};
-struct MulciberModel {
-  std::shared_ptr<const OpenModel> model;
-};
-struct MulciberTranslator {
-  Translator translator;
-};
-struct MulciberGenerator {
-  TextGenerator generator;
-};
-struct MulciberTask {
-  std::unique_ptr<FrameTask> task;
-  TranslationTask* translation = nullptr;  // one of the two
-  GenerationTask* generation = nullptr;
-  std::string text;
-};
-
-namespace {
-
-MulciberStatus status_of(const DeviceError& error) {
-  switch (error.kind()) {
-    case DeviceError::Kind::kUnavailable: return MULCIBER_ERROR_UNAVAILABLE;
-    case DeviceError::Kind::kOutOfMemory: return MULCIBER_ERROR_OUT_OF_MEMORY;
-    case DeviceError::Kind::kLost: return MULCIBER_ERROR_DEVICE_LOST;
-    case DeviceError::Kind::kFailed: break;
-  }
-  return MULCIBER_ERROR_DEVICE;
-}
-
-MulciberStatus failed(MulciberContext* context, MulciberStatus status, const char* message) {
-  try {
-    context->message = message;
-  } catch (...) {
-    context->message.clear();  // no memory for the words
-  }
-  return status;
-}
-
-template <typename Call>
-MulciberStatus guarded(MulciberContext* context, const Call& call) {
-  if (!context) return MULCIBER_ERROR_SETTING;
-  try {
-    call();
-    return MULCIBER_OK;
-  } catch (const DeviceError& error) {
-    return failed(context, status_of(error), error.what());
-  } catch (const KernelError& error) {
-    return failed(context, MULCIBER_ERROR_KERNEL, error.what());
-  } catch (const ModelError& error) {
-    return failed(context, MULCIBER_ERROR_MODEL, error.what());
-  } catch (const Error& error) {
-    return failed(context, MULCIBER_ERROR_SETTING, error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(context, MULCIBER_ERROR_OUT_OF_MEMORY, "the host has no memory left");
-  } catch (const std::exception& error) {
-    return failed(context, MULCIBER_ERROR_HOST, error.what());
-  } catch (...) {
-    return failed(context, MULCIBER_ERROR_HOST, "an exception of a type that is not known");
-  }
-}
-
-}  // namespace
 
 const char* mulciber_version(void) { return MULCIBER_VERSION; }
 
@@ -235,6 +162,38 @@ MulciberStatus mulciber_load_snapshot(MulciberContext* context, MulciberGenerato
   });
 }
 
+MulciberStatus mulciber_load_text_encoder(MulciberContext* context, MulciberDevice* device,
+                                          const MulciberModel* model, const MulciberLoadInfo* info,
+                                          MulciberTextEncoder** encoder) {
+  return guarded(context, [&] {
+    given_to(encoder, "encoder") = nullptr;
+    *encoder = new MulciberTextEncoder{TextEncoder(given_to(device, "device").device,
+                                                   given_to(model, "model").model,
+                                                   load_options(load_info(info)))};
+  });
+}
+
+void mulciber_destroy_text_encoder(MulciberTextEncoder* encoder) { delete encoder; }
+
+uint32_t mulciber_vector_width(const MulciberTextEncoder* encoder) {
+  return encoder ? encoder->encoder.width() : 0;
+}
+
+MulciberStatus mulciber_embed(MulciberContext* context, MulciberTextEncoder* encoder,
+                              uint32_t count, const char* const* texts,
+                              const MulciberEmbedInfo* info, float* vectors) {
+  return guarded(context, [&] {
+    TextEncoder& by = given_to(encoder, "encoder").encoder;
+    if (count == 0) return;
+    given_to(texts, "texts");
+    given_to(vectors, "vectors");
+    std::vector<std::string> copies;
+    for (uint32_t i = 0; i < count; ++i) copies.emplace_back(&given_to(texts[i], "texts"));
+    for (const TextVector& vector : by.embed(copies, embed_options(info)))
+      vectors = std::copy(vector.values.begin(), vector.values.end(), vectors);
+  });
+}
+
 MulciberStatus mulciber_begin_translation(MulciberContext* context, MulciberTranslator* translator,
                                           const char* text, const MulciberTranslateInfo* from,
                                           MulciberTask** task) {
@@ -250,7 +209,7 @@ MulciberStatus mulciber_begin_translation(MulciberContext* context, MulciberTran
     auto made = std::make_unique<TranslationTask>(given_to(translator, "translator").translator,
                                                   text, options);
     TranslationTask* translation = made.get();
-    *task = new MulciberTask{std::move(made), translation, nullptr, {}};
+    *task = new MulciberTask{.task = std::move(made), .translation = translation};
   });
 }
 
@@ -314,7 +273,9 @@ MulciberStatus mulciber_text(MulciberContext* context, MulciberTask* task, const
     MulciberTask& of = given_to(task, "task");
     const char*& to = given_to(text, "text");
     const bool done = of.task->done();
-    if (of.translation) {
+    if (of.attention) {
+      throw SettingError("task", "computes attention, and has no text", "ask the translation's");
+    } else if (of.translation) {
       const Translation found = done ? of.translation->result() : Translation{};
       of.text = found.complete ? found.text : of.translation->text();
     } else if (done) {

@@ -8,6 +8,7 @@
 
 #include "mulciber/embedding.h"
 #include "mulciber/mulciber_c.h"
+#include "mulciber/text_encoder.h"
 
 namespace mulciber::c {
 
@@ -101,6 +102,41 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
       call(user, piece.data(), piece.size());
     };
   return options;
+}
+
+inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {
+  EmbedOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberEmbedInfo");
+  options.batch.truncate = info.refuse_long == 0;
+  if (info.prompt) options.prompt = info.prompt;
+  return options;
+}
+
+inline AttentionMap attention_map(const MulciberAttentionMap* from) {
+  const auto map = of_any_version(from, "MulciberAttentionMap");
+  return {static_cast<AttentionKind>(map.kind), map.layer, map.head};
+}
+
+inline HostImage host_image(const MulciberHostImage* from) {
+  const auto image = of_any_version(from, "MulciberHostImage");
+  HostImage result = {.image = image.image,
+                      .format = image.format,
+                      .extent = image.extent,
+                      .mip_level = image.mip_level,
+                      .array_layer = image.array_layer,
+                      .offset = image.offset,
+                      .layout = image.layout};
+  if (image.final_layout != VK_IMAGE_LAYOUT_UNDEFINED) result.final_layout = image.final_layout;
+  if (image.stages != 0) result.stages = image.stages, result.accesses = image.accesses;
+  return result;
+}
+
+inline HostBuffer host_buffer(const MulciberHostBuffer* from) {
+  const auto buffer = of_any_version(from, "MulciberHostBuffer");
+  HostBuffer result = {.buffer = buffer.buffer, .offset = buffer.offset, .size = buffer.bytes};
+  if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
+  return result;
 }
 
 inline MulciberSlice c_slice(const FrameSlice& slice) {

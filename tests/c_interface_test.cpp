@@ -1,13 +1,16 @@
 // The C interface: what it gives is what C++ gives, nothing escapes it, and its layout stays.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
+#include "runtime/device.h"
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
 #include "tests/vulkan_host.h"
 
 #include "mulciber/mulciber_c.h"
+#include "mulciber/text_encoder.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -44,6 +47,33 @@ struct Lent {
   }
 };
 
+/// A context, and a model that is open, beside the device that was lent for it.
+struct Session {
+  VulkanHost host;
+  Context context;
+  MulciberContext* c = context.handle;
+  MulciberDevice* device = nullptr;
+  MulciberModel* model = nullptr;
+
+  explicit Session(const std::string& path) {
+    const Lent lent(host);
+    REQUIRE(mulciber_adopt_device(c, &lent.info, &device) == MULCIBER_OK);
+    REQUIRE(mulciber_open_model(c, path.c_str(), &model) == MULCIBER_OK);
+  }
+  ~Session() {
+    mulciber_destroy_model(model);
+    mulciber_destroy_device(device);
+  }
+  /// Runs a task to its end.
+  void finish(MulciberTask* task) const {
+    while (!mulciber_is_done(task)) {
+      MulciberStep step;
+      REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);
+      REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
+    }
+  }
+};
+
 std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
 
 }  // namespace
@@ -65,6 +95,10 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberSlice)
   MULCIBER_SIZE(MulciberSemaphores)
   MULCIBER_SIZE(MulciberStep)
+  MULCIBER_SIZE(MulciberEmbedInfo)
+  MULCIBER_SIZE(MulciberAttentionMap)
+  MULCIBER_SIZE(MulciberHostImage)
+  MULCIBER_SIZE(MulciberHostBuffer)
 #undef MULCIBER_SIZE
   if (sizeof(void*) != 8) MULCIBER_SKIP("the record is of 64-bit processors");
   std::ifstream recorded(source_dir() / "tests/data/c_interface_sizes.txt");
@@ -151,6 +185,96 @@ TEST_CASE("Translations and answers in C are those in C++") {
   CHECK(mulciber_pipeline_cache(c, device, &size, cache.data()) == MULCIBER_OK);
   CHECK(size == cache.size());
   mulciber_destroy_device(device);
+}
+
+TEST_CASE("Vectors of texts in C are those in C++") {
+  const std::string folder = (source_dir() / "tests/data/roberta_cls").string();
+  const Session session(folder);
+  MulciberContext* c = session.c;
+  MulciberTextEncoder* encoder = nullptr;
+  REQUIRE(mulciber_load_text_encoder(c, session.device, session.model, nullptr, &encoder) ==
+          MULCIBER_OK);
+  const uint32_t width = mulciber_vector_width(encoder);
+  const char* texts[] = {"A red house.", "Two dogs run.", ""};
+  std::vector<float> vectors(3 * width);
+  MulciberEmbedInfo info = {sizeof(info)};
+  info.prompt = "say: ";
+  REQUIRE(mulciber_embed(c, encoder, 3, texts, &info, vectors.data()) == MULCIBER_OK);
+  TextEncoder same(adopt_device(session.host.lent()), folder);
+  const std::vector<std::string> copies(std::begin(texts), std::end(texts));
+  std::vector<float> expected;
+  for (const TextVector& vector : same.embed(copies, {.prompt = "say: "}))
+    expected.insert(expected.end(), vector.values.begin(), vector.values.end());
+  CHECK(vectors == expected);
+  CHECK(mulciber_embed(c, encoder, 3, texts, nullptr, vectors.data()) == MULCIBER_OK);
+  CHECK(vectors != expected);
+
+  texts[1] = nullptr;
+  CHECK(mulciber_embed(c, encoder, 3, texts, nullptr, vectors.data()) == MULCIBER_ERROR_SETTING);
+  std::string endless;
+  for (int i = 0; i < 2000; ++i) endless += "word ";
+  texts[1] = endless.c_str();
+  CHECK(mulciber_embed(c, encoder, 3, texts, nullptr, vectors.data()) == MULCIBER_OK);
+  info.refuse_long = VK_TRUE;
+  CHECK(mulciber_embed(c, encoder, 3, texts, &info, vectors.data()) == MULCIBER_ERROR_MODEL);
+  CHECK_THAT(session.context.message(), ContainsSubstring("text 2 of 3"));
+  mulciber_destroy_text_encoder(encoder);
+}
+
+TEST_CASE("Attention maps in C go into a buffer of the host's as C++ gives them") {
+  const Session session(bundled_model());
+  MulciberContext* c = session.c;
+  MulciberTranslator* translator = nullptr;
+  MulciberTask *translation = nullptr, *attention = nullptr;
+  REQUIRE(mulciber_load_translator(c, session.device, session.model, nullptr, &translator) ==
+          MULCIBER_OK);
+  const char* text = "The old house stands near the river.";
+  REQUIRE(mulciber_begin_translation(c, translator, text, nullptr, &translation) == MULCIBER_OK);
+  CHECK(mulciber_begin_attention(c, translator, translation, &attention) ==
+        MULCIBER_ERROR_SETTING);  // it is not done
+  session.finish(translation);
+  REQUIRE(mulciber_begin_attention(c, translator, translation, &attention) == MULCIBER_OK);
+  CHECK_FALSE(mulciber_is_recorded(translation));
+  mulciber_destroy_task(translation);
+  CHECK_FALSE(mulciber_is_recorded(attention));
+  session.finish(attention);
+  CHECK(mulciber_is_recorded(attention));
+  VkExtent2D extent;
+  REQUIRE(mulciber_attention_extent(c, attention, MULCIBER_ATTENTION_CROSS, &extent) ==
+          MULCIBER_OK);
+
+  const auto adopted = adopt_device(session.host.lent());
+  Translator same(adopted, bundled_model());
+  const AttentionMaps maps = *same.translate(text, {.attention = true}).attention;
+  const size_t count = size_t{extent.width} * extent.height;
+  REQUIRE(count == size_t{maps.source_length} * maps.target_length);
+  const Buffer memory = adopted->memory().allocate(count * 4, MemoryUsage::kReadback);
+  MulciberHostBuffer buffer = {sizeof(buffer)};
+  buffer.buffer = memory.view().buffer;
+  buffer.offset = memory.view().offset;
+  buffer.bytes = count * 4;
+  buffer.stages = VK_PIPELINE_STAGE_HOST_BIT;
+  buffer.accesses = VK_ACCESS_HOST_READ_BIT;
+  MulciberAttentionMap map = {sizeof(map), MULCIBER_ATTENTION_CROSS, 1, 2};
+  HostCommands commands(session.host);
+  commands.run([&](VkCommandBuffer recorded) {
+    CHECK(mulciber_record_attention_buffer(c, attention, recorded, &buffer, &map) == MULCIBER_OK);
+    map.layer = 99;
+    CHECK(mulciber_record_attention_buffer(c, attention, recorded, &buffer, &map) ==
+          MULCIBER_ERROR_SETTING);
+    MulciberHostImage image = {sizeof(image)};
+    image.format = VK_FORMAT_R8G8B8A8_UNORM;
+    map.layer = 1;
+    CHECK(mulciber_record_attention_image(c, attention, recorded, &image, &map) ==
+          MULCIBER_ERROR_SETTING);
+  });
+  const auto* found = reinterpret_cast<const float*>(memory.view().mapped);
+  const size_t first = (size_t{1} * maps.cross_heads + 2) * count;
+  CHECK(std::equal(found, found + count, maps.cross.begin() + static_cast<ptrdiff_t>(first)));
+  const char* words = nullptr;
+  CHECK(mulciber_text(c, attention, &words) == MULCIBER_ERROR_SETTING);
+  mulciber_destroy_task(attention);
+  mulciber_destroy_translator(translator);
 }
 
 TEST_CASE("What cannot be done in C is a status and a message") {

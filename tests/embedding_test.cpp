@@ -19,48 +19,6 @@ namespace {
 
 const std::string kText = "The old house stands near the river.";
 
-/// A host's command buffer, submitted and waited for.
-class HostCommands {
- public:
-  explicit HostCommands(const VulkanHost& host) : host_(host) {
-    VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    pool.queueFamilyIndex = host.asked.queue_family;
-    pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-    REQUIRE(host.vk.vkCreateCommandPool(host.device, &pool, nullptr, &pool_) == VK_SUCCESS);
-    VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    info.commandPool = pool_;
-    info.commandBufferCount = 1;
-    REQUIRE(host.vk.vkAllocateCommandBuffers(host.device, &info, &commands_) == VK_SUCCESS);
-    VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    REQUIRE(host.vk.vkCreateFence(host.device, &fence, nullptr, &fence_) == VK_SUCCESS);
-  }
-  ~HostCommands() {
-    host_.vk.vkDestroyFence(host_.device, fence_, nullptr);
-    host_.vk.vkDestroyCommandPool(host_.device, pool_, nullptr);
-  }
-  template <typename Record>
-  void run(const Record& record) {
-    VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    REQUIRE(host_.vk.vkBeginCommandBuffer(commands_, &begin) == VK_SUCCESS);
-    record(commands_);
-    REQUIRE(host_.vk.vkEndCommandBuffer(commands_) == VK_SUCCESS);
-    VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    info.commandBufferCount = 1;
-    info.pCommandBuffers = &commands_;
-    REQUIRE(host_.vk.vkQueueSubmit(host_.queue, 1, &info, fence_) == VK_SUCCESS);
-    REQUIRE(host_.vk.vkWaitForFences(host_.device, 1, &fence_, VK_TRUE, 60'000'000'000) ==
-            VK_SUCCESS);
-    REQUIRE(host_.vk.vkResetFences(host_.device, 1, &fence_) == VK_SUCCESS);
-  }
-
- private:
-  const VulkanHost& host_;
-  VkCommandPool pool_ = VK_NULL_HANDLE;
-  VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  VkFence fence_ = VK_NULL_HANDLE;
-};
-
 std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
 
 // Records slices of random budgets until a task is done, which allocates, compiles and submits

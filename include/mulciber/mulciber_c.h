@@ -34,12 +34,13 @@ typedef enum MulciberStatus {
   MULCIBER_STATUS_MAX = 0x7fffffff
 } MulciberStatus;
 
-typedef struct MulciberContext MulciberContext;       /* the last message */
-typedef struct MulciberDevice MulciberDevice;         /* a device, borrowed or opened */
-typedef struct MulciberModel MulciberModel;           /* a model's files, open */
-typedef struct MulciberTranslator MulciberTranslator; /* a translation model on a device */
-typedef struct MulciberGenerator MulciberGenerator;   /* a language model on a device */
-typedef struct MulciberTask MulciberTask;             /* a translation or an answer on its way */
+typedef struct MulciberContext MulciberContext;         /* the last message */
+typedef struct MulciberDevice MulciberDevice;           /* a device, borrowed or opened */
+typedef struct MulciberModel MulciberModel;             /* a model's files, open */
+typedef struct MulciberTranslator MulciberTranslator;   /* a translation model on a device */
+typedef struct MulciberGenerator MulciberGenerator;     /* a language model on a device */
+typedef struct MulciberTextEncoder MulciberTextEncoder; /* vectors of texts on a device */
+typedef struct MulciberTask MulciberTask; /* a translation, an answer, attention maps */
 
 /* The version of the library that is linked, as "1.2.3". */
 MULCIBER_API const char* mulciber_version(void);
@@ -193,6 +194,29 @@ MULCIBER_API MulciberStatus mulciber_save_snapshot(MulciberContext* context,
 MULCIBER_API MulciberStatus mulciber_load_snapshot(MulciberContext* context,
                                                    MulciberGenerator* generator, const char* file);
 
+/* ---- Vectors of texts ---- */
+
+MULCIBER_API MulciberStatus mulciber_load_text_encoder(MulciberContext* context,
+                                                       MulciberDevice* device,
+                                                       const MulciberModel* model,
+                                                       const MulciberLoadInfo* info,
+                                                       MulciberTextEncoder** encoder);
+MULCIBER_API void mulciber_destroy_text_encoder(MulciberTextEncoder* encoder);
+/* Numbers in a vector. */
+MULCIBER_API uint32_t mulciber_vector_width(const MulciberTextEncoder* encoder);
+
+typedef struct MulciberEmbedInfo {
+  uint32_t size;
+  VkBool32 refuse_long; /* texts longer than the model takes: an error instead of a cut */
+  const char* prompt;   /* stands before every text; NULL: what the model's files say */
+} MulciberEmbedInfo;
+
+/* Vectors of `count` texts, one after another. Pooled and normalized as the model's files say.
+ * Submits and waits, unlike tasks. info: may be NULL. */
+MULCIBER_API MulciberStatus mulciber_embed(MulciberContext* context, MulciberTextEncoder* encoder,
+                                           uint32_t count, const char* const* texts,
+                                           const MulciberEmbedInfo* info, float* vectors);
+
 /* ---- Tasks ---- */
 
 typedef struct MulciberTranslateInfo {
@@ -273,6 +297,73 @@ MULCIBER_API void mulciber_cancel(MulciberTask* task);
  * task. */
 MULCIBER_API MulciberStatus mulciber_text(MulciberContext* context, MulciberTask* task,
                                           const char** text);
+
+/* ---- Attention maps of a translation ---- */
+
+typedef enum MulciberAttentionKind {
+  MULCIBER_ATTENTION_ENCODER = 0,
+  MULCIBER_ATTENTION_DECODER = 1,
+  MULCIBER_ATTENTION_CROSS = 2,
+  MULCIBER_ATTENTION_MAX = 0x7fffffff
+} MulciberAttentionKind;
+
+typedef struct MulciberAttentionMap {
+  uint32_t size;
+  MulciberAttentionKind kind;
+  uint32_t layer, head;
+} MulciberAttentionMap;
+
+/* translation: a task of this translator that is done; it may be destroyed afterwards. The maps are
+ * there once the task's last slice has run, until it is destroyed. */
+MULCIBER_API MulciberStatus mulciber_begin_attention(MulciberContext* context,
+                                                     MulciberTranslator* translator,
+                                                     MulciberTask* translation,
+                                                     MulciberTask** task);
+/* Whether the last slice of such a task was recorded, or submitted: maps can be recorded then. */
+MULCIBER_API VkBool32 mulciber_is_recorded(const MulciberTask* task);
+/* Width: keys; height: queries. */
+MULCIBER_API MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask* task,
+                                                      MulciberAttentionKind kind,
+                                                      VkExtent2D* extent);
+
+/* Made with VK_IMAGE_USAGE_TRANSFER_DST_BIT. Transitions and barriers are recorded with the copy.
+ */
+typedef struct MulciberHostImage {
+  uint32_t size;
+  VkImage image;
+  VkFormat format;   /* VK_FORMAT_R32_SFLOAT */
+  VkExtent2D extent; /* in texels, of the mip level */
+  uint32_t mip_level, array_layer;
+  VkOffset2D offset;          /* where the first number goes */
+  VkImageLayout layout;       /* that it stands in */
+  VkImageLayout final_layout; /* 0: VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL */
+  /* What uses it, before and afterwards; stages 0: fragment shaders, which read it. */
+  VkPipelineStageFlags stages;
+  VkAccessFlags accesses;
+} MulciberHostImage;
+
+/* Made with VK_BUFFER_USAGE_TRANSFER_DST_BIT. */
+typedef struct MulciberHostBuffer {
+  uint32_t size;
+  VkBuffer buffer;
+  VkDeviceSize offset, bytes;  /* the offset in fours */
+  VkPipelineStageFlags stages; /* as MulciberHostImage */
+  VkAccessFlags accesses;
+} MulciberHostBuffer;
+
+/* A texel for each probability, query 0 in the first row. Behind the task's last slice, outside of
+ * render passes. */
+MULCIBER_API MulciberStatus mulciber_record_attention_image(MulciberContext* context,
+                                                            MulciberTask* task,
+                                                            VkCommandBuffer commands,
+                                                            const MulciberHostImage* image,
+                                                            const MulciberAttentionMap* map);
+/* Floats, row after row. */
+MULCIBER_API MulciberStatus mulciber_record_attention_buffer(MulciberContext* context,
+                                                             MulciberTask* task,
+                                                             VkCommandBuffer commands,
+                                                             const MulciberHostBuffer* buffer,
+                                                             const MulciberAttentionMap* map);
 
 #ifdef __cplusplus
 }
