@@ -13,6 +13,7 @@ root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
 all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers fuzz install
   scripts tidy compilers debian-testing)
+more_parts=(threads)  # that only --only runs
 parts=(lavapipe swiftshader conformance)
 size=proof
 yes=()
@@ -21,7 +22,7 @@ while (($# > 0)); do
     --yes) yes=(--yes) ;;
     --all) size=all parts=("${all_parts[@]}") ;;
     --only) IFS=, read -r -a parts <<<"${2:-}"; size=all; shift ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}"; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
   esac
   shift
 done
@@ -61,7 +62,7 @@ fi
 build_failed=0
 part build run_build || build_failed=1
 if ((!build_failed)); then
-  for name in "${all_parts[@]}"; do
+  for name in "${all_parts[@]}" "${more_parts[@]}"; do
     function=${name,,}
     part "$name" "run_${function//-/_}" || true
   done

@@ -8,6 +8,14 @@ run_sanitizers() {
     on_driver lvp run_ctest sanitizers build-sanitize -L unit -E "^(barriers|mutants)_test$"
 }
 
+# Two threads for a minute each way. Not of --all: a build of its own for one program. What drivers do among themselves
+# is not looked at.
+run_threads() {
+  build build-threads threads_test -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=thread || return 0
+  MULCIBER_THREAD_SECONDS=${MULCIBER_THREAD_SECONDS:-60} TSAN_OPTIONS=suppressions=$root/tests/tsan.supp \
+    on_driver lvp check "two threads under ThreadSanitizer" build-threads/tests/threads_test
+}
+
 # Readers of foreign files against libFuzzer, each for three quarters of a minute, two at a time.
 run_fuzz() {
   if ! command -v clang++ >/dev/null; then

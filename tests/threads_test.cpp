@@ -1,0 +1,94 @@
+// Hosts in several threads: each with a device of its own, or on one queue that they share. Whether
+// anything is used unguarded is what a build with -DMULCIBER_SANITIZE=thread says of them
+// (docs/building.md); MULCIBER_THREAD_SECONDS is how long each goes on.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "tests/catch.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+#include "mulciber/embedding.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+namespace {
+
+const std::string kTexts[] = {"The old house stands near the river.", "He has two dogs and a cat."};
+
+std::string bundled() { return (source_dir() / "assets/en-de").string(); }
+
+double seconds_wanted() {
+  const char* seconds = std::getenv("MULCIBER_THREAD_SECONDS");
+  return seconds ? std::atof(seconds) : 1;
+}
+
+/// Translates in slices until the time is over; how often the text was not `expected`, and -1 where
+/// something was thrown. Checks of a test are for its own thread.
+int translate_for(double seconds, Translator& translator, const std::string& text,
+                  const std::string& expected) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  int wrong = 0;
+  try {
+    do {
+      TranslationTask task(translator, text);
+      while (!task.done()) {
+        if (task.step(2000).waits) task.wait();
+      }
+      if (task.result().text != expected) ++wrong;
+    } while (std::chrono::steady_clock::now() < end);
+  } catch (const std::exception&) {
+    return -1;
+  }
+  return wrong;
+}
+
+/// The two texts at once, each with the device that `adopt` gives its thread.
+void translate_at_once(const std::function<std::shared_ptr<Device>(int)>& adopt) {
+  std::string expected[2];
+  {
+    Translator translator(adopt(0), bundled());
+    for (int i = 0; i < 2; ++i) expected[i] = translator.translate(kTexts[i]).text;
+  }
+  int wrong[2] = {-1, -1};
+  const auto work = [&](int i) {
+    try {
+      Translator translator(adopt(i), bundled());
+      wrong[i] = translate_for(seconds_wanted(), translator, kTexts[i], expected[i]);
+    } catch (const std::exception&) {
+    }
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+  CHECK(wrong[0] == 0);
+  CHECK(wrong[1] == 0);
+}
+
+}  // namespace
+
+TEST_CASE("Two threads translate on devices of their own") {
+  VulkanHost hosts[2];
+  translate_at_once([&](int thread) { return adopt_device(hosts[thread].lent()); });
+}
+
+TEST_CASE("Two threads translate on one device, and share its queue by the host's lock") {
+  VulkanHost host;
+  std::mutex queue;
+  HostDevice lent = host.lent();
+  lent.queue.lock = [&] { queue.lock(); };
+  lent.queue.unlock = [&] { queue.unlock(); };
+  SECTION("adopted twice") {
+    translate_at_once([&](int) { return adopt_device(lent); });
+  }
+  SECTION("adopted once, with a translator for each") {
+    const std::shared_ptr<Device> device = adopt_device(lent);
+    translate_at_once([&](int) { return device; });
+  }
+}
