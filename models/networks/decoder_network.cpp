@@ -6,12 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "models/networks/linear_weights.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
-
-using Names = std::vector<std::string>;
 
 /// What a description may ask for and the layers here do not do yet.
 void require_supported(const DecoderConfig& config) {
@@ -67,18 +66,18 @@ class TableWriter {
                         WeightRole::kVector,
                         {config_.context, D},
                         {{weight(names_.positions), {config_.context, D}}}});
-    const Names output = behind(
+    const WeightNames output = behind(
         names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes, names_.output);
     if (!config_.output.tied)
       table_.push_back({"output.weight",
                         WeightRole::kMatrix,
                         {config_.vocabulary, D},
-                        {{with(output, ".weight"), {config_.vocabulary, D}}}});
+                        {{with_ending(output, ".weight"), {config_.vocabulary, D}}}});
     if (config_.output.bias)
       table_.push_back({"output.bias",
                         WeightRole::kVector,
                         {config_.vocabulary},
-                        {{with(output, ".bias"), {config_.vocabulary}}}});
+                        {{with_ending(output, ".bias"), {config_.vocabulary}}}});
     norm("first_norm", {in_layer(0, names_.attention_norm)});
     for (uint32_t i = 0; i < config_.layers.size(); ++i) layer(i);
     return std::move(table_);
@@ -86,60 +85,32 @@ class TableWriter {
 
  private:
   /// A part of the model, or of a layer, without ".weight".
-  Names global(const std::string& part) const { return behind(names_.prefixes, part); }
-  static Names behind(std::span<const char* const> prefixes, const std::string& part) {
-    Names names;
+  WeightNames global(const std::string& part) const { return behind(names_.prefixes, part); }
+  static WeightNames behind(std::span<const char* const> prefixes, const std::string& part) {
+    WeightNames names;
     for (const char* prefix : prefixes) names.push_back(prefix + part);
     return names;
   }
-  Names in_layer(uint32_t index, const char* part) const {
+  WeightNames in_layer(uint32_t index, const char* part) const {
     return global(fmt::format("{}{}.{}", names_.layer, index, part));
   }
-  static Names with(Names names, const char* ending) {
-    for (std::string& name : names) name += ending;
-    return names;
-  }
-  Names weight(const char* part) const { return with(global(part), ".weight"); }
+  WeightNames weight(const char* part) const { return with_ending(global(part), ".weight"); }
 
   /// parts: one norm, or the one of what joins the stream and then the stream's.
-  void norm(const std::string& name, const std::vector<Names>& parts) {
+  void norm(const std::string& name, const std::vector<WeightNames>& parts) {
     const uint64_t D = config_.width;
     WeightSpec spec = {name, WeightRole::kVector, {}, {}};
-    for (const Names& part : parts) {
-      spec.sources.push_back({with(part, ".weight"), {D}, config_.files.gains});
-      if (config_.norms.bias) spec.sources.push_back({with(part, ".bias"), {D}});
+    for (const WeightNames& part : parts) {
+      spec.sources.push_back({with_ending(part, ".weight"), {D}, config_.files.gains});
+      if (config_.norms.bias) spec.sources.push_back({with_ending(part, ".bias"), {D}});
     }
     spec.shape = spec.sources.size() == 1 ? Shape{D} : Shape{spec.sources.size(), D};
     table_.push_back(std::move(spec));
   }
 
-  struct Part {
-    Names names;
-    uint64_t rows;
-    uint64_t rows_in_file = 0, first_row = 0;  // where it is part of a taller matrix
-  };
-  void linear(const std::string& name, const std::vector<Part>& parts, uint64_t columns, bool bias,
-              bool in_turns = false) {
-    uint64_t rows = 0;
-    for (const Part& part : parts) rows += part.rows;
-    const auto sources_in_turns = static_cast<uint32_t>(in_turns ? parts.size() : 1);
-    WeightSpec matrix = {
-        name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, sources_in_turns};
-    WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, sources_in_turns};
-    for (const Part& part : parts) {
-      matrix.sources.push_back({with(part.names, ".weight"),
-                                {part.rows, columns},
-                                config_.files.matrices,
-                                part.rows_in_file,
-                                part.first_row});
-      vector.sources.push_back({with(part.names, ".bias"),
-                                {part.rows},
-                                SourceForm::kAsInFile,
-                                part.rows_in_file,
-                                part.first_row});
-    }
-    table_.push_back(std::move(matrix));
-    if (bias) table_.push_back(std::move(vector));
+  void linear(const std::string& name, const std::vector<LinearPart>& parts, uint64_t columns,
+              bool bias, bool in_turns = false) {
+    add_linear(table_, name, parts, columns, bias, in_turns, config_.files.matrices);
   }
 
   void layer(uint32_t i) {
@@ -158,8 +129,8 @@ class TableWriter {
       table_.push_back({name + "qk_norm",
                         WeightRole::kVector,
                         {2, H},
-                        {{with(file(names_.q_norm), ".weight"), {H}, config_.files.gains},
-                         {with(file(names_.k_norm), ".weight"), {H}, config_.files.gains}}});
+                        {{with_ending(file(names_.q_norm), ".weight"), {H}, config_.files.gains},
+                         {with_ending(file(names_.k_norm), ".weight"), {H}, config_.files.gains}}});
     linear(name + "out", {{file(names_.attention_out), D}}, Q, attention.out_bias);
     feed_forward(i, name);
     norms(i, name);
@@ -192,11 +163,12 @@ class TableWriter {
                          uint64_t columns) {
       if (std::string_view(part).find("{}") == std::string_view::npos) {
         if (e == 0)
-          spec.sources.push_back({with(in_layer(i, part), ".weight"), {E, rows, columns}});
+          spec.sources.push_back({with_ending(in_layer(i, part), ".weight"), {E, rows, columns}});
       } else {
         std::string numbered = part;
         numbered.replace(numbered.find("{}"), 2, std::to_string(e));
-        spec.sources.push_back({with(in_layer(i, numbered.c_str()), ".weight"), {rows, columns}});
+        spec.sources.push_back(
+            {with_ending(in_layer(i, numbered.c_str()), ".weight"), {rows, columns}});
       }
     };
     for (uint64_t e = 0; e < E; ++e) {
@@ -211,10 +183,10 @@ class TableWriter {
   /// Each norm belongs to the sublayer before it, whose result it joins to the stream.
   void norms(uint32_t i, const std::string& name) {
     const auto file = [&](const char* part) { return in_layer(i, part); };
-    std::vector<Names> after_attention = {file(names_.feed_forward_norm)};
-    std::vector<Names> after_feed_forward = {i + 1 < config_.layers.size()
-                                                 ? in_layer(i + 1, names_.attention_norm)
-                                                 : global(names_.final_norm)};
+    std::vector<WeightNames> after_attention = {file(names_.feed_forward_norm)};
+    std::vector<WeightNames> after_feed_forward = {i + 1 < config_.layers.size()
+                                                       ? in_layer(i + 1, names_.attention_norm)
+                                                       : global(names_.final_norm)};
     if (config_.norms.place == NormPlace::kBoth) {
       after_attention.insert(after_attention.begin(), file(names_.after_attention_norm));
       after_feed_forward.insert(after_feed_forward.begin(), file(names_.after_feed_forward_norm));

@@ -1,12 +1,11 @@
 // The weight table of encoder-only networks.
 #include <fmt/format.h>
 
+#include "models/networks/linear_weights.h"
 #include "models/networks/text_encoder_network.h"
 
 namespace mulciber {
 namespace {
-
-using Names = std::vector<std::string>;
 
 class EncoderTableWriter {
  public:
@@ -22,7 +21,7 @@ class EncoderTableWriter {
       case EncoderTask::kClassify: head(); break;
       case EncoderTask::kAnswer: linear("spans", {{{"qa_outputs"}, 2}}, D, true); break;
       case EncoderTask::kNone:
-        if (names_.pooler && there(with(in_stack(names_.pooler), ".weight")))
+        if (names_.pooler && there(with_ending(in_stack(names_.pooler), ".weight")))
           linear("pooler", {{in_stack(names_.pooler), D}}, D, true);
         break;
     }
@@ -30,22 +29,12 @@ class EncoderTableWriter {
   }
 
  private:
-  struct Part {
-    Names names;
-    uint64_t rows;
-    uint64_t rows_in_file = 0, first_row = 0;  // where it is part of a taller matrix
-  };
-
-  Names in_stack(const std::string& part) const {
-    Names names;
+  WeightNames in_stack(const std::string& part) const {
+    WeightNames names;
     for (const char* prefix : names_.prefixes) names.push_back(prefix + part);
     return names;
   }
-  static Names with(Names names, const char* ending) {
-    for (std::string& name : names) name += ending;
-    return names;
-  }
-  bool there(const Names& names) const {
+  bool there(const WeightNames& names) const {
     for (const std::string& name : names)
       if (checkpoint_.find(name)) return true;
     return false;
@@ -54,37 +43,19 @@ class EncoderTableWriter {
   void matrix(const std::string& name, WeightRole role, const char* part, uint64_t rows,
               uint64_t columns) {
     const Shape shape = {rows, columns};
-    table_.push_back({name, role, shape, {{with(in_stack(part), ".weight"), shape}}});
+    table_.push_back({name, role, shape, {{with_ending(in_stack(part), ".weight"), shape}}});
   }
 
-  void linear(const std::string& name, const std::vector<Part>& parts, uint64_t columns, bool bias,
-              bool in_turns = false) {
-    uint64_t rows = 0;
-    for (const Part& part : parts) rows += part.rows;
-    const auto turns = static_cast<uint32_t>(in_turns ? parts.size() : 1);
-    WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, turns};
-    WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, turns};
-    for (const Part& part : parts) {
-      matrix.sources.push_back({with(part.names, ".weight"),
-                                {part.rows, columns},
-                                SourceForm::kAsInFile,
-                                part.rows_in_file,
-                                part.first_row});
-      vector.sources.push_back({with(part.names, ".bias"),
-                                {part.rows},
-                                SourceForm::kAsInFile,
-                                part.rows_in_file,
-                                part.first_row});
-    }
-    table_.push_back(std::move(matrix));
-    if (bias) table_.push_back(std::move(vector));
+  void linear(const std::string& name, const std::vector<LinearPart>& parts, uint64_t columns,
+              bool bias, bool in_turns = false) {
+    add_linear(table_, name, parts, columns, bias, in_turns);
   }
 
   /// Checkpoints made by TensorFlow call gain and bias gamma and beta.
-  void norm(const std::string& name, const Names& parts, uint64_t width) {
+  void norm(const std::string& name, const WeightNames& parts, uint64_t width) {
     const auto either = [&](const char* now, const char* before) {
-      Names names = with(parts, now);
-      for (std::string& older : with(parts, before)) names.push_back(std::move(older));
+      WeightNames names = with_ending(parts, now);
+      for (std::string& older : with_ending(parts, before)) names.push_back(std::move(older));
       return names;
     };
     WeightSource bias = {{}, {width}, SourceForm::kZeros};
@@ -128,7 +99,7 @@ class EncoderTableWriter {
     if (!config_.gated) {
       linear(name + "up", {{file(names_.up), F}}, D, bias);
     } else if (names_.gate_up) {
-      const Names both = file(names_.gate_up);
+      const WeightNames both = file(names_.gate_up);
       linear(name + "up", {{both, F, 2 * F, 0}, {both, F, 2 * F, F}}, D, bias, true);
     } else {
       linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D, bias, true);
@@ -141,7 +112,8 @@ class EncoderTableWriter {
     const EncoderHead& head = config_.head;
     const uint64_t D = config_.width;
     if (head.dense) {
-      const Names dense = head.dense_in_stack ? in_stack(head.dense) : Names{head.dense};
+      const WeightNames dense =
+          head.dense_in_stack ? in_stack(head.dense) : WeightNames{head.dense};
       linear("head.dense", {{dense, D}}, D, head.dense_bias);
     }
     if (head.norm) norm("head.norm", {head.norm}, D);
