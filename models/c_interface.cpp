@@ -98,13 +98,7 @@ void mulciber_destroy_device(MulciberDevice* device) { delete device; }
 MulciberStatus mulciber_pipeline_cache(MulciberContext* context, MulciberDevice* device,
                                        size_t* size, void* bytes) {
   return guarded(context, [&] {
-    const std::vector<std::byte> cache = pipeline_cache(*given_to(device, "device").device);
-    size_t& room = given_to(size, "size");
-    const size_t count = bytes ? std::min(room, cache.size()) : cache.size();
-    if (bytes && count < cache.size())
-      throw SettingError("size", fmt::format("is {} of {}", room, cache.size()), "give more room");
-    if (bytes) std::memcpy(bytes, cache.data(), count);
-    room = count;
+    give_bytes(pipeline_cache(*given_to(device, "device").device), size, bytes);
   });
 }
 
@@ -159,6 +153,21 @@ MulciberStatus mulciber_load_snapshot(MulciberContext* context, MulciberGenerato
   return guarded(context, [&] {
     given_to(file, "file");
     given_to(generator, "generator").generator.load_cache(file);
+  });
+}
+
+MulciberStatus mulciber_take_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                      size_t* size, void* bytes) {
+  return guarded(context, [&] {
+    give_bytes(given_to(generator, "generator").generator.save_cache(), size, bytes);
+  });
+}
+
+MulciberStatus mulciber_restore_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                         const void* bytes, size_t size) {
+  return guarded(context, [&] {
+    const auto* first = &given_to(static_cast<const std::byte*>(bytes), "bytes");
+    given_to(generator, "generator").generator.load_cache(std::span(first, size));
   });
 }
 

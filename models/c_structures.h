@@ -30,6 +30,15 @@ T of_any_version(const T* from, const char* name) {
   return whole;
 }
 
+/// Into the caller's memory, of *size bytes; `to` null: says how many there are.
+inline void give_bytes(std::span<const std::byte> bytes, size_t* size, void* to) {
+  size_t& room = given_to(size, "size");
+  if (to && room < bytes.size())
+    throw SettingError("size", fmt::format("is {} of {}", room, bytes.size()), "give more room");
+  if (to) std::memcpy(to, bytes.data(), bytes.size());
+  room = bytes.size();
+}
+
 inline HostPhysicalDevice host_physical(const MulciberPhysicalDevice* from) {
   const auto physical = of_any_version(from, "MulciberPhysicalDevice");
   return {physical.instance, physical.physical_device, physical.get_instance_proc_addr,

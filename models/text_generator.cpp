@@ -326,6 +326,16 @@ size_t TextGenerator::load_cache(const std::string& file) {
   return saved.ids.size();
 }
 
+std::vector<std::byte> TextGenerator::save_cache() const {
+  return sequence_bytes(impl_->batch->save(0), impl_->fingerprint);
+}
+
+size_t TextGenerator::load_cache(std::span<const std::byte> bytes) {
+  const SavedSequence saved = read_sequence(bytes, impl_->fingerprint);
+  impl_->batch->restore(0, saved);
+  return saved.ids.size();
+}
+
 std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessage> messages) const {
   const std::shared_ptr<const ChatTemplate>& chat_template = impl_->opened->chat_template();
   if (!chat_template) return std::nullopt;

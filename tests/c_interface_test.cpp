@@ -177,6 +177,14 @@ TEST_CASE("Translations and answers in C are those in C++") {
   CHECK(answer == TextGenerator(adopted, small_decoder().string(), {.context = 64})
                       .generate("The red hammer", {.max_new_tokens = 9, .ignore_end = true})
                       .text);
+  size_t taken = 0;
+  REQUIRE(mulciber_take_snapshot(c, generator, &taken, nullptr) == MULCIBER_OK);
+  std::vector<std::byte> snapshot(taken);
+  size_t little = taken - 1;
+  CHECK(mulciber_take_snapshot(c, generator, &little, snapshot.data()) == MULCIBER_ERROR_SETTING);
+  REQUIRE(mulciber_take_snapshot(c, generator, &taken, snapshot.data()) == MULCIBER_OK);
+  CHECK(mulciber_restore_snapshot(c, generator, snapshot.data(), taken) == MULCIBER_OK);
+  CHECK(mulciber_restore_snapshot(c, generator, snapshot.data(), 9) == MULCIBER_ERROR_MODEL);
   mulciber_destroy_generator(generator);
 
   size_t size = 0;

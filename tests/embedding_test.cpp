@@ -354,3 +354,42 @@ TEST_CASE("An answer that is cancelled in the middle of its prompt leaves a cont
   CHECK(generator.generate(prompt, options).ids == fresh.generate(prompt, options).ids);
   CHECK_THROWS_AS(GenerationTask(generator, prompt, {.shift = true}), SettingError);
 }
+
+TEST_CASE("A conversation goes on on another device when its own is lost") {
+  const std::string prompt = "The red hammer and the blue nails";
+  const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
+  std::vector<std::byte> kept;
+  std::string said;
+  {
+    VulkanHost host;
+    HostDevice lent = host.lent();
+    bool lost = false;
+    lent.queue.submit = [&](VkQueue queue, const VkSubmitInfo& info, VkFence fence) {
+      return lost ? VK_ERROR_DEVICE_LOST : host.vk.vkQueueSubmit(queue, 1, &info, fence);
+    };
+    TextGenerator generator(adopt_device(lent), small_decoder().string(), {.context = 64});
+    said = prompt + generator.generate(prompt, options).text;
+    kept = generator.save_cache();
+    lost = true;
+    const auto kind_of_failure = [&] {
+      try {
+        generator.generate(said, options);
+      } catch (const DeviceError& error) {
+        return error.kind();
+      }
+      return DeviceError::Kind::kFailed;
+    };
+    CHECK(kind_of_failure() == DeviceError::Kind::kLost);
+    lost = false;  // for the library it stays so
+    CHECK(kind_of_failure() == DeviceError::Kind::kLost);
+  }
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  TextGenerator generator(device, small_decoder().string(), {.context = 64});
+  CHECK(generator.load_cache(kept) > 8);
+  const Generation found = generator.generate(said, options);
+  CHECK(generator.statistics().reused_tokens > 8);
+  TextGenerator whole(device, small_decoder().string(), {.context = 64});
+  whole.generate(prompt, options);
+  CHECK(found.ids == whole.generate(said, options).ids);
+}

@@ -31,6 +31,14 @@ TEST_CASE("A prompt is kept in a file, for the same model and settings") {
   CHECK(second.generate(prompt, options).ids == expected.ids);
   CHECK(second.statistics().reused_tokens == expected.prompt_ids.size() - 1);
 
+  const std::vector<std::byte> taken = first.save_cache();
+  TextGenerator third(device, small_decoder().string(), {.context = 64});
+  CHECK(third.load_cache(taken) == expected.prompt_ids.size() + 9);
+  CHECK(third.generate(prompt, options).ids == expected.ids);
+  CHECK(third.statistics().reused_tokens == expected.prompt_ids.size() - 1);
+  CHECK_THAT(model_error([&] { third.load_cache(std::span(taken).first(99)); }).value_or(""),
+             ContainsSubstring("a snapshot"));
+
   TextGenerator half(device, small_decoder().string(),
                      {.load = {.half_activations = true}, .context = 64});
   CHECK_THAT(model_error([&] { half.load_cache(file); }).value_or(""),

@@ -194,6 +194,15 @@ MULCIBER_API MulciberStatus mulciber_save_snapshot(MulciberContext* context,
 MULCIBER_API MulciberStatus mulciber_load_snapshot(MulciberContext* context,
                                                    MulciberGenerator* generator, const char* file);
 
+/* The same in memory, as what is taken before a device is lost. bytes NULL: says the size.
+ * Otherwise writes at most *size bytes, and says how many. */
+MULCIBER_API MulciberStatus mulciber_take_snapshot(MulciberContext* context,
+                                                   MulciberGenerator* generator, size_t* size,
+                                                   void* bytes);
+MULCIBER_API MulciberStatus mulciber_restore_snapshot(MulciberContext* context,
+                                                      MulciberGenerator* generator,
+                                                      const void* bytes, size_t size);
+
 /* ---- Vectors of texts ---- */
 
 MULCIBER_API MulciberStatus mulciber_load_text_encoder(MulciberContext* context,

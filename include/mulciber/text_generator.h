@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -185,6 +186,9 @@ class MULCIBER_API TextGenerator {
   /// model or other settings, or holds more than the context.
   void save_cache(const std::string& file) const;
   size_t load_cache(const std::string& file);
+  /// The same in memory. What was taken before a device was lost goes on on another one.
+  std::vector<std::byte> save_cache() const;
+  size_t load_cache(std::span<const std::byte> bytes);
 
   /// The text that continues a conversation with the model's next answer, by the chat template of
   /// its files. It holds all special tokens: generate() it without add_special. No value where the

@@ -44,8 +44,31 @@ std::string_view view_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-[[noreturn]] void fail(const std::string& file, const std::string& problem) {
-  throw ModelError(file, problem, "remove the file; it will be made again");
+SavedSequence parse_sequence(std::string_view bytes, uint64_t fingerprint, const std::string& where,
+                             const char* remedy) {
+  const auto fail = [&](const char* problem) { throw ModelError(where, problem, remedy); };
+  Header header;
+  if (bytes.size() < sizeof header) fail("is not a saved prompt");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kMagic) fail("is not a saved prompt");
+  if (header.fingerprint != fingerprint)
+    throw ModelError(where, "was saved with another model, or other settings",
+                     "give another one, or remove it");
+  const uint64_t begin = sizeof header + uint64_t{header.tokens} * 4;
+  if (header.layers > kMostLayers || header.layer_bytes > bytes.size() ||
+      begin + header.layers * header.layer_bytes != bytes.size() ||
+      header.hash != hash_of(bytes.substr(sizeof header)))
+    fail("is damaged");
+  SavedSequence sequence;
+  sequence.type = static_cast<DataType>(header.type);
+  sequence.ids.resize(header.tokens);
+  std::memcpy(sequence.ids.data(), bytes.data() + sizeof header, uint64_t{header.tokens} * 4);
+  for (uint32_t layer = 0; layer < header.layers; ++layer) {
+    const auto* first =
+        reinterpret_cast<const std::byte*>(bytes.data() + begin + layer * header.layer_bytes);
+    sequence.layers.emplace_back(first, first + header.layer_bytes);
+  }
+  return sequence;
 }
 
 }  // namespace
@@ -70,47 +93,37 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
   return hash.value();
 }
 
-void save_sequence(const std::string& file, const SavedSequence& sequence, uint64_t fingerprint) {
-  std::string bytes(sizeof(Header), '\0');
-  bytes += view_of(std::as_bytes(std::span(sequence.ids)));
-  for (const std::vector<std::byte>& layer : sequence.layers) bytes += view_of(layer);
+std::vector<std::byte> sequence_bytes(const SavedSequence& sequence, uint64_t fingerprint) {
+  std::vector<std::byte> bytes(sizeof(Header));
+  const auto append = [&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  append(std::as_bytes(std::span(sequence.ids)));
+  for (const std::vector<std::byte>& layer : sequence.layers) append(layer);
   Header header;
   header.fingerprint = fingerprint;
-  header.hash = hash_of(std::string_view(bytes).substr(sizeof header));
+  header.hash = hash_of(view_of(bytes).substr(sizeof header));
   header.layer_bytes = sequence.layers.empty() ? 0 : sequence.layers.front().size();
   header.tokens = static_cast<uint32_t>(sequence.ids.size());
   header.layers = static_cast<uint32_t>(sequence.layers.size());
   header.type = static_cast<uint32_t>(sequence.type);
   std::memcpy(bytes.data(), &header, sizeof header);
-  if (!replace_file(file, bytes))
+  return bytes;
+}
+
+SavedSequence read_sequence(std::span<const std::byte> bytes, uint64_t fingerprint) {
+  return parse_sequence(view_of(bytes), fingerprint, "a snapshot", "take another one");
+}
+
+void save_sequence(const std::string& file, const SavedSequence& sequence, uint64_t fingerprint) {
+  if (!replace_file(file, view_of(sequence_bytes(sequence, fingerprint))))
     throw ModelError(file, "cannot be written", "is there such a folder, and room on the disk?");
 }
 
 SavedSequence load_sequence(const std::string& file, uint64_t fingerprint) {
   const MappedFile mapped(file);
-  const std::string_view bytes = view_of(mapped.bytes());
-  Header header;
-  if (bytes.size() < sizeof header) fail(file, "is not a saved prompt");
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.magic != kMagic) fail(file, "is not a saved prompt");
-  if (header.fingerprint != fingerprint)
-    throw ModelError(file, "was saved with another model, or other settings",
-                     "give another file, or remove this one");
-  const uint64_t begin = sizeof header + uint64_t{header.tokens} * 4;
-  if (header.layers > kMostLayers || header.layer_bytes > bytes.size() ||
-      begin + header.layers * header.layer_bytes != bytes.size() ||
-      header.hash != hash_of(bytes.substr(sizeof header)))
-    fail(file, "is damaged");
-  SavedSequence sequence;
-  sequence.type = static_cast<DataType>(header.type);
-  sequence.ids.resize(header.tokens);
-  std::memcpy(sequence.ids.data(), bytes.data() + sizeof header, uint64_t{header.tokens} * 4);
-  for (uint32_t layer = 0; layer < header.layers; ++layer) {
-    const auto* first =
-        reinterpret_cast<const std::byte*>(bytes.data() + begin + layer * header.layer_bytes);
-    sequence.layers.emplace_back(first, first + header.layer_bytes);
-  }
-  return sequence;
+  return parse_sequence(view_of(mapped.bytes()), fingerprint, file,
+                        "remove the file; it will be made again");
 }
 
 }  // namespace mulciber
