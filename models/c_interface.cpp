@@ -78,6 +78,7 @@ MulciberStatus mulciber_adopt_device(MulciberContext* context, const MulciberDev
     host.enabled_features = info.features;
     host.allocator = host_allocator(info);
     host.memory_budget = info.memory_budget;
+    if (info.memory_priority != 0) host.memory_priority = info.memory_priority;
     if (cache) host.pipeline_cache.assign(cache, cache + info.pipeline_cache_size);
     host.pipeline_threads = std::max(info.pipeline_threads, 1u);
     const DeviceOptions options = {.cache_folder = info.cache_folder ? info.cache_folder : ""};

@@ -63,9 +63,13 @@ inline HostAllocator host_allocator(const MulciberDeviceInfo& info) {
   if (info.allocate)
     allocator.allocate = [call = info.allocate, user = info.user](const MemoryRequest& request,
                                                                   HostMemory* memory) {
-      const MulciberMemoryRequest asked = {
-          request.buffer,   request.requirements, static_cast<MulciberMemoryUsage>(request.usage),
-          request.required, request.preferred,    request.device_address};
+      const MulciberMemoryRequest asked = {.buffer = request.buffer,
+                                           .requirements = request.requirements,
+                                           .usage = static_cast<MulciberMemoryUsage>(request.usage),
+                                           .required = request.required,
+                                           .preferred = request.preferred,
+                                           .device_address = request.device_address,
+                                           .priority = request.priority};
       MulciberMemory found = {};
       const VkResult result = call(user, &asked, &found);
       *memory = {found.memory, found.offset, found.mapped, found.handle};

@@ -277,6 +277,7 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
       kFastMixedDot);
   c.timeline_semaphores = features.timeline_semaphore;
   c.pipeline_statistics = features.pipeline_executables;
+  c.memory_priority = features.memory_priority;
   if (c.api_version >= VK_API_VERSION_1_3 && features.cooperative_matrix && features.memory_model &&
       features.memory_model_device_scope && (c.features & kFloat16) && (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;

@@ -139,6 +139,7 @@ struct Capabilities {
   uint32_t timestamp_bits = 0;
   bool host_visible_device_memory = false;  // weights can be written straight into device memory
   bool timeline_semaphores = false;
+  bool memory_priority = false;      // VK_EXT_memory_priority
   bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
   std::vector<MatrixType> matrix_types;
   std::vector<MemoryHeap> heaps;

@@ -102,6 +102,8 @@ void require_host(const HostDevice& host) {
   if (!host.queue.queue) fail("lacks a queue", "give one whose family computes");
   if (!host.queue.lock != !host.queue.unlock)
     fail("has a queue with one of lock and unlock", "give both, or neither");
+  if (!(host.memory_priority >= 0 && host.memory_priority <= 1))
+    fail("has a memory_priority beyond 0 and 1", "give one between them");
   if (!host.allocator.allocate != !host.allocator.free)
     fail("has an allocator with one of allocate and free", "give both, or neither");
   if (host.physical.api_version < VK_API_VERSION_1_1)

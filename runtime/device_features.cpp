@@ -118,6 +118,15 @@ const std::vector<FeatureEntry>& feature_entries() {
        MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                       VkPhysicalDeviceVulkan12Features, vulkanMemoryModelDeviceScope),
        "what all atomic operations need once vulkanMemoryModel is enabled"},
+      {&F::memory_priority,
+       "memoryPriority",
+       VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PRIORITY_FEATURES_EXT,
+                      VkPhysicalDeviceMemoryPriorityFeaturesEXT, memoryPriority),
+       {},
+       "a word on whose memory leaves the device first when it is short "
+       "(HostDevice::memory_priority)"},
       {&F::pipeline_executables,
        "pipelineExecutableInfo",
        VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
@@ -171,6 +180,7 @@ DeviceFeatures features_of(const Capabilities& c) {
   features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
       c.has(kCooperativeMatrix);
   features.flexible_matrices = c.has(kFlexibleMatrices);
+  features.memory_priority = c.memory_priority;
   return features;
 }
 

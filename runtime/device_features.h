@@ -26,6 +26,7 @@ struct DeviceFeatures {
   bool flexible_matrices = false;
   bool memory_model = false;
   bool memory_model_device_scope = false;
+  bool memory_priority = false;
   bool pipeline_executables = false;
 };
 

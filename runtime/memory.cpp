@@ -113,7 +113,8 @@ VkResult Allocator::allocate_memory(MemoryBlock& block, const VkMemoryRequiremen
                         .usage = block.use,
                         .required = wanted.back(),
                         .preferred = wanted.front(),
-                        .device_address = c.has(kBufferAddress)},
+                        .device_address = c.has(kBufferAddress),
+                        .priority = device_.host().memory_priority},
                        &block.memory);
 }
 
@@ -125,7 +126,10 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
   VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  allocate.pNext = c.has(kBufferAddress) ? &flags : nullptr;
+  if (c.has(kBufferAddress)) allocate.pNext = &flags;
+  VkMemoryPriorityAllocateInfoEXT priority{VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT};
+  priority.priority = device_.host().memory_priority;
+  if (c.memory_priority) priority.pNext = std::exchange(allocate.pNext, &priority);
   allocate.allocationSize = needs.size;
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   for (const VkMemoryPropertyFlags wanted : preferences(block.use, c)) {

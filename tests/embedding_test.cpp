@@ -107,6 +107,8 @@ TEST_CASE("A device that lacks a handle is refused by name") {
              ContainsSubstring("get_instance_proc_addr"));
   CHECK_THAT(refused([](HostDevice& lent) { lent.queue.queue = VK_NULL_HANDLE; }),
              ContainsSubstring("lacks a queue"));
+  CHECK_THAT(refused([](HostDevice& lent) { lent.memory_priority = 2; }),
+             ContainsSubstring("memory_priority"));
   CHECK_THAT(refused([](HostDevice& lent) { lent.queue.lock = [] {}; }),
              ContainsSubstring("unlock"));
   CHECK_THAT(refused([](HostDevice& lent) { lent.physical.api_version = VK_API_VERSION_1_0; }),
@@ -218,7 +220,9 @@ TEST_CASE("Memory comes from the host's allocator, up to its budget, and all of 
   } given;
   VkPhysicalDeviceMemoryProperties properties;
   host.instance_vk.vkGetPhysicalDeviceMemoryProperties(host.physical.physical_device, &properties);
+  lent.memory_priority = 0.25f;
   lent.allocator.allocate = [&](const MemoryRequest& request, HostMemory* memory) {
+    CHECK(request.priority == 0.25f);
     VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
     flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
     VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};

@@ -48,6 +48,7 @@ struct MemoryRequest {
   MemoryUsage usage = MemoryUsage::kActivations;
   VkMemoryPropertyFlags required = 0, preferred = 0;
   bool device_address = false;  // VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT is needed
+  float priority = 0.5f;        // HostDevice::memory_priority
 };
 
 struct HostMemory {
@@ -74,6 +75,9 @@ struct HostDevice {
   HostAllocator allocator = {};
   /// Most bytes of device memory; 0: what the process may use.
   uint64_t memory_budget = 0;
+  /// From 0 to 1: where memoryPriority is enabled, memory of lower priority leaves the device first
+  /// when all programs together want more than there is. 0.5 is Vulkan's own.
+  float memory_priority = 0.5f;
   /// Pipelines of an earlier run, as pipeline_cache() gave them; may be empty.
   std::vector<std::byte> pipeline_cache = {};
   /// Threads that compile pipelines together, while the call that needs them waits: 1 is the

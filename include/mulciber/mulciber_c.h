@@ -112,6 +112,7 @@ typedef struct MulciberMemoryRequest {
   MulciberMemoryUsage usage;
   VkMemoryPropertyFlags required, preferred;
   VkBool32 device_address; /* VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT is needed */
+  float priority;          /* MulciberDeviceInfo::memory_priority */
 } MulciberMemoryRequest;
 
 typedef struct MulciberMemory {
@@ -144,6 +145,9 @@ typedef struct MulciberDeviceInfo {
   size_t pipeline_cache_size;
   uint32_t pipeline_threads; /* that compile together; 0 and 1: the caller's own alone */
   const char* cache_folder;  /* for verdicts and pipelines; NULL: no file is touched */
+  /* Up to 1; 0: Vulkan's own, 0.5. Memory of lower priority leaves the device first when it is
+   * short, where memoryPriority is enabled. */
+  float memory_priority;
 } MulciberDeviceInfo;
 
 /* The VkDevice must outlive all that is made of it. */
