@@ -13,6 +13,7 @@
 #include "apps/progress.h"
 #include "conformance/self_test.h"
 #include "runtime/profiler.h"
+#include "runtime/queue_priority.h"
 
 namespace mulciber::apps {
 namespace {
@@ -63,6 +64,16 @@ void add_common_options(Command& command, CommonOptions& options) {
                      "device by index or by part of its name (see `mulciber devices`)");
   command.add_option("--limits", options.device_options.limits,
                      "take capabilities away, e.g. no-fp16,shared=16384,storage=1M,android-2021");
+  command.add_choice(
+      "--queue-priority",
+      {{"low", static_cast<int>(QueuePriority::kLow)},
+       {"high", static_cast<int>(QueuePriority::kHigh)},
+       {"realtime", static_cast<int>(QueuePriority::kRealtime)}},
+      [&options](int chosen) {
+        options.device_options.queue_priority = static_cast<QueuePriority>(chosen);
+      },
+      "low gives way to other programs' work on the device, the others go before it, where the "
+      "driver grants that (see --verbose)");
   command.add_flag("--validate", options.device_options.validate,
                    "run under the Khronos validation layer, with synchronization validation");
   command
@@ -117,6 +128,9 @@ std::unique_ptr<Device> open_device(const CommonOptions& options, double self_te
   if (options.verbose) {
     const Capabilities& c = device->capabilities();
     fmt::print(stderr, "device: {} ({}, {})\n", c.name, c.driver_name, c.driver_info);
+    if (device_options.queue_priority != QueuePriority::kDefault)
+      fmt::print(stderr, "queue priority: {} was asked for, {} granted\n",
+                 name_of(device_options.queue_priority), name_of(device->options().queue_priority));
   }
   return device;
 }

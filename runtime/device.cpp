@@ -11,6 +11,7 @@
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
 #include "runtime/queue_families.h"
+#include "runtime/queue_priority.h"
 
 namespace mulciber {
 namespace {
@@ -154,6 +155,7 @@ std::unique_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOption
   std::unique_ptr<Device> device(new Device);
   device->options_ = options;
   device->host_ = host;
+  device->options_.queue_priority = QueuePriority::kDefault;
   device->owned_ = false;
   device->instance_ = borrow_instance(host.physical);
   device->physical_ = host.physical.physical_device;
@@ -211,7 +213,8 @@ void Device::create() {
   info.pQueueCreateInfos = queues;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  check(instance.vkCreateDevice(physical, &info, nullptr, &device_), "vkCreateDevice");
+  check(create_with_priority(instance, physical, info, &options_.queue_priority, &device_),
+        "vkCreateDevice");
   VkQueue queue = VK_NULL_HANDLE;
   vk_ = device_functions(instance, device_);
   vk_.vkGetDeviceQueue(device_, queue_family, 0, &queue);

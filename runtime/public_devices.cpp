@@ -54,7 +54,11 @@ DeviceDescription describe(const Capabilities& capabilities) {
   return description;
 }
 
-DeviceDescription describe(const Device& device) { return describe(device.capabilities()); }
+DeviceDescription describe(const Device& device) {
+  DeviceDescription description = describe(device.capabilities());
+  description.queue_priority = device.options().queue_priority;
+  return description;
+}
 
 std::vector<DeviceDescription> list_devices(const DeviceOptions& options) {
   std::vector<DeviceDescription> descriptions;

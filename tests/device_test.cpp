@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,8 +11,10 @@
 #include "conformance/background_load.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "runtime/device_features.h"
 #include "runtime/pipeline.h"
 #include "runtime/queue_families.h"
+#include "runtime/queue_priority.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/support.h"
@@ -328,4 +332,66 @@ TEST_CASE("A second queue is opened where there is one, and kept busy beside the
   } else {
     while (load.submissions() < 3) use_a_pipeline(*device);
   }
+}
+
+TEST_CASE("Queues have the priority that was asked for where the device has priorities") {
+  DeviceOptions options = options_from_environment();
+  CHECK(describe(*Device::open(options)).queue_priority == QueuePriority::kDefault);
+  options.queue_priority = QueuePriority::kLow;
+  const std::unique_ptr<Device> device = Device::open(options);
+  const std::vector<std::string> offered =
+      device_extensions(device->instance_vk(), device->physical());
+  const bool known = std::ranges::any_of(offered, [](const std::string& name) {
+    return name == "VK_KHR_global_priority" || name == VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME;
+  });
+  if (!known) {
+    CHECK(describe(*device).queue_priority == QueuePriority::kDefault);
+    MULCIBER_SKIP("the device has no VK_KHR_global_priority");
+  }
+  CHECK(describe(*device).queue_priority == QueuePriority::kLow);
+  use_a_pipeline(*device);
+}
+
+TEST_CASE("A priority that is not granted becomes the next lower") {
+  // What a driver allows, and the priorities it was asked for.
+  static std::vector<VkQueueGlobalPriorityEXT> asked;
+  static VkQueueGlobalPriorityEXT allowed;
+  InstanceFunctions vk{};
+  vk.vkEnumerateDeviceExtensionProperties = [](VkPhysicalDevice, const char*, uint32_t* count,
+                                               VkExtensionProperties* list) {
+    if (list) std::strcpy(list[0].extensionName, VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME);
+    *count = 1;
+    return VK_SUCCESS;
+  };
+  vk.vkCreateDevice = [](VkPhysicalDevice, const VkDeviceCreateInfo* info,
+                         const VkAllocationCallbacks*, VkDevice*) {
+    const auto* global = static_cast<const VkDeviceQueueGlobalPriorityCreateInfoEXT*>(
+        info->pQueueCreateInfos[0].pNext);
+    CHECK(info->enabledExtensionCount == (global ? 1 : 0));
+    if (!global) return VK_SUCCESS;
+    asked.push_back(global->globalPriority);
+    return global->globalPriority <= allowed ? VK_SUCCESS : VK_ERROR_NOT_PERMITTED_EXT;
+  };
+  const VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  const auto granted = [&](QueuePriority wanted, VkQueueGlobalPriorityEXT most) {
+    asked.clear();
+    allowed = most;
+    VkDevice device = VK_NULL_HANDLE;
+    CHECK(create_with_priority(vk, VK_NULL_HANDLE, info, &wanted, &device) == VK_SUCCESS);
+    return wanted;
+  };
+  CHECK(granted(QueuePriority::kRealtime, VK_QUEUE_GLOBAL_PRIORITY_REALTIME_EXT) ==
+        QueuePriority::kRealtime);
+  CHECK(granted(QueuePriority::kRealtime, VK_QUEUE_GLOBAL_PRIORITY_HIGH_EXT) ==
+        QueuePriority::kHigh);
+  CHECK(asked.size() == 2);
+  CHECK(granted(QueuePriority::kRealtime, VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_EXT) ==
+        QueuePriority::kDefault);
+  CHECK(granted(QueuePriority::kLow, VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_EXT) == QueuePriority::kLow);
+  CHECK(granted(QueuePriority::kDefault, VK_QUEUE_GLOBAL_PRIORITY_LOW_EXT) ==
+        QueuePriority::kDefault);
+  CHECK(asked.empty());
 }

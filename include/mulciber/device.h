@@ -15,6 +15,9 @@ namespace mulciber {
 /// An open Vulkan device, which everything that computes on it shares.
 class Device;
 
+/// Of a device's queues among those of all programs.
+enum class QueuePriority { kDefault, kLow, kHigh, kRealtime };
+
 struct DeviceOptions {
   std::string device;     // index, part of a name, or "" for the best (hardware before software)
   std::string limits;     // capabilities to take away: "no-fp16,shared=16384"
@@ -26,7 +29,10 @@ struct DeviceOptions {
   bool ignore_verdicts = false;  // use also kernels that failed their self-test on this driver
   /// Asks the driver for what it says of pipelines: registers, spills, disassembly.
   bool pipeline_statistics = false;
-  bool second_queue = false;   // also open a second compute queue, where there is one
+  bool second_queue = false;  // also open a second compute queue, where there is one
+  /// What the driver does not grant (it may want rights for the higher ones) becomes the next lower
+  /// one; describe() says what was granted. Of an adopted device its host decides.
+  QueuePriority queue_priority = QueuePriority::kDefault;
   double submission_ms = 100;  // longest a submission is expected to keep the device busy
   /// A submission that takes longer has hung, and the device counts as lost. 0: a minute on
   /// hardware, fifteen on software, which may compile a kernel at its first dispatch.
@@ -44,6 +50,7 @@ struct DeviceDescription {
   std::string name, driver;
   bool software = false;
   uint64_t memory_bytes = 0;  // device-local memory this process may use now
+  QueuePriority queue_priority = QueuePriority::kDefault;  // of an open one: what was granted
 };
 
 /// Every Vulkan device of this machine, best first; the place in the list is the index that
