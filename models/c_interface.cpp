@@ -139,6 +139,16 @@ MulciberStatus mulciber_load_generator(MulciberContext* context, MulciberDevice*
   });
 }
 
+MulciberStatus mulciber_new_conversation(MulciberContext* context,
+                                         const MulciberGenerator* generator, uint32_t tokens,
+                                         MulciberGenerator** conversation) {
+  return guarded(context, [&] {
+    given_to(conversation, "conversation") = nullptr;
+    *conversation =
+        new MulciberGenerator{given_to(generator, "generator").generator.conversation(tokens)};
+  });
+}
+
 void mulciber_destroy_generator(MulciberGenerator* generator) { delete generator; }
 
 MulciberStatus mulciber_save_snapshot(MulciberContext* context, MulciberGenerator* generator,

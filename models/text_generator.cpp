@@ -194,6 +194,29 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<con
   impl_->statistics.load_seconds = seconds_since(start);
 }
 
+TextGenerator::TextGenerator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+TextGenerator TextGenerator::conversation(uint32_t context) const {
+  if (context > impl_->context)
+    throw SettingError("context", fmt::format("is {} of {} tokens", context, impl_->context),
+                       "load the model with a larger one");
+  auto impl = std::make_unique<Impl>(impl_->device);
+  impl->opened = impl_->opened;
+  impl->fingerprint = impl_->fingerprint;
+  impl->tokenizer = impl_->tokenizer;
+  impl->model = impl_->model;
+  impl->language = impl_->language;
+  impl->ends = impl_->ends;
+  impl->context = context > 0 ? context : impl_->context;
+  const DecoderNetwork& network = impl->language->network();
+  const BatchShape shape = {impl_->batch->shape().rows, impl->context};
+  impl->statistics.weight_bytes = impl_->statistics.weight_bytes;
+  impl->statistics.predicted_device_bytes =
+      SequenceBatch::predict_bytes(impl->device->capabilities(), network, shape);
+  impl->batch.emplace(*impl->device, network, shape);
+  return TextGenerator(std::move(impl));
+}
+
 TextGenerator::~TextGenerator() = default;
 TextGenerator::TextGenerator(TextGenerator&&) noexcept = default;
 TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;

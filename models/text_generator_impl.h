@@ -22,7 +22,7 @@ struct TextGenerator::Impl {
   std::shared_ptr<const OpenModel> opened;
   uint64_t fingerprint = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<Model> model;
+  std::shared_ptr<Model> model;       // of all its conversations
   LanguageModel* language = nullptr;  // what it can do
   std::optional<SequenceBatch> batch;
   std::vector<uint32_t> ends;

@@ -184,6 +184,12 @@ TEST_CASE("Translations and answers in C are those in C++") {
   CHECK(mulciber_take_snapshot(c, generator, &little, snapshot.data()) == MULCIBER_ERROR_SETTING);
   REQUIRE(mulciber_take_snapshot(c, generator, &taken, snapshot.data()) == MULCIBER_OK);
   CHECK(mulciber_restore_snapshot(c, generator, snapshot.data(), taken) == MULCIBER_OK);
+  MulciberGenerator* conversation = nullptr;
+  REQUIRE(mulciber_new_conversation(c, generator, 32, &conversation) == MULCIBER_OK);
+  CHECK(mulciber_restore_snapshot(c, conversation, snapshot.data(), taken) == MULCIBER_OK);
+  mulciber_destroy_generator(conversation);
+  CHECK(mulciber_new_conversation(c, generator, 65, &conversation) == MULCIBER_ERROR_SETTING);
+  CHECK(conversation == nullptr);
   CHECK(mulciber_restore_snapshot(c, generator, snapshot.data(), 9) == MULCIBER_ERROR_MODEL);
   mulciber_destroy_generator(generator);
 

@@ -61,6 +61,36 @@ TEST_CASE("A prompt is kept in a file, for the same model and settings") {
              ContainsSubstring("cannot be written"));
 }
 
+TEST_CASE("Conversations with one model share its weights, and know nothing of each other") {
+  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
+  const std::string texts[] = {"The red hammer and", "An old house"};
+  std::vector<uint32_t> expected[2];
+  for (int i = 0; i < 2; ++i)
+    expected[i] = TextGenerator(device, small_decoder().string(), {.context = 64})
+                      .generate(texts[i], options)
+                      .ids;
+  auto first = std::make_unique<TextGenerator>(device, small_decoder().string(),
+                                               GeneratorOptions{.context = 64});
+  const uint64_t before = device->memory().used();
+  TextGenerator second = first->conversation(), little = first->conversation(24);
+  const uint64_t taken = device->memory().used() - before;
+  CHECK(taken > 0);
+  CHECK(taken <=
+        second.statistics().predicted_device_bytes + little.statistics().predicted_device_bytes);
+  CHECK(little.statistics().predicted_device_bytes < second.statistics().predicted_device_bytes);
+  CHECK(first->generate(texts[0], options).ids == expected[0]);
+  CHECK(second.generate(texts[1], options).ids == expected[1]);
+  CHECK(little.generate(texts[1], options).ids == expected[1]);
+  const Generation again = first->generate(texts[0], options);
+  CHECK(again.ids == expected[0]);
+  CHECK(first->statistics().reused_tokens == again.prompt_ids.size() - 1);
+  CHECK(little.context() == 24);
+  CHECK_THROWS_AS(first->conversation(65), SettingError);
+  first.reset();
+  CHECK(second.generate(texts[0], options).ids == expected[0]);
+}
+
 TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
   const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
   TextGenerator generator(device, small_decoder().string(), {.context = 64});

@@ -191,6 +191,12 @@ MULCIBER_API MulciberStatus mulciber_load_generator(MulciberContext* context,
                                                     const MulciberModel* model,
                                                     const MulciberLoadInfo* info,
                                                     MulciberGenerator** generator);
+/* Another conversation with the same model, which shares its weights: of `tokens` tokens of context
+ * at most, 0: as many as that generator's. Either may be destroyed first; one thread uses both. */
+MULCIBER_API MulciberStatus mulciber_new_conversation(MulciberContext* context,
+                                                      const MulciberGenerator* generator,
+                                                      uint32_t tokens,
+                                                      MulciberGenerator** conversation);
 MULCIBER_API void mulciber_destroy_generator(MulciberGenerator* generator);
 /* Keeps or takes back the context of a generator: its tokens, with their keys and values. */
 MULCIBER_API MulciberStatus mulciber_save_snapshot(MulciberContext* context,

@@ -157,6 +157,13 @@ class MULCIBER_API TextGenerator {
   TextGenerator(TextGenerator&&) noexcept;
   TextGenerator& operator=(TextGenerator&&) noexcept;
 
+  /// Another conversation with the same model: with nothing in its context, of as many tokens as
+  /// this one's, or fewer; 0: as many. It shares the weights and takes device memory for its keys,
+  /// values and activations alone, which statistics() predicts. The two live as long as they like,
+  /// and are used by one thread. Throws DeviceError where it does not fit, SettingError for more
+  /// tokens.
+  TextGenerator conversation(uint32_t context = 0) const;
+
   /// What a constructor with the same arguments will take. Throws as that does, but for memory.
   static MemoryPrediction predict(Device& device, const std::string& path,
                                   const GeneratorOptions& options = {});
@@ -209,6 +216,7 @@ class MULCIBER_API TextGenerator {
  private:
   friend class GenerationTask;  // mulciber/embedding.h
   struct Impl;
+  explicit TextGenerator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
