@@ -8,17 +8,18 @@
 namespace mulciber {
 
 struct AttentionTask::Work {
-  std::shared_ptr<Device> device;
+  std::shared_ptr<Translator::Impl> translator;
   std::unique_ptr<AttentionPass> started;  // until the task has it
   const AttentionPass* pass = nullptr;
 
-  Work(Translator::Impl& translator, const Translation& translation, const HeadMasks& masks)
-      : device(translator.device) {
+  Work(std::shared_ptr<Translator::Impl> owner, const Translation& translation,
+       const HeadMasks& masks)
+      : translator(std::move(owner)) {
     if (translation.source_ids.empty() || translation.ids.empty())
       throw ModelError("a translation", "of no tokens has no attention", "");
-    const uint32_t start = translator.settings({}).start;
-    started = translator.translation->start_attention(translation.source_ids,
-                                                      fed_ids(start, translation.ids), masks);
+    const uint32_t start = translator->settings({}).start;
+    started = translator->translation->start_attention(translation.source_ids,
+                                                       fed_ids(start, translation.ids), masks);
     pass = started.get();
   }
   const std::vector<LayerMaps>& layers(AttentionKind kind) const {
@@ -42,10 +43,11 @@ struct AttentionTask::Work {
 
 AttentionTask::AttentionTask(Translator& translator, const Translation& translation,
                              const HeadMasks& head_masks)
-    : AttentionTask(std::make_unique<Work>(*translator.impl_, translation, head_masks)) {}
+    : AttentionTask(std::make_unique<Work>(translator.impl_, translation, head_masks)) {}
 
 AttentionTask::AttentionTask(std::unique_ptr<Work> work)
-    : FrameTask(std::make_unique<Impl>(work->device, std::move(work->started))),
+    : FrameTask(std::make_unique<Impl>(work->translator->device, work->translator,
+                                       std::move(work->started))),
       work_(std::move(work)) {}
 
 AttentionTask::~AttentionTask() = default;
@@ -60,17 +62,17 @@ VkExtent2D AttentionTask::extent(AttentionKind kind) const {
 void AttentionTask::record_attention(VkCommandBuffer commands, const HostImage& to,
                                      const AttentionMap& map) {
   require_recorded();
-  record_copy(work_->device->vk(), commands, work_->rows(map), to, "an attention map");
+  record_copy(work_->translator->device->vk(), commands, work_->rows(map), to, "an attention map");
 }
 
 void AttentionTask::record_attention(VkCommandBuffer commands, const HostBuffer& to,
                                      const AttentionMap& map) {
   require_recorded();
-  record_copy(work_->device->vk(), commands, work_->rows(map), to, "an attention map");
+  record_copy(work_->translator->device->vk(), commands, work_->rows(map), to, "an attention map");
 }
 
 void AttentionTask::require_recorded() const {
-  work_->device->require_alive();
+  work_->translator->device->require_alive();
   if (!recorded())
     throw SettingError("AttentionTask", "has slices that were not recorded yet",
                        "record maps when recorded() says so");

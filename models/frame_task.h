@@ -8,10 +8,12 @@ namespace mulciber {
 
 struct FrameTask::Impl {
   std::shared_ptr<Device> device;
+  std::shared_ptr<const void> model;  // whose programs run: it lives as long
   SlicedRun run;
 
-  Impl(std::shared_ptr<Device> on, std::unique_ptr<StageSource> source)
-      : device(std::move(on)), run(*device, std::move(source)) {}
+  Impl(std::shared_ptr<Device> on, std::shared_ptr<const void> of,
+       std::unique_ptr<StageSource> source)
+      : device(std::move(on)), model(std::move(of)), run(*device, std::move(source)) {}
 };
 
 }  // namespace mulciber

@@ -10,7 +10,7 @@
 namespace mulciber {
 
 struct GenerationTask::Work {
-  TextGenerator::Impl& generator;
+  std::shared_ptr<TextGenerator::Impl> generator;
   GenerateOptions options;
   std::optional<Answer> answer;
   std::vector<uint32_t> stops;
@@ -21,15 +21,17 @@ struct GenerationTask::Work {
   SequenceTask* sequence = nullptr;
   std::optional<Generation> result;
 
-  Work(TextGenerator::Impl& impl, const std::string& prompt, const GenerateOptions& wanted);
+  Work(std::shared_ptr<TextGenerator::Impl> owner, const std::string& prompt,
+       const GenerateOptions& wanted);
   void look() {
     if (options.cancel && options.cancel->load()) stop = cancelled = true;
   }
 };
 
-GenerationTask::Work::Work(TextGenerator::Impl& impl, const std::string& prompt,
+GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner, const std::string& prompt,
                            const GenerateOptions& wanted)
-    : generator(impl), options(wanted) {
+    : generator(std::move(owner)), options(wanted) {
+  TextGenerator::Impl& impl = *generator;
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
                        "is asked for of a task", "generate() such texts whole");
@@ -56,11 +58,12 @@ GenerationTask::Work::Work(TextGenerator::Impl& impl, const std::string& prompt,
 
 GenerationTask::GenerationTask(TextGenerator& generator, const std::string& prompt,
                                const GenerateOptions& options)
-    : GenerationTask(std::make_unique<Work>(*generator.impl_, prompt, options)) {}
+    : GenerationTask(std::make_unique<Work>(generator.impl_, prompt, options)) {}
 
 GenerationTask::GenerationTask(std::unique_ptr<Work> work)
     : FrameTask([&work] {
-        return std::make_unique<Impl>(work->generator.device, std::move(work->started));
+        return std::make_unique<Impl>(work->generator->device, work->generator,
+                                      std::move(work->started));
       }()),
       work_(std::move(work)) {}
 
@@ -85,7 +88,7 @@ Generation GenerationTask::result() {
   if (!done())
     throw SettingError("GenerationTask", "is not done", "ask for its result when done() says so");
   const SequenceResult found = work_->sequence->finish();
-  TextGenerator::Impl& impl = work_->generator;
+  TextGenerator::Impl& impl = *work_->generator;
   impl.batch->truncate(0, work_->tokens);
   work_->result = work_->answer->finish(
       end_of(found.rows[0].end, work_->options.max_new_tokens == 0), work_->cancelled);

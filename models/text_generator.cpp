@@ -180,7 +180,7 @@ void TextGenerator::Impl::load(std::shared_ptr<const OpenModel> files,
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& path,
                              const GeneratorOptions& options)
-    : impl_(std::make_unique<Impl>(given(std::move(device), "TextGenerator"))) {
+    : impl_(std::make_shared<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
   impl_->load(open_model(path), options);
   impl_->statistics.load_seconds = seconds_since(start);
@@ -188,19 +188,19 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                              const GeneratorOptions& options)
-    : impl_(std::make_unique<Impl>(given(std::move(device), "TextGenerator"))) {
+    : impl_(std::make_shared<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
   impl_->load(std::move(model), options);
   impl_->statistics.load_seconds = seconds_since(start);
 }
 
-TextGenerator::TextGenerator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TextGenerator::TextGenerator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 TextGenerator TextGenerator::conversation(uint32_t context) const {
   if (context > impl_->context)
     throw SettingError("context", fmt::format("is {} of {} tokens", context, impl_->context),
                        "load the model with a larger one");
-  auto impl = std::make_unique<Impl>(impl_->device);
+  auto impl = std::make_shared<Impl>(impl_->device);
   impl->opened = impl_->opened;
   impl->fingerprint = impl_->fingerprint;
   impl->tokenizer = impl_->tokenizer;

@@ -148,14 +148,14 @@ void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options)
 
 Translator::Translator(std::shared_ptr<Device> device, const std::string& folder,
                        const LoadOptions& options)
-    : impl_(std::make_unique<Impl>(given(std::move(device), "Translator"))) {
+    : impl_(std::make_shared<Impl>(given(std::move(device), "Translator"))) {
   const Stopwatch watch(impl_->statistics.load_seconds);
   impl_->load(*open_model(folder), options);
 }
 
 Translator::Translator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                        const LoadOptions& options)
-    : impl_(std::make_unique<Impl>(given(std::move(device), "Translator"))) {
+    : impl_(std::make_shared<Impl>(given(std::move(device), "Translator"))) {
   const Stopwatch watch(impl_->statistics.load_seconds);
   impl_->load(*model, options);
 }

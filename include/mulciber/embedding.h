@@ -91,7 +91,7 @@ struct FrameStep {
 ///  - record() into the host's command buffers, which the host submits, and completed();
 ///  - step(), which submits by itself to the device's queue.
 ///
-/// One thread at a time. A task must not outlive its model, nor the device.
+/// One thread at a time. A task keeps what it needs of its model and the device.
 class MULCIBER_API FrameTask {
  public:
   virtual ~FrameTask();

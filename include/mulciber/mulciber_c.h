@@ -4,9 +4,9 @@
  * Every function that can fail returns a MulciberStatus; mulciber_message() then says what failed,
  * where, and what to do about it. No exception leaves a function. Structures begin with their size,
  * so that programs and libraries of different versions go together: set it to sizeof, and what is
- * not set to 0. Objects are destroyed by their owner, in the reverse order of their making;
- * destroying NULL does nothing. Texts are UTF-8. An object is used by one thread at a time; a
- * context by one thread. */
+ * not set to 0. Objects are destroyed by their owner in any order, each once, the VkDevice after
+ * all of them; destroying NULL does nothing. Texts are UTF-8. An object is used by one thread at a
+ * time; a context by one thread. */
 #ifndef MULCIBER_MULCIBER_C_H
 #define MULCIBER_MULCIBER_C_H
 

@@ -216,8 +216,8 @@ class MULCIBER_API TextGenerator {
  private:
   friend class GenerationTask;  // mulciber/embedding.h
   struct Impl;
-  explicit TextGenerator(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit TextGenerator(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 
 }  // namespace mulciber

@@ -150,7 +150,7 @@ class MULCIBER_API Translator {
   friend class AttentionTask;  // mulciber/embedding.h
   friend class TranslationTask;
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 
 }  // namespace mulciber

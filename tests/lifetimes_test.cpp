@@ -1,0 +1,81 @@
+// How long things live: memory that a host takes back from a loaded model, and owners that go
+// first.
+#include "mulciber/embedding.h"
+#include "runtime/device.h"
+#include "tests/catch.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+TEST_CASE("A trimmed translator holds what it held when it was loaded, and goes on") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, (source_dir() / "assets/en-de").string());
+  const uint64_t loaded = device->memory().used();
+  const std::string text = "The old house stands near the river.";
+  const Translation whole = translator.translate(text, {.beams = 8, .attention = true});
+  CHECK(device->memory().used() > loaded);
+  const uint64_t reserved = device->memory().reserved();
+  const uint64_t freed = translator.trim();
+  CHECK(freed > 0);
+  CHECK(device->memory().reserved() == reserved - freed);
+  CHECK(device->memory().used() == loaded);
+
+  // What tasks under way use stays.
+  TranslationTask search(translator, text, {.beams = 8});
+  AttentionTask maps(translator, whole);
+  search.step(500);
+  maps.step(500);
+  translator.trim();
+  CHECK(device->memory().used() > loaded);
+  for (FrameTask* task : {static_cast<FrameTask*>(&search), static_cast<FrameTask*>(&maps)}) {
+    while (!task->done()) {
+      task->step(5000);
+      task->wait();
+    }
+  }
+  CHECK(search.result().text == whole.text);
+  CHECK(search.result().score == whole.score);
+  CHECK(translator.translate(text, {.beams = 8, .attention = true}).attention->cross ==
+        whole.attention->cross);
+}
+
+TEST_CASE("Tasks go on when their model and device were let go of") {
+  VulkanHost host;
+  auto device = adopt_device(host.lent());
+  const std::string text = "The old house stands near the river.", prompt = "The red hammer";
+  const GenerateOptions options = {.max_new_tokens = 6, .ignore_end = true};
+  auto translator = std::make_unique<Translator>(device, (source_dir() / "assets/en-de").string());
+  auto generator = std::make_unique<TextGenerator>(device, small_decoder().string(),
+                                                   GeneratorOptions{.context = 64});
+  const Translation whole = translator->translate(text);
+  const Generation answer =
+      TextGenerator(device, small_decoder().string(), {.context = 64}).generate(prompt, options);
+  const std::weak_ptr<Device> watched = device;
+  {
+    TranslationTask translation(*translator, text);
+    AttentionTask attention(*translator, whole);
+    GenerationTask generation(*generator, prompt, options);
+    TranslationTask never_ended(*translator, text);
+    translation.step(300);
+    never_ended.step(300);
+    translator.reset();
+    generator.reset();
+    device.reset();
+    for (FrameTask* task :
+         {static_cast<FrameTask*>(&translation), static_cast<FrameTask*>(&attention),
+          static_cast<FrameTask*>(&generation)}) {
+      while (!task->done()) {
+        task->step(5000);
+        task->wait();
+      }
+    }
+    CHECK(translation.result().text == whole.text);
+    CHECK(generation.result().ids == answer.ids);
+    CHECK_FALSE(watched.expired());
+  }
+  CHECK(watched.expired());
+}
