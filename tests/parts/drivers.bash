@@ -25,15 +25,17 @@ every kernel row over its cases, the mutants and the recorded vectors"
   fi
   MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build
 }
+slow_scripts="attention_page conform encoders generate memory not_finite page pull real_models translate"
 run_swiftshader() {
   if [[ $size == proof ]]; then
     MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
     leave_out "SwiftShader: $(($(tests_of) - $(tests_of -L proof -R "$proof_on_swiftshader"))) of $(tests_of)"
     return
   fi
-  # Mutants, the suite's own mechanics and the options of generate are slow here, and were seen on lavapipe.
+  # Mutants, the suite's own mechanics, failing calls and the options of commands are slow here, and were seen on
+  # lavapipe.
   MULCIBER_CASE_STEP=16 on_driver swiftshader run_ctest swiftshader build \
-    -E "^(mutants_test|cli_conform|cli_page|cli_attention_page|cli_pull|cli_generate|cli_real_models)$"
+    -E "^((mutants|faults)_test|cli_(${slow_scripts// /|}))$"
 }
 # Here it is the paths that differ, and every tenth case takes them.
 run_android_2021() {
