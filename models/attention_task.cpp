@@ -62,13 +62,17 @@ VkExtent2D AttentionTask::extent(AttentionKind kind) const {
 void AttentionTask::record_attention(VkCommandBuffer commands, const HostImage& to,
                                      const AttentionMap& map) {
   require_recorded();
-  record_copy(work_->translator->device->vk(), commands, work_->rows(map), to, "an attention map");
+  const Device& device = *work_->translator->device;
+  record_copy(device.vk(), commands, device.queue_family(), work_->rows(map), to,
+              "an attention map");
 }
 
 void AttentionTask::record_attention(VkCommandBuffer commands, const HostBuffer& to,
                                      const AttentionMap& map) {
   require_recorded();
-  record_copy(work_->translator->device->vk(), commands, work_->rows(map), to, "an attention map");
+  const Device& device = *work_->translator->device;
+  record_copy(device.vk(), commands, device.queue_family(), work_->rows(map), to,
+              "an attention map");
 }
 
 void AttentionTask::require_recorded() const {

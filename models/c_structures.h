@@ -142,6 +142,7 @@ inline HostImage host_image(const MulciberHostImage* from) {
                       .layout = image.layout};
   if (image.final_layout != VK_IMAGE_LAYOUT_UNDEFINED) result.final_layout = image.final_layout;
   if (image.stages != 0) result.stages = image.stages, result.accesses = image.accesses;
+  if (image.changes_family) result.queue_family = image.queue_family;
   return result;
 }
 
@@ -149,6 +150,7 @@ inline HostBuffer host_buffer(const MulciberHostBuffer* from) {
   const auto buffer = of_any_version(from, "MulciberHostBuffer");
   HostBuffer result = {.buffer = buffer.buffer, .offset = buffer.offset, .size = buffer.bytes};
   if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
+  if (buffer.changes_family) result.queue_family = buffer.queue_family;
   return result;
 }
 

@@ -11,26 +11,65 @@
 namespace mulciber {
 namespace {
 
-constexpr BarrierScope kCopyWrites = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT};
+/// Who uses a resource on one side of a barrier: what of it, and the queue family, or
+/// VK_QUEUE_FAMILY_IGNORED where none hands it over.
+struct Owner {
+  BarrierScope scope;
+  uint32_t family = VK_QUEUE_FAMILY_IGNORED;
+};
+
+/// The host as owner. Of another family it records its own half of a transfer, whose stages and
+/// accesses are its affair: `none` is the stage that stands for them here.
+template <typename Resource>
+Owner owner_of(const Resource& resource, uint32_t lent_family, VkPipelineStageFlags none) {
+  if (resource.queue_family == VK_QUEUE_FAMILY_IGNORED || resource.queue_family == lent_family)
+    return {{resource.stages, resource.accesses}};
+  return {{none, 0}, resource.queue_family};
+}
+
+template <typename Barrier>
+void set_owners(Barrier& barrier, const Owner& from, const Owner& to, uint32_t lent_family) {
+  const bool handed = from.family != to.family;
+  const auto family = [&](const Owner& owner) {
+    if (!handed) return VK_QUEUE_FAMILY_IGNORED;
+    return owner.family == VK_QUEUE_FAMILY_IGNORED ? lent_family : owner.family;
+  };
+  barrier.srcAccessMask = from.scope.accesses;
+  barrier.dstAccessMask = to.scope.accesses;
+  barrier.srcQueueFamilyIndex = family(from);
+  barrier.dstQueueFamilyIndex = family(to);
+}
 
 void change_layout(const DeviceFunctions& vk, VkCommandBuffer commands, const HostImage& of,
-                   const BarrierScope& from, VkImageLayout old_layout, const BarrierScope& to,
-                   VkImageLayout new_layout) {
+                   const Owner& from, VkImageLayout old_layout, const Owner& to,
+                   VkImageLayout new_layout, uint32_t lent_family) {
   VkImageMemoryBarrier barrier{VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER};
-  barrier.srcAccessMask = from.accesses;
-  barrier.dstAccessMask = to.accesses;
+  set_owners(barrier, from, to, lent_family);
   barrier.oldLayout = old_layout;
   barrier.newLayout = new_layout;
-  barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
   barrier.image = of.image;
   barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, of.mip_level, 1, of.array_layer, 1};
-  vk.vkCmdPipelineBarrier(commands, from.stages, to.stages, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+  vk.vkCmdPipelineBarrier(commands, from.scope.stages, to.scope.stages, 0, 0, nullptr, 0, nullptr,
+                          1, &barrier);
 }
+
+void part_buffer(const DeviceFunctions& vk, VkCommandBuffer commands, const HostBuffer& of,
+                 const Owner& from, const Owner& to, uint32_t lent_family) {
+  VkBufferMemoryBarrier barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
+  set_owners(barrier, from, to, lent_family);
+  barrier.buffer = of.buffer;
+  barrier.offset = of.offset;
+  barrier.size = of.size;
+  vk.vkCmdPipelineBarrier(commands, from.scope.stages, to.scope.stages, 0, 0, nullptr, 1, &barrier,
+                          0, nullptr);
+}
+
+constexpr Owner kCopy = {{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT}};
 
 }  // namespace
 
-void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const PaddedRows& from,
-                 const HostImage& to, const char* what) {
+void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
+                 const PaddedRows& from, const HostImage& to, const char* what) {
   if (to.image == VK_NULL_HANDLE || to.format != VK_FORMAT_R32_SFLOAT)
     throw SettingError(what, "goes into an image that is none, or not of VK_FORMAT_R32_SFLOAT",
                        "give HostImage::image and format");
@@ -42,9 +81,11 @@ void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const Padd
         fmt::format("takes {} x {} texels from ({}, {}) on, the image has {} x {}", from.columns,
                     from.rows, to.offset.x, to.offset.y, to.extent.width, to.extent.height),
         "make it larger");
-  const BarrierScope host = {to.stages, to.accesses};
-  change_layout(vk, commands, to, host, to.layout, kCopyWrites,
-                VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
+  Owner before = owner_of(to, lent_family, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT);
+  // Nothing of an image without a layout is kept, so nobody hands it over.
+  if (to.layout == VK_IMAGE_LAYOUT_UNDEFINED) before.family = VK_QUEUE_FAMILY_IGNORED;
+  change_layout(vk, commands, to, before, to.layout, kCopy, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+                lent_family);
   VkBufferImageCopy region = {};
   region.bufferOffset = from.view.offset;
   region.bufferRowLength = from.stride;
@@ -53,19 +94,20 @@ void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const Padd
   region.imageExtent = {from.columns, from.rows, 1};
   vk.vkCmdCopyBufferToImage(commands, from.view.buffer, to.image,
                             VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
-  change_layout(vk, commands, to, kCopyWrites, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, host,
-                to.final_layout);
+  change_layout(vk, commands, to, kCopy, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+                owner_of(to, lent_family, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT), to.final_layout,
+                lent_family);
 }
 
-void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const PaddedRows& from,
-                 const HostBuffer& to, const char* what) {
+void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
+                 const PaddedRows& from, const HostBuffer& to, const char* what) {
   const VkDeviceSize row_bytes = from.columns * sizeof(float), bytes = from.rows * row_bytes;
   if (to.buffer == VK_NULL_HANDLE || to.size < bytes)
     throw SettingError(what,
                        fmt::format("takes {} bytes, the buffer's range has {}", bytes, to.size),
                        "give HostBuffer::buffer and a size that suffices");
-  const BarrierScope host = {to.stages, to.accesses};
-  memory_barrier(vk, commands, host, kCopyWrites);
+  part_buffer(vk, commands, to, owner_of(to, lent_family, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT), kCopy,
+              lent_family);
   std::array<VkBufferCopy, 64> regions;  // a row each
   for (uint32_t first = 0; first < from.rows; first += regions.size()) {
     const uint32_t count = std::min<uint32_t>(regions.size(), from.rows - first);
@@ -76,7 +118,8 @@ void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const Padd
     }
     vk.vkCmdCopyBuffer(commands, from.view.buffer, to.buffer, count, regions.data());
   }
-  memory_barrier(vk, commands, kCopyWrites, host);
+  part_buffer(vk, commands, to, kCopy,
+              owner_of(to, lent_family, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT), lent_family);
 }
 
 }  // namespace mulciber

@@ -15,11 +15,11 @@ struct PaddedRows {
 };
 
 /// Record a copy that makes what kernels wrote before, and a slice made visible to transfers, ready
-/// for what the host says it is for. `what`: for messages. Throw SettingError where it does not
-/// fit.
-void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const PaddedRows& from,
-                 const HostImage& to, const char* what);
-void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, const PaddedRows& from,
-                 const HostBuffer& to, const char* what);
+/// for what the host says it is for. lent_family: the queue family of the command buffer. `what`:
+/// for messages. Throw SettingError where it does not fit.
+void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
+                 const PaddedRows& from, const HostImage& to, const char* what);
+void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
+                 const PaddedRows& from, const HostBuffer& to, const char* what);
 
 }  // namespace mulciber

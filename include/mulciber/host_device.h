@@ -86,9 +86,8 @@ struct HostDevice {
 };
 
 /// An image of the host's, two-dimensional, that something is copied into: made with
-/// VK_IMAGE_USAGE_TRANSFER_DST_BIT, and owned by the queue family that was lent where it is
-/// exclusive. Mulciber makes the transitions between layouts and the barriers; texels outside of
-/// what is copied stay where `layout` is not VK_IMAGE_LAYOUT_UNDEFINED.
+/// VK_IMAGE_USAGE_TRANSFER_DST_BIT. Mulciber makes the transitions between layouts and the
+/// barriers; texels outside of what is copied stay where `layout` is not VK_IMAGE_LAYOUT_UNDEFINED.
 struct HostImage {
   VkImage image = VK_NULL_HANDLE;
   VkFormat format = VK_FORMAT_UNDEFINED;  // VK_FORMAT_R32_SFLOAT
@@ -101,6 +100,11 @@ struct HostImage {
   /// What uses it, before and afterwards: stages that the queue family has.
   VkPipelineStageFlags stages = VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT;
   VkAccessFlags accesses = VK_ACCESS_SHADER_READ_BIT;
+  /// The family that owns it, before and afterwards, where it is exclusive and another family than
+  /// was lent. The copy then acquires and releases it; the host records the other half of each
+  /// transfer, with the same layouts, and parts the two queues by semaphores. With
+  /// VK_IMAGE_LAYOUT_UNDEFINED nothing is acquired.
+  uint32_t queue_family = VK_QUEUE_FAMILY_IGNORED;
 };
 
 /// A range of a buffer of the host's, made with VK_BUFFER_USAGE_TRANSFER_DST_BIT.
@@ -110,6 +114,7 @@ struct HostBuffer {
   /// What uses it, before and afterwards.
   VkPipelineStageFlags stages = VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT;
   VkAccessFlags accesses = VK_ACCESS_SHADER_READ_BIT;
+  uint32_t queue_family = VK_QUEUE_FAMILY_IGNORED;  // as HostImage
 };
 
 /// A device that is borrowed: it is not destroyed, and must outlive what is returned and everything

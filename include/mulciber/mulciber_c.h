@@ -359,6 +359,10 @@ typedef struct MulciberHostImage {
   /* What uses it, before and afterwards; stages 0: fragment shaders, which read it. */
   VkPipelineStageFlags stages;
   VkAccessFlags accesses;
+  /* It is exclusive, and owned by this family, which is not the one that was lent: the copy has
+   * its half of the transfers to it and back, the host has the other. */
+  VkBool32 changes_family;
+  uint32_t queue_family;
 } MulciberHostImage;
 
 /* Made with VK_BUFFER_USAGE_TRANSFER_DST_BIT. */
@@ -368,6 +372,8 @@ typedef struct MulciberHostBuffer {
   VkDeviceSize offset, bytes;  /* the offset in fours */
   VkPipelineStageFlags stages; /* as MulciberHostImage */
   VkAccessFlags accesses;
+  VkBool32 changes_family;
+  uint32_t queue_family;
 } MulciberHostBuffer;
 
 /* A texel for each probability, query 0 in the first row. Behind the task's last slice, outside of
