@@ -132,11 +132,12 @@ void add_embed(Command& app, int& code) {
       app.add_subcommand("embed", "Turn lines of text into vectors, or rank them by a query");
   add_encoder_options(command, *options);
   command.add_option("FILE", options->file, "one text a line (default, and -: standard input)");
-  command
-      .add_option("--query", options->query,
-                  "print the lines most like this text, each with the cosine and its number")
-      .type_name("TEXT");
-  command.add_option("--top", options->top, "how many of them").range(1, 1000000);
+  const Option query =
+      command
+          .add_option("--query", options->query,
+                      "print the lines most like this text, each with the cosine and its number")
+          .type_name("TEXT");
+  command.add_option("--top", options->top, "how many of them").range(1, 1000000).needs(query);
   command.add_option("--npy", options->npy, "write the vectors here, as NumPy does, and print none")
       .type_name("FILE");
   command.add_choice(
@@ -153,7 +154,8 @@ void add_embed(Command& app, int& code) {
                   "name of a prompt of the model that stands before every line")
       .type_name("NAME");
   command.add_option("--query-prompt", options->query_prompt, "of another one for the query")
-      .type_name("NAME");
+      .type_name("NAME")
+      .needs(query);
   command.add_flag("--no-truncate", options->whole,
                    "refuse texts longer than the model takes, which are cut otherwise");
   add_common_options(command, options->common);

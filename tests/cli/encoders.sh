@@ -56,6 +56,7 @@ grep -q "1 of 1 texts are longer than 48 tokens, and were cut" err || fail "cut 
 expect 2 "the model takes at most 48" "$MULCIBER" embed -m "$model" --no-truncate long
 expect 2 "is none of the model's" "$MULCIBER" embed -m "$model" --prompt query lines
 expect 2 "cannot be read" "$MULCIBER" embed -m "$model" no-such-file
+expect 2 "requires --query" "$MULCIBER" embed -m "$model" --top 2 lines
 expect 2 "turns texts into vectors" "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/marian" lines
 expect 2 "mulciber classify" "$MULCIBER" translate -m "$model" text
 
