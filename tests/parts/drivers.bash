@@ -25,7 +25,8 @@ every kernel row over its cases, the mutants and the recorded vectors"
   fi
   MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build
 }
-slow_scripts="attention_page conform encoders generate memory not_finite page pull real_models translate"
+slow_scripts="attention_page chat checkpoints conform encoders frame_budget generate kernels memory not_finite page pull"
+slow_scripts+=" real_models translate tune"
 run_swiftshader() {
   if [[ $size == proof ]]; then
     MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
