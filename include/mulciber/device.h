@@ -12,7 +12,7 @@
 
 namespace mulciber {
 
-/// An open Vulkan device, which everything that computes on it shares.
+/// An open Vulkan device, which everything that computes on it shares: one thread at a time.
 class Device;
 
 /// Of a device's queues among those of all programs.
