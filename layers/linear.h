@@ -8,16 +8,16 @@
 
 namespace mulciber {
 
-/// y = x W^T + b.
 /// What a product takes: x, or what it makes of x by a norm of its own.
 struct Operand {
-  Operand(Tensor of) : x(std::move(of)) {}  // NOLINT(google-explicit-constructor): mostly just x
-  Operand(Tensor of, RowNorm by) : x(std::move(of)), norm(std::move(by)) {}
+  Operand(const Tensor& of) : x(of) {}  // NOLINT(google-explicit-constructor): mostly just x
+  Operand(const Tensor& of, const RowNorm& by) : x(of), norm(by) {}
 
   Tensor x;
   std::optional<RowNorm> norm;
 };
 
+/// y = x W^T + b.
 struct Linear {
   Tensor weight;                      // (N, K)
   std::optional<Tensor> bias;         // (N) f32, of all rows
