@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "apps/bench/peaks.h"
+#include "apps/language_model.h"
 #include "base/clock.h"
 #include "models/decoding/batching.h"
 #include "models/encoding_model.h"
