@@ -61,7 +61,10 @@ double stored_error(DataType type, double value, double error) {
   const double reach = std::fabs(value) + error;
   if (error == 0 && (value == 0 || std::fabs(value) >= smallest) && round_to(type, value) == value)
     return 0;
-  const double step = type == DataType::kF16 ? ulp16(reach) : ulp32(reach);
+  // bf16 has 16 bits less than f32.
+  const double step = type == DataType::kF16    ? ulp16(reach)
+                      : type == DataType::kBF16 ? 0x1p16 * ulp32(reach)
+                                                : ulp32(reach);
   return std::fabs(value) - error < smallest ? std::max(step, std::min(reach, smallest)) : step;
 }
 
@@ -157,6 +160,19 @@ Bounded tanh(Bounded x) {
   return {value, own + x.error * slope};
 }
 
+namespace {
+
+/// x sigmoid(y).
+Bounded times_sigmoid(Bounded x, Bounded y) {
+  // exp(80) is as good as infinity here, and finite.
+  const Bounded e = exp(Bounded(std::min(-y.value, 80.0), y.error));
+  const Bounded result = x / (Bounded(1) + e);
+  if (y.value < -80) return {0, 2 * std::fabs(result.value) + result.error};
+  return result;
+}
+
+}  // namespace
+
 Bounded activation_reference(Bounded x, Activation function) {
   switch (function) {
     case Activation::kNone: return x;
@@ -171,14 +187,9 @@ Bounded activation_reference(Bounded x, Activation function) {
       const Bounded inner = Bounded(std::sqrt(2 / M_PI), 0x1p-24) * (x + cubic);
       return Bounded(0.5) * x * (Bounded(1) + tanh(inner));
     }
-    case Activation::kSilu: {
-      // exp(80) is as good as infinity here, and finite.
-      const Bounded e = exp(Bounded(std::min(-x.value, 80.0), x.error));
-      Bounded result = x / (Bounded(1) + e);
-      if (x.value < -80) result = {0, 2 * std::fabs(result.value) + result.error};
-      return result;
-    }
+    case Activation::kSilu: return times_sigmoid(x, x);
     case Activation::kTanh: return tanh(x);
+    case Activation::kQuickGelu: return times_sigmoid(x, Bounded(1.702, 0x1p-24) * x);
   }
   return x;
 }

@@ -191,7 +191,8 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
       const auto value = [&](uint32_t id) {
         const bool banned =
             std::find(settings.banned.begin(), settings.banned.end(), id) != settings.banned.end();
-        if (step + 1 == settings.forced_index) return id == settings.forced_id ? 0.0 : -INFINITY;
+        if (step + 1 == settings.forced_last.index)
+          return id == settings.forced_last.id ? 0.0 : -INFINITY;
         return banned ? -INFINITY : last[id] - most - std::log(sum);
       };
       std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](uint32_t a, uint32_t b) {

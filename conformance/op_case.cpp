@@ -105,9 +105,16 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
 }
 
 Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device) {
-  if (!row) return {.half_operands = (device.features & kHalfMatrices) != 0};
-  return {.half_operands =
-              (row->needs & kHalfMatrices) != 0 || (row->made_for & kPlainMatrices) != 0};
+  if (!row) {
+    return {.half_operands = (device.features & kF16Operands) != 0,
+            .bf16_operands = (device.features & kBF16Operands) != 0,
+            .half_sums = device.has(kFastHalf)};
+  }
+  const bool matrices = (row->needs & kMatrixUnits) != 0 || (row->made_for & kPlainMatrices) != 0;
+  const bool bf16 = row->types.weight == DataType::kBF16;
+  return {.half_operands = matrices && !bf16,
+          .bf16_operands = matrices && bf16,
+          .half_sums = (row->made_for & kFastHalf) != 0};
 }
 
 Tensor words_of(const Tensor& tensor, DataType type, uint64_t first, uint64_t count) {
@@ -160,6 +167,17 @@ Problem problem_of(const OpCase& op_case, Op op) {
     if (problem.op == op) return problem;
   }
   throw KernelError(name_of(op), op_case.name + " asks for no such op", "");
+}
+
+bool concerns(const OpCase& op_case, const Kernel& row) {
+  const uint32_t id = op_case.needs_constant;
+  if (id != 0 && std::ranges::count(row.reflection.specialization_ids, id) == 0) return false;
+  const auto sums = row.made_for & kFastHalf ? OpCase::Sums::kF16 : OpCase::Sums::kF32;
+  return op_case.sums == OpCase::Sums::kAny || op_case.sums == sums;
+}
+
+bool suits(const Kernel& row, const OpCase& op_case) {
+  return concerns(op_case, row) && (row.shape & ~problem_of(op_case, row.op).facts) == 0;
 }
 
 std::vector<Node> nodes_of(const Capabilities& device, const OpCase& op_case, const Kernel* row) {

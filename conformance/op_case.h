@@ -29,7 +29,10 @@ struct HostTensor {
 
 /// How a device multiplies, as far as it changes what may be lost.
 struct Arithmetic {
-  bool half_operands = false;  // operands of products are rounded to f16 (matrix units)
+  // Operands of products on matrix units are rounded to f16, x of weights in bf16 to bf16.
+  bool half_operands = false, bf16_operands = false;
+  /// Products of f16 are added up in f16 (HALF_SUM_DEPTH of shaders/matmul.h).
+  bool half_sums = false;
 };
 /// The arithmetic of a row; of what selection takes on a device where `row` is null.
 Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device);
@@ -76,6 +79,11 @@ struct OpCase {
   /// constant.
   bool degenerate = false;
   bool subnormal = false;  // inputs may be below the normal numbers of their type
+  /// Only for rows whose module has this specialization constant (shaders/*.h); 0: for all.
+  uint32_t needs_constant = 0;
+  /// Of products of whole numbers: only for rows that add them up in f32 (f16), where they are
+  /// exact.
+  enum class Sums : uint8_t { kAny, kF32, kF16 } sums = Sums::kAny;
   std::vector<CaseInput> inputs;
   /// Adds the op to a program; inputs in order. Returns outputs in the order of `reference` (an
   /// input that the op writes may be one of them).
@@ -117,6 +125,10 @@ class OpCases {
 const OpCases& op_cases(Op op);
 /// What a case asks of selection for an op.
 Problem problem_of(const OpCase& op_case, Op op);
+/// Whether a case is for a row, whatever its shape.
+bool concerns(const OpCase& op_case, const Kernel& row);
+/// Whether a case is for a row of its op, which can serve it as far as the row itself says.
+bool suits(const Kernel& row, const OpCase& op_case);
 /// What a case dispatches on a device, with `row` forced for its op where there is one. Neither
 /// memory nor pipelines are made. Throws KernelError or ShapeError when the row cannot serve it.
 std::vector<Node> nodes_of(const Capabilities& device, const OpCase& op_case, const Kernel* row);

@@ -135,8 +135,10 @@ std::string c_features(FeatureSet features) {
       {kBufferAddress, "BUFFER_ADDRESS"},
       {kSubgroupSizeControl, "SUBGROUP_SIZE_CONTROL"},
       {kIntegerDot, "INTEGER_DOT"},
-      {kCooperativeMatrix | kHalfMatrices, "COOPERATIVE_MATRIX"},
-      {kFlexibleMatrices, "FLEXIBLE_MATRICES"}};
+      {kCooperativeMatrix | kMatrixUnits, "COOPERATIVE_MATRIX"},
+      {kFlexibleMatrices, "FLEXIBLE_MATRICES"},
+      {kWorkgroupMatrices, "WORKGROUP_MATRICES"},
+      {kBF16Operands, "BF16_MATRICES"}};
   std::string text;
   for (const auto& [bits, name] : kNames) {
     if (features & bits) text += (text.empty() ? "" : " | ") + std::string(name);

@@ -61,8 +61,8 @@ void likeliest_first(std::vector<const Kernel*>& rows) {
 OpCase self_test_case(const Kernel& row) {
   std::vector<OpCase> suiting;
   for (OpCase& c : op_cases(row.op).samples(row.types)) {
-    if (elements_of(c) < kFewElements || c.subnormal) continue;
-    if ((row.shape & ~problem_of(c, row.op).facts) == 0) suiting.push_back(std::move(c));
+    if (elements_of(c) < kFewElements || c.subnormal || c.needs_constant != 0) continue;
+    if (suits(row, c)) suiting.push_back(std::move(c));
   }
   std::stable_sort(suiting.begin(), suiting.end(), [](const OpCase& a, const OpCase& b) {
     return std::pair(a.degenerate, elements_of(a)) < std::pair(b.degenerate, elements_of(b));

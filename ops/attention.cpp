@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include "mulciber/error.h"
+#include "ops/append_attention.h"
+#include "ops/append_cache.h"
+#include "ops/attention_combine.h"
 #include "ops/attention_problem.h"
 #include "ops/elementwise.h"
 #include "ops/row_slices.h"
@@ -102,54 +105,35 @@ uint32_t queries_per_group(const Kernel& kernel, const AttentionOptions& options
   return kernel.find(RowConstant::TILE_Q).value_or(baseline_queries(options));
 }
 
-/// What masks that are known when a program is built leave of a row's keys: keys that some query
-/// sees, and pairs of query and key. What control counts at run time is not known, so all keys
-/// count.
-struct Kept {
-  uint64_t keys = 0, pairs = 0;
-};
-
-Kept kept_keys(const AttentionOptions& options, const AttentionSizes& sizes) {
-  const int64_t kv_len = static_cast<int64_t>(sizes.kv_len),
-                q_len = static_cast<int64_t>(sizes.q_len);
-  const int64_t offset = options.query_offset.value_or(static_cast<int32_t>(kv_len - q_len));
-  Kept kept;
-  int64_t reached = 0;  // keys before it are counted
-  for (int64_t i = 0; i < q_len; ++i) {
-    int64_t first = 0, end = kv_len;
-    if (options.window != 0) {
-      first = std::max<int64_t>(offset + i - options.window + 1, 0);
-      end = std::min<int64_t>(end, offset + i + options.window);
-    }
-    if (options.causal) end = std::min<int64_t>(end, offset + i + 1);
-    if (end <= first) continue;
-    const auto reach = static_cast<int64_t>(2 * options.center_reach +
-                                            1);  // no more keys around a predicted center
-    kept.pairs += options.center_reach != 0 ? std::min(end - first, reach) : end - first;
-    kept.keys += std::max<int64_t>(end - std::max(first, reached), 0);
-    reached = std::max(reached, end);
-  }
-  return kept;
-}
-
-/// Operations on a column of a query and a key. A tanh counts as those of
-/// shaders/include/tanh.glsl, its division as one.
-uint64_t score_operations(AttentionScore score) {
-  constexpr uint64_t kTanh = 19;
-  switch (score) {
-    case AttentionScore::kDot: return 2;
-    case AttentionScore::kAdditive: return 3 + kTanh;
-    case AttentionScore::kLeaky:
-      return 5;  // a sum, its multiple, the choice of one, the product with v, its sum
-    case AttentionScore::kDistance: return 3;
-  }
-  return 0;
-}
-
 struct NodeTensors {
   const Tensor &q, &kv, &result;
   std::optional<Tensor> partials = {};  // of rows that split the keys
+  const RopeOptions* rope = nullptr;    // of rows that append first
+  uint32_t key_parts = 1;               // above 1, what they find takes the place of the result
 };
+
+constexpr uint32_t kBuffersOfAppend = 7;
+
+/// Whether a row writes keys and values into the cache itself.
+bool appends(const Kernel& kernel) { return kernel.reflection.buffer_count == kBuffersOfAppend; }
+
+/// What such a row needs beside attention: without rotation nothing reads angles and gains.
+void add_append(Node& node, const NodeTensors& tensors) {
+  node.buffers[1].access = Access::kReadWrite;
+  const RopeOptions* rope = tensors.rope;
+  const Tensor& angles = rope ? rope->angles : node.buffers[0].tensor;
+  node.buffers.push_back({angles, Access::kRead});
+  node.buffers.push_back({rope && rope->gains ? *rope->gains : angles, Access::kRead});
+  if (!rope) return;
+  const auto add = [&](uint32_t id, uint64_t value) {
+    node.constants.push_back({id, static_cast<uint32_t>(value)});
+  };
+  add(CONSTANT_ROTARY_SIZE, rope->rotary_size);
+  add(CONSTANT_INTERLEAVED, rope->interleaved);
+  add(CONSTANT_GAINS, rope->gains.has_value());
+  add(CONSTANT_EPSILON, std::bit_cast<uint32_t>(rope->epsilon));
+  add(CONSTANT_ANGLE_ROWS, rope->angles.shape[0]);
+}
 
 /// Workgroups that take the keys of one tile of queries together: enough for the device, each with
 /// keys enough.
@@ -194,9 +178,13 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
       node.buffers[3].access = Access::kReadWrite;  // split_counters
       node.buffers.push_back({*tensors.partials, Access::kReadWrite});
       node.constants.push_back({CONSTANT_NUM_SPLITS, splits});
-      node.constants.push_back({CONSTANT_SPLIT_COUNTERS, options.control->split_counters->word});
+      // One split counts nothing.
+      if (splits > 1)
+        node.constants.push_back({CONSTANT_SPLIT_COUNTERS, options.control->split_counters->word});
     }
-    node.groups = {static_cast<uint32_t>(tiles) * splits, options.heads / pack,
+    if (tensors.key_parts > 1) node.constants.push_back({CONSTANT_KEY_PARTS, tensors.key_parts});
+    if (appends(kernel)) add_append(node, tensors);
+    node.groups = {static_cast<uint32_t>(tiles) * splits * tensors.key_parts, options.heads / pack,
                    static_cast<uint32_t>(rows)};
     node.work.bytes = rows * row_work.bytes;
     node.work.flops = rows * row_work.flops;
@@ -211,8 +199,12 @@ bool same_storage(const Tensor& a, const Tensor& b) {
          a.shape == b.shape && a.view.buffer == b.view.buffer && a.view.offset == b.view.offset;
 }
 
-Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
-                 const HeadColumns& v, const AttentionOptions& options) {
+namespace {
+
+/// check_attention(), and what values must be.
+AttentionSizes check_with_values(const ProgramBuilder& builder, const HeadColumns& q,
+                                 const HeadColumns& k, const HeadColumns& v,
+                                 const AttentionOptions& options) {
   const AttentionSizes sizes = check_attention(builder, q, k, options);
   if (options.value_size == 0 || options.value_size > MAX_HEAD_SIZE) {
     refuse(builder, fmt::format("value size {}", options.value_size),
@@ -222,25 +214,27 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   if (!same_storage(k.tensor, v.tensor)) {
     refuse(builder, "keys and values are different tensors", "make them columns of one tensor");
   }
-  if (sizes.kv_len == 0) return attention_of_nothing(builder, q.tensor, options);
+  return sizes;
+}
 
-  Problem problem{Op::kAttention, {q.tensor.type, k.tensor.type}};
-  problem.facts = attention_facts({options.head_size, options.value_size, q.tensor.shape.columns(),
-                                   q.first, k.tensor.shape.columns(), k.first, v.first},
-                                  options, sizes);
-  if (options.value_size == options.head_size && options.rows_per_kv == 1) {
-    problem.extents = {sizes.rows,    sizes.q_len,       sizes.kv_len,
-                       options.heads, options.head_size, options.kv_heads};
-  }
-  const Kernel& kernel = builder.select(problem);
+ShapeFacts facts_of(const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
+                    const AttentionOptions& options, const AttentionSizes& sizes) {
+  return attention_facts({options.head_size, options.value_size, q.tensor.shape.columns(), q.first,
+                          k.tensor.shape.columns(), k.first, v.first},
+                         options, sizes);
+}
 
+/// Attention by a row of either op; `rope`: of rows that append first.
+Tensor attention_by(const Kernel& kernel, ProgramBuilder& builder, const HeadColumns& q,
+                    const HeadColumns& k, const HeadColumns& v, const AttentionOptions& options,
+                    const AttentionSizes& sizes, const RopeOptions* rope) {
   const uint64_t columns = uint64_t{options.heads} * options.value_size;
   const Tensor result = builder.activation({sizes.rows, sizes.q_len, columns}, q.tensor.type);
   // Heads that share keys share a pass over them.
   const uint32_t pack = options.heads / options.kv_heads;
   const shader::AttentionParams params = params_of(q, k, v, options, sizes, pack);
   const uint64_t positions = sizes.q_len * options.rows_per_kv;
-  const Kept kept = kept_keys(options, sizes);
+  const KeptKeys kept = kept_keys(options, sizes);
   // Hard attention takes one value per query and head, and adds none up.
   const uint64_t values = kept.keys * options.kv_heads;
   const uint64_t values_read = options.hard ? std::min(values, positions * options.heads) : values;
@@ -253,19 +247,51 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
                    (values * options.head_size + values_read * options.value_size) /
                    k.tensor.shape.columns();
   work.flops = kept.pairs * options.rows_per_kv * options.heads * operations;
-  NodeTensors tensors{q.tensor, k.tensor, result};
+  if (appends(kernel))
+    work.bytes += 2ull * options.kv_heads * options.head_size * size_of(q.tensor.type) +
+                  row_bytes(k.tensor.type, k.tensor.shape.columns());
   const uint64_t per_group = queries_per_group(kernel, options);
   const uint64_t tiles = (params.queries + per_group - 1) / per_group;
-  if (kernel.shape & kSplitKeys) {
+  // Sums, and behind them a maximum and a total: whole fours.
+  const uint64_t floats = options.value_size + 4;
+  const uint32_t parts =
+      key_parts(builder.capabilities(), kernel, sizes.kv_rows * options.kv_heads * tiles,
+                sizes.kv_len, options.key_parts);
+  const uint64_t lines = sizes.rows * sizes.q_len * options.heads;
+  if (parts > 1 && lines * parts * floats * 4 <= builder.capabilities().max_storage_range) {
+    const Tensor found = builder.activation({lines, parts, floats}, DataType::kF32);
+    work.bytes += found.bytes() / sizes.kv_rows;
+    add_nodes(builder, kernel, {q.tensor, k.tensor, found, {}, nullptr, parts}, params, options,
+              sizes, tiles, pack, work);
+    attention_combine(builder, found, result);
+    return result;
+  }
+  NodeTensors tensors{q.tensor, k.tensor, result, {}, rope};
+  if (kernel.names(RowConstant::WORKGROUPS)) {
     const uint32_t splits =
-        splits_of(kernel, sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len);
-    // Sums, and behind them a maximum and a total: whole fours.
-    const uint64_t floats = options.value_size + 4;
+        facts_of(q, k, v, options, sizes) & kSplitKeys
+            ? splits_of(kernel, sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len)
+            : 1;
     tensors.partials =
         builder.activation({sizes.rows, options.heads, splits, floats}, DataType::kF32);
   }
   add_nodes(builder, kernel, tensors, params, options, sizes, tiles, pack, work);
   return result;
+}
+
+}  // namespace
+
+Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
+                 const HeadColumns& v, const AttentionOptions& options) {
+  const AttentionSizes sizes = check_with_values(builder, q, k, v, options);
+  if (sizes.kv_len == 0) return attention_of_nothing(builder, q.tensor, options);
+  Problem problem{Op::kAttention, {q.tensor.type, k.tensor.type}};
+  problem.facts = facts_of(q, k, v, options, sizes);
+  if (options.value_size == options.head_size && options.rows_per_kv == 1) {
+    problem.extents = {sizes.rows,    sizes.q_len,       sizes.kv_len,
+                       options.heads, options.head_size, options.kv_heads};
+  }
+  return attention_by(builder.select(problem), builder, q, k, v, options, sizes, nullptr);
 }
 
 // Vulkan binds no empty buffer, and kernels read a first key before they leave it out.
@@ -298,6 +324,52 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
   add_nodes(builder, kernel, {q.tensor, k.tensor, result}, params, options, sizes, queries, 1,
             work);
   return result;
+}
+
+namespace {
+
+Problem append_problem(const Tensor& qkv, const Tensor& cache, const AttentionOptions& options) {
+  const HeadColumns q{qkv, 0}, k{cache, 0}, v{cache, options.kv_heads * options.head_size};
+  const AttentionSizes sizes{qkv.shape[0], qkv.shape[1], cache.shape[0], cache.shape[1]};
+  return {Op::kAppendAttention, {qkv.type, cache.type}, facts_of(q, k, v, options, sizes)};
+}
+
+}  // namespace
+
+bool appends_in_attention(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
+                          const AttentionOptions& options) {
+  if (qkv.shape[1] != 1) return false;
+  const Kernel* row =
+      select_kernel(builder.capabilities(), append_problem(qkv, cache, options)).kernel;
+  return row && appends(*row);
+}
+
+Tensor append_attention(ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
+                        const std::optional<RopeOptions>& rope, const AttentionOptions& options) {
+  const HeadColumns q{qkv, 0}, k{cache, 0}, v{cache, options.kv_heads * options.head_size};
+  const AttentionSizes sizes = check_with_values(builder, q, k, v, options);
+  const auto& control = options.control;
+  if (sizes.q_len != 1 || sizes.kv_len == 0 || options.rows_per_kv != 1 || options.query_offset ||
+      options.value_size != options.head_size || !control || !control->key_counts ||
+      control->key_count_extra != 1 || control->ancestry ||
+      qkv.shape.columns() != (options.heads + 2ull * options.kv_heads) * options.head_size ||
+      cache.shape.columns() != 2ull * options.kv_heads * options.head_size ||
+      (rope && rope->positions.word != control->key_counts->word)) {
+    refuse(builder, "attention that appends is not of one position after the keys that are counted",
+           "append and attend in turn");
+  }
+  const Kernel& kernel = builder.select(append_problem(qkv, cache, options));
+  if (!appends(kernel)) {
+    if (rope) {
+      rope_append(builder, qkv, cache, *rope);
+    } else {
+      append_cache(builder, qkv, cache,
+                   {.first_column = options.heads * options.head_size,
+                    .control = control->tensor,
+                    .positions = *control->key_counts});
+    }
+  }
+  return attention_by(kernel, builder, q, k, v, options, sizes, rope ? &*rope : nullptr);
 }
 
 }  // namespace mulciber

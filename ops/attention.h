@@ -104,6 +104,9 @@ struct AttentionOptions {
   /// q rows per row of keys (beams that share one encoded sentence).
   uint32_t rows_per_kv = 1;
   std::optional<AttentionControl> control;  // none: every row sees all keys
+  /// Parts into which rows of matrix units split the keys of a tile of queries, a workgroup each
+  /// (ops/attention_combine.h). None: as the device needs it.
+  std::optional<uint32_t> key_parts;
 };
 
 /// Whether two handles name one and the same tensor.

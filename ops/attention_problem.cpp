@@ -175,4 +175,39 @@ ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const Attent
   return facts;
 }
 
+KeptKeys kept_keys(const AttentionOptions& options, const AttentionSizes& sizes) {
+  const int64_t kv_len = static_cast<int64_t>(sizes.kv_len),
+                q_len = static_cast<int64_t>(sizes.q_len);
+  const int64_t offset = options.query_offset.value_or(static_cast<int32_t>(kv_len - q_len));
+  KeptKeys kept;
+  int64_t reached = 0;  // keys before it are counted
+  for (int64_t i = 0; i < q_len; ++i) {
+    int64_t first = 0, end = kv_len;
+    if (options.window != 0) {
+      first = std::max<int64_t>(offset + i - options.window + 1, 0);
+      end = std::min<int64_t>(end, offset + i + options.window);
+    }
+    if (options.causal) end = std::min<int64_t>(end, offset + i + 1);
+    if (end <= first) continue;
+    const auto reach = static_cast<int64_t>(2 * options.center_reach +
+                                            1);  // no more keys around a predicted center
+    kept.pairs += options.center_reach != 0 ? std::min(end - first, reach) : end - first;
+    kept.keys += std::max<int64_t>(end - std::max(first, reached), 0);
+    reached = std::max(reached, end);
+  }
+  return kept;
+}
+
+uint64_t score_operations(AttentionScore score) {
+  constexpr uint64_t kTanh = 19;
+  switch (score) {
+    case AttentionScore::kDot: return 2;
+    case AttentionScore::kAdditive: return 3 + kTanh;
+    case AttentionScore::kLeaky:
+      return 5;  // a sum, its multiple, the choice of one, the product with v, its sum
+    case AttentionScore::kDistance: return 3;
+  }
+  return 0;
+}
+
 }  // namespace mulciber

@@ -31,4 +31,17 @@ bool whole_tiles(const AttentionOptions& options, uint64_t tile);
 ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const AttentionOptions& options,
                            const AttentionSizes& sizes);
 
+/// What masks that are known when a program is built leave of a row's keys: keys that some query
+/// sees, and pairs of query and key. What control counts at run time is not known, so all keys
+/// count.
+struct KeptKeys {
+  uint64_t keys = 0, pairs = 0;
+};
+
+KeptKeys kept_keys(const AttentionOptions& options, const AttentionSizes& sizes);
+
+/// Operations on a column of a query and a key. A tanh counts as those of
+/// shaders/include/tanh.glsl, its division as one.
+uint64_t score_operations(AttentionScore score);
+
 }  // namespace mulciber

@@ -13,12 +13,15 @@ namespace {
 
 constexpr uint64_t kElementsPerInvocation = 4;
 
-/// What y's elements are: activation(a [+ b]), or `value` where there is no a.
+/// What y's elements are: activation(a [+ b]), or `value` where there is no a; or a scaled and
+/// capped.
 struct Pointwise {
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
   Activation activation = Activation::kNone;
   float value = 0;
+  bool scaled = false;  // by value, and capped
+  float cap = 0;
 };
 
 Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelTypes types,
@@ -52,11 +55,15 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
     uint64_t groups = (count / kElementsPerInvocation + invocations - 1) / invocations;
     groups = std::clamp<uint64_t>(groups, 1, device.max_groups[0]);
     node.groups = {static_cast<uint32_t>(groups), 1, 1};
-    node.set_params(shader::ElementwiseParams{
-        static_cast<uint32_t>(count), static_cast<uint32_t>(groups * invocations), what.value});
+    node.set_params(shader::ElementwiseParams{static_cast<uint32_t>(count),
+                                              static_cast<uint32_t>(groups * invocations),
+                                              what.value, what.cap});
     node.constants = {{ELEMENTWISE_ADD, what.b ? 1u : 0u},
                       {ELEMENTWISE_ACTIVATION, static_cast<uint32_t>(what.activation)},
-                      {ELEMENTWISE_FILL, what.a ? 0u : 1u}};
+                      {ELEMENTWISE_FILL, what.a ? 0u : 1u},
+                      {ELEMENTWISE_SCALE, !what.scaled   ? uint32_t{SCALE_NOT}
+                                          : what.cap > 0 ? uint32_t{SCALE_AND_CAP}
+                                                         : uint32_t{SCALE_ONLY}}};
     node.work.bytes = count * (size_of(from) * ((what.a ? 1 : 0) + (what.b ? 1 : 0)) + size_of(to));
     node.work.flops = count;
     builder.add(std::move(node));
@@ -79,6 +86,11 @@ Tensor add(ProgramBuilder& builder, const Tensor& a, const Tensor& b) {
 Tensor activate(ProgramBuilder& builder, const Tensor& x, Activation activation) {
   return pointwise(builder, "activate", x.shape, {x.type, x.type},
                    {.a = &x, .activation = activation});
+}
+
+Tensor scale_and_cap(ProgramBuilder& builder, const Tensor& x, float scale, float cap) {
+  return pointwise(builder, "scale and cap", x.shape, {x.type, x.type},
+                   {.a = &x, .value = scale, .scaled = true, .cap = cap});
 }
 
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type) {

@@ -9,6 +9,9 @@ namespace mulciber {
 Tensor add(ProgramBuilder& builder, const Tensor& a, const Tensor& b);
 /// activation(x).
 Tensor activate(ProgramBuilder& builder, const Tensor& x, Activation activation);
+/// scale * x, or with a cap above 0: cap * tanh(scale * x / cap), which is x where that is small
+/// and never passes the cap. Source: Gemma Team 2024, arXiv:2408.00118, section 2.
+Tensor scale_and_cap(ProgramBuilder& builder, const Tensor& x, float scale, float cap);
 /// A tensor of that value throughout.
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type = DataType::kF32);
 /// x in another storage type (or the same: a copy).

@@ -8,6 +8,7 @@
 #include "base/blocks.h"
 #include "mulciber/error.h"
 #include "ops/row_slices.h"
+#include "ops/split_k.h"
 #include "runtime/op.h"
 #include "shaders/matmul.h"
 
@@ -139,6 +140,21 @@ struct Tile {
         columns(kernel.names(RowConstant::TILE_N)
                     ? kernel.constant(RowConstant::TILE_N)
                     : kernel.constant(RowConstant::THREAD_N) * local_size(kernel, device)) {}
+  /// MATMUL_WHOLE for such a product, where the row takes it.
+  std::optional<uint32_t> whole(const Kernel& kernel, uint64_t y_rows, uint64_t y_columns,
+                                uint64_t depth) const {
+    if ((kernel.needs & kMatrixUnits) == 0 && kernel.made_for != kPlainMatrices)
+      return std::nullopt;
+    // The compiler for an Arc A770, whose matrices are 8x8x16, moves loads across a tile's
+    // arithmetic where no branch stands in the way, and then spills 2 to 6 registers.
+    const bool checked_depth =
+        kernel.find(RowConstant::FRAGMENT_N) == 8u && kernel.find(RowConstant::FRAGMENT_K) == 16u;
+    return (y_rows % rows == 0 ? MATMUL_WHOLE_ROWS : 0u) |
+           (y_columns % columns == 0 ? MATMUL_WHOLE_COLUMNS : 0u) |
+           (!checked_depth && depth % kernel.constant(RowConstant::TILE_K) == 0 ? MATMUL_WHOLE_DEPTH
+                                                                                : 0u);
+  }
+
   bool open_height;      // the op chooses MATMUL_ROWS
   uint32_t block_types;  // that one weight may be of
   uint64_t rows, columns;
@@ -316,18 +332,38 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       params.first_column = static_cast<uint32_t>(options.first_column + column / per_result);
       params.first_bias = static_cast<uint32_t>(options.first_bias.value_or(0) + column);
       node.set_params(params);
-      node.constants = constants_of(options, weight);
-      if (tile.open_height)
-        node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile.rows)});
       node.groups = {static_cast<uint32_t>((node_columns + tile.columns - 1) / tile.columns),
                      static_cast<uint32_t>((node_rows + tile.rows - 1) / tile.rows), 1};
+      const uint64_t part_depth = split_depth(
+          device, kernel, uint64_t{node.groups[0]} * node.groups[1], depth, options.depth_parts);
+      std::optional<Tensor> partials;
+      const uint64_t parts = (depth + part_depth - 1) / part_depth;
+      const uint64_t partial_bytes = parts * node_rows * node_columns * sizeof(float);
+      if (parts > 1 && partial_bytes <= device.max_storage_range) {
+        partials = builder.activation({parts, node_rows, node_columns}, DataType::kF32);
+        // The epilogue is for when the sums are whole.
+        node.constants = constants_of({}, weight);
+        node.constants.push_back({MATMUL_SPLIT_DEPTH, static_cast<uint32_t>(part_depth)});
+        node.buffers[2] = {node_weight, Access::kRead};
+        node.buffers[3] = {*partials, Access::kWrite};
+        node.groups[2] = static_cast<uint32_t>(parts);
+      } else {
+        node.constants = constants_of(options, weight);
+      }
+      if (tile.open_height)
+        node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile.rows)});
+      if (const auto whole = tile.whole(kernel, node_rows, node_columns, depth))
+        node.constants.push_back({MATMUL_WHOLE, *whole});
       uint64_t sums = node_rows * node_columns;
       node.work.bytes =
           node_x.bytes() + node_weight.bytes() +
-          sums / per_result * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
-          (options.bias ? node_columns * 4 : 0);
+          (partials ? partials->bytes()
+                    : sums / per_result * size_of(target.type) * (options.accumulate_into ? 2 : 1) +
+                          (options.bias ? node_columns * 4 : 0));
       node.work.flops = 2 * sums * depth;
       builder.add(std::move(node));
+      if (partials)
+        split_k_reduce(builder, *partials, node_y, options, params.first_column, params.first_bias);
     }
   }
   return target;

@@ -15,7 +15,8 @@ enum class Activation : uint32_t {
   kGelu = 2,
   kGeluTanh = 3,
   kSilu = 4,
-  kTanh = 5
+  kTanh = 5,
+  kQuickGelu = 6  // x sigmoid(1.702 x): Hendrycks and Gimpel 2016, arXiv:1606.08415
 };
 
 /// A root-mean-square norm that the product of x begins with, as rms_norm (ops/norm.h) does it.
@@ -45,6 +46,9 @@ struct MatmulOptions {
   /// WeightSpec::interleaved (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
   /// arXiv:2002.05202.
   bool gated = false;
+  /// Parts into which K is split over workgroups (ops/split_k.h), by rows that can; sums are then
+  /// in another order, and take a second dispatch. None: as the device needs it.
+  std::optional<uint32_t> depth_parts;
   /// Further segments of the weight, whose rows have other types: (N', K) each, with their results
   /// in the columns that follow. With one row of x up to three block types take one dispatch (a
   /// grouped product), where they lie one after the other in one buffer.

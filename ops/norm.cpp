@@ -111,6 +111,45 @@ Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor&
   return root_mean_square(builder, x, &stream, gains, epsilon, to);
 }
 
+void norm_columns(ProgramBuilder& builder, const Tensor& x, uint64_t first_column,
+                  const Tensor& gains, float epsilon, bool centered) {
+  check_rows(builder, "norm of columns", x);
+  const uint64_t all = x.shape.columns(), rows = x.shape.rows();
+  if (gains.type != DataType::kF32 || gains.shape.rank() != 2 || gains.shape.elements() == 0 ||
+      first_column > all || gains.shape.elements() > all - first_column)
+    refuse(builder, "norm of columns",
+           fmt::format("the gains are {} {}, x is {}, from column {}", name_of(gains.type),
+                       gains.shape.to_string(), x.shape.to_string(), first_column),
+           "they must be f32 (groups, columns), and no more than x has");
+  const uint64_t groups = gains.shape[0], columns = gains.shape[1];
+  const uint64_t together = all | first_column | columns;
+  if (x.type == DataType::kF16 && together % 2 != 0)
+    refuse(builder, "norm of columns",
+           fmt::format("{} columns from column {} of {} halves", columns, first_column, all),
+           "two halves share a word: all three must be even");
+  const ShapeFacts facts = together % 4 == 0 ? ShapeFacts{kColumnsMultipleOf4} : kAnyShape;
+  const Kernel& kernel = builder.select({Op::kNormColumns, {x.type, x.type}, facts});
+  const uint64_t step = rows_per_node(builder, x);
+  for (uint64_t row = 0; row < rows; row += step) {
+    const uint64_t count = std::min(step, rows - row);
+    Node node;
+    node.kernel = &kernel;
+    node.buffers = {{x.row_slice(row, count), Access::kReadWrite}, {gains, Access::kRead}};
+    shader::NormColumnsParams params{};
+    params.row_stride = static_cast<uint32_t>(all);
+    params.first_column = static_cast<uint32_t>(first_column);
+    params.columns = static_cast<uint32_t>(columns);
+    params.epsilon = epsilon;
+    node.set_params(params);
+    node.constants = {{COLUMNS_CENTERED, centered ? 1u : 0u}};
+    node.groups = {static_cast<uint32_t>(count), static_cast<uint32_t>(groups), 1};
+    const uint64_t elements = count * gains.shape.elements();
+    node.work.bytes = 2 * elements * size_of(x.type) + gains.bytes();
+    node.work.flops = elements * (centered ? 6 : 4);
+    builder.add(std::move(node));
+  }
+}
+
 Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_bias, float epsilon,
                   const std::optional<Tensor>& residual, std::optional<DataType> to) {
   check_rows(builder, "layer norm", x);

@@ -31,6 +31,14 @@ Tensor rms_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain, fl
 Tensor add_rms_norm(ProgramBuilder& builder, const Tensor& stream, const Tensor& x,
                     const Tensor& gains, float epsilon, std::optional<DataType> to = std::nullopt);
 
+/// Normalizes groups of columns of each row of x, in place, each group by itself: to the root mean
+/// square 1, or `centered` as layer norm without a bias; then times gains of its own. x: (...,
+/// columns) f32 or f16; gains: (groups, width) f32 of the groups that begin with first_column. In
+/// f16 an even width, first_column and number of columns. Source: Dehghani et al. 2023,
+/// arXiv:2302.05442. Throws ShapeError naming the layer.
+void norm_columns(ProgramBuilder& builder, const Tensor& x, uint64_t first_column,
+                  const Tensor& gains, float epsilon, bool centered);
+
 struct SoftmaxOptions {
   bool logarithm = false;  // log-softmax
   float scale = 1;         // onto x first

@@ -77,8 +77,40 @@ void read_heaps(const InstanceFunctions& vk, VkPhysicalDevice device, bool budge
   }
 }
 
+/// A row's tiles that a whole workgroup holds (matmul_tensor.comp); `columns` of a gated product.
+struct WorkgroupTile {
+  Feature feature;
+  uint32_t invocations, rows, columns, depth;
+};
+constexpr WorkgroupTile kWorkgroupTiles[] = {{kWorkgroupMatrix256, 256, 128, 64, 32},
+                                             {kWorkgroupMatrix128, 128, 64, 32, 32}};
+
+/// The features of workgroups whose tiles are of sizes that a device lists.
+void add_workgroup_tiles(const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& listed,
+                         const VkPhysicalDeviceCooperativeMatrix2PropertiesNV& limits,
+                         Capabilities& c) {
+  if (listed.scope != VK_SCOPE_WORKGROUP_KHR || listed.AType != VK_COMPONENT_TYPE_FLOAT16_KHR ||
+      listed.BType != VK_COMPONENT_TYPE_FLOAT16_KHR ||
+      listed.CType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
+      listed.ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR) {
+    return;
+  }
+  for (const WorkgroupTile& tile : kWorkgroupTiles) {
+    if (listed.workgroupInvocations == tile.invocations &&
+        tile.invocations <= limits.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize &&
+        std::max(tile.rows, 2 * tile.columns) <=
+            limits.cooperativeMatrixFlexibleDimensionsMaxDimension &&
+        tile.rows % listed.MGranularity == 0 && tile.columns % listed.NGranularity == 0 &&
+        tile.depth % listed.KGranularity == 0) {
+      c.features |= tile.feature;
+    }
+  }
+}
+
 /// Sizes that VK_NV_cooperative_matrix2 allows beside those of VK_KHR_cooperative_matrix.
-void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device, Capabilities& c) {
+/// workgroups: whether a workgroup may hold a matrix, and all that kernels do with one.
+void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device, bool workgroups,
+                            Capabilities& c) {
   const auto properties = vk.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV;
   if (!properties) return;
   uint32_t count = 0;
@@ -86,7 +118,13 @@ void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> list(
       count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV});
   properties(device, &count, list.data());
+  VkPhysicalDeviceCooperativeMatrix2PropertiesNV limits{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV};
+  VkPhysicalDeviceProperties2 asked{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  chain(asked, limits);
+  vk.vkGetPhysicalDeviceProperties2(device, &asked);
   for (const auto& p : list) {
+    if (workgroups) add_workgroup_tiles(p, limits, c);
     c.matrix_types.push_back({p.MGranularity, p.NGranularity, p.KGranularity,
                               static_cast<uint32_t>(p.AType), static_cast<uint32_t>(p.BType),
                               static_cast<uint32_t>(p.CType), static_cast<uint32_t>(p.ResultType),
@@ -94,7 +132,8 @@ void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device
   }
 }
 
-void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device, Capabilities& c) {
+void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device,
+                       const DeviceFeatures& features, Capabilities& c) {
   const auto properties = vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
   if (!properties) return;
   uint32_t count = 0;
@@ -108,18 +147,57 @@ void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device, Cap
                               static_cast<uint32_t>(p.ResultType),
                               p.scope == VK_SCOPE_SUBGROUP_KHR});
   }
-  if (c.has(kFlexibleMatrices)) read_flexible_matrices(vk, device, c);
-  const auto offers = [&](uint32_t m, uint32_t n, uint32_t k) {
+  if (c.has(kFlexibleMatrices)) {
+    const bool workgroups = features.workgroup_matrices && features.matrix_tensors &&
+                            features.matrix_blocks && features.matrix_elements &&
+                            features.buffer_address;
+    read_flexible_matrices(vk, device, workgroups, c);
+  }
+  const auto offers = [&](uint32_t m, uint32_t n, uint32_t k,
+                          uint32_t operands = VK_COMPONENT_TYPE_FLOAT16_KHR) {
     return std::ranges::any_of(c.matrix_types, [&](const MatrixType& t) {
       const bool size = t.flexible ? m % t.m == 0 && n % t.n == 0 && k % t.k == 0
                                    : m == t.m && n == t.n && k == t.k;
-      return size && t.subgroup_scope && t.a == 0 && t.b == 0 && t.c == 1 && t.result == 1;
+      return size && t.subgroup_scope && t.a == operands && t.b == operands && t.c == 1 &&
+             t.result == 1;
     });
   };
   if (offers(16, 16, 16)) c.features |= kMatrix16x16x16F16;
   if (offers(8, 16, 16)) c.features |= kMatrix8x16x16F16;
   if (offers(8, 8, 16)) c.features |= kMatrix8x8x16F16;
   if (offers(8, 8, 8)) c.features |= kMatrix8x8x8F16;
+  if (!features.bf16 || !features.bf16_matrices) return;
+  constexpr uint32_t kBF16 = VK_COMPONENT_TYPE_BFLOAT16_KHR;
+  if (offers(16, 16, 16, kBF16)) c.features |= kMatrix16x16x16BF16;
+  if (offers(8, 16, 16, kBF16)) c.features |= kMatrix8x16x16BF16;
+  if (offers(8, 8, 16, kBF16)) c.features |= kMatrix8x8x16BF16;
+}
+
+/// Compute units, by the extension of whoever made the GPU; 0 where there is none.
+uint32_t read_units(const InstanceFunctions& vk, VkPhysicalDevice device,
+                    const std::vector<std::string>& extensions) {
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  VkPhysicalDeviceShaderCorePropertiesAMD amd{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
+  VkPhysicalDeviceShaderCoreProperties2AMD active{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD};
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM arm{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM};
+  const auto ask = [&](const char* extension, auto& answer) {
+    if (has_extension(extensions, extension)) chain(properties, answer);
+  };
+  ask(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, amd);
+  ask(VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME, active);
+  ask(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, nvidia);
+  ask(VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME, arm);
+  if (!properties.pNext) return 0;
+  vk.vkGetPhysicalDeviceProperties2(device, &properties);
+  if (active.activeComputeUnitCount != 0) return active.activeComputeUnitCount;
+  const uint32_t there =
+      amd.shaderEngineCount * amd.shaderArraysPerEngineCount * amd.computeUnitsPerShaderArray;
+  return std::max({there, nvidia.shaderSMCount, arm.shaderCoreCount});
 }
 
 }  // namespace
@@ -138,6 +216,11 @@ const std::vector<FeatureName>& feature_names() {
       {kMatrix8x8x16F16, "8x8x16 f16 matrices", nullptr},
       {kMatrix8x8x8F16, "8x8x8 f16 matrices", nullptr},
       {kFlexibleMatrices, "matrices of flexible sizes", nullptr},
+      {kWorkgroupMatrix256, "f16 matrices of 256 invocations", "no-workgroup-matrices"},
+      {kWorkgroupMatrix128, "f16 matrices of 128 invocations", nullptr},
+      {kMatrix16x16x16BF16, "16x16x16 bf16 matrices", "no-bf16-matrices"},
+      {kMatrix8x16x16BF16, "8x16x16 bf16 matrices", nullptr},
+      {kMatrix8x8x16BF16, "8x8x16 bf16 matrices", nullptr},
       {kSubgroupSizeControl, "subgroup size control", "no-subgroup-size"},
       {kIntegerDot, "integer dot products", "no-integer-dot"},
       {kGpu, "hardware devices", nullptr},
@@ -149,6 +232,7 @@ const std::vector<FeatureName>& feature_names() {
       {kLargeTiles, "hardware with registers for large tiles", nullptr},
       {kFastIntegerDot, "an instruction for signed integer dot products", nullptr},
       {kFastMixedDot, "an instruction for mixed integer dot products", nullptr},
+      {kFastHalf, "hardware with fast 16-bit arithmetic", nullptr},
       {kPlainMatrices, "tests of matrix units without them", nullptr},
   };
   return names;
@@ -278,19 +362,16 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
   c.timeline_semaphores = features.timeline_semaphore;
   c.pipeline_statistics = features.pipeline_executables;
   c.memory_priority = features.memory_priority;
+  c.occupancy_priority = features.occupancy_priority;
   if (c.api_version >= VK_API_VERSION_1_3 && features.cooperative_matrix && features.memory_model &&
       features.memory_model_device_scope && (c.features & kFloat16) && (c.features & kStorage16)) {
     c.features |= kCooperativeMatrix;
     add(features.flexible_matrices, kFlexibleMatrices);
-    read_matrix_types(vk, device, c);
+    read_matrix_types(vk, device, features, c);
   }
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;
   c.tuning = tuning_of(c.kind);
-
-  for (const VkQueueFamilyProperties& family : queue_families(vk, device)) {
-    if (computes(family)) c.timestamp_bits = std::max(c.timestamp_bits, family.timestampValidBits);
-  }
-  if (c.timestamp_bits == 0) c.timestamp_period = 0;
+  c.compute_units = read_units(vk, device, extensions);
 
   read_heaps(vk, device, has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME), c);
   return c;

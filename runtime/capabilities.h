@@ -32,6 +32,8 @@ enum Feature : uint32_t {
   kIntegerDot = 1u << 11,          // dot products of four 8-bit integers in a 32-bit word
   kMatrix8x8x16F16 = 1u << 12,     // ... 8x8x16, as 8x16x16
   kFlexibleMatrices = 1u << 13,    // VK_NV_cooperative_matrix2: sizes beside those that are listed
+  kWorkgroupMatrix256 = 1u << 14,  // ... tiles of 128 x 128 that 256 invocations hold, f16 and f32
+  kWorkgroupMatrix128 = 1u << 15,  // ... tiles of 64 x 64 that 128 invocations hold
   // Traits: how a device likes its kernels. Rows name them in FOR; they never stop a row from
   // running.
   kGpu = 1u << 16,             // hardware: coalesced loads, shared memory pays
@@ -44,12 +46,22 @@ enum Feature : uint32_t {
   kFastIntegerDot = 1u << 23,  // has an instruction for kIntegerDot, of signed integers
   kFastMixedDot = 1u << 24,    // ... of signed with unsigned integers
   kPlainMatrices = 1u << 25,   // no device: kernels of matrix units without them, to be tested
+  // Features again.
+  kMatrix16x16x16BF16 = 1u << 26,  // as kMatrix16x16x16F16, bf16 operands
+  kMatrix8x16x16BF16 = 1u << 27,
+  kMatrix8x8x16BF16 = 1u << 28,
+  kFastHalf = 1u << 29,  // a trait: f16 arithmetic at twice the rate of f32, and no matrix units
 };
 using FeatureSet = uint32_t;
 constexpr FeatureSet kAnyDevice = kNothing;
 /// Matrix units that multiply f16, whatever the size.
 constexpr FeatureSet kHalfMatrices =
     kMatrix16x16x16F16 | kMatrix8x16x16F16 | kMatrix8x8x16F16 | kMatrix8x8x8F16;
+constexpr FeatureSet kWorkgroupMatrices = kWorkgroupMatrix256 | kWorkgroupMatrix128;
+/// What takes operands in f16, and in bf16.
+constexpr FeatureSet kF16Operands = kHalfMatrices | kWorkgroupMatrices;
+constexpr FeatureSet kBF16Operands = kMatrix16x16x16BF16 | kMatrix8x16x16BF16 | kMatrix8x8x16BF16;
+constexpr FeatureSet kMatrixUnits = kF16Operands | kBF16Operands;
 
 struct FeatureName {
   Feature feature;
@@ -85,6 +97,7 @@ struct Tuning {
   double hang_seconds = 0;            // a submission that takes longer has hung
   // How fast the device is taken to be before anything was measured.
   double flops_per_s = 0, bytes_per_s = 0, dispatch_s = 0;
+  uint32_t units = 0;  // compute units, where the driver does not say how many there are
 };
 Tuning tuning_of(DeviceKind kind);
 
@@ -134,17 +147,23 @@ struct Capabilities {
   uint32_t subgroup_size = 0;
   uint32_t min_subgroup_size = 0;
   uint32_t max_subgroup_size = 0;
-  uint32_t compute_units = 0;   // 0 when the driver does not say
+  /// What runs a workgroup: compute units of AMD, streaming multiprocessors of NVIDIA, shader cores
+  /// of Arm; 0 when the driver does not say.
+  uint32_t compute_units = 0;
   double timestamp_period = 0;  // nanoseconds per tick; 0: no timestamps on the compute queue
   uint32_t timestamp_bits = 0;
   bool host_visible_device_memory = false;  // weights can be written straight into device memory
   bool timeline_semaphores = false;
   bool memory_priority = false;      // VK_EXT_memory_priority
+  bool occupancy_priority = false;   // VK_NV_compute_occupancy_priority
   bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
   std::vector<MatrixType> matrix_types;
   std::vector<MemoryHeap> heaps;
 
   bool has(FeatureSet needed) const { return (features & needed) == needed; }
+  /// Workgroups that the device runs side by side, one to a unit: what the driver says, or what is
+  /// usual for its kind.
+  uint32_t units() const { return compute_units != 0 ? compute_units : tuning.units; }
   /// Bytes of the largest device-local heap that this process may use now.
   uint64_t device_memory() const;
 };

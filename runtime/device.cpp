@@ -8,6 +8,7 @@
 #include "runtime/deny_list.h"
 #include "runtime/device_features.h"
 #include "runtime/instance.h"
+#include "runtime/occupancy_priority.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
 #include "runtime/queue_families.h"
@@ -167,11 +168,20 @@ std::unique_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOption
   apply_limits(c, options.limits);
   if (!options.ignore_verdicts) apply_what_is_known(c, options.cache_folder);
   if (options.hang_seconds <= 0) device->options_.hang_seconds = c.tuning.hang_seconds;
+  device->grant_occupancy();
   device->device_ = host.device;
   device->start(host.queue);
   device->host_.enabled_features = nullptr;  // the chain was the caller's
   device->host_.pipeline_cache = {};         // the driver has its own now
   return device;
+}
+
+void Device::grant_occupancy() {
+  float& priority = options_.occupancy_priority;
+  if (!(priority >= 0 && priority <= 1))
+    throw SettingError("DeviceOptions::occupancy_priority",
+                       fmt::format("is {}, beyond 0 and 1", priority), "give one between them");
+  if (!capabilities_.occupancy_priority) priority = kNormalOccupancy;
 }
 
 void Device::create() {
@@ -186,7 +196,9 @@ void Device::create() {
   }
   const uint32_t queue_family = *family;
 
+  grant_occupancy();
   DeviceFeatures wanted = features_of(c);
+  wanted.occupancy_priority = options_.occupancy_priority != kNormalOccupancy;
   wanted.pipeline_executables = options_.pipeline_statistics && c.pipeline_statistics;
   const FeatureStructures features(wanted);
   const std::vector<const char*> extensions = extensions_of(wanted, c.api_version);

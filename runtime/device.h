@@ -114,6 +114,8 @@ class Device {
  private:
   Device() = default;
   void create();
+  /// DeviceOptions::occupancy_priority becomes what the device gives.
+  void grant_occupancy();
   /// What stands on a device, whoever made it.
   void start(const HostQueue& queue);
   /// Waits for what is in flight, unless the device is lost.

@@ -104,6 +104,58 @@ const std::vector<FeatureEntry>& feature_entries() {
                       cooperativeMatrixFlexibleDimensions),
        {},
        "matrix units that multiply matrices of more sizes than the driver lists"},
+      {&F::workgroup_matrices,
+       "cooperativeMatrixWorkgroupScope",
+       VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+                      VkPhysicalDeviceCooperativeMatrix2FeaturesNV,
+                      cooperativeMatrixWorkgroupScope),
+       {},
+       "products by tiles that a whole workgroup holds, which the driver brings; with the next "
+       "three"},
+      {&F::matrix_tensors,
+       "cooperativeMatrixTensorAddressing",
+       VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+                      VkPhysicalDeviceCooperativeMatrix2FeaturesNV,
+                      cooperativeMatrixTensorAddressing),
+       {},
+       "their edges"},
+      {&F::matrix_blocks,
+       "cooperativeMatrixBlockLoads",
+       VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+                      VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixBlockLoads),
+       {},
+       "weights in blocks, decoded as they are loaded"},
+      {&F::matrix_elements,
+       "cooperativeMatrixPerElementOperations",
+       VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+                      VkPhysicalDeviceCooperativeMatrix2FeaturesNV,
+                      cooperativeMatrixPerElementOperations),
+       {},
+       "their bias and activation"},
+      {&F::bf16,
+       "shaderBFloat16Type",
+       VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
+                      VkPhysicalDeviceShaderBfloat16FeaturesKHR, shaderBFloat16Type),
+       {},
+       "numbers in bf16; with the next one"},
+      {&F::bf16_matrices,
+       "shaderBFloat16CooperativeMatrix",
+       VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
+                      VkPhysicalDeviceShaderBfloat16FeaturesKHR, shaderBFloat16CooperativeMatrix),
+       {},
+       "products of weights in bf16 on matrix units, in the range of f32"},
       {&F::memory_model, "vulkanMemoryModel", VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
        VK_API_VERSION_1_2,
        MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
@@ -127,6 +179,15 @@ const std::vector<FeatureEntry>& feature_entries() {
        {},
        "a word on whose memory leaves the device first when it is short "
        "(HostDevice::memory_priority)"},
+      {&F::occupancy_priority,
+       "computeOccupancyPriority",
+       VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME,
+       0,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COMPUTE_OCCUPANCY_PRIORITY_FEATURES_NV,
+                      VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV, computeOccupancyPriority),
+       {},
+       "a word on how much of the GPU a network takes beside drawing "
+       "(DeviceOptions::occupancy_priority)"},
       {&F::pipeline_executables,
        "pipelineExecutableInfo",
        VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
@@ -180,7 +241,11 @@ DeviceFeatures features_of(const Capabilities& c) {
   features.cooperative_matrix = features.memory_model = features.memory_model_device_scope =
       c.has(kCooperativeMatrix);
   features.flexible_matrices = c.has(kFlexibleMatrices);
+  features.workgroup_matrices = features.matrix_tensors = features.matrix_blocks =
+      features.matrix_elements = (c.features & kWorkgroupMatrices) != 0;
+  features.bf16 = features.bf16_matrices = (c.features & kBF16Operands) != 0;
   features.memory_priority = c.memory_priority;
+  features.occupancy_priority = c.occupancy_priority;
   return features;
 }
 

@@ -24,9 +24,16 @@ struct DeviceFeatures {
   bool integer_dot = false;
   bool cooperative_matrix = false;
   bool flexible_matrices = false;
+  bool workgroup_matrices = false;
+  bool matrix_tensors = false;
+  bool matrix_blocks = false;
+  bool matrix_elements = false;
+  bool bf16 = false;
+  bool bf16_matrices = false;
   bool memory_model = false;
   bool memory_model_device_scope = false;
   bool memory_priority = false;
+  bool occupancy_priority = false;
   bool pipeline_executables = false;
 };
 

@@ -29,6 +29,7 @@ struct Row {
 
 constexpr DataType F32 = DataType::kF32;
 constexpr DataType F16 = DataType::kF16;
+constexpr DataType BF16 = DataType::kBF16;
 constexpr DataType Q8_0 = DataType::kQ8_0;
 constexpr DataType Q8_1 = DataType::kQ8_1;
 constexpr DataType HALF = DataType::kHalf;

@@ -90,8 +90,11 @@ bool apply_one(Capabilities& c, std::string_view word) {
     c.features &= ~name.feature;
     if (name.feature == kCooperativeMatrix || name.feature == kFloat16 ||
         name.feature == kStorage16) {
-      c.features &= ~(kCooperativeMatrix | kFlexibleMatrices | kHalfMatrices);
+      c.features &= ~(kCooperativeMatrix | kFlexibleMatrices | kMatrixUnits);
     }
+    if (name.feature == kWorkgroupMatrix256 || name.feature == kBufferAddress)
+      c.features &= ~kWorkgroupMatrices;
+    if (name.feature == kMatrix16x16x16BF16) c.features &= ~kBF16Operands;
     if (name.feature == kSubgroupArithmetic) c.features &= ~kSubgroupShuffle;
     if (name.feature == kIntegerDot) c.features &= ~(kFastIntegerDot | kFastMixedDot);
     if (name.feature == kBufferAddress) c.features &= ~(kFastAddress | kUniformLoads);

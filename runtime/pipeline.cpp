@@ -128,7 +128,8 @@ void PipelineCache::save() {
   FileHeader header = header_for(device_.capabilities(), bytes);
   std::string file(text_of(&header, 1));
   file += text_of(bytes.data(), bytes.size());
-  replace_file(file_, file);
+  // Where it cannot be kept, the next start compiles again.
+  (void)replace_file(file_, file);
 }
 
 std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key,
@@ -150,8 +151,8 @@ bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device) {
 }
 
 SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& device) {
-  const bool counts_on_size = kernel.needs & (kSubgroupArithmetic | kSubgroupShuffle |
-                                              kMatrix16x16x16F16 | kMatrix8x8x8F16);
+  const bool counts_on_size =
+      kernel.needs & (kSubgroupArithmetic | kSubgroupShuffle | kHalfMatrices | kBF16Operands);
   if (counts_on_size && !requires_subgroup_size(kernel, device)) return {};
   return {local_size(kernel, device) / device.subgroup_size, device.subgroup_size};
 }

@@ -220,7 +220,13 @@ Ticket Program::submit(uint32_t times) {
   return impl_->recording->submit(&impl_->last_submissions, times);
 }
 void Program::run() {
-  impl_->device.wait(submit());
+  try {
+    impl_->device.wait(submit());
+  } catch (const DeviceError& error) {
+    if (error.kind() != DeviceError::Kind::kLost) throw;
+    throw DeviceError(error.kind(), error.where(),
+                      error.problem() + ", with `" + impl_->name + "` in flight", error.remedy());
+  }
   impl_->recording->collect_times();
 }
 void Program::record(VkCommandBuffer commands) {

@@ -57,6 +57,7 @@ DeviceDescription describe(const Capabilities& capabilities) {
 DeviceDescription describe(const Device& device) {
   DeviceDescription description = describe(device.capabilities());
   description.queue_priority = device.options().queue_priority;
+  description.occupancy_priority = device.options().occupancy_priority;
   return description;
 }
 

@@ -121,6 +121,22 @@ const Quirk kQuirks[] = {
      "an invocation has 48 registers of four words at most",
      "compiled by Mesa 26.1 for an Adreno 740 (Qualcomm's driver not measured): "
      "matmul_tiled_128_f32 stores 82 times to private memory, matmul_tiled_64_f32 never"},
+    {{VK_DRIVER_ID_MESA_TURNIP, VK_DRIVER_ID_QUALCOMM_PROPRIETARY, VK_DRIVER_ID_MESA_PANVK,
+      VK_DRIVER_ID_ARM_PROPRIETARY},
+     {0, 0, 0},
+     kNewest,
+     kFastHalf,
+     kNothing,
+     {},
+     "two products of f16 are one instruction, or take half the time, and there are no matrix "
+     "units",
+     "compiled by Mesa 26.1 for an Adreno 740: matmul_half_64_f16 1,618 instructions and 385 of "
+     "them nops, matmul_tiled_64_f16 2,292 and 876; matvec_half_f16 of one row 294, "
+     "matvec_subgroup_f16 "
+     "333. By Mesa 25.0 for a Mali-G610: matmul_half_32_f16 734, the same tile in f32 1,271; "
+     "matvec_half_f16 of eight rows 1,156, matvec_subgroup_f16 1,492. An Apple M1 gains nothing "
+     "(1,298 and 1,134; 444 and 279), for its conversions are free. Qualcomm's and Arm's drivers "
+     "not measured"},
     {{VK_DRIVER_ID_MESA_PANVK, VK_DRIVER_ID_ARM_PROPRIETARY, VK_DRIVER_ID_MESA_V3DV},
      {0, 0, 0},
      kNewest,
@@ -159,6 +175,16 @@ struct KindTuning {
   const char* shown_by;
 };
 
+constexpr Tuning hardware_of(uint32_t units) {
+  return {.steps_in_flight = 3,
+          .steps_per_submission = 4,
+          .hang_seconds = 60,
+          .flops_per_s = 20e9,
+          .bytes_per_s = 5e9,
+          .dispatch_s = 5e-6,
+          .units = units};
+}
+
 // The first that is of a device's kind; the last serves all others.
 const KindTuning kTunings[] = {
     {DeviceKind::kSoftware,
@@ -172,16 +198,14 @@ const KindTuning kTunings[] = {
      "submissions, and some drivers compile a kernel at its first dispatch; none has a watchdog",
      "first dispatch of attention_decode_f32 with heads of 256 on Mesa 25.0: 71 s; the pace is "
      "that of a plain kernel on two cores"},
-    {DeviceKind::kDiscrete,
-     {.steps_in_flight = 3,
-      .steps_per_submission = 4,
-      .hang_seconds = 60,
-      .flops_per_s = 20e9,
-      .bytes_per_s = 5e9,
-      .dispatch_s = 5e-6},
+    {DeviceKind::kDiscrete, hardware_of(18),
      "it works while the host prepares the next submission, and its driver's watchdog is quicker "
      "than a minute",
-     "not measured: the pace is what a phone does with a plain kernel"},
+     "not measured: the pace is what a phone does with a plain kernel. Only Intel's drivers do not "
+     "say how many units there are: an Arc B570 has 18 Xe cores, a B580 20, an A770 32"},
+    {DeviceKind::kIntegrated, hardware_of(6), "as a discrete GPU, with fewer units",
+     "not measured: an Iris Xe has 6 dual subslices, an Adreno 740 6 shader processors, an Apple "
+     "M1 8 cores"},
 };
 
 bool within(const Version& version, const Quirk& quirk) {

@@ -18,6 +18,7 @@ typedef enum VkComponentTypeKHR {
 } VkComponentTypeKHR;
 
 typedef enum VkScopeKHR {
+  VK_SCOPE_WORKGROUP_KHR = 2,
   VK_SCOPE_SUBGROUP_KHR = 3,
   VK_SCOPE_MAX_ENUM_KHR = 0x7FFFFFFF
 } VkScopeKHR;
@@ -55,6 +56,8 @@ typedef VkResult(VKAPI_PTR* PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKH
   ((VkStructureType)1000593000)
 #define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV \
   ((VkStructureType)1000593001)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV \
+  ((VkStructureType)1000593002)
 
 typedef struct VkCooperativeMatrixFlexibleDimensionsPropertiesNV {
   VkStructureType sType;
@@ -83,7 +86,55 @@ typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
   VkBool32 cooperativeMatrixBlockLoads;
 } VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
 
+typedef struct VkPhysicalDeviceCooperativeMatrix2PropertiesNV {
+  VkStructureType sType;
+  void* pNext;
+  uint32_t cooperativeMatrixWorkgroupScopeMaxWorkgroupSize;
+  uint32_t cooperativeMatrixFlexibleDimensionsMaxDimension;
+  uint32_t cooperativeMatrixWorkgroupScopeReservedSharedMemory;
+} VkPhysicalDeviceCooperativeMatrix2PropertiesNV;
+
 typedef VkResult(VKAPI_PTR* PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)(
     VkPhysicalDevice physicalDevice, uint32_t* pPropertyCount,
     VkCooperativeMatrixFlexibleDimensionsPropertiesNV* pProperties);
+#endif
+
+#ifndef VK_KHR_shader_bfloat16 /* headers of early 2025 */
+#define VK_KHR_shader_bfloat16 1
+#define VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME "VK_KHR_shader_bfloat16"
+#define VK_COMPONENT_TYPE_BFLOAT16_KHR ((VkComponentTypeKHR)1000141000)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR ((VkStructureType)1000141000)
+
+typedef struct VkPhysicalDeviceShaderBfloat16FeaturesKHR {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 shaderBFloat16Type;
+  VkBool32 shaderBFloat16DotProduct;
+  VkBool32 shaderBFloat16CooperativeMatrix;
+} VkPhysicalDeviceShaderBfloat16FeaturesKHR;
+#endif
+
+#ifndef VK_NV_compute_occupancy_priority /* headers of 2026 */
+#define VK_NV_compute_occupancy_priority 1
+#define VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME "VK_NV_compute_occupancy_priority"
+#define VK_COMPUTE_OCCUPANCY_PRIORITY_NORMAL_NV 0.50f
+#define VK_STRUCTURE_TYPE_COMPUTE_OCCUPANCY_PRIORITY_PARAMETERS_NV ((VkStructureType)1000645000)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COMPUTE_OCCUPANCY_PRIORITY_FEATURES_NV \
+  ((VkStructureType)1000645001)
+
+typedef struct VkComputeOccupancyPriorityParametersNV {
+  VkStructureType sType;
+  const void* pNext;
+  float occupancyPriority;   /* 0 to 1 */
+  float occupancyThrottling; /* 0: none */
+} VkComputeOccupancyPriorityParametersNV;
+
+typedef struct VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 computeOccupancyPriority;
+} VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV;
+
+typedef void(VKAPI_PTR* PFN_vkCmdSetComputeOccupancyPriorityNV)(
+    VkCommandBuffer commandBuffer, const VkComputeOccupancyPriorityParametersNV* pParameters);
 #endif

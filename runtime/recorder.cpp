@@ -5,10 +5,24 @@
 #include <algorithm>
 
 #include "runtime/memory_barrier.h"
+#include "runtime/occupancy_priority.h"
 #include "runtime/pipeline.h"
 #include "runtime/profiler.h"
 
 namespace mulciber {
+namespace {
+
+void write_time(const DeviceFunctions& vk, VkCommandBuffer commands, VkQueryPool pool,
+                uint32_t query) {
+  vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, query);
+}
+
+}  // namespace
+
+uint32_t NodeTimes::write(const DeviceFunctions& vk, VkCommandBuffer commands) {
+  write_time(vk, commands, pool, queries);
+  return queries++;
+}
 
 PipelineKey pipeline_key(const Node& node, const Capabilities& device) {
   PipelineKey key{node.kernel, {}};
@@ -199,6 +213,8 @@ bool Recording::is_timed(size_t node, const NodeTimes& times) const {
 void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last,
                              VkQueryPool profile, uint32_t first_query, NodeTimes* times) {
   const DeviceFunctions& vk = device_.vk();
+  const float occupancy = device_.options().occupancy_priority;
+  if (occupancy != kNormalOccupancy) set_occupancy_priority(vk, commands, occupancy);
   auto wait = [&](VkPipelineStageFlags extra_stage, VkAccessFlags extra_access) {
     memory_barrier(vk, commands,
                    {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | extra_stage,
@@ -211,16 +227,13 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
   wait(VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
   HazardTracker hazards;
   VkPipeline bound = VK_NULL_HANDLE;
-  const auto write_time = [&](VkQueryPool pool, uint32_t query) {
-    vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, query);
-  };
   bool after_timed = false;
   for (size_t i = first; i < last; ++i) {
     const Node& node = *nodes_[i].node;
     // With the barrier ahead of it, for that takes time too.
     const bool timed = times && is_timed(i, *times);
     if (timed) {
-      if (!after_timed) write_time(times->pool, times->queries++);
+      if (!after_timed) times->write(vk, commands);
       times->places.push_back({this, i, times->queries - 1, times->queries});
     }
     if (hazards.conflicts(nodes_[i].buffers)) {
@@ -249,17 +262,20 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
                             static_cast<uint32_t>(push.size()), push.data());
     }
     const uint32_t query = first_query + static_cast<uint32_t>(2 * (i - first));
-    if (profile) write_time(profile, query);
+    if (profile) write_time(vk, commands, profile, query);
     const std::array<uint32_t, 3> groups = dispatched_groups(node.groups, device_.capabilities());
     vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]);
-    if (profile) write_time(profile, query + 1);
-    if (timed) write_time(times->pool, times->queries++);
+    if (profile) write_time(vk, commands, profile, query + 1);
+    if (timed) times->write(vk, commands);
     after_timed = timed;
   }
 }
 
 void Recording::record(VkCommandBuffer commands, size_t first, size_t last, NodeTimes* times) {
   record_nodes(commands, first, last, VK_NULL_HANDLE, 0, times);
+  // The rest of the command buffer is somebody else's.
+  if (device_.options().occupancy_priority != kNormalOccupancy)
+    set_occupancy_priority(device_.vk(), commands, kNormalOccupancy);
 }
 
 void Recording::note_time(size_t node, double us) {

@@ -59,6 +59,9 @@ struct NodeTimes {
   uint64_t turn = 0;  // of nodes that are known well, those are timed whose turn it is
   uint32_t queries = 0;
   std::vector<Place> places;
+
+  /// Records the next query. Returns its number.
+  uint32_t write(const DeviceFunctions& vk, VkCommandBuffer commands);
 };
 
 class Recording {

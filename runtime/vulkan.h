@@ -45,6 +45,7 @@ namespace mulciber {
   F(vkCmdPipelineBarrier)                \
   F(vkCmdPushConstants)                  \
   F(vkCmdResetQueryPool)                 \
+  F(vkCmdSetComputeOccupancyPriorityNV)  \
   F(vkCmdUpdateBuffer)                   \
   F(vkCmdWriteTimestamp)                 \
   F(vkCreateBuffer)                      \

@@ -38,6 +38,16 @@
 #define CONSTANT_NUM_SPLITS (CONSTANT_OP + 20)  // workgroups for one tile of queries
 // word of control: counters of workgroups that are done
 #define CONSTANT_SPLIT_COUNTERS (CONSTANT_OP + 21)
+// Of rows that append keys and values to the cache first (attention_append.glsl):
+#define CONSTANT_ROTARY_SIZE (CONSTANT_OP + 22)  // 0: queries and keys stay as they are
+#define CONSTANT_INTERLEAVED (CONSTANT_OP + 23)  // as ROPE_INTERLEAVED
+#define CONSTANT_GAINS (CONSTANT_OP + 24)        // as ROPE_GAINS
+#define CONSTANT_EPSILON (CONSTANT_OP + 25)      // the bits of that norm's f32 epsilon
+#define CONSTANT_ANGLE_ROWS (CONSTANT_OP + 26)   // positions of the table of angles
+
+// Of rows of matrix units: parts into which the keys of a tile of queries are split, a workgroup
+// each; what they find goes to attention_combine in place of the result.
+#define CONSTANT_KEY_PARTS (CONSTANT_OP + 27)
 
 // Columns of the largest head.
 #define MAX_HEAD_SIZE 256
@@ -61,10 +71,11 @@
 // query_offset: the last query stands at the last key that the count counts.
 #define QUERY_OFFSET_FROM_COUNT (-2147483647 - 1)
 
-// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial sums of rows that split the keys. All
-// queries that read one row of keys and one head of it are packed into one list: rows_per_kv rows
-// of q_len positions of PACK heads each. So beams over one sentence, and the heads of a group
-// (grouped-query attention), share a tile. Offsets and strides count elements.
+// Buffers: 0 q, 1 kv, 2 result, 3 control, 4 partial sums of rows that split the keys, 5 angles and
+// 6 gains of rows that append keys and values first. All queries that read one row of keys and one
+// head of it are packed into one list: rows_per_kv rows of q_len positions of PACK heads each. So
+// beams over one sentence, and the heads of a group (grouped-query attention), share a tile.
+// Offsets and strides count elements.
 SHADER_STRUCT(AttentionParams) {
   uint queries;  // of the list: rows_per_kv * q_len * PACK
   uint q_len;
@@ -90,6 +101,15 @@ SHADER_STRUCT(AttentionParams) {
   int globals;
   int score_vector;
   int centers;
+}
+SHADER_STRUCT_END
+
+// Buffers: 0 of each line of the result (a head of a query) and each part of the keys the sums, and
+// behind them, in four floats, their maximum and their total; 1 result.
+SHADER_STRUCT(AttentionCombineParams) {
+  uint lines;
+  uint parts;
+  uint quads;  // of a line of the result
 }
 SHADER_STRUCT_END
 

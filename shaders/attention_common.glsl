@@ -3,7 +3,9 @@
 #ifndef MULCIBER_ATTENTION_COMMON_GLSL
 #define MULCIBER_ATTENTION_COMMON_GLSL
 
-#ifdef SPLIT_KEYS
+#if defined(APPENDS)
+#define BUFFER_COUNT 7
+#elif defined(SPLIT_KEYS)
 #define BUFFER_COUNT 5
 #else
 #define BUFFER_COUNT 4

@@ -4,7 +4,8 @@
 // for softmax needs rows and which lane holds which element is the driver's secret, but no further
 // than to the lanes of the same subgroup. f32 queries are rounded to f16, and so are weights. Rows
 // with PLAIN_FRAGMENTS run the same without matrix units, for the conformance suite
-// (include/fragments.glsl).
+// (include/fragments.glsl). Where tiles are few, several workgroups share the keys of one (flash
+// decoding), and attention_combine makes the result of what they find.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifndef PLAIN_FRAGMENTS
@@ -37,6 +38,7 @@
 #endif
 #include "fragments.glsl"
 
+layout(constant_id = CONSTANT_KEY_PARTS) const uint KEY_PARTS = 1;
 ROW_CONSTANT(TILE_Q, 64);  // FRAGMENT_M x the subgroups of a workgroup, up to MOST_QUERIES
 
 shared uint tile_first, tile_end;    // keys that some query of the tile sees
@@ -70,6 +72,13 @@ bool spoils(uvec4 eight) {
   return ((carried.x | carried.y | carried.z | carried.w) & 0x80008000u) != 0u;
 }
 
+BUFFER(2, writeonly, partials, vec4)
+/// Where the sums of this workgroup's part of the keys begin, for a query.
+uint partial_at(uint kv_row, uint n) {
+  uint line = result_element(kv_row, n) / VALUE_SIZE;
+  return (line * KEY_PARTS + gl_WorkGroupID.x % KEY_PARTS) * (VALUE_SIZE / 4 + 1);
+}
+
 const uint HEAD = HEAD_SIZE / 8;
 const uint VALUE = VALUE_SIZE / 8;
 const uint KEY_LOADS = (KEYS * HEAD + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of an invocation
@@ -91,7 +100,7 @@ const uint RESULT_FOURS = (FRAGMENT_M * FRAGMENT_N / 4 + LANES - 1) / LANES;
 const float kLargestWeight = 16384.0;
 
 void main() {
-  const uint first_query = gl_WorkGroupID.x * TILE_Q;
+  const uint first_query = gl_WorkGroupID.x / KEY_PARTS * TILE_Q;
   const uint kv_row = gl_WorkGroupID.z;
   const uint k_column = params.k_first + key_head() * HEAD_SIZE;
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
@@ -162,7 +171,11 @@ void main() {
   FRAGMENT_SUM sums[VALUE_SIZE / FRAGMENT_N];
   FRAGMENT_LOOP for (uint j = 0; j < VALUE_SIZE / FRAGMENT_N; ++j) sums[j] = ZERO_SUM;
 
-  const uint seen = tile_end;
+  // Parts are whole blocks, but for the last.
+  const uint keys_seen = max(tile_first, tile_end) - tile_first;
+  const uint part = ((keys_seen + KEY_PARTS - 1) / KEY_PARTS + KEYS - 1) / KEYS * KEYS;
+  const uint begin = KEY_PARTS > 1 ? tile_first + gl_WorkGroupID.x % KEY_PARTS * part : tile_first;
+  const uint seen = KEY_PARTS > 1 ? min(begin + part, tile_end) : tile_end;
   // The next block travels from memory to registers while the current one is worked on; beyond the
   // keys that are seen there are zeros, for memory may hold NaN there.
   uvec4 next_keys[KEY_LOADS], next_values[VALUE_LOADS];
@@ -181,8 +194,8 @@ void main() {
         next_values[i] = kv_halves(key_base(kv_row, key), v_column + at % VALUE * 8); \
     }                                                                                 \
   }
-  LOAD_BLOCK(tile_first);
-  for (uint first_key = tile_first; first_key < seen; first_key += KEYS) {
+  LOAD_BLOCK(begin);
+  for (uint first_key = begin; first_key < seen; first_key += KEYS) {
     const uint turn = first_key / KEYS % 2;
     barrier();
     FRAGMENT_LOOP for (uint i = 0; i < KEY_LOADS; ++i) {
@@ -308,8 +321,13 @@ void main() {
       FRAGMENT_LOOP for (uint j = 0; j < ROW_LANES; ++j) {
         all += uintBitsToFloat(operands[own_scores + row * SCORE_LINE + KEYS / 4][j]);
       }
-      float inverse =
-          all > 0.0 ? head_factor(query_head(first_query + own_query + row)) / all : 0.0;
+      uint query = first_query + own_query + row;
+      float inverse = all > 0.0 ? head_factor(query_head(query)) / all : 0.0;
+      if (KEY_PARTS > 1) {
+        inverse = all > 0.0 ? head_factor(query_head(query)) : 0.0;
+        if (query < params.queries)
+          AT(partials, partial_at(kv_row, query) + VALUE_SIZE / 4) = vec4(maximum[i], all, 0, 0);
+      }
       operands[own_factors + row / 4][row % 4] = floatBitsToUint(inverse);
     }
   }
@@ -325,8 +343,11 @@ void main() {
       uint row = at / (FRAGMENT_N / 4), four = at % (FRAGMENT_N / 4);
       uint query = first_query + own_query + row;
       if (row < FRAGMENT_M && query < params.queries) {
-        store_result(result_element(kv_row, query) + j * FRAGMENT_N + four * 4,
-                     uintBitsToFloat(operands[own_scores + row * SCORE_LINE + four]));
+        vec4 found = uintBitsToFloat(operands[own_scores + row * SCORE_LINE + four]);
+        if (KEY_PARTS > 1)
+          AT(partials, partial_at(kv_row, query) + j * (FRAGMENT_N / 4) + four) = found;
+        else
+          store_result(result_element(kv_row, query) + j * FRAGMENT_N + four * 4, found);
       }
     }
     FRAGMENT_BARRIER();

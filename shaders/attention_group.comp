@@ -1,6 +1,7 @@
 // Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and one split
 // of their keys (attention_split_keys.glsl), so a key is read once for all of the heads. A few
-// lanes of a subgroup read a key (or value) together, so that loads of its columns coalesce.
+// lanes of a subgroup read a key (or value) together, so that loads of its columns coalesce. With
+// APPENDS the position's key and value come from q and go into the cache (attention_append.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -23,6 +24,9 @@ shared float weights[kMaxKeys * kMaxQueries];      // scores before
 shared float maxima[kMaxSubgroups * kMaxQueries];  // of subgroups; at the end their totals
 shared vec4 partial[kMaxKeys];
 shared bool last;
+#ifdef APPENDS
+#include "attention_append.glsl"
+#endif
 
 const uint HEAD = HEAD_SIZE / 4;
 const uint VALUE = VALUE_SIZE / 4;
@@ -42,16 +46,33 @@ void main() {
   if (split.index >= split.count) return;
   const uint end = split.keys.y;
   const int position = position_of(first_query, keys);
+#ifdef APPENDS
+  // The last split ends with the position's key, unless the cache has no room for it.
+  const uint newest_key = AT(
+      control, uint(params.key_counts) + (params.first_kv_row + kv_row) * params.key_count_stride);
+  const bool holds = newest_key < params.kv_len && split.index == split.count - 1;
+  const uint cached_end = holds ? newest_key : end;
+  stage_heads(kv_row, first_query, newest_key, holds);
+  if (holds) keep_newest(kv_row, newest_key, k_column, v_column, QUERY_TILE == 0);
+#else
+  const uint cached_end = end;
+#endif
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   const uint lane = thread % LANES, group = thread / LANES;
 
   // The last tile repeats the last query.
   vec4 part_of_query[TILE_Q * HEAD_STEPS];
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+#ifndef APPENDS
     uint q_base = q_element(kv_row, min(first_query + i, params.queries - 1));
+#endif
     [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
       uint quad = c * LANES + lane;
+#ifdef APPENDS
+      part_of_query[i * HEAD_STEPS + c] = quad < HEAD ? staged_query(i, quad) : vec4(0);
+#else
       part_of_query[i * HEAD_STEPS + c] = quad < HEAD ? q_at(q_base + quad * 4) : vec4(0);
+#endif
     }
   }
   vec4 sums[TILE_Q * VALUE_STEPS];
@@ -74,7 +95,7 @@ void main() {
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] = 0;
       [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < end && quad < HEAD) {
+        if (first_key + at < cached_end && quad < HEAD) {
           vec4 key = kv_at(bases[at], k_column + quad * 4);
           [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
             score[i] += dot(part_of_query[i * HEAD_STEPS + c], key);
@@ -87,6 +108,29 @@ void main() {
         if (lane == 0) weights[i * kMaxKeys + at] = score[i];
       }
     }
+#ifdef APPENDS
+    // Every group multiplies the position's key; the one whose turn it is keeps the scores.
+    const bool meets = holds && newest_key - first_key < LOCAL_SIZE;
+    const uint newest_at = newest_key - first_key;
+    const bool takes = meets && newest_at % GROUPS == group;
+    if (meets) {
+      float score[TILE_Q];
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] = 0;
+      [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
+        uint quad = c * LANES + lane;
+        if (quad < HEAD) {
+          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+            score[i] += dot(part_of_query[i * HEAD_STEPS + c], newest[quad]);
+          }
+        }
+      }
+      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+        [[unroll]] for (uint step = 1; step < LANES; step *= 2) score[i] +=
+            subgroupShuffleXor(score[i], step);
+        if (takes && lane == 0) weights[i * kMaxKeys + newest_at] = score[i];
+      }
+    }
+#endif
     barrier();
 
     const bool visible = first_key + thread < end;
@@ -124,7 +168,7 @@ void main() {
       uint at = k * GROUPS + group;
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
         uint quad = c * LANES + lane;
-        if (first_key + at < end && quad < VALUE) {
+        if (first_key + at < cached_end && quad < VALUE) {
           vec4 value = kv_at(bases[at], v_column + quad * 4);
           [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
             float weight = weights[i * kMaxKeys + at];
@@ -134,6 +178,21 @@ void main() {
         }
       }
     }
+#ifdef APPENDS
+    // It is the last key of its group.
+    if (takes) {
+      [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
+        uint quad = c * LANES + lane;
+        if (quad < VALUE) {
+          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+            float weight = weights[i * kMaxKeys + newest_at];
+            if (BIAS < BIAS_MASK || weight != 0)
+              sums[i * VALUE_STEPS + c] += weight * newest[kNewestQuads + quad];
+          }
+        }
+      }
+    }
+#endif
     first_key += LOCAL_SIZE;
   } while (first_key < end);
 

@@ -1,5 +1,5 @@
-// y = activation(a [+ b]) or a given value, four elements at a time. The row's first type is that
-// of a and b, its second that of y.
+// y = activation(a [+ b]), a given value, or a scaled and capped, four elements at a time. The
+// row's first type is that of a and b, its second that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -14,6 +14,7 @@ PARAMS(ElementwiseParams)
 layout(constant_id = ELEMENTWISE_ADD) const uint ADD = 0;
 layout(constant_id = ELEMENTWISE_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
 layout(constant_id = ELEMENTWISE_FILL) const uint FILL = 0;
+layout(constant_id = ELEMENTWISE_SCALE) const uint SCALE = SCALE_NOT;
 
 #ifdef ACTIVATION_F16
 #define INPUT(INDEX, NAME)                                             \
@@ -49,6 +50,11 @@ void y_store_quad(uint quad, vec4 value) { AT(y, quad) = value; }
 void y_store(uint at, float value) { AT(y_elements, at) = value; }
 #endif
 
+float scaled(float value) {
+  value *= params.value;
+  return SCALE == SCALE_AND_CAP ? params.cap * safe_tanh(value / params.cap) : value;
+}
+
 void main() {
   uint quads = params.count / 4;
   for (uint quad = gl_GlobalInvocationID.x; quad < quads; quad += params.stride) {
@@ -57,12 +63,16 @@ void main() {
     if (ACTIVATION_FUNCTION != ACTIVATION_NONE) {
       [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = activate(value[i], ACTIVATION_FUNCTION);
     }
+    if (SCALE != SCALE_NOT) {
+      [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = scaled(value[i]);
+    }
     y_store_quad(quad, value);
   }
   if (gl_GlobalInvocationID.x == 0) {
     for (uint at = quads * 4; at < params.count; ++at) {
       float value = FILL != 0 ? params.value : a_element(at);
       if (ADD != 0) value += b_element(at);
+      if (SCALE != SCALE_NOT) value = scaled(value);
       y_store(at, activate(value, ACTIVATION_FUNCTION));
     }
   }

@@ -22,6 +22,21 @@ SHADER_STRUCT(MatmulParams) {
 }
 SHADER_STRUCT_END
 
+// Partial sums of a product whose depth was split, (parts, rows, columns), into y.
+SHADER_STRUCT(SplitKReduceParams) {
+  uint rows;
+  uint columns;  // of the product: rows of W
+  uint parts;
+  uint row_stride;  // this and the rest as in MatmulParams
+  uint first_column;
+  uint first_bias;
+}
+SHADER_STRUCT_END
+
+// Of rows with f16 arithmetic: products that are added up in f16 before they go to a sum in f32 are
+// of so many neighbouring columns of K, which begin at a multiple of it.
+#define HALF_SUM_DEPTH 16
+
 #define MATMUL_ACTIVATION CONSTANT_OP        // a value of mulciber::Activation
 #define MATMUL_BIAS (CONSTANT_OP + 1)        // 1: add buffer 2
 #define MATMUL_ACCUMULATE (CONSTANT_OP + 2)  // 1: add what y holds
@@ -31,6 +46,14 @@ SHADER_STRUCT_END
 #define MATMUL_THIRD_FORMAT (CONSTANT_OP + 17)
 // Of rows that normalize x (op norm_matmul): the bits of the norm's f32 epsilon.
 #define MATMUL_EPSILON (CONSTANT_OP + 18)
+// Of rows that can split K (matmul_epilogue.glsl): how much of it a workgroup takes, along z; 0:
+// all. A multiple of 64, and what comes out are partial sums.
+#define MATMUL_SPLIT_DEPTH (CONSTANT_OP + 19)
+// Of rows on matrix units: the extents that are whole tiles, so that nothing need be checked there.
+#define MATMUL_WHOLE (CONSTANT_OP + 20)
+#define MATMUL_WHOLE_ROWS 1u
+#define MATMUL_WHOLE_COLUMNS 2u
+#define MATMUL_WHOLE_DEPTH 4u
 // rows of y per workgroup, in kernels that leave it open
 #define MATMUL_ROWS (CONSTANT_OP + 3)
 

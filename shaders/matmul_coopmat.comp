@@ -1,7 +1,8 @@
 // Products on matrix units: operands staged in shared memory as f16, sums in f32. f32 activations
-// are rounded to f16 on the way. Each subgroup owns a block of the workgroup's tile. Rows with
-// PLAIN_FRAGMENTS run the same without matrix units, for the conformance suite
-// (include/fragments.glsl).
+// are rounded to f16 on the way. Rows for weights in bf16 alone take operands in bf16, which has
+// the range of f32 and 8 bits: weights go in as they are, and no activation is too large. Each
+// subgroup owns a block of the workgroup's tile. Rows with PLAIN_FRAGMENTS run the same without
+// matrix units, for the conformance suite (include/fragments.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifndef PLAIN_FRAGMENTS
@@ -9,10 +10,15 @@
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#ifdef WEIGHT_BF16
+#extension GL_EXT_bfloat16 : require
+#endif
 #endif
 #include "interface.h"
 #include "matmul.h"
 #include "types.glsl"
+#include "whole_tiles.glsl"
+#define SPLIT_K
 #include "matmul_operands.glsl"
 // Two tiles of lines of four eights and one; the default is for 64 x 64 x 32.
 #ifndef SHARED_EIGHTS
@@ -42,9 +48,18 @@ uvec4 w_eight(uint row, uint k) {
 BUFFER(1, readonly, wide_w, uvec4)
 uvec4 w_eight(uint row, uint k) {
   uvec4 eight = AT(wide_w, (row * params.depth + k) / 8);
+#ifdef WEIGHT_BF16
+  return eight;
+#else
   return FORMAT == 1 ? pack_eight(unpack_weight4(eight.xy), unpack_weight4(eight.zw)) : eight;
+#endif
 }
 #endif
+
+// The line of x or W that stands for `line` of a tile: where the matrix ends before the tile does,
+// its last one, for what comes of that is not stored.
+uint x_line(uint line) { return WHOLE_ROWS ? line : min(line, params.rows - 1); }
+uint w_line(uint line) { return WHOLE_COLUMNS ? line : min(line, params.columns - 1); }
 
 void main() {
   const uint eights = TILE_K / 8;          // of a line of a tile
@@ -68,27 +83,27 @@ void main() {
   }
 
   // The next tiles travel from memory to registers while the matrix units work on the current ones.
-  // An invocation loads the same eight of several lines. Lines beyond the edges repeat the last
-  // one, for what comes of them is not stored; beyond the depth there are zeros.
+  // An invocation loads the same eight of several lines. Beyond the depth there are zeros.
   uvec4 next_x[x_loads], next_w[w_loads];
   uint own_line = thread / eights, own_eight = thread % eights;
-#define LOAD_TILES(K0)                                                                   \
-  {                                                                                      \
-    uint k = K0 + own_eight * 8;                                                         \
-    if (k < params.depth) {                                                              \
-      FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) {                                 \
-        next_x[i] = x_eight(min(row0 + i * lines + own_line, params.rows - 1), k);       \
-      }                                                                                  \
-      FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) {                                 \
-        next_w[i] = w_eight(min(column0 + i * lines + own_line, params.columns - 1), k); \
-      }                                                                                  \
-    } else {                                                                             \
-      FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) next_x[i] = uvec4(0);             \
-      FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) next_w[i] = uvec4(0);             \
-    }                                                                                    \
+#define LOAD_TILES(K0)                                                       \
+  {                                                                          \
+    uint k = K0 + own_eight * 8;                                             \
+    if (WHOLE_DEPTH || k < params.depth) {                                   \
+      FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) {                     \
+        next_x[i] = x_eight(x_line(row0 + i * lines + own_line), k);         \
+      }                                                                      \
+      FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) {                     \
+        next_w[i] = w_eight(w_line(column0 + i * lines + own_line), k);      \
+      }                                                                      \
+    } else {                                                                 \
+      FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) next_x[i] = uvec4(0); \
+      FRAGMENT_LOOP for (uint i = 0; i < w_loads; ++i) next_w[i] = uvec4(0); \
+    }                                                                        \
   }
-  LOAD_TILES(0);
-  for (uint k0 = 0; k0 < params.depth; k0 += TILE_K) {
+  const uvec2 own = own_depth();
+  LOAD_TILES(own.x);
+  for (uint k0 = own.x; k0 < own.y; k0 += TILE_K) {
     barrier();
     FRAGMENT_LOOP for (uint i = 0; i < x_loads; ++i) {
       operands[(i * lines + own_line) * line + own_eight] = next_x[i];
@@ -97,7 +112,7 @@ void main() {
       operands[w_tile + (i * lines + own_line) * line + own_eight] = next_w[i];
     }
     barrier();
-    if (k0 + TILE_K < params.depth) LOAD_TILES(k0 + TILE_K);
+    if (k0 + TILE_K < own.y) LOAD_TILES(k0 + TILE_K);
     FRAGMENT_LOOP for (uint part = 0; part < TILE_K; part += FRAGMENT_K) {
       FRAGMENT_A xs[parts_m];
       FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) {

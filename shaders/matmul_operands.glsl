@@ -1,27 +1,21 @@
-// Operands and epilogue that all matmul kernels share. x, W and y are row-major; quads are four
-// neighbours along K. A row of kernels.def may define
+// Operands that all matmul kernels share, and their epilogue (matmul_epilogue.glsl). x, W and y are
+// row-major; quads are four neighbours along K. A row of kernels.def may define
 //   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load (so it is with blocks)
 //   NORMALIZED   x, one row of f32, goes in as rms_norm(x); the gains take the place of a bias
-//   STORAGE16    f16 results are stored as 16-bit values; without it two share a word by atomics
 #ifndef MULCIBER_MATMUL_OPERANDS_GLSL
 #define MULCIBER_MATMUL_OPERANDS_GLSL
 
 #define BUFFER_COUNT 4
 #include "buffers.glsl"
-#include "activation.glsl"
 
 PARAMS(MatmulParams)
 
-layout(constant_id = MATMUL_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
-layout(constant_id = MATMUL_BIAS) const uint HAS_BIAS = 0;
-layout(constant_id = MATMUL_ACCUMULATE) const uint ACCUMULATE = 0;
-layout(constant_id = MATMUL_GATED) const uint GATED = 0;
-
+#define BIAS_BUFFER 2
+#define Y_BUFFER 3
 #ifdef NORMALIZED
 #include "norm_factor.glsl"
-#else
-BUFFER(2, readonly, bias, float)
 #endif
+#include "matmul_epilogue.glsl"
 
 #ifdef ACTIVATION_Q8_1
 #include "blocks.h"
@@ -109,58 +103,5 @@ QUAD(w)
 #undef QUAD
 
 #endif
-
-#ifndef ACTIVATION_F16
-BUFFER(3, , y, float)
-float y_load(uint at) { return AT(y, at); }
-void y_store(uint at, float value) { AT(y, at) = value; }
-#elif defined(STORAGE16)
-BUFFER(3, , y, float16_t)
-float y_load(uint at) { return float(AT(y, at)); }
-void y_store(uint at, float value) { AT(y, at) = float16_t(value); }
-#else
-// The other half of the word may belong to another invocation. Each changes its own bits only, so
-// the result does not depend on their order.
-BUFFER(3, , y, uint)
-float y_load(uint at) { return unpackHalf2x16(AT(y, at / 2))[at % 2]; }
-void y_store(uint at, float value) {
-  uint shift = (at % 2) * 16;
-  atomicAnd(AT(y, at / 2), ~(0xffffu << shift));
-  atomicOr(AT(y, at / 2), packHalf2x16(vec2(value, 0)) << shift);
-}
-#endif
-
-// Sum `column` with its bias.
-float biased(uint column, float sum) {
-#ifdef NORMALIZED
-  return sum;
-#else
-  return HAS_BIAS != 0 ? sum + AT(bias, params.first_bias + column) : sum;
-#endif
-}
-
-void store_finished(uint row, uint column, float value) {
-  uint at = row * params.row_stride + params.first_column + column;
-  if (ACCUMULATE != 0) value += y_load(at);
-  y_store(at, value);
-}
-
-// Finishes one sum and writes it. Not for gated products.
-void store_result(uint row, uint column, float sum) {
-  store_finished(row, column, activate(biased(column, sum), ACTIVATION_FUNCTION));
-}
-
-// Finishes the sums of `column`, which is even, and of the next one: two elements of y, or one
-// where the product is gated. Of a gated product the columns are even in number.
-void store_pair(uint row, uint column, float first, float second) {
-  if (row >= params.rows || column >= params.columns) return;
-  if (GATED != 0) {
-    float gate = activate(biased(column, first), ACTIVATION_FUNCTION);
-    store_finished(row, column / 2, gate * biased(column + 1, second));
-  } else {
-    store_result(row, column, first);
-    if (column + 1 < params.columns) store_result(row, column + 1, second);
-  }
-}
 
 #endif

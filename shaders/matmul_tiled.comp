@@ -5,6 +5,7 @@
 #include "interface.h"
 #include "matmul.h"
 #include "types.glsl"
+#define SPLIT_K
 #include "matmul_operands.glsl"
 
 ROW_CONSTANT(TILE_M, 32);
@@ -32,7 +33,8 @@ void main() {
     [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] = 0;
   }
 
-  for (uint k0 = 0; k0 < params.depth; k0 += TILE_K) {
+  const uvec2 own = own_depth();
+  for (uint k0 = own.x; k0 < own.y; k0 += TILE_K) {
     // Stage. Beyond the edges there are zeros, never what memory holds there.
     for (uint q = thread; q < TILE_M * TILE_K / 4; q += LOCAL_SIZE) {
       uint row = q / (TILE_K / 4), k = q % (TILE_K / 4) * 4;

@@ -6,6 +6,7 @@
 #include "interface.h"
 #include "matmul.h"
 #include "types.glsl"
+#define SPLIT_K
 #include "matmul_operands.glsl"
 
 ROW_CONSTANT(TILE_M, 32);  // TILE_M + TILE_N invocations
@@ -54,7 +55,8 @@ void main() {
   place = stages_x ? thread : TILE_M + place;
   uint row_at = column * row_words(FORMAT);
 
-  for (uint group = 0; group < params.depth / 32; ++group) {
+  const uvec2 own = own_depth();
+  for (uint group = own.x / 32; group < own.y / 32; ++group) {
     if (stages_x) {
       integers[place] = x_integers(x_row, group, 0);
       integers[SHARED_ROWS + place] = x_integers(x_row, group, 1);

@@ -2,11 +2,15 @@
 // rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
 // memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
 // multiplies the quantized integers and scales the sum. With x in blocks (q8_1) a lane takes whole
-// groups, and the products are of integers. With NORMALIZED the row of x is normalized first.
+// groups, and the products are of integers. With NORMALIZED the row of x is normalized first. With
+// HALF_SUMS eight products are added up in f16, in twos, before they go to a sum in f32.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP_ADD
 #extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+#ifdef HALF_SUMS
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
 #include "interface.h"
 #include "matmul.h"
@@ -32,10 +36,14 @@ const uint QUADS = 2;
 const uint QUADS = 1;
 #endif
 
-#if defined(DEPTH_BY_8) && defined(WEIGHT_HALF)
+#ifdef HALF_SUMS
+BUFFER(0, readonly, x_halves, f16vec4)
+BUFFER(1, readonly, w_halves, f16vec4)
+#elif defined(DEPTH_BY_8) && defined(WEIGHT_HALF)
 BUFFER(1, readonly, w_wide, uvec4)
 #endif
 
+#ifndef HALF_SUMS
 void load_w(uint row, uint k, out vec4 quads[QUADS]) {
 #if defined(DEPTH_BY_8) && defined(WEIGHT_HALF)
   uvec4 wide = AT(w_wide, (row * params.depth + k) / 8);
@@ -45,6 +53,7 @@ void load_w(uint row, uint k, out vec4 quads[QUADS]) {
   [[unroll]] for (uint q = 0; q < QUADS; ++q) quads[q] = w_quad(row, k + 4 * q);
 #endif
 }
+#endif
 #endif
 
 void multiply(uint format, uint first_column, uint end, uint at, uint group_of_columns) {
@@ -128,6 +137,24 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
           sums[0][j] +=
               dot(products[j], quad_scale(scales[j].scale[h])) + x_sum * scales[j].minimum[h];
         }
+      }
+    }
+  }
+#elif defined(HALF_SUMS)
+  for (uint k = lane * 8; k < params.depth; k += LOCAL_SIZE * 8) {
+    f16vec4 xs[ROWS][2];
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+      uint x_at = (min(row0 + i, params.rows - 1) * params.depth + k) / 4;
+      xs[i][0] = AT(x_halves, x_at);
+      xs[i][1] = AT(x_halves, x_at + 1);
+    }
+    [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
+      uint w_at = (min(column0 + j, params.columns - 1) * params.depth + k) / 4;
+      f16vec4 low = AT(w_halves, w_at), high = AT(w_halves, w_at + 1);
+      [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+        f16vec4 part = fma(xs[i][1], high, xs[i][0] * low);
+        vec2 two = vec2(part.xy + part.zw);
+        sums[i][j] += two.x + two.y;
       }
     }
   }

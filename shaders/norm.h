@@ -17,6 +17,9 @@
 // stream += norm(x) with the gain before, y = norm(stream)
 #define RMS_ADD_NORM 2
 
+// Specialization constant of the norm of columns.
+#define COLUMNS_CENTERED (CONSTANT_OP + 0)  // 1: layer norm without a bias; 0: root mean square
+
 // Specialization constants of softmax.
 #define SOFTMAX_LOGARITHM (CONSTANT_OP + 0)  // 1: log-softmax
 // 1: control holds how many columns a row sees
@@ -35,6 +38,15 @@ SHADER_STRUCT(RmsNormParams) {
   uint rows;
   uint columns;
   uint gain;
+  float epsilon;
+}
+SHADER_STRUCT_END
+
+// A row of x has row_stride elements; the groups, of `columns` each, begin with first_column.
+SHADER_STRUCT(NormColumnsParams) {
+  uint row_stride;
+  uint first_column;
+  uint columns;
   float epsilon;
 }
 SHADER_STRUCT_END

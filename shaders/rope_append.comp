@@ -61,6 +61,7 @@ BUFFER(4, writeonly, cache, uint)
 BUFFER(4, writeonly, cache, vec2)
 #define APPEND(WORD, VALUE) AT(cache, to + WORD) = VALUE;
 #endif
+#include "rotation.glsl"
 
 #if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
 void wait_for_staged() {
@@ -104,13 +105,8 @@ void serve(uint head, uint query, uint row) {
     float scale = 1.0;
     uint gain = is_key ? words : 0;
     if (GAINS != 0) {
-      vec2 squares = vec2(0);
-      for (uint w = LANE; w < words; w += LANES) {
-        vec2 value = load(from + w);
-        squares += value * value;
-      }
-      scale =
-          1.0 / sqrt(head_add(squares.x + squares.y) / float(params.head_size) + params.epsilon);
+      scale = head_scale(head_add(squares_of(from, words, LANE, LANES)), params.head_size,
+                         params.epsilon);
     }
 #ifdef KEYS_IN_PLACE
     bool in_place = true;
@@ -121,18 +117,14 @@ void serve(uint head, uint query, uint row) {
     uint quarter = params.rotary_size / 4;
     uint cosines = min(position, params.angle_rows - 1) * 2 * quarter;
     for (uint turn = LANE; turn < quarter; turn += LANES) {
-      uint first = INTERLEAVED != 0 ? 2 * turn : turn,
-           second = INTERLEAVED != 0 ? first + 1 : turn + quarter;
+      uvec2 at = words_of_turn(turn, quarter);
+      uint first = at.x, second = at.y;
       vec2 a = load(from + first), b = load(from + second);
       if (GAINS != 0) {
         a *= scale * AT(gains, gain + first);
         b *= scale * AT(gains, gain + second);
       }
-      vec2 c = AT(angles, cosines + turn), s = AT(angles, cosines + quarter + turn);
-      vec2 x = INTERLEAVED != 0 ? vec2(a.x, b.x) : a, y = INTERLEAVED != 0 ? vec2(a.y, b.y) : b;
-      vec2 turned_x = x * c - y * s, turned_y = y * c + x * s;
-      a = INTERLEAVED != 0 ? vec2(turned_x.x, turned_y.x) : turned_x;
-      b = INTERLEAVED != 0 ? vec2(turned_x.y, turned_y.y) : turned_y;
+      rotate(a, b, AT(angles, cosines + turn), AT(angles, cosines + quarter + turn));
       if (in_place) {
         store(from + first, a);
         store(from + second, b);

@@ -12,8 +12,8 @@ uint position_words(uint position, uint columns) {
   return position * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, columns);
 }
 
-/// at: the position's first word; quads: the block's columns.
-void store_block(uint at, uint columns, uint block, vec4 quads[8]) {
+/// What a block of 32 columns becomes: words of four numbers, and the bits of its scale's half.
+uint block_words(vec4 quads[8], out uint words[8]) {
   vec4 sizes = abs(quads[0]);
   [[unroll]] for (uint i = 1; i < 8; ++i) sizes = max(sizes, abs(quads[i]));
   float scale = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)) / 127.0;
@@ -23,12 +23,25 @@ void store_block(uint at, uint columns, uint block, vec4 quads[8]) {
     vec4 scaled = quads[i] * inverse;
     uvec4 numbers =
         uvec4(ivec4(trunc(scaled + sign(scaled) * 0.5)) + int(BLOCKS_OFFSET(BLOCKS_Q8_0))) & 255u;
-    AT(cache, at + block * 8u + i) = numbers.x | numbers.y << 8 | numbers.z << 16 | numbers.w << 24;
+    words[i] = numbers.x | numbers.y << 8 | numbers.z << 16 | numbers.w << 24;
   }
+  return packHalf2x16(vec2(scale, 0.0)) & 0xffffu;
+}
+
+/// at: the position's first word, of so many columns.
+void put_block(uint at, uint columns, uint block, uint words[8], uint scale) {
+  [[unroll]] for (uint i = 0; i < 8; ++i) AT(cache, at + block * 8u + i) = words[i];
   // The other half of the word is another invocation's.
   uint entry = at + BLOCKS_SCALES_AT(BLOCKS_Q8_0, columns) + block / 2u, shift = block % 2u * 16u;
   atomicAnd(AT(cache, entry), ~(0xffffu << shift));
-  atomicOr(AT(cache, entry), (packHalf2x16(vec2(scale, 0.0)) & 0xffffu) << shift);
+  atomicOr(AT(cache, entry), scale << shift);
+}
+
+/// As put_block; quads: the block's columns.
+void store_block(uint at, uint columns, uint block, vec4 quads[8]) {
+  uint words[8];
+  uint scale = block_words(quads, words);
+  put_block(at, columns, block, words, scale);
 }
 
 #endif

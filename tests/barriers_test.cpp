@@ -14,6 +14,7 @@
 #include "runtime/spirv_reflection.h"
 #include "tests/barrier_list.h"
 #include "tests/catch.h"
+#include "tests/conformance_rows.h"
 #include "tests/device.h"
 
 using namespace mulciber;
@@ -40,7 +41,7 @@ class RowCases {
   RowCases(Device& device, const Kernel& row, std::string suffix = {})
       : device_(device), row_(row), suffix_(std::move(suffix)) {
     for (OpCase& c : op_cases(row.op).samples(row.types)) {
-      if ((row.shape & ~problem_of(c, row.op).facts) == 0) cases_.push_back({std::move(c), {}, {}});
+      if (suits(row, c)) cases_.push_back({std::move(c), {}, {}});
     }
     // Small ones first: they are enough for most faults.
     std::stable_sort(cases_.begin(), cases_.end(), [](const Entry& a, const Entry& b) {
@@ -183,6 +184,8 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
     INFO(line.row);
     CHECK(find_kernel(line.row));
   }
+  // Where cases are taken in steps, so are barriers: each takes pipelines of its own.
+  const size_t step = case_step() > 1 ? 3 : 1;
   size_t caught = 0, tried = 0;
   for (const Kernel& row : kernels()) {
     const std::vector<Barrier> barriers =
@@ -224,14 +227,16 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
         REQUIRE(line.number == i + 1);
         CHECK(line.kind == barriers[i].kind);
         if (line.caught.empty()) CHECK_FALSE(line.reason.empty());
-        if (!line.caught.empty()) CHECK(still_caught(cases, narrow, broken, line));
+        if (!line.caught.empty() && caught % step == 0)
+          CHECK(still_caught(cases, narrow, broken, line));
       }
       caught += !line.caught.empty();
     }
     written.insert(written.end(), listed.begin(), listed.end());
   }
-  std::printf("the lack of %zu of %zu barriers caught on %s\n", caught, tried,
-              device.capabilities().name.c_str());
+  std::printf(
+      "the lack of %zu of %zu barriers is listed as caught on %s; one in %zu was looked at\n",
+      caught, tried, device.capabilities().name.c_str(), writes ? 1 : step);
   if (!writes) return;
   std::ofstream out(barrier_list_file());
   out << heading << '\n';

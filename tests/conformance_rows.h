@@ -30,7 +30,7 @@ constexpr Op kAttentionOps[] = {Op::kAttention, Op::kAttentionMap, Op::kAppendCa
 /// A row on matrix units that a device cannot run is tested by its plain form, the next row, on
 /// every device with room for its tiles.
 inline void check_plain_form(const Kernel& row, const Capabilities& device) {
-  if ((row.needs & kHalfMatrices) == 0) return;
+  if ((row.needs & kMatrixUnits) == 0) return;
   if (device.max_invocations < 256 || device.max_shared_memory < 32768) return;
   const Kernel& plain = *(&row + 1);
   INFO(plain.id << " instead of " << row.id);

@@ -101,11 +101,11 @@ TEST_CASE("The products of a layer take integers, and norms write them") {
       open_model_with(fixtures_dir() / "gguf/tiny-Q8_0.gguf", {.fast_activations = true});
   const DecoderNetwork& network = model->network();
   CHECK_FALSE(network.decoder.output.integers);
-  CHECK(network.decoder.first_norm.for_integers);
+  CHECK(network.decoder.first_norm->for_integers);
   const CausalLayer &first = network.decoder.layers.front(), &last = network.decoder.layers.back();
   CHECK(first.attention.qkv.integers);
   CHECK(first.attention.out.integers);
-  CHECK(first.after_attention.for_integers);
+  CHECK(first.after_attention->for_integers);
   CHECK(std::get<FeedForward>(first.feed_forward).up.integers);
   CHECK(std::get<FeedForward>(first.feed_forward).down.integers);
   CHECK(first.after_feed_forward.for_integers);

@@ -115,7 +115,7 @@ TEST_CASE("A row of q8_0 is saved, forked and restored, and mixes with no other 
 
 TEST_CASE("A prompt's file of q8_0 is read by q8_0 alone") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const std::shared_ptr<Device> device = shared_handle();
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "kept").string(),
                     prompt = "The red hammer and the blue";

@@ -27,7 +27,7 @@ const std::vector<OpCase>& cases_of(const Kernel& row) {
   auto [entry, added] = known.try_emplace(&row);
   if (added) {
     for (OpCase& c : op_cases(row.op).samples(row.types)) {
-      if ((row.shape & ~problem_of(c, row.op).facts) == 0) entry->second.push_back(std::move(c));
+      if (suits(row, c)) entry->second.push_back(std::move(c));
     }
     auto size = [](const OpCase& c) {
       uint64_t elements = 0;

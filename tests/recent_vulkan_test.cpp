@@ -5,6 +5,15 @@
 
 #include "tests/catch.h"
 
+// Newer than the other two: headers may lack it alone.
+#ifdef VK_NV_compute_occupancy_priority
+#define HAS_OCCUPANCY
+#endif
+
+#ifdef VK_KHR_shader_bfloat16
+#define HAS_BFLOAT16
+#endif
+
 #if defined(VK_KHR_cooperative_matrix) && defined(VK_NV_cooperative_matrix2)
 
 namespace vulkan {
@@ -14,6 +23,24 @@ constexpr const char* kMatrixExtension = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAM
 constexpr auto kFeatures2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV;
 constexpr auto kFlexible = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV;
 constexpr const char* kMatrix2Extension = VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME;
+constexpr auto kProperties2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV;
+#ifdef HAS_BFLOAT16
+constexpr auto kBfloat16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
+constexpr int kBfloat16Component = VK_COMPONENT_TYPE_BFLOAT16_KHR;
+constexpr const char* kBfloat16Extension = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
+#undef VK_KHR_shader_bfloat16
+#undef VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME
+#endif
+#ifdef HAS_OCCUPANCY
+constexpr auto kOccupancy = VK_STRUCTURE_TYPE_COMPUTE_OCCUPANCY_PRIORITY_PARAMETERS_NV;
+constexpr auto kOccupancyFeatures =
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COMPUTE_OCCUPANCY_PRIORITY_FEATURES_NV;
+constexpr const char* kOccupancyExtension = VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME;
+constexpr float kNormalOccupancy = VK_COMPUTE_OCCUPANCY_PRIORITY_NORMAL_NV;
+#undef VK_NV_compute_occupancy_priority
+#undef VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME
+#undef VK_COMPUTE_OCCUPANCY_PRIORITY_NORMAL_NV
+#endif
 }  // namespace vulkan
 
 #undef VK_KHR_cooperative_matrix
@@ -58,7 +85,46 @@ TEST_CASE("Declarations for old Vulkan headers are those of new ones") {
   SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, AType);
   SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, ResultType);
   SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, scope);
+  SAME_PLACE(VkCooperativeMatrixFlexibleDimensionsPropertiesNV, workgroupInvocations);
+  CHECK(int{VK_SCOPE_WORKGROUP_KHR} == int{recent::VK_SCOPE_WORKGROUP_KHR});
+  SAME_PLACE(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixBlockLoads);
+  CHECK(vulkan::kProperties2 ==
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV);
+  CHECK(sizeof(VkPhysicalDeviceCooperativeMatrix2PropertiesNV) ==
+        sizeof(recent::VkPhysicalDeviceCooperativeMatrix2PropertiesNV));
+  SAME_PLACE(VkPhysicalDeviceCooperativeMatrix2PropertiesNV,
+             cooperativeMatrixFlexibleDimensionsMaxDimension);
 }
+
+#ifdef HAS_BFLOAT16
+TEST_CASE("The declarations of bf16 are those of new headers") {
+  CHECK(vulkan::kBfloat16 == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
+  CHECK(vulkan::kBfloat16Component == int{VK_COMPONENT_TYPE_BFLOAT16_KHR});
+  CHECK(std::string(vulkan::kBfloat16Extension) == VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+  CHECK(sizeof(VkPhysicalDeviceShaderBfloat16FeaturesKHR) ==
+        sizeof(recent::VkPhysicalDeviceShaderBfloat16FeaturesKHR));
+  SAME_PLACE(VkPhysicalDeviceShaderBfloat16FeaturesKHR, shaderBFloat16Type);
+  SAME_PLACE(VkPhysicalDeviceShaderBfloat16FeaturesKHR, shaderBFloat16CooperativeMatrix);
+}
+#endif
+
+#ifdef HAS_OCCUPANCY
+TEST_CASE("The declarations of occupancy are those of new headers") {
+  CHECK(vulkan::kOccupancy == VK_STRUCTURE_TYPE_COMPUTE_OCCUPANCY_PRIORITY_PARAMETERS_NV);
+  CHECK(vulkan::kOccupancyFeatures ==
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COMPUTE_OCCUPANCY_PRIORITY_FEATURES_NV);
+  CHECK(std::string(vulkan::kOccupancyExtension) ==
+        VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME);
+  CHECK(vulkan::kNormalOccupancy == VK_COMPUTE_OCCUPANCY_PRIORITY_NORMAL_NV);
+  CHECK(sizeof(VkComputeOccupancyPriorityParametersNV) ==
+        sizeof(recent::VkComputeOccupancyPriorityParametersNV));
+  SAME_PLACE(VkComputeOccupancyPriorityParametersNV, occupancyPriority);
+  SAME_PLACE(VkComputeOccupancyPriorityParametersNV, occupancyThrottling);
+  CHECK(sizeof(VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV) ==
+        sizeof(recent::VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV));
+  SAME_PLACE(VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV, computeOccupancyPriority);
+}
+#endif
 
 #else
 

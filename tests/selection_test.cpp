@@ -1,10 +1,13 @@
 // Selection over made-up devices: no Vulkan call.
 #include <algorithm>
+#include <bit>
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "mulciber/error.h"
+#include "ops/attention.h"
+#include "ops/matmul.h"
 #include "runtime/kernel.h"
 #include "runtime/op.h"
 #include "runtime/spirv_modules.h"
@@ -47,12 +50,26 @@ Capabilities large_gpu() {
 
 }  // namespace
 
+TEST_CASE("Every feature has a bit of its own") {
+  FeatureSet all = kNothing;
+  for (const auto& [feature, name, mask] : feature_names()) {
+    INFO(name);
+    CHECK(std::has_single_bit(static_cast<FeatureSet>(feature)));
+    CHECK((all & feature) == kNothing);
+    all |= feature;
+  }
+  // What has no name is in no list: the groups of the header must be in this one.
+  CHECK((all & (kMatrixUnits | kFastHalf)) == (kMatrixUnits | kFastHalf));
+}
+
 TEST_CASE("Every op and storage type has a row that runs on the least device, for any shape") {
   std::map<std::pair<Op, std::pair<DataType, DataType>>, bool> served;
   for (const Kernel& row : kernels()) {
-    bool& found = served[{row.op, {row.types.activation, row.types.weight}}];
-    found = found || (row.shape == kAnyShape && row.made_for == kAnyDevice &&
-                      why_not_runnable(row, least_device()).empty());
+    for (const KernelTypes& types : concrete_types(row.types)) {
+      bool& found = served[{row.op, {types.activation, types.weight}}];
+      found = found || (row.shape == kAnyShape && row.made_for == kAnyDevice &&
+                        why_not_runnable(row, least_device()).empty());
+    }
   }
   for (const auto& [key, found] : served) {
     INFO(name_of(key.first) << " " << name_of(key.second.first) << " "
@@ -191,6 +208,49 @@ TEST_CASE("No software device is served by a row made for hardware, and the othe
   }
 }
 
+TEST_CASE("Depth and keys are split over workgroups where tiles leave half of a GPU idle") {
+  Capabilities device = large_gpu();
+  device.compute_units = 60;
+  const auto product = [&](uint64_t rows, uint64_t columns, uint64_t depth) {
+    ProgramBuilder builder(device, "test");
+    matmul(builder, builder.activation({rows, depth}),
+           builder.activation({columns, depth}, DataType::kF16));
+    return builder.nodes();
+  };
+  // Tiles of 64 x 64: 8 of them, 60 / 8 = 7 parts.
+  std::vector<Node> nodes = product(16, 512, 8192);
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0].groups == std::array<uint32_t, 3>{8, 1, 7});
+  CHECK(nodes[1].kernel->op == Op::kSplitKReduce);
+  CHECK(product(16, 4096, 8192).size() == 1);  // 64 tiles
+  CHECK(product(16, 512, 256).size() == 1);    // too little to share
+  CHECK(product(4, 512, 8192).size() == 1);    // lanes lie along the depth already
+  device.compute_units = 0;                    // the driver does not say: as usual for the kind
+  device.tuning.units = 6;
+  CHECK(product(16, 512, 8192).size() == 1);
+  device.tuning.units = 16;
+  CHECK(product(16, 512, 8192).size() == 2);
+  device.features = (device.features & ~kGpu) | kCpu;
+  CHECK(product(16, 512, 8192).size() == 1);
+
+  device = large_gpu();
+  device.compute_units = 60;
+  const auto attended = [&](uint64_t queries, uint64_t keys) {
+    ProgramBuilder builder(device, "test");
+    const Tensor kv = builder.activation({1, keys, 2 * 4 * 64}, DataType::kF16);
+    attention(builder, {builder.activation({1, queries, 16 * 64}), 0}, {kv, 0}, {kv, 4 * 64},
+              {.heads = 16, .kv_heads = 4, .head_size = 64, .value_size = 64, .causal = true});
+    return builder.nodes();
+  };
+  // Four heads of keys, a tile of 64 queries each, of four heads that share them.
+  nodes = attended(16, 4096);
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0].groups == std::array<uint32_t, 3>{15, 4, 1});
+  CHECK(nodes[1].kernel->op == Op::kAttentionCombine);
+  CHECK(attended(512, 4096).size() == 1);
+  CHECK(attended(16, 300).size() == 1);
+}
+
 TEST_CASE("Hardware has attention rows of its own for few and for many queries") {
   for (KernelTypes types :
        {KernelTypes{DataType::kF32, DataType::kF32}, KernelTypes{DataType::kF32, DataType::kF16},
@@ -203,4 +263,26 @@ TEST_CASE("Hardware has attention rows of its own for few and for many queries")
       CHECK(require_kernel(large_gpu(), problem).made_for == kGpu);
     }
   }
+}
+
+TEST_CASE("Matrices of workgroups and of bf16 serve where the device has them") {
+  const auto chosen = [](FeatureSet features, DataType weight, uint64_t rows) {
+    Capabilities c = large_gpu();
+    c.features |= features;
+    const ShapeFacts facts = kRowsAbove8 | kColumnsAtLeast256 | kDepthMultipleOf4 |
+                             kDepthMultipleOf8 | (rows > 64 ? kRowsAbove64 : 0u);
+    return std::string(select_kernel(c, {Op::kMatmul, {DataType::kF32, weight}, facts}).kernel->id);
+  };
+  constexpr FeatureSet kWorkgroups = kWorkgroupMatrix256 | kWorkgroupMatrix128;
+  CHECK(chosen(kNothing, DataType::kF16, 128) == "matmul_coopmat_128_f32_f16");
+  CHECK(chosen(kWorkgroups, DataType::kF16, 128) == "matmul_tensor_128_f32_f16");
+  CHECK(chosen(kWorkgroups, DataType::kF16, 64) == "matmul_tensor_64_f32_f16");
+  CHECK(chosen(kWorkgroups, DataType::kQ4_K, 128) == "matmul_tensor_128_f32_blocks");
+  CHECK(chosen(kWorkgroupMatrix128, DataType::kQ4_K, 128) == "matmul_tensor_64_f32_blocks");
+  // bf16 has the range of f32, which f16 lacks.
+  CHECK(chosen(kWorkgroups, DataType::kBF16, 128) == "matmul_tensor_128_f32_f16");
+  CHECK(chosen(kWorkgroups | kMatrix16x16x16BF16, DataType::kBF16, 128) ==
+        "matmul_coopmat_128_f32_bf16");
+  CHECK(chosen(kMatrix8x16x16BF16, DataType::kBF16, 64) == "matmul_coopmat_8x16_64_f32_bf16");
+  CHECK(chosen(kMatrix8x16x16BF16, DataType::kF16, 64) == "matmul_coopmat_64_f32_f16");
 }

@@ -10,6 +10,7 @@ const char* name_of(Activation function) {
     case Activation::kGeluTanh: return "gelu_tanh";
     case Activation::kSilu: return "silu";
     case Activation::kTanh: return "tanh";
+    case Activation::kQuickGelu: return "quick_gelu";
   }
   return "?";
 }

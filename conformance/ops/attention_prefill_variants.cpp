@@ -106,6 +106,40 @@ std::vector<AttentionVariant> attention_prefill_variants() {
          .poisoned = {29},
          .bias = AttentionBias::kMaskPerRow};
   add(nan);
+  // Keys split over workgroups: in even parts, and in some that hold none, or none that a row sees.
+  add({.rows = 1,
+       .q_len = 17,
+       .kv_len = 150,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_size = 64,
+       .suffix = "parts",
+       .causal = true,
+       .head_mask = true,
+       .query_offset = 133,
+       .key_parts = 3});
+  add({.rows = 2,
+       .q_len = 66,
+       .kv_len = 70,
+       .heads = 1,
+       .head_size = 48,
+       .suffix = "parts_window",
+       .causal = true,
+       .key_counts = {2, 40},
+       .key_count_extra = 30,
+       .poison = true,
+       .window = 21,
+       .key_parts = 5});
+  add({.rows = 1,
+       .q_len = 35,
+       .kv_len = 97,
+       .heads = 2,
+       .kv_heads = 1,
+       .head_size = 128,
+       .value_size = 64,
+       .suffix = "parts_mask",
+       .bias = AttentionBias::kMask,
+       .key_parts = 2});
   return list;
 }
 

@@ -68,25 +68,6 @@ bool allowed(const HostTensor& control, const AttentionOptions& options, const V
   return false;
 }
 
-/// q and k with their errors to what they add to a score. `v`: of the additive scores.
-Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double v) {
-  switch (options.score) {
-    case AttentionScore::kDot: return q * k;
-    case AttentionScore::kAdditive: return tanh(q + k) * Bounded(v);
-    case AttentionScore::kLeaky: {
-      const Bounded sum = q + k;
-      const Bounded low = sum * Bounded(options.leaky_slope);
-      return (sum.value < 0 ? Bounded(low.value, std::max(low.error, sum.error)) : sum) *
-             Bounded(v);
-    }
-    case AttentionScore::kDistance: {
-      const Bounded distance = q - k;
-      return Bounded(0) - distance * distance;
-    }
-  }
-  return {};
-}
-
 /// Where local attention looks.
 Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view,
                   uint64_t query, uint64_t head, uint64_t kv_len, int64_t count) {
@@ -148,6 +129,24 @@ double half_weight_error(Bounded weight) {
 }
 
 }  // namespace
+
+Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double v) {
+  switch (options.score) {
+    case AttentionScore::kDot: return q * k;
+    case AttentionScore::kAdditive: return tanh(q + k) * Bounded(v);
+    case AttentionScore::kLeaky: {
+      const Bounded sum = q + k;
+      const Bounded low = sum * Bounded(options.leaky_slope);
+      return (sum.value < 0 ? Bounded(low.value, std::max(low.error, sum.error)) : sum) *
+             Bounded(v);
+    }
+    case AttentionScore::kDistance: {
+      const Bounded distance = q - k;
+      return Bounded(0) - distance * distance;
+    }
+  }
+  return {};
+}
 
 AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
                                        const HostTensor& control, const AttentionColumns& columns,

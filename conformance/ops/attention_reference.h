@@ -1,6 +1,7 @@
 // The double-precision definition of attention.
 #pragma once
 
+#include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "ops/attention.h"
 
@@ -25,5 +26,9 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
                                        const HostTensor& control, const AttentionColumns& columns,
                                        const AttentionOptions& options,
                                        const Arithmetic& arithmetic = {});
+
+/// What a column of a query and of a key, with their errors, add to a score. `v`: of the vector of
+/// the scores that have one.
+Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double v);
 
 }  // namespace mulciber::conformance

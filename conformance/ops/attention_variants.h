@@ -40,6 +40,7 @@ struct AttentionVariant {
   BlockSparseKeys keys;         // a pattern, global tokens
   bool sparse = false;          // so few keys that nearly all is zero
   bool split_counters = false;  // workgroups may split the keys of a row
+  uint32_t key_parts = 0;       // of a tile of queries, in rows of matrix units; 0: as it comes
 };
 
 /// Scaled products over masks, sizes, windows, caps and biases.

@@ -47,8 +47,11 @@ class ElementwiseCases : public OpCases {
     if (!same) return cases;
     cases.push_back(sum({3, 5, 11}, types));
     for (uint64_t count : {1, 3, 258, 4097}) cases.push_back(filled({count}, types));
+    for (const double cap : {0.0, 0.5, 30.0}) {
+      for (uint64_t count : {3, 258, 4097}) cases.push_back(scaled({count}, types, cap));
+    }
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                                Activation::kSilu, Activation::kTanh}) {
+                                Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       for (double deviation : {0.01, 1.0, 8.0, 1e4}) {
         cases.push_back(pointwise({7, 143}, types, function, deviation));
       }
@@ -99,6 +102,28 @@ class ElementwiseCases : public OpCases {
     c.reference = [=](std::span<const HostTensor>, const Arithmetic&) {
       HostTensor y{shape, types.weight, {}, {}};
       for (uint64_t i = 0; i < shape.elements(); ++i) append(y, Bounded(kValue));
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+
+  static OpCase scaled(Shape shape, KernelTypes types, double cap) {
+    constexpr float kScale = 0.375f;  // so that caps are met on the way
+    OpCase c;
+    c.name = fmt::format("n{}.scale.cap_{}", shape.elements(), name_part(cap));
+    c.types = types;
+    c.must_pass = shape.elements() == 258 && cap > 0;
+    c.inputs = {operand(shape, types.activation, cap > 1 ? 40 : 1, 0)};
+    c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{
+          scale_and_cap(builder, inputs[0], kScale, static_cast<float>(cap))};
+    };
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+      for (double x : inputs[0].values) {
+        const Bounded scaled = Bounded(x) * Bounded(kScale);
+        append(y, cap > 0 ? Bounded(cap) * tanh(scaled / Bounded(cap)) : scaled);
+      }
       return std::vector<HostTensor>{y};
     };
     return c;

@@ -8,6 +8,7 @@
 #include "conformance/ops/product_reference.h"
 #include "mulciber/error.h"
 #include "ops/matmul.h"
+#include "shaders/matmul.h"
 
 namespace mulciber::conformance {
 
@@ -39,6 +40,22 @@ CaseInput whole_operand(Shape shape, DataType type, Part part) {
           nullptr};
 }
 
+/// Ones and twos: sums of sixteen products are exact in f16. The sums of x repeated with W opposed
+/// pass its whole numbers half way, and cancel.
+CaseInput small_operand(Shape shape, DataType type, Part part) {
+  return {shape, type,
+          [=](std::vector<double>& values, std::mt19937& random) {
+            const uint64_t k = shape.columns(), half = k / 2;
+            for (size_t i = 0; i < values.size(); ++i) {
+              values[i] = 1 + static_cast<double>(random() % 2);
+              if (i % k < half) continue;
+              if (part == Part::kRepeated) values[i] = values[i - half];
+              if (part == Part::kOpposed) values[i] = random() % 8 == 0 ? -1 : -values[i - half];
+            }
+          },
+          nullptr};
+}
+
 /// Of a product, x being of that type.
 DataType result_type(DataType x) { return x == DataType::kQ8_1 ? DataType::kF32 : x; }
 
@@ -50,6 +67,9 @@ struct Variant {
   double deviation = 1;                            // of x
   bool exact = false;
   bool gated = false;
+  bool long_list_alone = false;
+  bool small = false;  // exact in f16 as well
+  uint32_t parts = 0;  // into which K is split; 0: as the device likes
 };
 
 class MatmulCases : public OpCases {
@@ -102,10 +122,15 @@ class MatmulCases : public OpCases {
         320);  // above 1 MiB in f32: several nodes where the storage range is that small
     add({300}, 70, 1028);
     add({66}, 260, 40);  // several large tiles, with edges
+    // Whole tiles of all rows on matrix units: in every direction, in one of rows and columns, and,
+    // in the next case, in depth.
+    add({128}, 256, 64, {.long_list_alone = true});
+    add({128}, 257, 40, {.long_list_alone = true});
+    add({130}, 256, 40, {.bias = true, .long_list_alone = true});
     add({130}, 271, 64, {.activation = Activation::kGelu, .bias = true});
     add({20}, 300, 128, {.bias = true, .accumulate = true, .columns_before = 3});
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                                Activation::kSilu, Activation::kTanh}) {
+                                Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       add({5}, 40, 36, {.activation = function, .bias = true});
       // Of large sums that cancel, tanh shows an error that no share of the result bounds.
       if (function != Activation::kTanh)
@@ -155,6 +180,26 @@ class MatmulCases : public OpCases {
     add({127}, 261, 8, {.exact = true});
     add({129}, 271, 68, {.bias = true, .accumulate = true, .columns_before = 1, .exact = true});
     add({66}, 260, 320, {.exact = true});
+    // Rows for bf16 alone have its range, which f16 lacks.
+    if (row_types.weight == DataType::kBF16)
+      add({19}, 40, 64, {.deviation = 1e6, .long_list_alone = true});
+    // K split over workgroups, of small tiles and of large ones, into parts of unlike depth.
+    add({9}, 33, 320, {.activation = Activation::kGelu, .bias = true, .parts = 3});
+    add({17}, 74, 256,
+        {.activation = Activation::kSilu,
+         .bias = true,
+         .columns_before = 3,
+         .gated = true,
+         .parts = 4});
+    add({65}, 257, 132, {.exact = true, .parts = 2});
+    add({130}, 271, 416,
+        {.bias = true, .accumulate = true, .columns_before = 1, .exact = true, .parts = 5});
+    if (types.activation == DataType::kF16 && types.weight == DataType::kF16) {
+      add({3}, 37, 200, {.bias = true, .exact = true, .small = true});
+      add({37}, 71, 2800, {.exact = true, .small = true});
+      add({66}, 259, 72,
+          {.bias = true, .accumulate = true, .columns_before = 1, .exact = true, .small = true});
+    }
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes other{types.activation, DataType::kBF16};
       auto add_other = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options) {
@@ -204,7 +249,10 @@ class MatmulCases : public OpCases {
         {{9}, 38, 512, {.activation = Activation::kGeluTanh, .columns_before = 3, .gated = true}},
         {{66}, 260, 256, {}},
         {{129}, 271, 256, {.bias = true, .accumulate = true, .columns_before = 1, .exact = true}},
+        {{128}, 256, 256, {.long_list_alone = true}},  // whole tiles
         {{3}, 2100, 1024, {}},  // above 1 MiB: several nodes where the storage range is that small
+        {{18}, 74, 768, {.activation = Activation::kSilu, .bias = true, .gated = true, .parts = 5}},
+        {{66}, 260, 512, {.accumulate = true, .columns_before = 3, .exact = true, .parts = 2}},
     };
     for (size_t i = 0; i < samples.size(); ++i) {
       for (const KernelTypes& types : {all[i % all.size()], all[(i + 3) % all.size()]}) {
@@ -237,15 +285,26 @@ class MatmulCases : public OpCases {
     if (options.gated) c.name += ".gated";
     if (total != results) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
+    if (options.parts != 0) {
+      c.name += fmt::format(".split_{}", options.parts);
+      c.needs_constant = MATMUL_SPLIT_DEPTH;
+    }
 
     if (is_block_type(types.weight) || types.weight == DataType::kBF16)
       c.name += fmt::format(".{}", name_of(types.weight));
-    if (options.exact) c.name += ".exact";
+    if (options.exact) c.name += options.small ? ".small.exact" : ".exact";
     c.exact = options.exact;
-    c.must_pass = options.activation != Activation::kNone || options.bias || (n == 37 && k == 19) ||
-                  n > 250 || options.gated;
+    c.must_pass =
+        !options.long_list_alone && (options.activation != Activation::kNone || options.bias ||
+                                     (n == 37 && k == 19) || n > 250 || options.gated);
+    if (options.exact) c.sums = options.small ? OpCase::Sums::kF16 : OpCase::Sums::kF32;
 
-    if (c.exact) {
+    if (options.small) {
+      c.inputs.push_back(small_operand(shape(k), types.activation, Part::kRepeated));
+      c.inputs.push_back(small_operand({n, k}, types.weight, Part::kOpposed));
+      if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
+      if (existing) c.inputs.push_back(whole_input(result, result_type(types.activation), 200));
+    } else if (c.exact) {
       // Halves hold whole numbers up to 2048: results of that type must cancel.
       const bool cancelling = types.activation == DataType::kF16 && k > 1;
       c.inputs.push_back(
@@ -271,6 +330,7 @@ class MatmulCases : public OpCases {
       }
       given.activation = options.activation;
       given.gated = options.gated;
+      if (options.parts != 0) given.depth_parts = options.parts;
       given.first_column = static_cast<uint32_t>(options.columns_before);
       return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
     };

@@ -21,12 +21,6 @@ void require_rows_and_columns(const char* op, std::span<const uint64_t> shape) {
   }
 }
 
-// Columns around the vectors, the subgroups and the workgroups of a row.
-bool edge_of_a_unit(uint64_t columns) {
-  constexpr uint64_t kEdges[] = {1, 3, 4, 31, 33, 64, 127, 129, 256, 1021};
-  return std::ranges::find(kEdges, columns) != std::end(kEdges);
-}
-
 struct NormVariant {
   bool residual = false;
   double offset = 0;     // common to all of x

@@ -18,4 +18,8 @@ void rms_norm_reference(std::span<Bounded> row, double epsilon);
 void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm,
                        HostTensor& y);
 
+/// Columns at the edges of what invocations, subgroups and workgroups take at a time: such rows
+/// stand in the suite's short list.
+bool edge_of_a_unit(uint64_t columns);
+
 }  // namespace mulciber::conformance

@@ -4,15 +4,18 @@
 #include <cmath>
 
 #include "base/blocks.h"
+#include "shaders/matmul.h"
 
 namespace mulciber::conformance {
 
 namespace {
 
-void round_to_halves(const HostTensor& tensor, std::vector<double>& errors) {
+/// steps: of the type, that rounding may be off by.
+void round_operand(DataType type, double steps, const HostTensor& tensor,
+                   std::vector<double>& errors) {
   errors.resize(tensor.values.size());
   for (size_t i = 0; i < errors.size(); ++i)
-    errors[i] += stored_error(DataType::kF16, tensor.values[i], errors[i]);
+    errors[i] += steps * stored_error(type, tensor.values[i], errors[i]);
   if (std::all_of(errors.begin(), errors.end(), [](double e) { return e == 0; })) errors.clear();
 }
 
@@ -24,16 +27,42 @@ Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bia
       w_(w),
       bias_(bias),
       depth_(w.shape.columns()),
-      grain_(grain_of(x.values) * grain_of(w.values)) {
+      grain_(grain_of(x.values) * grain_of(w.values)),
+      half_sums_(arithmetic.half_sums && x.type == DataType::kF16 && w.type == DataType::kF16) {
   if (bias) grain_ = std::min(grain_, grain_of(bias->values));
   x_error_ = x.bounds;
-  // Matrix units take halves; no row with weights in f32 uses them.
-  if (arithmetic.half_operands && w.type != DataType::kF32) {
-    if (x.type == DataType::kF32) round_to_halves(x, x_error_);
-    if (w.type != DataType::kF16) round_to_halves(w, w_error_);
+  // Matrix units take halves; no row with weights in f32 uses them. Kernels round to bf16 by
+  // arithmetic of integers, so to the nearest; drivers round to halves.
+  if (arithmetic.bf16_operands && w.type == DataType::kBF16 && x.type == DataType::kF32) {
+    round_operand(DataType::kBF16, 0.5, x, x_error_);
+  } else if (arithmetic.half_operands && w.type != DataType::kF32) {
+    if (x.type == DataType::kF32) round_operand(DataType::kF16, 1, x, x_error_);
+    if (w.type != DataType::kF16) round_operand(DataType::kF16, 1, w, w_error_);
   }
   if (std::all_of(x_error_.begin(), x_error_.end(), [](double e) { return e == 0; }))
     x_error_.clear();
+}
+
+/// What products and sums in f16 may lose before they go to a sum in f32. A product is rounded
+/// once, and so is each sum of up to HALF_SUM_DEPTH of them, in any order; none is larger than the
+/// magnitudes of all of them, and one below the normal numbers may be taken for zero.
+double Product::lost_in_halves(const double* x, const double* w) const {
+  double sum = 0, squares = 0;
+  const auto add = [&](double error, int times) {
+    sum += times * error;
+    squares += times * error * error;
+  };
+  for (uint64_t first = 0; first < depth_; first += HALF_SUM_DEPTH) {
+    double magnitude = 0;
+    for (uint64_t p = first; p < std::min<uint64_t>(first + HALF_SUM_DEPTH, depth_); ++p) {
+      add(stored_error(DataType::kF16, x[p] * w[p], 0), 1);
+      magnitude += std::fabs(x[p] * w[p]);
+    }
+    const bool exact = grain_ >= kSmallest16 && magnitude <= 0x1p11 * grain_;
+    const double rounding = std::max(ulp16(magnitude), std::min(magnitude, kSmallest16));
+    if (!exact) add(rounding, HALF_SUM_DEPTH - 1);
+  }
+  return independent_errors(sum, squares);
 }
 
 Bounded Product::at(uint64_t i, uint64_t j) const {
@@ -81,6 +110,11 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
     const bool in_two = w_sizes && !x_.bounds.empty();
     const double terms = static_cast<double>(depth_) * (in_two ? 2 : 1) + 2;
     return {value, operands + sum_error(terms, size + sum)};
+  }
+  if (half_sums_) {
+    const double lost = lost_in_halves(x, w);
+    if (lost > 0)
+      return {value, lost + sum_error(static_cast<double>(depth_) / 4 + 2, size + lost)};
   }
   if (sums_exactly(grain_, size)) return value;
   // A product and an addition per term, and the bias; in blocks the minima are further terms. With

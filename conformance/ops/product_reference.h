@@ -17,10 +17,13 @@ class Product {
   Bounded at(uint64_t i, uint64_t j) const;
 
  private:
+  double lost_in_halves(const double* x, const double* w) const;
+
   const HostTensor &x_, &w_;
   const HostTensor* bias_;
   uint64_t depth_;
   double grain_;
+  bool half_sums_;
   // Of operands that reach the product rounded, or off already; or empty.
   std::vector<double> x_error_, w_error_;
 };

@@ -12,17 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "checkpoints/json.h"
 #include "mulciber/error.h"
 
 namespace mulciber::conformance {
 namespace {
-
-using Json = nlohmann::json;
-
-// A driver's last words need not be UTF-8.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // JSON has no infinity; an output that is NaN where a number is expected has an infinite error.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -128,13 +122,13 @@ std::string difference(const Fingerprint& now, const Fingerprint& before) {
   // Two walks, for the members have several types: one writes each value down, the other compares.
   std::vector<std::string> values;
   visit_members(before,
-                [&](const char*, const auto& value) { values.push_back(dump(Json(value))); });
+                [&](const char*, const auto& value) { values.push_back(json_line(Json(value))); });
   size_t index = 0;
   std::string found;
   visit_members(now, [&](const char* name, const auto& value) {
     const std::string& other = values[index++];
     if (!found.empty()) return;
-    const std::string text = dump(Json(value));
+    const std::string text = json_line(Json(value));
     if (text == other) return;
     found = text.size() + other.size() < 120 ? fmt::format("{} {}, before {}", name, text, other)
                                              : name;
@@ -153,7 +147,7 @@ std::string to_line(const Fingerprint& fingerprint) {
   visit_members(fingerprint, [&](const char* name, const auto& value) { json[name] = value; });
   json["selection"] = fingerprint.selection;
   json["started"] = fingerprint.started;
-  return dump({{"kind", "run"}, {"fingerprint", json}});
+  return json_line({{"kind", "run"}, {"fingerprint", json}});
 }
 
 std::string to_line(const CaseRecord& r) {
@@ -173,14 +167,14 @@ std::string to_line(const CaseRecord& r) {
     json["waived"] = r.waived;
     json["waived_from"] = name_of(r.waived_from);
   }
-  return dump(json);
+  return json_line(json);
 }
 
 std::string summary_line(const std::vector<CaseRecord>& cases, double seconds) {
-  return dump({{"kind", "summary"},
-               {"cases", cases.size()},
-               {"seconds", seconds},
-               {"statuses", counts_json(cases)}});
+  return json_line({{"kind", "summary"},
+                    {"cases", cases.size()},
+                    {"seconds", seconds},
+                    {"statuses", counts_json(cases)}});
 }
 
 Fingerprint read_fingerprint(std::string_view line, const std::string& where) {

@@ -146,11 +146,26 @@ static void choose_features(void) {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
   QUERY(has_extension(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME), matrix2);
   const VkBool32 flexible = matrix2.cooperativeMatrixFlexibleDimensions;
+  const VkBool32 workgroups =
+      matrix2.cooperativeMatrixWorkgroupScope && matrix2.cooperativeMatrixTensorAddressing &&
+      matrix2.cooperativeMatrixBlockLoads && matrix2.cooperativeMatrixPerElementOperations &&
+      (FEATURES_ENABLED & WORKGROUP_MATRICES);
+  if ((FEATURES_NEEDED & WORKGROUP_MATRICES) && !workgroups)
+    give_up("the device lacks", "matrices of workgroups");
   memset(&matrix2, 0, sizeof matrix2);
   matrix2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV;
   matrix2.cooperativeMatrixFlexibleDimensions = flexible;
+  matrix2.cooperativeMatrixWorkgroupScope = matrix2.cooperativeMatrixTensorAddressing =
+      matrix2.cooperativeMatrixBlockLoads = matrix2.cooperativeMatrixPerElementOperations =
+          workgroups;
   enable(flexible, FLEXIBLE_MATRICES, "matrices of flexible sizes", &matrix2, 0,
          VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
+  static VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16 = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR};
+  QUERY(has_extension(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME), bf16);
+  bf16.shaderBFloat16DotProduct = VK_FALSE;
+  enable(bf16.shaderBFloat16Type && bf16.shaderBFloat16CooperativeMatrix, BF16_MATRICES,
+         "matrices of bf16", &bf16, 0, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
 }
 
 /* Subgroups of SUBGROUP_SIZE are baked into the constants: another size needs a repro written

@@ -10,6 +10,7 @@ const uint ACTIVATION_GELU = 2;
 const uint ACTIVATION_GELU_TANH = 3;
 const uint ACTIVATION_SILU = 4;
 const uint ACTIVATION_TANH = 5;
+const uint ACTIVATION_QUICK_GELU = 6;
 
 // The error function: erf(t)/t as a polynomial in t^2 below 1, log(1 - erf(t)) as a polynomial in t
 // above. Both are Chebyshev fits; with f32 arithmetic the largest error over all arguments
@@ -49,6 +50,7 @@ float activate(float x, uint function) {
       return 0.5 * x * (1.0 + safe_tanh(0.79788456 * (x + 0.044715 * x * x * x)));
     case ACTIVATION_SILU: return x / (1.0 + exp(min(-x, 80.0)));  // exp(80) is finite
     case ACTIVATION_TANH: return safe_tanh(x);
+    case ACTIVATION_QUICK_GELU: return x / (1.0 + exp(min(-1.702 * x, 80.0)));
     default: return x;
   }
 }

@@ -1,5 +1,6 @@
-// Fragments of matrices, spread over the lanes of a subgroup: operands in f16 and sums in f32. A
-// kernel on matrix units is written against what stands here alone, which has two forms:
+// Fragments of matrices, spread over the lanes of a subgroup: operands in f16, or in bf16 where the
+// row's weights are, and sums in f32. A kernel on matrix units is written against what stands here
+// alone, which has two forms:
 //   cooperative matrices of VK_KHR_cooperative_matrix, which matrix units multiply;
 //   with PLAIN_FRAGMENTS, numbers of a lane: rows of kernels.def for the conformance suite, which
 //   so runs the tiles, staging, barriers and epilogues of these kernels on every device. A subgroup
@@ -17,6 +18,18 @@ ROW_CONSTANT(FRAGMENT_K, 16);
 
 shared uvec4 operands[SHARED_EIGHTS];
 
+#ifdef WEIGHT_BF16
+// The upper halves of two f32, to the nearest, halfway to even. NaN keeps a bit that is not lost.
+uint pack_two(vec2 two) {
+  uvec2 bits = floatBitsToUint(two);
+  uvec2 nearest = bits + 0x7fffu + (bits >> 16 & 1u);
+  nearest = mix(nearest, bits | 0x400000u, isnan(two));
+  return nearest.x >> 16 | nearest.y & 0xffff0000u;
+}
+uvec4 pack_eight(vec4 low, vec4 high) {
+  return uvec4(pack_two(low.xy), pack_two(low.zw), pack_two(high.xy), pack_two(high.zw));
+}
+#else
 // Halves of eight numbers. What f16 cannot hold is clamped, as its sums would be infinite.
 uvec4 pack_eight(vec4 low, vec4 high) {
   low = clamp(low, -65504.0, 65504.0);
@@ -24,6 +37,7 @@ uvec4 pack_eight(vec4 low, vec4 high) {
   return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),
                packHalf2x16(high.zw));
 }
+#endif
 
 #ifndef PLAIN_FRAGMENTS
 
@@ -35,8 +49,13 @@ uvec4 pack_eight(vec4 low, vec4 high) {
 // Before a loop over fragments, which are registers: their number is fixed.
 #define FRAGMENT_LOOP [[unroll]]
 
-#define FRAGMENT_A coopmat<float16_t, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA>
-#define FRAGMENT_B coopmat<float16_t, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB>
+#ifdef WEIGHT_BF16
+#define OPERAND bfloat16_t
+#else
+#define OPERAND float16_t
+#endif
+#define FRAGMENT_A coopmat<OPERAND, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA>
+#define FRAGMENT_B coopmat<OPERAND, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB>
 #define FRAGMENT_SUM \
   coopmat<float, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_N, gl_MatrixUseAccumulator>
 
@@ -103,7 +122,13 @@ FragmentA load_a(uint at, uint line) {
   return a;
 }
 
-float half_of_eight(uvec4 eight, uint i) { return unpackHalf2x16(eight[i / 2])[i % 2]; }
+float half_of_eight(uvec4 eight, uint i) {
+#ifdef WEIGHT_BF16
+  return uintBitsToFloat(i % 2 == 0 ? eight[i / 2] << 16 : eight[i / 2] & 0xffff0000u);
+#else
+  return unpackHalf2x16(eight[i / 2])[i % 2];
+#endif
+}
 
 FragmentSum multiply_add(FragmentA a, FragmentB b, FragmentSum sum) {
   FRAGMENT_LOOP for (uint i = 0; i < SUMS_OF_A_LANE; ++i) {

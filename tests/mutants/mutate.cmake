@@ -1,5 +1,6 @@
 cmake_minimum_required(VERSION 3.22)
-# Writes SOURCE and FILE (both below FOLDER) into OUTPUT, FILE with the change of mutant NAME of MUTANTS.
+# Writes SOURCE, FILE (both below FOLDER) and what includes FILE into OUTPUT, FILE with the change of mutant NAME of
+# MUTANTS.
 # Run at build time. No lists here: they would split source text at its semicolons.
 file(READ ${MUTANTS} text)
 string(FIND "${text}" "\nmutant ${NAME}\n" at)
@@ -44,4 +45,14 @@ file(MAKE_DIRECTORY ${OUTPUT})
 configure_file(${FOLDER}/${SOURCE} ${OUTPUT}/${SOURCE} COPYONLY)
 get_filename_component(name ${FILE} NAME)
 file(WRITE ${OUTPUT}/${name} "${content}")
+# A file includes what lies beside it, so those that include FILE, below SOURCE, come along.
+file(GLOB neighbours ${FOLDER}/*.glsl)
+foreach(neighbour ${neighbours})
+  get_filename_component(other ${neighbour} NAME)
+  file(READ ${neighbour} text)
+  string(FIND "${text}" "#include \"${name}\"" included)
+  if(NOT included EQUAL -1)
+    configure_file(${neighbour} ${OUTPUT}/${other} COPYONLY)
+  endif()
+endforeach()
 file(TOUCH ${OUTPUT}/${SOURCE})

@@ -12,10 +12,10 @@ run_conformance() {
   if [[ $size == proof ]]; then
     conform_part lvp "a 24th of the short list on lavapipe" 0,24 lavapipe --mustpass
     conform_part swiftshader "a 96th of the short list on SwiftShader" 1,96 swiftshader --mustpass
-    leave_out "conformance: a quarter of the short list on lavapipe, a 16th on SwiftShader, a twentieth of all cases under validation"
+    leave_out "conformance: a quarter of the short list on lavapipe, a 16th on SwiftShader, a thirtieth of all cases under validation"
     return
   fi
   conform_part lvp "a quarter of the short list on lavapipe" 0,4 lavapipe --mustpass
   conform_part swiftshader "a 16th of the short list on SwiftShader" 1,16 swiftshader --mustpass
-  conform_part lvp "a twentieth of all cases under validation" 1,20 validation --validate --repeat 2
+  conform_part lvp "a thirtieth of all cases under validation" 1,30 validation --validate --repeat 2
 }

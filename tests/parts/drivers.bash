@@ -23,27 +23,26 @@ run_lavapipe() {
 every kernel row over its cases, the mutants and the recorded vectors"
     return
   fi
-  MULCIBER_CASE_STEP=8 on_driver lvp run_ctest lavapipe build
+  MULCIBER_CASE_STEP=12 on_driver lvp run_ctest lavapipe build
 }
 slow_scripts="attention_page chat checkpoints conform encoders frame_budget generate kernels memory not_finite page pull"
-slow_scripts+=" real_models translate tune"
+slow_scripts+=" pictures pinned_shaders real_models transcribe translate tune verify"
 run_swiftshader() {
   if [[ $size == proof ]]; then
     MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
     leave_out "SwiftShader: $(($(tests_of) - $(tests_of -L proof -R "$proof_on_swiftshader"))) of $(tests_of)"
     return
   fi
-  # Mutants, the suite's own mechanics, failing calls and the options of commands are slow here, and were seen on
-  # lavapipe.
-  MULCIBER_CASE_STEP=16 on_driver swiftshader run_ctest swiftshader build \
-    -E "^((mutants|faults)_test|cli_(${slow_scripts// /|}))$"
+  # Mutants, recorded vectors, failing calls and the options of commands are slow here, and were seen on lavapipe.
+  MULCIBER_CASE_STEP=32 on_driver swiftshader run_ctest swiftshader build \
+    -E "^((mutants|faults|vectors)_test|cli_(${slow_scripts// /|}))$"
 }
-# Here it is the paths that differ, and every tenth case takes them.
+# Here it is the paths that differ, and every sixteenth case takes them.
 run_android_2021() {
-  MULCIBER_CASE_STEP=10 MULCIBER_LIMITS=android-2021 on_driver lvp run_ctest android-2021 build "${masked_tests[@]}"
+  MULCIBER_CASE_STEP=16 MULCIBER_LIMITS=android-2021 on_driver lvp run_ctest android-2021 build "${masked_tests[@]}"
 }
 run_storage_1m() {
-  MULCIBER_CASE_STEP=10 MULCIBER_LIMITS=storage=1M on_driver lvp run_ctest storage-1M build "${masked_tests[@]}"
+  MULCIBER_CASE_STEP=16 MULCIBER_LIMITS=storage=1M on_driver lvp run_ctest storage-1M build "${masked_tests[@]}"
 }
 run_validation() {
   if [[ -z $(find /usr/share/vulkan /etc/vulkan -name 'VkLayer_khronos_validation.json' \
@@ -51,7 +50,7 @@ run_validation() {
     skip "validation: the package vulkan-validationlayers is not installed"
     return
   fi
-  MULCIBER_CASE_STEP=10 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
+  MULCIBER_CASE_STEP=16 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
   if [[ -e $logs/validation.log.xml ]] &&
     ! grep -q 'synchronization validation was active' "$logs/validation.log.xml"; then
     fail "validation: no device had synchronization validation"

@@ -5,6 +5,7 @@ Runs `mulciber kernels` on stub devices (on_stub.sh) and writes docs/compilers.m
 selection takes there compiles, spills no register and takes a core at most 5 seconds.
 
   tools/drivers/compilers.py --write             # docs/compilers.md
+  tools/drivers/compilers.py --write-tiles       # its section on whole tiles alone
   tools/drivers/compilers.py --check             # exit code 1, and a line for each fault
   tools/drivers/compilers.py --keep /tmp/stubs   # keep, and use again, what `mulciber kernels --json` printed
 """
@@ -26,11 +27,11 @@ MOST_SECONDS = 5.0
 KNOWN = [line.split("|") for line in """
 pi?       | *                  | spills | the compiler keeps every array in memory, and counts it so
 pi?       | sample_choose      | time   | a minute; the compiler tries strategy after strategy
-a770      | attention_group_*  | spills | 24 at most, 6 accesses in an inner loop of 3,200 instructions
-tigerlake | attention_group_*  | spills | the same
+a770      | *attention_group_* | spills | 24 at most, 12 accesses in an inner loop of 3,500 instructions
+tigerlake | *attention_group_* | spills | the same
 mali*     | *matvec_subgroup_* | spills | sums of eight rows are more than 64 registers; of blocks also the columns
 mali*     | matvec_q8_1_*      | spills | no model takes it there: products of integers want a device with an instruction
-mali*     | attention_*        | spills | 17 accesses at most in an inner loop
+mali*     | *attention_*       | spills | 17 accesses at most in an inner loop, 52 in one of 936 instructions
 mali*     | beam_step_wide     | spills | 5 accesses, once a step
 """.strip().splitlines()]
 
@@ -52,6 +53,11 @@ HOT = [
     ("rms_norm", (1, 2048), ("f32", "f32"), "RMS norm of one row"),
 ]
 
+# Products of the section on whole tiles: a shape that tiles of all sizes divide, and one near it that none does.
+TILE_DEVICES = "7900xtx 9070xt rtx5090 rtx4090 turing a770 b580".split()
+TILE_SHAPES = [(256, 768, 2048), (250, 770, 2056)]
+TILE_TYPES = [("f32", "f16"), ("f32", "bf16")]
+
 
 def known_devices():
     lines = (HERE / "stub_devices.txt").read_text().splitlines()
@@ -59,12 +65,12 @@ def known_devices():
     return {row[0]: row[1] for row in rows}
 
 
-def compile_rows(device, keep, arguments):
+def compile_rows(device, program, keep, arguments):
     """The report of `mulciber kernels` on a device; kept in the folder `keep` where there is one."""
-    kept = keep / f"{device}.json" if keep else None
+    kept = keep / f"{device}{''.join(arguments[1:])}.json" if keep else None
     if kept and kept.exists():
         return json.loads(kept.read_text())
-    command = [HERE / "on_stub.sh", device, "mulciber", "kernels", "--json", *arguments]
+    command = [HERE / "on_stub.sh", device, program, "kernels", "--json", *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
         report = json.loads(run.stdout)
@@ -161,7 +167,42 @@ def selection(reports):
         yield op, f"{activation}, {weight}", ",".join(map(str, shape)), text
 
 
-def document(reports):
+def whole_tiles(program, keep):
+    yield "## Whole tiles"
+    yield ""
+    yield ("Where rows, columns and depth of a product on matrix units are whole tiles, its kernel is compiled without "
+           "what edges need. Instructions")
+    yield (f"in all and in the inner loop, of {','.join(map(str, TILE_SHAPES[0]))} beside "
+           f"{','.join(map(str, TILE_SHAPES[1]))}, whose every extent has an edge (but where the compiler does better")
+    yield ("with the check of the depth, in rows for Intel's 8x8x16). Where a device multiplies no bf16 such weights "
+           "become f16.")
+    yield ""
+    rows = []
+    for device in TILE_DEVICES:
+        pairs = {types: [] for types in TILE_TYPES}
+        for shape in TILE_SHAPES:
+            arguments = ["--chosen", "--kernel", "matmul_coopmat_*", "--weight", "*f16"]
+            report = compile_rows(device, program, keep, [*arguments, "--shape", ",".join(map(str, shape))])
+            for types, found in pairs.items():
+                found.append(chosen(report, "matmul", shape, types))
+        for types, found in pairs.items():
+            if not all(found):
+                continue
+            whole, edged = (figures(p)["instructions"] for p in found)
+            loops = [loop["instructions"] if loop else "" for loop in map(inner_loop, found)]
+            rows.append((device, f"`{found[0]['row']}`", types[1], cell(whole), cell(edged), *loops))
+    yield from table(("device", "row", "weights", "whole", "with edges", "inner loop, whole", "with edges"), rows)
+
+
+def replace_section(page, heading, lines):
+    """Puts lines in the place of a section, or before the last one."""
+    text = page.read_text()
+    begin = text.find(f"\n{heading}\n") + 1 or text.rindex("\n## ") + 1
+    end = begin if not text.startswith(heading, begin) else text.index("\n## ", begin) + 1
+    page.write_text(text[:begin] + "\n".join(lines).rstrip() + "\n\n" + text[end:])
+
+
+def document(reports, tiles):
     names = known_devices()
     drivers = sorted({f"{r['driver']} ({r['driver_info']})" for r in reports.values()})
     yield "# What compilers make of the kernels"
@@ -219,6 +260,7 @@ def document(reports):
         yield ""
         yield from table(("device", "row", "lanes", "registers", "instructions", "spills : fills", "shared, bytes",
                           "waves", "s", "loop", "multiply-adds", "ratio"), rows)
+    yield from tiles
     yield "## Selection"
     yield ""
     yield from table(("op", "activations, weights", "shape", "row: devices"), selection(reports))
@@ -227,18 +269,25 @@ def document(reports):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write docs/compilers.md")
+    parser.add_argument("--write-tiles", action="store_true", help="write the page's section on whole tiles alone")
+    parser.add_argument("--program", default="mulciber", help="a build's program; build/mulciber is this machine's")
     parser.add_argument("--check", action="store_true", help="exit code 1 where a row is refused, spills or is slow")
     parser.add_argument("--devices", default=" ".join(DEVICES), help="names that on_stub.sh knows")
     parser.add_argument("--keep", type=pathlib.Path, help="folder of reports")
     options = parser.parse_args()
+    page = ROOT / "docs/compilers.md"
+    if options.write_tiles:
+        replace_section(page, "## Whole tiles", whole_tiles(options.program, options.keep))
+        return 0
     if not options.write and not options.check:
-        parser.error("give --write or --check")
+        parser.error("give --write, --write-tiles or --check")
     reports = {}
     for device in options.devices.split():
-        reports[device] = compile_rows(device, options.keep, ["--chosen"])
+        reports[device] = compile_rows(device, options.program, options.keep, ["--chosen"])
         print(f"compilers: {device}: {len(reports[device]['pipelines'])} pipelines", flush=True)
     if options.write:
-        (ROOT / "docs/compilers.md").write_text("\n".join(document(reports)).rstrip() + "\n")
+        tiles = whole_tiles(options.program, options.keep)
+        page.write_text("\n".join(document(reports, tiles)).rstrip() + "\n")
     return check(reports) if options.check else 0
 
 

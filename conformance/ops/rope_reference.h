@@ -1,0 +1,32 @@
+// The double-precision definition of rope_append, for its own cases and for attention that begins
+// with it.
+#pragma once
+
+#include <vector>
+
+#include "conformance/op_case.h"
+
+namespace mulciber::conformance {
+
+inline constexpr float kRopeEpsilon = 1e-6f;  // of the norm of heads
+
+struct RopeVariant {
+  uint32_t heads = 4, kv_heads = 2, head_size = 64, rotary_size = 64;  // 0: nothing rotates
+  uint64_t rows = 1, length = 1, context = 8;
+  uint32_t position = 0;
+  std::vector<uint32_t> positions = {};  // one for each row
+  bool interleaved = false;
+  bool gains = false;
+  uint64_t angle_rows = 0;  // 0: as many as the cache has positions
+};
+
+/// Cosines and sines of every position, as angles are for base 10000; f32 rounds them when they are
+/// drawn.
+CaseInput angle_input(uint64_t positions, uint32_t rotary_size);
+
+/// inputs: queries with keys and values, cache, angles, whatever stands fourth, and gains where
+/// there are any. Result: the first two as they are afterwards.
+std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
+                                              std::span<const HostTensor> inputs);
+
+}  // namespace mulciber::conformance

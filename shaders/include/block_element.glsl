@@ -1,0 +1,27 @@
+// One number of a row of block types, for kernels whose drivers ask for elements one by one; the
+// same that blocks.glsl gives of a quad.
+#ifndef MULCIBER_BLOCK_ELEMENT_GLSL
+#define MULCIBER_BLOCK_ELEMENT_GLSL
+#include "blocks.glsl"
+
+float block_element(uint row, uint k) {
+  uint row_at = row * row_words(FORMAT);
+  uint group = k / 32, s = k / 4 % 4, byte = k % 4 * 8;
+  bool second = k % 32 >= 16;
+  GroupScales scales = group_scales(FORMAT, row_at, group);
+  uint at = row_at + group * BLOCKS_VALUE_BITS(FORMAT) + s, value;
+  if (BLOCKS_VALUE_BITS(FORMAT) == 8) {
+    value = AT(blocks, at + (second ? 4 : 0)) >> byte & 255u;
+  } else {
+    value = AT(blocks, at) >> (byte + (second ? 4 : 0)) & 15u;
+  }
+  uvec2 high = group_high(FORMAT, row_at, group);
+  if (BLOCKS_HIGH_BITS(FORMAT) == 1) value |= (high.x >> (s + byte + (second ? 4 : 0)) & 1u) << 4;
+  if (BLOCKS_HIGH_BITS(FORMAT) == 2) {
+    value |= ((second ? high.y : high.x) >> (2 * s + byte) & 3u) << 4;
+  }
+  return float(value) * (second ? scales.scale.y : scales.scale.x) +
+         (second ? scales.minimum.y : scales.minimum.x);
+}
+
+#endif

@@ -1,0 +1,35 @@
+// Normalizing and rotating a head of queries or keys, by words of two neighbours: the arithmetic of
+// rope_append.comp, for every kernel that does it, to the same bits. Before including it,
+// INTERLEAVED says which elements make a pair, and load(word) reads what a product left.
+#ifndef MULCIBER_ROTATION_GLSL
+#define MULCIBER_ROTATION_GLSL
+
+/// What one of `lanes` invocations adds to the sum of a head's squares.
+float squares_of(uint from, uint words, uint lane, uint lanes) {
+  precise vec2 squares = vec2(0);
+  for (uint w = lane; w < words; w += lanes) {
+    vec2 value = load(from + w);
+    squares += value * value;
+  }
+  return squares.x + squares.y;
+}
+
+float head_scale(float squares, uint columns, float epsilon) {
+  precise float mean = squares / float(columns) + epsilon;
+  return 1.0 / sqrt(mean);
+}
+
+/// The two words that a turn takes; `quarter`: turns of a head.
+uvec2 words_of_turn(uint turn, uint quarter) {
+  return INTERLEAVED != 0 ? uvec2(2 * turn, 2 * turn + 1) : uvec2(turn, turn + quarter);
+}
+
+/// Turns both pairs of two words by two angles, given as cosines and sines.
+void rotate(inout vec2 a, inout vec2 b, vec2 c, vec2 s) {
+  vec2 x = INTERLEAVED != 0 ? vec2(a.x, b.x) : a, y = INTERLEAVED != 0 ? vec2(a.y, b.y) : b;
+  precise vec2 turned_x = x * c - y * s, turned_y = y * c + x * s;
+  a = INTERLEAVED != 0 ? vec2(turned_x.x, turned_y.x) : turned_x;
+  b = INTERLEAVED != 0 ? vec2(turned_x.y, turned_y.y) : turned_y;
+}
+
+#endif
