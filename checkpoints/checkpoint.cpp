@@ -10,16 +10,11 @@ namespace mulciber {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-std::shared_ptr<const Json> read_object(const fs::path& path) {
+std::shared_ptr<const Json> read_object(const ModelFile& file) {
   // A configuration is a few kilobytes; 16 MiB leaves room for label tables.
-  Json json = read_json(path, {.bytes = std::size_t{16} << 20});
+  Json json = read_json(file, {.bytes = std::size_t{16} << 20});
   if (!json.is_object())
-    throw ModelError(path.string(), "is not a JSON object", "download it again");
+    throw ModelError(file.path().string(), "is not a JSON object", "download it again");
   return std::make_shared<const Json>(std::move(json));
 }
 
@@ -29,9 +24,10 @@ bool is_plain_name(const std::string& name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
 }
 
-std::string first_bytes(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()),
-          std::min<std::size_t>(file.bytes().size(), 4)};
+std::string first_bytes(const ModelFile& file) {
+  const std::size_t count = std::min<std::size_t>(file.size(), 4);
+  file.bytes()->fetch_first(count);
+  return {reinterpret_cast<const char*>(file.bytes()->all().data()), count};
 }
 
 /// The name of part `number` (from 0) of a GGUF file split into `count`: base-00001-of-00003.gguf.
@@ -55,33 +51,54 @@ Checkpoint::Checkpoint(const fs::path& path, Contents contents) : path_(path), f
     return;
   }
   folder_ = path.parent_path();
-  MappedFile file(path);
+  open_file();
+}
+
+Checkpoint::Checkpoint(std::vector<LentFile> files, const std::string& name) : path_(name) {
+  if (files.empty())
+    throw ModelError(name, "has no files", "list its files: config.json, model.safetensors, ...");
+  const fs::path first = files.front().name;
+  sources_ = ModelFiles(std::move(files));
+  is_folder_ = sources_.exists("config.json") || sources_.exists("model.safetensors") ||
+               sources_.exists("model.safetensors.index.json");
+  if (is_folder_) {
+    open_folder(Contents::kModel);
+    return;
+  }
+  path_ = first;
+  folder_ = path_.parent_path();
+  open_file();
+}
+
+void Checkpoint::open_file() {
+  ModelFile file = sources_.open(path_);
   const std::string start = first_bytes(file);
   // A file too short to say what it is goes by its name.
-  if (start == "GGUF" || (start.size() < 4 && path.extension() == ".gguf")) {
+  if (start == "GGUF" || (start.size() < 4 && path_.extension() == ".gguf")) {
     open_gguf(std::move(file));
     return;
   }
   // A PyTorch checkpoint is a zip archive, or a bare pickle in the oldest files.
   if (start == "PK\x03\x04" || start.starts_with("\x80\x02"))
-    throw ModelError(path.string(), "is a PyTorch checkpoint, not a safetensors file",
+    throw ModelError(path_.string(), "is a PyTorch checkpoint, not a safetensors file",
                      "look for a revision with model.safetensors");
   files_.push_back(std::make_unique<SafetensorsFile>(std::move(file)));
   list_tensors();
 }
 
 void Checkpoint::open_folder(Contents contents) {
-  if (is_there(path_ / "config.json")) config_ = read_object(path_ / "config.json");
+  const auto is_there = [&](const char* name) { return sources_.exists(folder_ / name); };
+  const auto open = [&](const char* name) { return sources_.open(folder_ / name); };
+  if (is_there("config.json")) config_ = read_object(open("config.json"));
   if (contents == Contents::kText) return;
-  if (is_there(path_ / "generation_config.json"))
-    generation_config_ = read_object(path_ / "generation_config.json");
-  if (is_there(path_ / "model.safetensors")) {
-    files_.push_back(std::make_unique<SafetensorsFile>(path_ / "model.safetensors"));
+  if (is_there("generation_config.json"))
+    generation_config_ = read_object(open("generation_config.json"));
+  if (is_there("model.safetensors")) {
+    files_.push_back(std::make_unique<SafetensorsFile>(open("model.safetensors")));
     list_tensors();
-  } else if (is_there(path_ / "model.safetensors.index.json")) {
-    open_shards(path_ / "model.safetensors.index.json");
-  } else if (is_there(path_ / "pytorch_model.bin") ||
-             is_there(path_ / "pytorch_model.bin.index.json")) {
+  } else if (is_there("model.safetensors.index.json")) {
+    open_shards(folder_ / "model.safetensors.index.json");
+  } else if (is_there("pytorch_model.bin") || is_there("pytorch_model.bin.index.json")) {
     throw ModelError(path_.string(), "holds weights only as pytorch_model.bin",
                      "look for a revision with model.safetensors, or save it again with "
                      "save_pretrained(safe_serialization=True)");
@@ -102,7 +119,7 @@ void Checkpoint::list_tensors() {
 }
 
 void Checkpoint::open_shards(const fs::path& index) {
-  const Json json = read_json(index);
+  const Json json = read_json(sources_.open(index));
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object())
     throw ModelError(index.string(), "has no 'weight_map' object", "download it again");
@@ -117,7 +134,7 @@ void Checkpoint::open_shards(const fs::path& index) {
     const auto& shard_name = file.get_ref<const std::string&>();
     const SafetensorsFile*& shard = shards[shard_name];
     if (shard == nullptr) {
-      files_.push_back(std::make_unique<SafetensorsFile>(folder_ / shard_name));
+      files_.push_back(std::make_unique<SafetensorsFile>(sources_.open(folder_ / shard_name)));
       shard = files_.back().get();
     }
     const CheckpointTensor* tensor = shard->find(name);
@@ -130,7 +147,7 @@ void Checkpoint::open_shards(const fs::path& index) {
   }
 }
 
-void Checkpoint::open_gguf(MappedFile file) {
+void Checkpoint::open_gguf(ModelFile file) {
   auto given = std::make_unique<GgufFile>(std::move(file));
   std::size_t parts = 1;
   if (const GgufValue* count = given->find_value("split.count"))
@@ -148,8 +165,9 @@ void Checkpoint::open_gguf(MappedFile file) {
                        "is part of a file split into " + std::to_string(parts) +
                            ", but its name does not end in -NNNNN-of-NNNNN.gguf",
                        "give the parts the names they had where they came from");
-    gguf_files_.push_back(name == own_name ? std::move(given)
-                                           : std::make_unique<GgufFile>(folder_ / name));
+    gguf_files_.push_back(name == own_name
+                              ? std::move(given)
+                              : std::make_unique<GgufFile>(sources_.open(folder_ / name)));
     const GgufValue* number = gguf_files_.back()->find_value("split.no");
     if (number == nullptr || !number->is_integer() ||
         number->integer() != static_cast<std::int64_t>(i))
@@ -175,8 +193,8 @@ const Json& Checkpoint::config() const {
 const Json* Checkpoint::tokenizer_config() const {
   const auto& found = tokenizer_config_.get([&]() -> std::shared_ptr<const Json> {
     const fs::path file = folder_ / "tokenizer_config.json";
-    if (!is_folder_ || !is_there(file)) return nullptr;
-    return read_object(file);
+    if (!is_folder_ || !sources_.exists(file)) return nullptr;
+    return read_object(sources_.open(file));
   });
   return found.get();
 }
@@ -185,6 +203,14 @@ std::string Checkpoint::model_type() const {
   if (!config_) return {};
   const auto it = config_->find("model_type");
   return it != config_->end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+std::string Checkpoint::model_class() const {
+  if (!config_) return {};
+  const auto it = config_->find("architectures");
+  const bool named =
+      it != config_->end() && it->is_array() && !it->empty() && it->front().is_string();
+  return named ? it->front().get<std::string>() : std::string();
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {

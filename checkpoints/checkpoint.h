@@ -9,13 +9,14 @@
 #include "base/lazy.h"
 #include "checkpoints/gguf.h"
 #include "checkpoints/json.h"
+#include "checkpoints/model_files.h"
 #include "checkpoints/safetensors.h"
 
 namespace mulciber {
 
 /// A Hugging Face folder (config.json with model.safetensors, or model.safetensors.index.json and
 /// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay
-/// in the mapped files; the object owns the mappings. Names are those of the files: each model's
+/// in the files, which the object holds. Names are those of the files: each model's
 /// weight table knows its own aliases. Each file is opened once, and so is handed down rather than
 /// its path.
 class Checkpoint {
@@ -29,7 +30,11 @@ class Checkpoint {
   /// only name files inside its own folder. A folder without config.json opens: config() is what
   /// refuses.
   explicit Checkpoint(const std::filesystem::path& path, Contents contents = Contents::kModel);
+  /// Of files of the host's, as open_model() takes them.
+  Checkpoint(std::vector<LentFile> files, const std::string& name);
 
+  /// Where its other files are looked for, by folder() / name.
+  const ModelFiles& files() const { return sources_; }
   const std::filesystem::path& path() const { return path_; }
   /// The folder that holds the checkpoint's files.
   const std::filesystem::path& folder() const { return folder_; }
@@ -48,6 +53,8 @@ class Checkpoint {
   const Json* tokenizer_config() const;
   /// `model_type` of config.json, or "" when there is none.
   std::string model_type() const;
+  /// The first of `architectures` of config.json, the class that wrote it, or "".
+  std::string model_class() const;
 
   /// Sorted by name.
   const std::vector<const CheckpointTensor*>& tensors() const { return tensors_; }
@@ -62,11 +69,13 @@ class Checkpoint {
 
  private:
   void open_shards(const std::filesystem::path& index);
-  void open_gguf(MappedFile file);
+  void open_file();
+  void open_gguf(ModelFile file);
   void open_folder(Contents contents);
   /// Of all files, sorted by name.
   void list_tensors();
 
+  ModelFiles sources_;
   std::filesystem::path path_, folder_;
   bool is_folder_ = false;
   std::shared_ptr<const Json> config_, generation_config_;

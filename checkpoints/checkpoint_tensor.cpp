@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checkpoints/model_file.h"
+
 namespace mulciber {
 namespace {
 
@@ -51,6 +53,20 @@ std::optional<DataType> device_type(CheckpointType type) {
     case CheckpointType::kQ6_K: return DataType::kQ6_K;
     default: return std::nullopt;
   }
+}
+
+std::span<const std::byte> CheckpointTensor::read(std::uint64_t first, std::uint64_t count,
+                                                  std::vector<std::byte>& scratch) const {
+  const auto part = bytes.subspan(first, count);
+  return file ? file->read(part, scratch) : part;
+}
+
+std::uint64_t CheckpointTensor::most_at_once() const {
+  return !file || file->in_memory() ? UINT64_MAX : kMostLentRead;
+}
+
+void CheckpointTensor::release() const {
+  if (file) file->release(bytes);
 }
 
 std::uint64_t CheckpointTensor::elements() const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,15 +56,26 @@ inline bool is_quantized(CheckpointType type) { return block_elements(type) > 1;
 /// How the device holds values of a type as they are; nothing where it must convert them.
 std::optional<DataType> device_type(CheckpointType type);
 
-/// One tensor of a checkpoint: row-major, little-endian bytes inside a mapped file. Blocks lie
-/// along the innermost dimension and never cross a row.
+class FileBytes;
+
+/// One tensor of a checkpoint: row-major, little-endian bytes inside a file. Blocks lie along the
+/// innermost dimension and never cross a row.
 struct CheckpointTensor {
   std::string name;
   CheckpointType type;
   std::vector<std::uint64_t> shape;  // outermost first; empty for a scalar
   /// Exactly what shape and type need, with no promise about alignment: copy before reading wider
-  /// than bytes.
+  /// than bytes. Of files behind a function of the host's only places: read() them.
   std::span<const std::byte> bytes;
+  std::shared_ptr<const FileBytes> file = nullptr;  // null: bytes in memory
+
+  /// `count` bytes from `first` on, where they lie or in `scratch`. Throws as FileBytes::read().
+  std::span<const std::byte> read(std::uint64_t first, std::uint64_t count,
+                                  std::vector<std::byte>& scratch) const;
+  /// The most bytes that are to be read at once.
+  std::uint64_t most_at_once() const;
+  /// Nobody reads it soon.
+  void release() const;
 
   std::uint64_t elements() const;
   std::string shape_text() const;  // "[512, 48]"

@@ -28,6 +28,7 @@ class ConfigReader {
   ConfigReader(const Json& object, std::string where,
                std::string remedy = "the configuration does not describe a model that can be run");
 
+  const Json& json() const { return object_; }
   const std::string& where() const { return where_; }
   const std::string& remedy() const { return remedy_; }
   bool has(const char* key) const;

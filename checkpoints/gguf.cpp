@@ -102,8 +102,8 @@ std::string_view text_at(const std::byte* at) {
 /// A position in the file, and reads that never pass its end.
 class GgufReader {
  public:
-  GgufReader(std::span<const std::byte> bytes, std::string where)
-      : bytes_(bytes), where_(std::move(where)) {}
+  GgufReader(FileBytes& file, std::string where)
+      : file_(file), bytes_(file.all()), where_(std::move(where)) {}
 
   [[noreturn]] void fail(const std::string& problem, const char* remedy = kDamaged) const {
     throw ModelError(where_, problem, remedy);
@@ -126,6 +126,7 @@ class GgufReader {
     }
     const std::byte* at = bytes_.data() + position_;
     position_ += count;
+    file_.fetch_first(position_);
     return at;
   }
   std::string_view text(const std::string& what) {
@@ -167,6 +168,7 @@ class GgufReader {
   }
 
  private:
+  FileBytes& file_;
   std::span<const std::byte> bytes_;
   std::string where_;
   std::uint64_t position_ = 0;
@@ -244,8 +246,8 @@ Json GgufValue::shown(std::size_t most_elements) const {
   return {{"array", name_of(type)}, {"count", count}, {"first", first}};
 }
 
-GgufFile::GgufFile(MappedFile file) : file_(std::move(file)) {
-  GgufReader reader(file_.bytes(), path().string());
+GgufFile::GgufFile(ModelFile file) : file_(std::move(file)) {
+  GgufReader reader(*file_.bytes(), path().string());
   const char* magic = reinterpret_cast<const char*>(reader.take(4, "the GGUF header"));
   if (std::string_view(magic, 4) != "GGUF")
     reader.fail("does not begin with GGUF", "not a GGUF file");
@@ -261,8 +263,8 @@ GgufFile::GgufFile(MappedFile file) : file_(std::move(file)) {
   // The least that an entry takes: the lengths of its strings, types and offsets.
   if (value_count > reader.left() / 13 || tensor_count > reader.left() / 24) {
     reader.fail("claims " + std::to_string(value_count) + " metadata values and " +
-                std::to_string(tensor_count) + " tensors in " +
-                std::to_string(file_.bytes().size()) + " bytes");
+                std::to_string(tensor_count) + " tensors in " + std::to_string(file_.size()) +
+                " bytes");
   }
   read_metadata(reader, value_count);
   read_tensors(reader, tensor_count);
@@ -320,7 +322,7 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
   }
 
   const std::uint64_t begin = (reader.position() + alignment - 1) / alignment * alignment;
-  const std::uint64_t size = file_.bytes().size();
+  const std::uint64_t size = file_.size();
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     CheckpointTensor& tensor = tensors_[i];
@@ -334,7 +336,8 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
                   std::to_string(offsets[i] + *bytes) + " of the data, the file holds " +
                   std::to_string(begin > size ? 0 : size - begin));
     }
-    tensor.bytes = file_.bytes().subspan(begin + offsets[i], *bytes);
+    tensor.bytes = file_.bytes()->all().subspan(begin + offsets[i], *bytes);
+    tensor.file = file_.bytes();
     if (*bytes > 0) ranges.emplace_back(offsets[i], offsets[i] + *bytes);
     if (!by_name_.emplace(tensor.name, i).second) reader.fail(what + " stands twice");
   }

@@ -11,7 +11,7 @@
 
 #include "checkpoints/checkpoint_tensor.h"
 #include "checkpoints/json.h"
-#include "checkpoints/mapped_file.h"
+#include "checkpoints/model_file.h"
 
 namespace mulciber {
 
@@ -33,7 +33,7 @@ enum class GgufType : std::uint32_t {
 };
 const char* name_of(GgufType type);
 
-/// A metadata value, or an array of values of one type: a view of checked bytes in the mapped file,
+/// A metadata value, or an array of values of one type: a view of checked bytes in the file,
 /// so that a vocabulary costs no memory until somebody asks for it.
 struct GgufValue {
   GgufType type = GgufType::kU8;
@@ -59,15 +59,14 @@ struct GgufValue {
   Json shown(std::size_t most_elements = 8) const;
 };
 
-/// One mapped and fully checked .gguf file, version 2 or 3, little-endian.
+/// One fully checked .gguf file, version 2 or 3, little-endian.
 /// Source of the format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 class GgufFile {
  public:
   /// Checks everything before use: magic, version, counts against the file's size, every string and
   /// array, unique keys and names, known tensor types, whole blocks per row, aligned offsets that
   /// stay inside the file and do not overlap. Throws ModelError naming the file, and key or tensor.
-  explicit GgufFile(MappedFile file);
-  explicit GgufFile(const std::filesystem::path& path) : GgufFile(MappedFile(path)) {}
+  explicit GgufFile(ModelFile file);
 
   const std::filesystem::path& path() const { return file_.path(); }
   std::uint32_t version() const { return version_; }
@@ -83,7 +82,7 @@ class GgufFile {
   void read_metadata(class GgufReader& reader, std::uint64_t count);
   void read_tensors(class GgufReader& reader, std::uint64_t count);
 
-  MappedFile file_;
+  ModelFile file_;
   std::uint32_t version_ = 0;
   std::map<std::string, GgufValue, std::less<>> metadata_;
   std::vector<CheckpointTensor> tensors_;

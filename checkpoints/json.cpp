@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "checkpoints/mapped_file.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -107,11 +106,13 @@ Json parse_json(std::string_view text, const std::string& where, const JsonLimit
   return builder.take();
 }
 
-Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const MappedFile file(path);
-  const auto bytes = file.bytes();
-  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(),
-                    limits);
+Json read_json(const ModelFile& file, const JsonLimits& limits) {
+  std::vector<std::byte> scratch;
+  return parse_json(file.whole(scratch, limits.bytes), file.path().string(), limits);
+}
+
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string printable(std::string_view name) {

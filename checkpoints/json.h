@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "checkpoints/model_file.h"
 
 namespace mulciber {
 
@@ -26,8 +27,11 @@ struct JsonLimits {
 /// exceeded limit.
 Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
-/// Maps and parses a file; errors as parse_json and MappedFile.
-Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
+/// Parses a file; errors as parse_json and ModelFile.
+Json read_json(const ModelFile& file, const JsonLimits& limits = {});
+
+/// On one line; bytes that are not UTF-8, which JSON cannot hold, become U+FFFD.
+std::string json_line(const Json& json);
 
 /// A name out of a file, fit for a message: control characters and bytes that are not UTF-8
 /// escaped, long names shortened.

@@ -183,14 +183,15 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(MappedFile file) : file_(std::move(file)) {
+SafetensorsFile::SafetensorsFile(ModelFile file) : file_(std::move(file)) {
   const std::string where = path().string();
-  const std::span<const std::byte> bytes = file_.bytes();
+  const std::span<const std::byte> bytes = file_.bytes()->all();
   if (bytes.size() < 8)
     throw ModelError(
         where, "has " + std::to_string(bytes.size()) + " bytes, too few for a safetensors header",
         kDamaged);
   std::uint64_t header_length = 0;
+  file_.bytes()->fetch_first(8);
   std::memcpy(&header_length, bytes.data(), 8);
   if (header_length > bytes.size() - 8)
     throw ModelError(where,
@@ -202,6 +203,7 @@ SafetensorsFile::SafetensorsFile(MappedFile file) : file_(std::move(file)) {
                      "claims a header of " + std::to_string(header_length) +
                          " bytes; the format allows " + std::to_string(kLongestHeader),
                      "not a safetensors file");
+  file_.bytes()->fetch_first(8 + header_length);
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + 8;
   HeaderReader reader(where);
   Json::sax_parse(text, text + header_length, &reader);
@@ -231,7 +233,7 @@ SafetensorsFile::SafetensorsFile(MappedFile file) : file_(std::move(file)) {
     if (begin > position) fail("lies at " + range + " and leaves a hole before it");
     position = end;
     tensors_.push_back({std::move(entry.name), *entry.type, std::move(entry.shape),
-                        data.subspan(begin, end - begin)});
+                        data.subspan(begin, end - begin), file_.bytes()});
   }
   if (position != data.size())
     throw ModelError(where,

@@ -8,20 +8,19 @@
 #include <vector>
 
 #include "checkpoints/checkpoint_tensor.h"
-#include "checkpoints/mapped_file.h"
+#include "checkpoints/model_file.h"
 
 namespace mulciber {
 
-/// A mapped and fully checked .safetensors file.
+/// A fully checked .safetensors file.
 /// Source of the format: https://huggingface.co/docs/safetensors/index
 class SafetensorsFile {
  public:
-  /// Maps the file and checks its header: length against the file's size, syntax, known types,
+  /// Checks the header: length against the file's size, syntax, known types,
   /// shape products, offsets that cover the data without hole or overlap, unique names. No number
   /// of the file is trusted, and memory use stays within a small multiple of the header's real
   /// length. Throws ModelError naming file and tensor.
-  explicit SafetensorsFile(MappedFile file);
-  explicit SafetensorsFile(const std::filesystem::path& path) : SafetensorsFile(MappedFile(path)) {}
+  explicit SafetensorsFile(ModelFile file);
 
   const std::filesystem::path& path() const { return file_.path(); }
   /// In the order of their bytes in the file.
@@ -32,7 +31,7 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
-  MappedFile file_;
+  ModelFile file_;
   std::vector<CheckpointTensor> tensors_;
   std::vector<std::uint32_t> by_name_;  // indices into tensors_, sorted by name
   std::map<std::string, std::string> metadata_;

@@ -184,9 +184,10 @@ std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, u
   }
   const std::size_t elements = block_elements(tensor.type), bytes = block_bytes(tensor.type);
   std::vector<float> values(count);
-  for (uint64_t i = 0; i < count / elements; ++i) {
-    read(tensor.bytes.data() + (first / elements + i) * bytes, values.data() + i * elements);
-  }
+  std::vector<std::byte> scratch;
+  const auto blocks = tensor.read(first / elements * bytes, count / elements * bytes, scratch);
+  for (uint64_t i = 0; i < count / elements; ++i)
+    read(blocks.data() + i * bytes, values.data() + i * elements);
   return values;
 }
 

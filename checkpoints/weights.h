@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,10 @@ enum class SourceForm {
   kAsInFile,
   kTransposed,  // the file holds (columns, rows)
   kPlusOne,     // the file holds the weight less 1
-  kZeros,       // the file holds nothing: zeros, of a kVector
+  /// The file holds a convolution, (rows, channels, taps), and so does `shape`; the weight has
+  /// (rows, taps * channels), tap by tap.
+  kTapByTap,
+  kZeros,  // the file holds nothing: zeros, of a kVector
 };
 
 /// One tensor of the file.
@@ -40,6 +44,9 @@ struct WeightSource {
   /// Of a taller matrix, which has that many rows: those from `first_row` on. 0: `shape` is all of
   /// it.
   uint64_t rows_in_file = 0, first_row = 0;
+  /// A vector of the file with a factor for each row (of one dimension: for each element). Of
+  /// kAsInFile, in f32.
+  std::vector<std::string> row_scales = {};
 };
 
 /// One weight of a model: its sources, one after the other, rows below rows. Sources of one type
@@ -91,6 +98,37 @@ constexpr uint64_t kWeightAlignment = 256;
 constexpr uint64_t aligned_weight_bytes(uint64_t bytes) {
   return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
 }
+
+/// Reads every weight of a table from the mapped files, a part at a time.
+class WeightReader {
+ public:
+  /// family: for messages ("marian"). What is given outlives the reader. Throws as weight_bytes().
+  WeightReader(const WeightTable& table, const Checkpoint& checkpoint, std::string family,
+               MatrixStorage storage, WeightSink& sink);
+  ~WeightReader();
+
+  /// Converts weights piece by piece and hands the sink no more than `bytes`, but at least one
+  /// piece (of 1 MiB and a row at most, where it is converted). False: there is no more. Throws
+  /// what the sink throws.
+  bool step(uint64_t bytes);
+  /// Bytes as the device has them, alignment included.
+  uint64_t done() const { return done_; }
+  uint64_t total() const { return total_; }
+
+ private:
+  struct Open;
+  void open_segment();
+  void close_segment();
+
+  const WeightTable& table_;
+  const Checkpoint& checkpoint_;
+  std::string family_;
+  MatrixStorage storage_;
+  WeightSink& sink_;
+  size_t spec_ = 0;  // of the table
+  std::unique_ptr<Open> open_;
+  uint64_t done_ = 0, total_ = 0;
+};
 
 /// Reads every weight of a table from the mapped files, converts it piece by piece and hands it to
 /// `sink`. family: for messages ("marian"). Throws as weight_bytes(), and what the sink throws.

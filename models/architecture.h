@@ -13,10 +13,12 @@
 namespace mulciber {
 
 struct EncoderConfig;
+struct VisionConfig;
 
 /// Read and checked from a checkpoint, which must outlive it.
 class Architecture {
  public:
+  explicit Architecture(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   virtual ~Architecture() = default;
 
   virtual const GenerationConfig& generation() const = 0;
@@ -25,13 +27,29 @@ class Architecture {
   virtual Extents extents() const = 0;
   /// What an encoder-only model was made for; nullptr of others.
   virtual const EncoderConfig* encoder() const { return nullptr; }
-  /// Device memory that load() with the same options plans. Throws ModelError where options or
-  /// tensors do not fit the configuration.
-  virtual MemoryPrediction predict(const Capabilities& device,
-                                   const ModelOptions& options) const = 0;
+  /// What a model that reads pictures was made for; nullptr of others.
+  virtual const VisionConfig* vision() const { return nullptr; }
+  /// Device memory that load() with the same options plans: of the weights, where a model says no
+  /// more. Throws ModelError where options or tensors do not fit the configuration.
+  virtual MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const;
+  /// The weights that load() with the same options begins with, to be read a part at a time. Throws
+  /// as load().
+  std::unique_ptr<WeightsLoad> start_weights(Device& device, const ModelOptions& options) const;
   /// Throws as predict(), and DeviceError, before anything is allocated, when what it plans does
   /// not fit.
-  virtual std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const = 0;
+  std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const;
+
+ protected:
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+
+ private:
+  /// Tells options.on_plan. Throws DeviceError when what is planned does not fit.
+  void check_plan(Device& device, const ModelOptions& options) const;
+  virtual WeightTable weight_table() const = 0;
+  /// Throws ModelError when the configuration and the tensors disagree.
+  virtual std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const = 0;
+
+  const Checkpoint& checkpoint_;
 };
 
 }  // namespace mulciber

@@ -19,7 +19,8 @@ constexpr ActivationName kActivations[] = {
     {"gelu_python", Activation::kGelu},   {"gelu_new", Activation::kGeluTanh},
     {"gelu_fast", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
     {"silu", Activation::kSilu},          {"swish", Activation::kSilu},
-    {"tanh", Activation::kTanh},          {"linear", Activation::kNone},
+    {"tanh", Activation::kTanh},          {"quick_gelu", Activation::kQuickGelu},
+    {"linear", Activation::kNone},
 };
 
 std::optional<std::int32_t> narrow(std::optional<std::int64_t> value) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/finite.h"
+#include "models/model_options.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -19,7 +20,18 @@ BufferView part_of(const BufferView& view, uint64_t offset, uint64_t size) {
   return part;
 }
 
-/// A buffer for every weight, filled through the staging ring.
+std::string bytes_text(uint64_t bytes) {
+  if (bytes >= 1ull << 29)
+    return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ull << 30));
+  if (bytes >= 1ull << 19)
+    return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1ull << 20));
+  return fmt::format("{} bytes", bytes);
+}
+
+}  // namespace
+
+/// A buffer for every weight, filled through the staging ring. With a name that other files see,
+/// for WeightsLoad::Parts has one.
 class DeviceSink : public WeightSink {
  public:
   DeviceSink(Device& device, std::vector<Buffer>& buffers,
@@ -56,15 +68,15 @@ class DeviceSink : public WeightSink {
   std::span<const Tensor> current_;
 };
 
-double gigabytes(uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
-
-}  // namespace
-
 Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
                  const std::string& family, MatrixStorage storage, const WeightProgress& progress) {
   DeviceSink sink(device, buffers_, tensors_);
   read_weights(table, checkpoint, family, storage, sink, progress);
   sink.finish();
+  note_sources(table, checkpoint);
+}
+
+void Weights::note_sources(const WeightTable& table, const Checkpoint& checkpoint) {
   for (const Buffer& buffer : buffers_) bytes_ += buffer.size();
   for (const WeightSpec& weight : table) {
     std::vector<Source>& sources = sources_[weight.name];
@@ -78,6 +90,58 @@ Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& che
                          whole ? weight.shape.rows() : source.shape.rows()});
     }
   }
+}
+
+struct WeightsLoad::Parts {
+  WeightTable table;
+  const Checkpoint& checkpoint;
+  Weights weights;
+  DeviceSink sink;
+  WeightReader reader;
+  bool complete = false;
+
+  Parts(Device& device, WeightTable wanted, const Checkpoint& from, const std::string& family,
+        MatrixStorage storage)
+      : table(std::move(wanted)),
+        checkpoint(from),
+        sink(device, weights.buffers_, weights.tensors_),
+        reader(table, from, family, storage, sink) {}
+};
+
+WeightsLoad::WeightsLoad(Device& device, WeightTable table, const Checkpoint& checkpoint,
+                         const std::string& family, MatrixStorage storage)
+    : parts_(std::make_unique<Parts>(device, std::move(table), checkpoint, family, storage)) {}
+
+WeightsLoad::~WeightsLoad() = default;
+
+bool WeightsLoad::step(uint64_t bytes) {
+  Parts& parts = *parts_;
+  if (parts.complete) return false;
+  if (parts.reader.step(bytes)) return true;
+  parts.sink.finish();
+  parts.weights.note_sources(parts.table, parts.checkpoint);
+  parts.complete = true;
+  return false;
+}
+
+uint64_t WeightsLoad::done() const { return parts_->reader.done(); }
+uint64_t WeightsLoad::total() const { return parts_->reader.total(); }
+Weights WeightsLoad::take() { return std::move(parts_->weights); }
+
+Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
+                   const std::string& family, const ModelOptions& options) {
+  if (options.weights) return options.weights->take();
+  return {device, table, checkpoint, family, options.matrices, options.on_progress};
+}
+
+void require_model(Device& device, uint64_t bytes, const ModelOptions& options,
+                   const std::string& what) {
+  const uint64_t there = options.weights ? std::min(options.weights->done(), bytes) : 0;
+  // 0 would be no limit.
+  const uint64_t limit = options.memory_limit == 0
+                             ? 0
+                             : options.memory_limit - std::min(there, options.memory_limit - 1);
+  require_memory(device, bytes - there, limit, what);
 }
 
 void Weights::add(Device& device, const std::string& name, Shape shape,
@@ -138,9 +202,9 @@ void require_memory(Device& device, uint64_t bytes, uint64_t limit, const std::s
   if (bytes <= most) return;
   throw DeviceError(
       DeviceError::Kind::kOutOfMemory, device.capabilities().name,
-      fmt::format("{} needs {:.2f} GiB of device memory, {} is {:.2f} GiB", what, gigabytes(bytes),
+      fmt::format("{} needs {} of device memory, {} is {}", what, bytes_text(bytes),
                   limit > 0 && limit <= available ? "the limit given" : "what is available",
-                  gigabytes(most)),
+                  bytes_text(most)),
       "use another device, 16-bit weights, smaller batches or fewer beams");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ class Weights {
   /// family: for messages ("marian"). Throws as weight_bytes(), and DeviceError.
   Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
           const std::string& family, MatrixStorage storage, const WeightProgress& progress = {});
+  Weights(Weights&&) = default;
+  Weights& operator=(Weights&&) = default;
 
   /// Adds a weight that is computed and not read.
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);
@@ -35,6 +38,10 @@ class Weights {
   std::optional<std::string> first_not_finite(Device& device) const;
 
  private:
+  friend class WeightsLoad;
+  Weights() = default;
+  /// Notes which tensors of the file each weight comes from.
+  void note_sources(const WeightTable& table, const Checkpoint& checkpoint);
   /// A tensor of the file, and how many rows of a weight come from it.
   struct Source {
     std::string name;
@@ -45,6 +52,37 @@ class Weights {
   std::map<std::string, std::vector<Source>> sources_;  // of weights whose rows stand one by one
   uint64_t bytes_ = 0;
 };
+
+/// The weights of a model on their way to a device, a part at a time. Destroying it gives back what
+/// is there.
+class WeightsLoad {
+ public:
+  /// checkpoint outlives it. Throws as Weights.
+  WeightsLoad(Device& device, WeightTable table, const Checkpoint& checkpoint,
+              const std::string& family, MatrixStorage storage);
+  ~WeightsLoad();
+
+  /// As WeightReader::step(). When it gives false, all are on the device.
+  bool step(uint64_t bytes);
+  uint64_t done() const;
+  uint64_t total() const;
+  /// Once step() has given false, once.
+  Weights take();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+struct ModelOptions;
+/// The weights that load() of a model begins with: those of `options` where they are there already.
+/// Throws as Weights.
+Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
+                   const std::string& family, const ModelOptions& options);
+/// Throws as require_memory() where what a model plans does not fit, but for weights of `options`
+/// that are there already. bytes: weights included.
+void require_model(Device& device, uint64_t bytes, const ModelOptions& options,
+                   const std::string& what);
 
 /// Throws DeviceError kOutOfMemory when `bytes` (of `what`, for the message) are above `limit`, or
 /// above what the device has available where limit is 0.

@@ -38,9 +38,7 @@ void check_heads(const ConfigReader& config) {
 Json describe_architecture(const Checkpoint& checkpoint) {
   const ConfigReader config(checkpoint.config(), (checkpoint.folder() / "config.json").string());
   Json result = {{"model_type", config.text_or("model_type", "")}};
-  if (config.has("architectures"))
-    if (const Json& names = config.list("architectures"); !names.empty() && names[0].is_string())
-      result["class"] = names[0];
+  if (const std::string name = checkpoint.model_class(); !name.empty()) result["class"] = name;
   check_heads(config);
   return result;
 }
@@ -56,10 +54,9 @@ Json describe_tokenizer(const Tokenizer& tokenizer) {
   return {{"kind", tokenizer.kind()}, {"vocab_size", tokenizer.vocab_size()}, {"special", special}};
 }
 
-bool has_tokenizer(const std::filesystem::path& folder) {
-  std::error_code ignored;
+bool has_tokenizer(const Checkpoint& checkpoint) {
   for (const char* name : {"tokenizer.json", "tokenizer.model", "spiece.model", "source.spm"})
-    if (std::filesystem::exists(folder / name, ignored)) return true;
+    if (checkpoint.files().exists(checkpoint.folder() / name)) return true;
   return false;
 }
 
@@ -146,7 +143,7 @@ Json inspect(const OpenModel& model) {
                       {"types", types}};
 
   const bool in_gguf = checkpoint.gguf() && checkpoint.gguf()->find_value("tokenizer.ggml.model");
-  if (in_gguf || (folder && has_tokenizer(path))) {
+  if (in_gguf || (folder && has_tokenizer(checkpoint))) {
     const Tokenizer& tokenizer = *model.tokenizer();
     report["tokenizer"] = describe_tokenizer(tokenizer);
     const Json& config = checkpoint.has_config() ? checkpoint.config() : report;

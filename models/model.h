@@ -11,6 +11,9 @@ namespace mulciber {
 
 class EncodingModel;
 class LanguageModel;
+class PictureReaderModel;
+class SeeingModel;
+class SpeechModel;
 class TranslationModel;
 
 /// An array on the host, row-major.
@@ -50,6 +53,9 @@ class Model {
   virtual LanguageModel* continues_text() { return nullptr; }
   virtual TranslationModel* translates() { return nullptr; }
   virtual EncodingModel* encodes_text() { return nullptr; }
+  virtual SeeingModel* sees() { return nullptr; }
+  virtual SpeechModel* hears() { return nullptr; }
+  virtual PictureReaderModel* reads() { return nullptr; }
 };
 
 }  // namespace mulciber

@@ -3,6 +3,11 @@
 namespace mulciber {
 
 CapabilitySet OpenModel::capabilities() const {
+  if (const VisionConfig* vision = architecture().vision()) {
+    if (vision->texts) return {Capability::kEncodePictures, Capability::kMatch};
+    if (vision->head == PictureHead::kNone) return {Capability::kEncodePictures};
+    return {Capability::kEncodePictures, Capability::kClassifyPictures};
+  }
   const EncoderConfig* encoder = architecture().encoder();
   if (encoder == nullptr) return family().capabilities;
   switch (encoder->task) {
@@ -36,6 +41,10 @@ const std::shared_ptr<const ChatTemplate>& OpenModel::chat_template() const {
 
 std::shared_ptr<const OpenModel> open_model(const std::string& path) {
   return std::make_shared<const OpenModel>(path);
+}
+
+std::shared_ptr<const OpenModel> open_model(std::vector<LentFile> files, const std::string& name) {
+  return std::make_shared<const OpenModel>(std::move(files), name);
 }
 
 std::unique_ptr<Model> load_model(Device& device, const OpenModel& model,

@@ -20,6 +20,8 @@ class OpenModel {
   explicit OpenModel(const std::filesystem::path& path,
                      Checkpoint::Contents contents = Checkpoint::Contents::kModel)
       : checkpoint_(path, contents) {}
+  OpenModel(std::vector<LentFile> files, const std::string& name)
+      : checkpoint_(std::move(files), name) {}
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
 

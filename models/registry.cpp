@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include "models/decoder_architecture.h"
+#include "models/encoder_decoder_architecture.h"
 #include "models/families/families.h"
-#include "models/families/marian.h"
 #include "models/families/recurrent_translation.h"
+#include "models/picture_reader_model.h"
 #include "models/text_encoder_model.h"
+#include "models/vision_model.h"
+#include "models/whisper_model.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -16,10 +19,17 @@ namespace {
 
 std::vector<ModelFamily> all_families() {
   std::vector<ModelFamily> families = {
-      {"marian", {Capability::kTranslate}, read_marian},
       {"bahdanau", {Capability::kTranslate}, read_recurrent_translation},
       {"luong", {Capability::kTranslate}, read_recurrent_translation},
+      {"whisper", {Capability::kHear}, read_whisper},
+      {"vision-encoder-decoder", {Capability::kReadPictures}, read_picture_reader},
   };
+  for (const EncoderDecoderFamily* family : kEncoderDecoderFamilies)
+    families.push_back({family->model_type,
+                        family->rewrites
+                            ? CapabilitySet{Capability::kTranslate, Capability::kRewriteText}
+                            : CapabilitySet{Capability::kTranslate},
+                        read_encoder_decoder, nullptr, nullptr, family});
   for (const DecoderFamily* family : kDecoderFamilies)
     families.push_back({family->model_type, {Capability::kContinueText}, read_decoder, family});
   for (const EncoderFamily* family : kEncoderFamilies)
@@ -28,6 +38,9 @@ std::vector<ModelFamily> all_families() {
                         read_text_encoder,
                         nullptr,
                         family});
+  for (const VisionFamily* family : kVisionFamilies)
+    families.push_back(
+        {family->model_type, family->capabilities, read_vision, nullptr, nullptr, nullptr, family});
   return families;
 }
 

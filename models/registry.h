@@ -9,7 +9,9 @@
 #include "models/architecture.h"
 #include "models/capability.h"
 #include "models/families/decoder_family.h"
+#include "models/families/encoder_decoder_family.h"
 #include "models/families/encoder_family.h"
+#include "models/families/vision_family.h"
 
 namespace mulciber {
 
@@ -18,8 +20,10 @@ struct ModelFamily {
   CapabilitySet capabilities;
   /// Reads and checks the configuration. Throws ModelError naming file and key.
   std::unique_ptr<const Architecture> (*read)(const Checkpoint& checkpoint);
-  const DecoderFamily* decoder = nullptr;  // of decoder-only families
-  const EncoderFamily* encoder = nullptr;  // of encoder-only ones
+  const DecoderFamily* decoder = nullptr;                 // of decoder-only families
+  const EncoderFamily* encoder = nullptr;                 // of encoder-only ones
+  const EncoderDecoderFamily* encoder_decoder = nullptr;  // of encoder-decoder Transformers
+  const VisionFamily* vision = nullptr;                   // of those that read pictures
 };
 /// Every family this library can run.
 std::span<const ModelFamily> model_families();

@@ -60,8 +60,8 @@ bool DriverFile::write(const char* key, nlohmann::json content) const {
   if (path_.empty()) return false;
   const nlohmann::json json = {
       {"format", kFormat}, {"driver", identity_}, {key, std::move(content)}};
-  return replace_file(path_,
-                      json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+  const std::string text = json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return replace_file(path_, text + '\n').empty();
 }
 
 }  // namespace mulciber

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "checkpoints/mapped_file.h"
 #include "models/inspect.h"
 #include "models/language_model.h"
 #include "models/translation_model.h"
@@ -19,10 +20,6 @@ using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::shared_ptr<Device> device() {
-  return {&shared_device(), [](Device*) {}};
-}
 
 /// How often each file in a folder was opened while this object lives.
 class OpenedFiles {
@@ -92,7 +89,7 @@ TEST_CASE("Every file of a language model is opened once") {
     CHECK(plan.context_bytes == predicted.context_bytes);
     CHECK(plan.key_value_bytes == predicted.key_value_bytes);
   };
-  TextGenerator generator(device(), model, options), second(device(), model, options);
+  TextGenerator generator(shared_handle(), model, options), second(shared_handle(), model, options);
   CHECK(plans == 2);  // one for each of them
   CHECK(generator.generate("The red", {.max_new_tokens = 3, .ignore_end = true}).ids.size() == 3);
   const std::vector<ChatMessage> messages = {{"user", "Hi"}};
@@ -105,7 +102,7 @@ TEST_CASE("Every file of a language model is opened once") {
 TEST_CASE("A path alone opens every file once too") {
   const fs::path folder = data_dir() / "gemma3";
   const OpenedFiles opened(folder);
-  TextGenerator generator(device(), folder.string(), {.context = 32});
+  TextGenerator generator(shared_handle(), folder.string(), {.context = 32});
   generator.chat_prompt(std::vector<ChatMessage>{{"user", "Hi"}});
   REQUIRE(opened.times().size() == 5);
   for (const auto& [file, times] : opened.times()) {
@@ -134,7 +131,7 @@ TEST_CASE("Every file of a translation model is opened once") {
         CHECK(opened.times().at("config.json") == 1);
         return;  // it has no tokenizer's files beside it
       }
-      Translator first(device(), model), second(device(), model);
+      Translator first(shared_handle(), model), second(shared_handle(), model);
       CHECK(first.translate("iron").text == second.translate("iron").text);
       opened.check_once(files);
     }
@@ -150,7 +147,7 @@ TEST_CASE("A split GGUF file is named by any of its parts, each of which is open
     INFO(part_name(number));
     const OpenedFiles opened(folder.path());
     const auto model = open_model((folder.path() / part_name(number)).string());
-    TextGenerator generator(device(), model, {.context = 48});
+    TextGenerator generator(shared_handle(), model, {.context = 48});
     CHECK(generator.family() == "qwen3");
     CHECK(generator.chat_prompt(messages) == "[user] Hi");
     answers.push_back(
@@ -223,6 +220,6 @@ TEST_CASE("A model that does something else says what, and which command that is
   // Nothing is loaded before it is said.
   const auto opened = open_model((data_dir() / "gemma3").string());
   const uint64_t before = shared_device().memory().peak();
-  CHECK(model_error([&] { Translator(device(), opened); }).has_value());
+  CHECK(model_error([&] { Translator(shared_handle(), opened); }).has_value());
   CHECK(shared_device().memory().peak() == before);
 }

@@ -22,12 +22,13 @@ class Fixture {
                                R"("b":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},)"
                                R"("v":{"dtype":"F32","shape":[4],"data_offsets":[48,64]},)"
                                R"("n":{"dtype":"F32","shape":[1,1,4],"data_offsets":[64,80]},)"
-                               R"("u":{"dtype":"F32","shape":[4],"data_offsets":[80,96]}})";
+                               R"("u":{"dtype":"F32","shape":[4],"data_offsets":[80,96]},)"
+                               R"("c":{"dtype":"F32","shape":[2,2,2],"data_offsets":[96,128]}})";
     std::string file(8, '\0');
     const uint64_t length = header.size();
     std::memcpy(file.data(), &length, 8);
     file += header;
-    for (int i = 0; i < 24; ++i) {
+    for (int i = 0; i < 32; ++i) {
       const float value = static_cast<float>(i);
       file.append(reinterpret_cast<const char*>(&value), 4);
     }
@@ -55,6 +56,15 @@ TEST_CASE("a weight that the file holds transposed is turned at load") {
   const WeightSpec spec = {
       "w", WeightRole::kMatrix, {2, 3}, {{{"a"}, {2, 3}, SourceForm::kTransposed}}};
   CHECK(Fixture().load(spec) == std::vector<float>{0, 2, 4, 1, 3, 5});
+}
+
+TEST_CASE("a convolution is loaded tap by tap") {
+  const WeightSpec spec = {
+      "w", WeightRole::kMatrix, {1, 4}, {{{"n"}, {1, 1, 4}, SourceForm::kTapByTap}}};
+  CHECK(Fixture().load(spec) == std::vector<float>{16, 17, 18, 19});
+  const WeightSpec two = {
+      "w", WeightRole::kMatrix, {2, 4}, {{{"c"}, {2, 2, 2}, SourceForm::kTapByTap}}};
+  CHECK(Fixture().load(two) == std::vector<float>{24, 26, 25, 27, 28, 30, 29, 31});
 }
 
 TEST_CASE("a gain that the file holds less one gets it back") {

@@ -1,0 +1,244 @@
+// Models that are loaded a part at a time, and pipelines that are compiled before they are needed.
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "runtime/device.h"
+#include "tests/catch.h"
+#include "tests/host_destination.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+#include "mulciber/embedding.h"
+#include "mulciber/model_loader.h"
+#include "mulciber/mulciber_c_load.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+namespace {
+
+const std::string kText = "The old house stands near the river.";
+const std::string kPrompt = "The red hammer and the blue nails";
+
+std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
+std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
+
+/// Steps of so many bytes until all is there; how many there were.
+size_t load(ModelLoader& loader, uint64_t bytes) {
+  size_t steps = 0;
+  uint64_t before = 0;
+  for (ModelLoader::Progress progress; !progress.complete; ++steps) {
+    progress = loader.step(bytes);
+    CHECK(progress.done >= before);
+    // Whole weights are counted, of which a step ends at most one that others began.
+    CHECK(progress.total > 0);
+    before = progress.done;
+  }
+  CHECK(loader.progress().done == loader.progress().total);
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("Models that were loaded in slices compute the bits of others, beside other work") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
+  Translator whole(device, bundled_model());
+  const Translation expected = whole.translate(kText);
+  {
+    ModelLoader loader(device, open_model(bundled_model()));
+    CHECK_THROWS_AS(loader.translator(), SettingError);
+    // Something else of the device's goes on between steps.
+    TranslationTask task(whole, kText);
+    size_t steps = 0;
+    uint64_t calls = 0;
+    while (!loader.step(100'000).complete) {
+      ++steps;
+      if (!task.done()) calls += task.step(500).slice.number > 0;
+      task.wait();
+    }
+    CHECK(calls > 3);
+    finish(task);
+    CHECK(task.result().ids == expected.ids);
+    CHECK(steps > loader.progress().total / 100'000 / 2);
+    CHECK_THROWS_AS(loader.generator(), ModelError);
+    Translator sliced = loader.translator();
+    const Translation found = sliced.translate(kText);
+    CHECK(found.ids == expected.ids);
+    CHECK(found.score == expected.score);
+    CHECK(sliced.statistics().weight_bytes == whole.statistics().weight_bytes);
+    CHECK_THROWS_AS(loader.translator(), SettingError);  // it was given away
+  }
+  {
+    ModelLoader loader(device, open_model(small_decoder().string()), {.context = 64});
+    CHECK(load(loader, 1) > 10);  // a piece each
+    TextGenerator sliced = loader.generator();
+    TextGenerator other(device, small_decoder().string(), {.context = 64});
+    CHECK(sliced.generate(kPrompt, options).ids == other.generate(kPrompt, options).ids);
+    CHECK(sliced.context() == 64);
+  }
+  {
+    uint64_t told = 0;
+    GeneratorOptions wanted;
+    wanted.load.on_progress = [&](uint64_t done, uint64_t) { told = done; };
+    ModelLoader loader(device, open_model(small_encoder()), wanted);
+    CHECK(load(loader, UINT64_MAX) == 1);
+    CHECK(told == loader.progress().total);
+    CHECK(loader.text_encoder().embed(kText).values ==
+          TextEncoder(device, small_encoder()).embed(kText).values);
+  }
+}
+
+TEST_CASE("A load that is not wanted any more gives its memory back") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  device->memory().trim();
+  const uint64_t reserved = device->memory().reserved();
+  {
+    ModelLoader loader(device, open_model(bundled_model()));
+    CHECK(device->memory().reserved() == reserved);
+    loader.step(3'000'000);
+    CHECK(device->memory().reserved() > reserved);
+    CHECK_FALSE(loader.progress().complete);
+  }
+  device->memory().trim();
+  CHECK(device->memory().reserved() == reserved);
+  GeneratorOptions little;
+  little.load.memory_limit = 1'000'000;
+  CHECK_THROWS_AS(ModelLoader(device, open_model(bundled_model()), little), DeviceError);
+  CHECK(device->memory().reserved() == reserved);
+  // As much as the model takes suffices, before and after it is there.
+  GeneratorOptions enough;
+  enough.load.memory_limit =
+      requirements(host.physical, *open_model(bundled_model())).memory.weight_bytes;
+  ModelLoader loader(device, open_model(bundled_model()), enough);
+  load(loader, 8 << 20);
+  CHECK_NOTHROW(loader.translator());
+}
+
+TEST_CASE("Once its pipelines are warm, making and running a task compiles none") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, bundled_model());
+  TextGenerator generator(device, small_decoder().string(), {.context = 96});
+  const TranslateOptions options = {.beams = 4};
+  PipelineWarmup translation(translator, options, 32), text(generator);
+  CHECK(translation.total() > 5);
+  CHECK(translation.left() == translation.total());
+  const uint64_t before = pipelines_made(*device);
+  CHECK(before == 0);
+  for (PipelineWarmup* warmup : {&translation, &text}) {
+    while (warmup->left() > 0) {
+      const size_t left = warmup->left();
+      std::thread beside([&] { warmup->prewarm(3); });
+      beside.join();
+      CHECK(warmup->left() == left - std::min<size_t>(left, 3));
+    }
+    CHECK(warmup->prewarm(3) == 0);
+  }
+  const uint64_t warm = pipelines_made(*device);
+  CHECK(warm > 0);
+  {
+    TranslationTask first(translator, kText, options),
+        second(translator, "He has two dogs.", options);
+    finish(first);
+    finish(second);
+    CHECK(first.result().complete);
+  }
+  for (const char* prompt : {"The", "The red hammer and the blue nails of the old house stand"}) {
+    GenerationTask task(generator, prompt, {.max_new_tokens = 4, .ignore_end = true});
+    finish(task);
+    CHECK(task.result().ids.size() == 4);
+  }
+  CHECK(pipelines_made(*device) == warm);
+}
+
+TEST_CASE("Once their pipelines are warm, tasks of attention and vectors compile none") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, bundled_model());
+  TextGenerator generator(device, small_decoder().string(), {.context = 96});
+  TextEncoder encoder(device, small_encoder());
+  const Translation translation = translator.translate(kText);
+  const Generation answer = generator.generate(kPrompt, {.max_new_tokens = 4, .ignore_end = true});
+  const uint64_t before = pipelines_made(*device);
+  PipelineWarmup maps_of_pairs = PipelineWarmup::of_attention(translator, 32, 40),
+                 maps_of_texts = PipelineWarmup::of_attention(generator, 48),
+                 vectors(encoder, {}, 24);
+  for (PipelineWarmup* warmup : {&maps_of_pairs, &maps_of_texts, &vectors})
+    while (warmup->prewarm(4) > 0) {
+    }
+  const uint64_t warm = pipelines_made(*device);
+  CHECK(warm > before);
+  {
+    AttentionTask maps(translator, translation, {}, {.source = 32, .target = 40});
+    finish(maps);
+    AttentionTask others(generator, answer, 48);
+    finish(others);
+  }
+  for (const char* text : {"iron", "Why did the smith melt 42 crucibles?"}) {
+    EmbeddingTask task(encoder, text);
+    finish(task);
+    CHECK(task.result().complete);
+  }
+  CHECK(pipelines_made(*device) == warm);
+}
+
+TEST_CASE("Loading in slices and warming in C are those in C++") {
+  VulkanHost host;
+  const HostDevice lent = host.lent();
+  MulciberContext* c = nullptr;
+  REQUIRE(mulciber_create_context(&c) == MULCIBER_OK);
+  const MulciberPhysicalDevice physical = {
+      sizeof(physical), lent.physical.instance, lent.physical.physical_device,
+      lent.physical.get_instance_proc_addr, lent.physical.api_version};
+  MulciberDeviceInfo info = {};
+  info.size = sizeof(info);
+  info.physical = &physical;
+  info.device = lent.device;
+  info.queue = lent.queue.queue;
+  info.queue_family = lent.queue.family;
+  MulciberDevice* device = nullptr;
+  REQUIRE(mulciber_adopt_device(c, &info, &device) == MULCIBER_OK);
+  MulciberModel* model = nullptr;
+  REQUIRE(mulciber_open_model(c, bundled_model().c_str(), &model) == MULCIBER_OK);
+  MulciberLoader* loader = nullptr;
+  REQUIRE(mulciber_begin_load(c, device, model, nullptr, &loader) == MULCIBER_OK);
+  mulciber_destroy_model(model);
+  MulciberTranslator* translator = nullptr;
+  CHECK(mulciber_finish_translator(c, loader, &translator) == MULCIBER_ERROR_SETTING);
+  MulciberLoadProgress progress = {};
+  while (!progress.complete)
+    REQUIRE(mulciber_step_load(c, loader, 1 << 20, &progress) == MULCIBER_OK);
+  CHECK(progress.done == progress.total);
+  MulciberGenerator* generator = nullptr;
+  CHECK(mulciber_finish_generator(c, loader, &generator) == MULCIBER_ERROR_MODEL);
+  REQUIRE(mulciber_finish_translator(c, loader, &translator) == MULCIBER_OK);
+  mulciber_destroy_loader(loader);
+  MulciberWarmup* warmup = nullptr;
+  REQUIRE(mulciber_warm_translator(c, translator, nullptr, 32, &warmup) == MULCIBER_OK);
+  uint32_t left = 1;
+  while (left > 0) REQUIRE(mulciber_prewarm(c, warmup, 4, &left) == MULCIBER_OK);
+  mulciber_destroy_warmup(warmup);
+  const uint64_t made = mulciber_pipelines_made(device);
+  CHECK(made > 0);
+  MulciberTask* task = nullptr;
+  REQUIRE(mulciber_begin_translation(c, translator, kText.c_str(), nullptr, &task) == MULCIBER_OK);
+  while (!mulciber_is_done(task)) {
+    MulciberStep step;
+    REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);
+    REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
+  }
+  const char* text = nullptr;
+  REQUIRE(mulciber_text(c, task, &text) == MULCIBER_OK);
+  CHECK_FALSE(std::string(text).empty());
+  CHECK(mulciber_pipelines_made(device) == made);
+  CHECK(mulciber_step_load(c, nullptr, 1, nullptr) == MULCIBER_ERROR_SETTING);
+  mulciber_destroy_task(task);
+  mulciber_destroy_translator(translator);
+  mulciber_destroy_device(device);
+  mulciber_destroy_context(c);
+}
