@@ -55,11 +55,10 @@ bool in_place(const std::vector<Layer>& layers) {
   return !layers.empty() && layers.front().norms == NormPlacement::kBefore;
 }
 
-template <typename Stack>
-Tensor finish(ProgramBuilder& builder, const Stack& stack, const Tensor& x) {
-  if (!stack.final_norm) return x;
+Tensor normalized(ProgramBuilder& builder, const std::optional<Norm>& norm, const Tensor& x) {
+  if (!norm) return x;
   const auto scope = builder.scope("final_norm");
-  return (*stack.final_norm)(builder, x);
+  return (*norm)(builder, x);
 }
 
 AttentionView cross_view(const DecoderLayer& layer, size_t index, const StackControl& control,
@@ -111,19 +110,23 @@ Tensor Encoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
   Tensor x = embeddings;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(layer_name(i));
-    const AttentionView self = {
-        .control = AttentionControl{.tensor = control.tensor,
-                                    .key_counts = control.lengths,
-                                    .head_mask = per_layer(control.self_masks, i,
-                                                           layers[i].self_attention.sizes.heads),
-                                    .bias = control.self_bias},
-        .bias_span = control.self_bias_span,
-        .first_position = control.first_position,
-        .trace = trace};
+    std::optional<AttentionControl> read;
+    if (control.tensor.valid())
+      read = AttentionControl{
+          .tensor = control.tensor,
+          .key_counts = control.lengths,
+          .head_mask = per_layer(control.self_masks, i, layers[i].self_attention.sizes.heads),
+          .bias = control.self_bias};
+    const AttentionView self = {.control = read,
+                                .bias_span = control.self_bias_span,
+                                .first_position = control.first_position,
+                                .causal = causal,
+                                .distances = control.distances,
+                                .trace = trace};
     x = layers[i](builder, x, self);
     keep_state(builder, trace, x, in_place(layers) && i + 1 < layers.size());
   }
-  return finish(builder, *this, x);
+  return normalized(builder, final_norm, x);
 }
 
 Tensor Decoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
@@ -135,7 +138,9 @@ Tensor Decoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
     const AttentionView self = {
         .control = AttentionControl{.tensor = control.tensor,
                                     .head_mask = per_layer(control.self_masks, i,
-                                                           layers[i].self_attention.sizes.heads)},
+                                                           layers[i].self_attention.sizes.heads),
+                                    .bias = control.self_bias},
+        .bias_span = control.self_bias_span,
         .causal = true,
         .trace = trace};
     x = layers[i](builder, x,
@@ -144,23 +149,27 @@ Tensor Decoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
                    .memory = memories[i]});
     keep_state(builder, trace, x, in_place(layers) && i + 1 < layers.size());
   }
-  return finish(builder, *this, x);
+  return normalized(builder, final_norm, x);
 }
 
 Tensor Decoder::step(ProgramBuilder& builder, const Tensor& embeddings,
                      std::span<const Tensor> memories, const StackControl& control,
                      const Step& step) const {
   Tensor x = embeddings;
+  const auto length = static_cast<uint32_t>(embeddings.shape[1]);
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(layer_name(i));
     const AttentionView self = {
-        // The keys of this step are in the cache when it is read: one more than the tokens before.
-        .control = AttentionControl{
-            .tensor = control.tensor,
-            .key_counts = step.position,
-            .key_count_extra = 1,
-            .ancestry = step.ancestry,
-            .head_mask = per_layer(control.self_masks, i, layers[i].self_attention.sizes.heads)}};
+        // The keys of this step are in the cache when it is read: more than the tokens before.
+        .control = AttentionControl{.tensor = control.tensor,
+                                    .key_counts = step.position,
+                                    .key_count_extra = length,
+                                    .ancestry = step.ancestry,
+                                    .head_mask = per_layer(control.self_masks, i,
+                                                           layers[i].self_attention.sizes.heads),
+                                    .bias = control.self_bias},
+        .bias_span = control.self_bias_span,
+        .causal = length > 1};
     x = layers[i](builder, x,
                   {.self = self,
                    .cache = KeyValueCache{.tensor = step.caches[i],
@@ -169,7 +178,7 @@ Tensor Decoder::step(ProgramBuilder& builder, const Tensor& embeddings,
                    .cross = cross_view(layers[i], i, control, step.rows_per_memory, nullptr),
                    .memory = memories[i]});
   }
-  return finish(builder, *this, x);
+  return normalized(builder, final_norm, x);
 }
 
 }  // namespace mulciber

@@ -51,19 +51,21 @@ struct DecoderLayer {
 
 /// What a stack reads in control.
 struct StackControl {
-  Tensor tensor;                                               // u32
-  std::optional<ControlArray<uint32_t>> lengths;               // (rows): tokens of each sentence
+  Tensor tensor;                                  // u32; none: every token sees every other one
+  std::optional<ControlArray<uint32_t>> lengths;  // (rows): tokens of each sentence
   std::optional<ControlArray<float>> self_masks, cross_masks;  // (layers, heads)
-  // Of encoders whose layers ask for them; span 0: no bias (AttentionOptions::bias_span).
-  std::optional<ControlArray<uint32_t>> first_position;  // one
-  std::optional<ControlArray<float>> self_bias;          // (heads, 2 * span + 1), of every layer
+  std::optional<ControlArray<uint32_t>> first_position;        // one; of encoders that rotate
+  // Span 0: no bias (AttentionOptions::bias_span).
+  std::optional<ControlArray<float>> self_bias;  // (heads, 2 * span + 1), of every layer
   uint32_t self_bias_span = 0;
+  std::optional<DistanceTable> distances;  // of an encoder's layers
 };
 
 /// A stack over embeddings, whatever they stand for: tokens, patches of a picture, frames of sound.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<Norm> final_norm;
+  bool causal = false;  // each token sees itself and those before it
 
   /// embeddings, result: (rows, length, D); pre-norm layers change the embeddings in place. Every
   /// layer gets a command buffer of its own, "layers.N".
@@ -90,7 +92,8 @@ struct Decoder {
     uint32_t rows_per_memory = 1;
     std::span<const Tensor> caches;  // per layer: (rows, context, heads * (d_k + d_v))
   };
-  /// The next token of every row. embeddings, result: (rows, 1, D).
+  /// The next token of every row, or the next few, each seeing those before it. embeddings,
+  /// result: (rows, length, D).
   Tensor step(ProgramBuilder& builder, const Tensor& embeddings, std::span<const Tensor> memories,
               const StackControl& control, const Step& step) const;
 };

@@ -87,13 +87,16 @@ NamedArrays EncoderDecoderModel::search(const NamedArrays& inputs, const Generat
   request.settings.n_best = n_best;
   const std::vector<Hypothesis> found = generate(request).items.at(0);
 
+  // As transformers fills up what beam search found: to it a pad of 0 is none.
+  const GenerationSettings& settings = request.settings;
+  const uint32_t fill = settings.pad == 0 ? settings.eos.value_or(0) : settings.pad;
   size_t longest = 0;
   for (const Hypothesis& sequence : found) longest = std::max(longest, sequence.ids.size());
   NamedArray ids = {{found.size(), longest + 1}, {}}, scores = {{found.size()}, {}};
   for (const Hypothesis& sequence : found) {
-    ids.values.push_back(request.settings.start);
+    ids.values.push_back(settings.start);
     ids.values.insert(ids.values.end(), sequence.ids.begin(), sequence.ids.end());
-    ids.values.insert(ids.values.end(), longest - sequence.ids.size(), request.settings.pad);
+    ids.values.insert(ids.values.end(), longest - sequence.ids.size(), fill);
     scores.values.push_back(sequence.score);
   }
   return {{"output_ids", std::move(ids)}, {"sequences_scores", std::move(scores)}};
@@ -145,10 +148,18 @@ ForwardRequest EncoderDecoderModel::attention_request(const std::vector<uint32_t
           .attentions = true};
 }
 
-std::unique_ptr<AttentionPass> EncoderDecoderModel::start_attention(
+std::unique_ptr<TranslationAttention> EncoderDecoderModel::start_attention(
     const std::vector<uint32_t>& source, const std::vector<uint32_t>& target,
-    const HeadMasks& head_masks) {
-  return programs_.start_attention(attention_request(source, target, head_masks));
+    const HeadMasks& head_masks, uint32_t source_room, uint32_t target_room) {
+  return programs_.start_attention(attention_request(source, target, head_masks), source_room,
+                                   target_room);
+}
+
+void EncoderDecoderModel::begin_attention(TranslationAttention& pass,
+                                          const std::vector<uint32_t>& source,
+                                          const std::vector<uint32_t>& target,
+                                          const HeadMasks& head_masks) {
+  pass.begin(attention_request(source, target, head_masks));
 }
 
 SequenceAttention EncoderDecoderModel::attention(const std::vector<uint32_t>& source,

@@ -48,9 +48,21 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   SequenceAttention attention(const std::vector<uint32_t>& source,
                               const std::vector<uint32_t>& target,
                               const HeadMasks& head_masks) override;
-  std::unique_ptr<AttentionPass> start_attention(const std::vector<uint32_t>& source,
-                                                 const std::vector<uint32_t>& target,
-                                                 const HeadMasks& head_masks) override;
+  std::unique_ptr<TranslationAttention> start_attention(const std::vector<uint32_t>& source,
+                                                        const std::vector<uint32_t>& target,
+                                                        const HeadMasks& head_masks,
+                                                        uint32_t source_room,
+                                                        uint32_t target_room) override;
+  std::vector<PipelineKey> pipelines(uint32_t source_tokens,
+                                     const GenerationSettings& settings) const override {
+    return programs_.pipelines(source_tokens, settings);
+  }
+  AttentionPasses plan_attention(uint32_t source_room, uint32_t target_room) const override {
+    return programs_.plan_attention(source_room, target_room);
+  }
+  void begin_attention(TranslationAttention& pass, const std::vector<uint32_t>& source,
+                       const std::vector<uint32_t>& target, const HeadMasks& head_masks) override;
+  bool padding_has_states() const override { return network().padding_has_states; }
   void trim() override { programs_.trim(); }
 
  private:

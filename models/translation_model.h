@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "models/decoding/attention_pass.h"
 #include "models/decoding/decoding.h"
 #include "models/decoding/search_task.h"
+#include "models/decoding/translation_attention.h"
 #include "models/model.h"
 #include "mulciber/translator.h"
 
@@ -58,7 +58,7 @@ class TranslationModel {
   /// Throws ModelError where the logits of a task, started with this request, were not finite.
   virtual void check(const SearchTask& task, const GenerationRequest& request) = 0;
   /// Inputs: input_ids (1, S), attention_mask (1, S). "output_ids" (n_best, length), start id
-  /// first, pad after the end; "sequences_scores" (n_best).
+  /// first, pad after the end (or eos where pad is 0); "sequences_scores" (n_best).
   virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                              uint32_t n_best) = 0;
   /// Log probability of each target given its source: the sum over the target's ids, each given
@@ -71,10 +71,24 @@ class TranslationModel {
   virtual SequenceAttention attention(const std::vector<uint32_t>& source,
                                       const std::vector<uint32_t>& target,
                                       const HeadMasks& head_masks) = 0;
-  /// The same pass, to be run in slices; the maps stay on the device.
-  virtual std::unique_ptr<AttentionPass> start_attention(const std::vector<uint32_t>& source,
-                                                         const std::vector<uint32_t>& target,
-                                                         const HeadMasks& head_masks) = 0;
+  /// The same pass, to be run in slices; the maps stay on the device. The rooms are tokens of the
+  /// longest pair it is begun with again, 0: as many as these have.
+  virtual std::unique_ptr<TranslationAttention> start_attention(const std::vector<uint32_t>& source,
+                                                                const std::vector<uint32_t>& target,
+                                                                const HeadMasks& head_masks,
+                                                                uint32_t source_room,
+                                                                uint32_t target_room) = 0;
+  /// Begins it again. Throws SettingError for pairs that it has no room for.
+  virtual void begin_attention(TranslationAttention& pass, const std::vector<uint32_t>& source,
+                               const std::vector<uint32_t>& target,
+                               const HeadMasks& head_masks) = 0;
+  /// What the programs of start() are dispatched with, for sources of at most so many tokens.
+  virtual std::vector<PipelineKey> pipelines(uint32_t source_tokens,
+                                             const GenerationSettings& settings) const = 0;
+  /// Of start_attention() with these rooms.
+  virtual AttentionPasses plan_attention(uint32_t source_room, uint32_t target_room) const = 0;
+  /// Whether forward() gives for a source's padding what transformers gives.
+  virtual bool padding_has_states() const = 0;
   /// Lets go of programs that nobody uses now.
   virtual void trim() = 0;
 };

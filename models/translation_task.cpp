@@ -16,7 +16,7 @@ struct TranslationTask::Work {
        const TranslateOptions& options)
       : translator(std::move(owner)) {
     std::vector<Translation> results(1);
-    sources = translator->tokenize({&text, 1}, results);
+    sources = translator->tokenize({&text, 1}, results, options);
     translation = std::move(results.front());
     request.sources = sources;
     request.settings = translator->settings(options);
@@ -54,10 +54,27 @@ TranslationTask::TranslationTask(std::unique_ptr<Work> work)
 
 TranslationTask::~TranslationTask() = default;
 
-std::string TranslationTask::text() const {
-  if (!work_->search) return {};
-  const std::vector<uint32_t> ids = work_->search->ids();
-  return work_->translator->tokenizers.target->decode(std::vector<int32_t>(ids.begin(), ids.end()));
+uint32_t TranslationTask::steps() const { return work_->search ? work_->search->steps() : 0; }
+
+std::string TranslationTask::text() const { return so_far().text; }
+
+Translation TranslationTask::so_far() const {
+  Translation result = work_->translation;
+  result.complete = false;
+  if (!work_->search) return result;
+  const std::optional<Hypothesis> best = work_->search->best();
+  if (best) take(result, work_->translator->alternative(*best));
+  return result;
+}
+
+std::vector<Beam> TranslationTask::beams() const {
+  std::vector<Beam> all;
+  if (!work_->search) return all;
+  for (const Hypothesis& hypothesis : work_->search->finished_so_far())
+    all.push_back({work_->translator->alternative(hypothesis), true});
+  for (const Hypothesis& hypothesis : work_->search->running())
+    all.push_back({work_->translator->alternative(hypothesis), false});
+  return all;
 }
 
 Translation TranslationTask::result() {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/decoding/batching.h"
+#include "models/language_tokens.h"
 #include "models/open_model.h"
 #include "models/translator_impl.h"
 #include "models/vocabulary_check.h"
@@ -37,13 +38,6 @@ std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint
   return result;
 }
 
-ModelOptions model_options(const LoadOptions& options) {
-  return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-          .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-          .memory_limit = options.memory_limit,
-          .on_progress = options.on_progress};
-}
-
 GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabulary,
                                const TranslateOptions& options) {
   GenerationSettings settings =
@@ -69,14 +63,33 @@ std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids) 
   return fed;
 }
 
+void take(Translation& result, const Alternative& best) {
+  result.text = best.text;
+  result.score = best.score;
+  result.ids = best.ids;
+  result.tokens = best.tokens;
+}
+
 GenerationSettings Translator::Impl::settings(const TranslateOptions& options) const {
-  return settings_of(*translation, model->extents().vocabulary, options);
+  GenerationSettings settings = settings_of(*translation, model->extents().vocabulary, options);
+  if (!options.target_language.empty()) {
+    const LanguageToken token = language_token(*tokenizers.target, options.target_language);
+    if (!token.before_source) settings.forced_bos = token.id;
+  }
+  return settings;
 }
 
 /// Source ids of every text; those of a text without tokens are empty.
 std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const std::string> texts,
-                                                              std::vector<Translation>& results) {
+                                                              std::vector<Translation>& results,
+                                                              const TranslateOptions& options) {
   const Stopwatch watch(statistics.tokenize_seconds);
+  const auto token_of = [&](const std::string& language) -> std::optional<LanguageToken> {
+    if (language.empty()) return std::nullopt;
+    return language_token(*tokenizers.source, language);
+  };
+  const std::optional<LanguageToken> from = token_of(options.source_language),
+                                     to = token_of(options.target_language);
   std::vector<std::vector<uint32_t>> sources(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::vector<int32_t> bare =
@@ -85,7 +98,10 @@ std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const st
       results[i].complete = true;
       continue;
     }
-    sources[i] = unsigned_ids(tokenizers.source->encode(texts[i], {.parse_special = false}));
+    std::vector<int32_t> ids = tokenizers.source->encode(texts[i], {.parse_special = false});
+    if (from) replace_language(*tokenizers.source, ids, from->id);
+    if (to && to->before_source) ids.insert(ids.begin(), static_cast<int32_t>(to->id));
+    sources[i] = unsigned_ids(ids);
     if (sources[i].size() > translation->max_source_tokens())
       throw ModelError(fmt::format("text {} of {}", i + 1, texts.size()),
                        fmt::format("has {} tokens, the model takes at most {}", sources[i].size(),
@@ -98,21 +114,20 @@ std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const st
   return sources;
 }
 
+Alternative Translator::Impl::alternative(const Hypothesis& hypothesis) const {
+  return {.text = tokenizers.target->decode(signed_ids(hypothesis.ids)),
+          .score = hypothesis.score,
+          .ids = hypothesis.ids,
+          .tokens = pieces(*tokenizers.target, hypothesis.ids)};
+}
+
 void Translator::Impl::finish(Translation& result, const std::vector<Hypothesis>& found) {
   const Stopwatch watch(statistics.tokenize_seconds);
-  for (const Hypothesis& sequence : found)
-    result.alternatives.push_back({.text = tokenizers.target->decode(signed_ids(sequence.ids)),
-                                   .score = sequence.score,
-                                   .ids = sequence.ids,
-                                   .tokens = pieces(*tokenizers.target, sequence.ids)});
+  for (const Hypothesis& sequence : found) result.alternatives.push_back(alternative(sequence));
   result.complete = true;
   if (found.empty()) return;
-  const Alternative& best = result.alternatives.front();
-  result.text = best.text;
-  result.score = best.score;
-  result.ids = best.ids;
-  result.tokens = best.tokens;
-  statistics.target_tokens += best.ids.size();
+  take(result, result.alternatives.front());
+  statistics.target_tokens += result.ids.size();
 }
 
 AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t start,
@@ -136,12 +151,15 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
   return maps;
 }
 
-void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options) {
+void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options,
+                            std::shared_ptr<WeightsLoad> weights) {
   opened.require(Capability::kTranslate);
   tokenizers = opened.tokenizers();
   check_vocabulary(*tokenizers.target, opened.architecture().extents().vocabulary,
                    opened.checkpoint().path().string());
-  model = load_model(*device, opened, model_options(options));
+  ModelOptions loading = model_options(options);
+  loading.weights = std::move(weights);
+  model = load_model(*device, opened, loading);
   translation = model->translates();
   statistics.weight_bytes = model->weight_bytes();
 }
@@ -160,6 +178,8 @@ Translator::Translator(std::shared_ptr<Device> device, std::shared_ptr<const Ope
   impl_->load(*model, options);
 }
 
+Translator::Translator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
 Translator::~Translator() = default;
 Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
@@ -177,7 +197,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> text
 
   const GenerationSettings settings = impl_->settings(options);
   std::vector<Translation> results(texts.size());
-  const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results);
+  const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results, options);
 
   std::vector<size_t> indices;  // of the texts that need the device
   std::vector<uint32_t> lengths;
@@ -239,7 +259,7 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
                      "give one target for each source");
   TranslationModel& model = *impl_->translation;
   std::vector<Translation> ignored(sources.size());
-  const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored);
+  const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored, {});
   std::vector<std::vector<uint32_t>> source_ids, target_ids;
   std::vector<size_t> indices;  // of the pairs that need the device
   std::vector<uint32_t> lengths;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "mulciber/error.h"
 #include "ops/row_slices.h"
@@ -34,10 +35,11 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
            fmt::format("ask for 1 to {}", std::min<uint64_t>(kMostCandidates, vocabulary)));
   }
   if (!fits(rules.banned, 1, control) || !fits(rules.position, 1, control) ||
-      !fits(rules.forced, 1, control)) {
+      !fits(rules.by_position, 1, control) ||
+      (rules.repeats && !fits(*rules.repeats, rows * rules.context, control))) {
     refuse(where,
            fmt::format("the rules, at words {}, {} and {}, do not stand in control, {} {}",
-                       rules.banned.word, rules.position.word, rules.forced.word,
+                       rules.banned.word, rules.position.word, rules.by_position.word,
                        name_of(control.type), control.shape.to_string()),
            "control must be u32 and hold the rules");
   }
@@ -73,7 +75,9 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     params.banned = rules.banned.word;
     params.banned_capacity = rules.banned_capacity();
     params.position = rules.position.word;
-    params.forced = rules.forced.word;
+    params.rules = rules.by_position.word;
+    params.repeats = rules.repeats ? rules.repeats->word : BEAM_NO_REPEATS;
+    params.repeats_row = rules.context;
     node.set_params(params);
     node.groups = {groups_for(builder, count), 1, 1};
     node.work.bytes = count * row_bytes + count * k * 8;
@@ -84,7 +88,7 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
 }
 
 BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
-                                uint32_t context, uint32_t banned_capacity) {
+                                uint32_t context, uint32_t banned_capacity, bool forbids_repeats) {
   if (batch == 0 || beams == 0 || context < 2 || beams > kMostCandidates / 2) {
     refuse("beam search", fmt::format("batch {}, {} beams, {} tokens", batch, beams, context),
            fmt::format("use 1 to {} beams, and room for 2 tokens or more", kMostCandidates / 2));
@@ -103,6 +107,7 @@ BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t
   layout.ancestry = control.add<uint32_t>(rows * context);
   layout.history_tokens = control.add<uint32_t>(rows * context);
   layout.history_parents = control.add<uint32_t>(rows * context);
+  if (forbids_repeats) layout.repeats = control.add<uint32_t>(rows * context);
   return layout;
 }
 
@@ -117,10 +122,16 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
                        layout.context),
            "plan a larger state, and a maximum length of 2 or more");
   }
+  if (settings.ngram > 0 && !layout.repeats)
+    refuse("beam search", "the state has no room for what would repeat", "plan it for that");
   control.set(layout.search, 0,
               {.position = 0,
                .unfinished = layout.batch,
-               .forced = {settings.forced_index, settings.forced_id},
+               .rules = {.last = settings.forced_last,
+                         .first = settings.forced_first,
+                         .late = settings.eos,
+                         .late_from = settings.least_length},
+               .ngram = settings.ngram,
                .eos = settings.eos,
                .pad = settings.pad,
                .last_position = settings.max_length - 1,
@@ -139,6 +150,10 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
     control.fill(layout.ancestry.part(uint64_t{row} * layout.context, layout.context), row);
     control.set(layout.history_tokens, row, settings.start);
     control.set(layout.history_parents, row, row);
+    if (!layout.repeats) continue;
+    // Of the start alone a single token can repeat.
+    control.fill(layout.repeats->part(uint64_t{row} * layout.context, layout.context), 0xffffffff);
+    if (settings.ngram == 1) control.set(*layout.repeats, row * layout.context, settings.start);
   }
 }
 
@@ -184,23 +199,33 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
   return hypotheses;
 }
 
-std::vector<uint32_t> running_hypothesis(const BeamStateLayout& layout, const ControlWords& control,
-                                         uint32_t item) {
+std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
+                                           const ControlWords& control, uint32_t item) {
   check_words(layout, control, item);
-  return history_of(layout, control, item * layout.beams, control.get(layout.search).position);
+  if (control.get(layout.items, item).status != BEAM_SEARCHES) return {};
+  const auto search = control.get(layout.search);
+  const float length = std::max(static_cast<float>(search.position), 1.0f);
+  std::vector<Hypothesis> hypotheses;
+  for (uint32_t row = item * layout.beams; row < (item + 1) * layout.beams; ++row) {
+    const float sum = control.get(layout.scores, row);
+    // What no token was left for, and copies of the start.
+    if (!(sum > kCopyScore / 2)) continue;
+    hypotheses.push_back({history_of(layout, control, row, search.position),
+                          sum / std::pow(length, search.length_penalty)});
+  }
+  return hypotheses;
 }
 
 namespace {
 
 void check_control(const std::string& where, const Tensor& control, const BeamStateLayout& layout) {
   // The last array that plan_beam_state() makes room for.
-  if (fits(layout.history_parents, uint64_t{layout.batch} * layout.beams * layout.context, control))
-    return;
-  refuse(
-      where,
-      fmt::format("a state up to word {} does not fit control {} {}", layout.history_parents.end(),
-                  name_of(control.type), control.shape.to_string()),
-      "control must hold the state, as u32");
+  const ControlArray<uint32_t>& last = layout.repeats ? *layout.repeats : layout.history_parents;
+  if (fits(last, uint64_t{layout.batch} * layout.beams * layout.context, control)) return;
+  refuse(where,
+         fmt::format("a state up to word {} does not fit control {} {}", last.end(),
+                     name_of(control.type), control.shape.to_string()),
+         "control must hold the state, as u32");
 }
 
 }  // namespace
@@ -266,6 +291,7 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   params.ancestry = layout.ancestry.word;
   params.history_tokens = layout.history_tokens.word;
   params.history_parents = layout.history_parents.word;
+  params.repeats = layout.repeats ? layout.repeats->word : BEAM_NO_REPEATS;
   node.set_params(params);
   node.constants = {{BEAM_BEAMS, layout.beams}};
   // Candidates once, and per row the scores, the token, its history, and half the ancestry on

@@ -1,6 +1,7 @@
 // Choosing tokens on the device: the best continuations of each row, and one step of beam search.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,13 @@ struct TokenRules {
   ControlArray<uint32_t> banned;
   /// Index of the token just fed; the one being chosen is the next.
   ControlArray<uint32_t> position;
-  /// As the token of that index only `id`, with log probability 0.
-  ControlArray<shader::ForcedToken> forced;
+  /// As the token of an index only one id, with log probability 0; and an id that counts as banned
+  /// for the first ones.
+  ControlArray<shader::PositionRules> by_position;
+  /// (rows, context): ids that count as banned for that row alone, position + 1 of each row. None:
+  /// no array.
+  std::optional<ControlArray<uint32_t>> repeats = {};
+  uint32_t context = 0;
 
   uint32_t banned_capacity() const { return banned.count - 1; }
 };
@@ -44,17 +50,20 @@ struct BeamStateLayout {
   ControlArray<uint32_t> ancestry;              // (batch * beams, context)
   ControlArray<uint32_t> history_tokens, history_parents;  // (context, batch * beams) each
   ControlArray<uint32_t> banned;                           // a list
+  std::optional<ControlArray<uint32_t>> repeats;           // (batch * beams, context)
 
   /// Index of the token to be fed next.
   ControlArray<uint32_t> position() const { return search.field(&shader::BeamSearch::position); }
   /// What top_k needs to know.
   TokenRules rules() const {
-    return {banned, position(), search.field(&shader::BeamSearch::forced)};
+    return {banned, position(), search.field(&shader::BeamSearch::rules), repeats, context};
   }
 };
-/// Takes room from `control`. Throws ShapeError when the state would be empty or too large.
+/// Takes room from `control`. forbids_repeats: of searches with BeamSettings::ngram. Throws
+/// ShapeError when the state would be empty or too large.
 BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
-                                uint32_t context, uint32_t banned_capacity);
+                                uint32_t context, uint32_t banned_capacity,
+                                bool forbids_repeats = false);
 
 enum class EarlyStopping : uint32_t { kHeuristic = 0, kEarly = 1, kNever = 2 };  // BEAM_STOP_*
 
@@ -66,8 +75,9 @@ struct BeamSettings {
   float length_penalty = 1;
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
   std::vector<uint32_t> banned;
-  uint32_t forced_index = 0xffffffff;  // 0xffffffff: never
-  uint32_t forced_id = 0;
+  shader::ForcedToken forced_first = {0xffffffff, 0}, forced_last = {0xffffffff, 0};
+  uint32_t least_length = 0;  // tokens before eos, start token included
+  uint32_t ngram = 0;         // no n-gram of that length occurs twice; 0: any may
 };
 
 /// Writes the state before the first step. Throws ShapeError when the settings do not fit the
@@ -84,10 +94,11 @@ struct Hypothesis {
 std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
                                             const ControlWords& control, uint32_t item);
 
-/// Of an item that still searches: what its best running hypothesis has chosen so far. control: as
-/// read back between steps. Throws ShapeError as finished_hypotheses() does.
-std::vector<uint32_t> running_hypothesis(const BeamStateLayout& layout, const ControlWords& control,
-                                         uint32_t item);
+/// The hypotheses that go on, best first, with the scores that they would have if they ended now;
+/// none of an item that searches no more. control: as read back between steps. Throws ShapeError as
+/// finished_hypotheses() does.
+std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
+                                           const ControlWords& control, uint32_t item);
 
 /// One step for every item of the batch, as transformers' generate does it: of the 2 * beams best
 /// continuations over all beams, those that end in eos and rank among the first `beams` become

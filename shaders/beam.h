@@ -13,6 +13,8 @@
 //   history_tokens   per position t and row: the token chosen for t by the hypothesis then there
 //   history_parents  per position t and row: the row of that hypothesis at t - 1
 //   banned           how many, then ids that are never chosen
+//   repeats          per row and position t: the token of t, where choosing it next would repeat an
+//                    n-gram of the hypothesis, else 0xffffffff. Only of searches that forbid that
 //
 // A finished hypothesis is read backwards: from (step, row), token by token, through
 // history_parents to position 0. Where its length is above `step`, it ended in eos, which stands in
@@ -31,10 +33,19 @@ SHADER_STRUCT(ForcedToken) {
 }
 SHADER_STRUCT_END
 
+// What top_k looks up for the position that a token is chosen for.
+SHADER_STRUCT(PositionRules) {
+  ForcedToken last, first;  // where both are of one position, `last` counts
+  uint late;                // an id not chosen for positions below late_from
+  uint late_from;           // 0: no id
+}
+SHADER_STRUCT_END
+
 SHADER_STRUCT(BeamSearch) {
   uint position;         // index of the token to be fed next
   uint unfinished;       // items still searching
-  ForcedToken forced;    // read by top_k
+  PositionRules rules;   // read by top_k
+  uint ngram;            // length of the n-grams that occur once; 0: they may repeat
   uint eos;              // id that ends a hypothesis; 0xffffffff: none
   uint pad;              // id fed by items that are done
   uint last_position;    // the longest hypothesis has its last token here
@@ -87,8 +98,11 @@ SHADER_STRUCT(BeamStepParams) {
   uint ancestry;
   uint history_tokens;
   uint history_parents;
+  uint repeats;  // BEAM_NO_REPEATS: there are none
 }
 SHADER_STRUCT_END
+
+#define BEAM_NO_REPEATS 0xffffffffu
 
 // Rows of a state that go where their hypotheses went. search, items, history_parents: as
 // BeamStepParams has them.
@@ -102,8 +116,9 @@ SHADER_STRUCT(FollowBeamsParams) {
 SHADER_STRUCT_END
 
 // The k best of each row of logits. banned: word of control, of a list; position: word of control;
-// forced: word of a ForcedToken. first: word of logits at which row 0 begins. result_row: where the
-// first row goes.
+// rules: word of PositionRules; repeats: word of rows of ids that are not chosen, each
+// `repeats_row` long, of which position + 1 count, or BEAM_NO_REPEATS. first: word of logits at
+// which row 0 begins. result_row: where the first row goes.
 SHADER_STRUCT(TopKParams) {
   uint rows;
   uint vocabulary;
@@ -113,7 +128,9 @@ SHADER_STRUCT(TopKParams) {
   uint banned;
   uint banned_capacity;
   uint position;  // index of the token just fed; the one being chosen is the next
-  uint forced;
+  uint rules;
+  uint repeats;
+  uint repeats_row;
 }
 SHADER_STRUCT_END
 

@@ -138,6 +138,12 @@ bool advance(uint item, uint position) {
   return !done;
 }
 
+// The token at a position of the hypothesis that goes on in a row.
+uint fed_token(uint row, uint position) {
+  uint from = AT(state, params.ancestry + row * params.context + position);
+  return AT(state, params.history_tokens + position * (params.batch * BEAMS) + from);
+}
+
 void main() {
   uint invocation = gl_LocalInvocationID.x;
   uint position = SEARCH.position;
@@ -169,6 +175,23 @@ void main() {
     }
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
       AT(state, params.ancestry + (item * BEAMS + beam) * params.context + column) = from[beam];
+    }
+  }
+
+  // Ids that would repeat an n-gram: those that once followed the tokens the hypothesis ends with.
+  uint ngram = SEARCH.ngram;
+  if (params.repeats != BEAM_NO_REPEATS && room) {
+    memoryBarrier();
+    barrier();
+    uint tokens = position + 2;
+    for (uint i = invocation; i < rows * tokens; i += LOCAL_SIZE) {
+      uint row = i / tokens, at = i - row * tokens;
+      if (ITEM(row / BEAMS).status != BEAM_SEARCHES) continue;
+      bool repeats = ngram > 0 && at + 1 >= ngram;
+      for (uint back = 1; back < ngram && repeats; ++back) {
+        repeats = fed_token(row, at - back) == fed_token(row, tokens - back);
+      }
+      AT(state, params.repeats + row * params.context + at) = repeats ? fed_token(row, at) : NO_ID;
     }
   }
 

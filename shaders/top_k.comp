@@ -44,6 +44,7 @@ void main() {
   for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
     uint first = params.first + row * params.vocabulary;
     uint out_row = (params.result_row + row) * params.k;
+    read_rules(row);
     uint forced = forced_id();
     if (forced != NO_ID) {
       for (uint rank = lane; rank < params.k; rank += LOCAL_SIZE)

@@ -19,7 +19,24 @@ bool follows(float value, uint id, Choice last) {
   return value < last.value || (value == last.value && id > last.id);
 }
 
+// What the rules say of the row at hand; NO_ID: nothing.
+uint late_id = NO_ID;
+uint first_repeat = 0, last_repeat = 0;  // words of control, the last one exclusive
+
+// Called for a row before its rules are asked for.
+void read_rules(uint row) {
+  uint chosen = AT(control, params.position) + 1;
+  late_id = chosen < AT(control, params.rules + 5) ? AT(control, params.rules + 4) : NO_ID;
+  if (params.repeats == BEAM_NO_REPEATS) return;
+  first_repeat = params.repeats + (params.result_row + row) * params.repeats_row;
+  last_repeat = first_repeat + min(chosen, params.repeats_row);
+}
+
 bool is_banned(uint id) {
+  if (id == late_id) return true;
+  for (uint i = first_repeat; i < last_repeat; ++i) {
+    if (AT(control, i) == id) return true;
+  }
   if (params.banned_capacity == 0) return false;
   uint count = min(AT(control, params.banned), params.banned_capacity);
   for (uint i = 1; i <= count; ++i) {
@@ -38,7 +55,8 @@ void consider(inout Choice best, float value, uint id) {
 // The only id allowed at the position being chosen, or NO_ID.
 uint forced_id() {
   uint chosen = AT(control, params.position) + 1;
-  return AT(control, params.forced) == chosen ? AT(control, params.forced + 1) : NO_ID;
+  if (AT(control, params.rules) == chosen) return AT(control, params.rules + 1);
+  return AT(control, params.rules + 2) == chosen ? AT(control, params.rules + 3) : NO_ID;
 }
 
 void write_choice(uint out_row, uint rank, float log_probability, uint id) {

@@ -9,6 +9,7 @@
 
 #include "layers/key_pattern.h"
 #include "mulciber/error.h"
+#include "mulciber/graph_attention.h"
 #include "tests/catch.h"
 #include "tests/device_tensors.h"
 
@@ -286,4 +287,109 @@ TEST_CASE(
       expected.resize(kValue, 0.0);
       check(found, (size_t{node} * kHeads + head) * kValue, expected);
     }
+}
+
+TEST_CASE("Both graph attention networks are their formulas, edge by edge") {
+  // Node 2 has no edges; node 0 has one twice.
+  constexpr uint32_t kNodes = 5, kColumns = 3, kHeads = 2, kSize = 4;
+  const Graph graph =
+      make_graph(kNodes, {{1, 0}, {1, 0}, {4, 0}, {0, 1}, {3, 3}, {0, 4}, {2, 4}, {4, 4}});
+  CHECK(graph.offsets == std::vector<uint32_t>{0, 3, 4, 4, 5, 8});
+  CHECK(graph.sources == std::vector<uint32_t>{1, 1, 4, 0, 3, 0, 2, 4});
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  const auto draw = [&](std::vector<uint64_t> shape) {
+    FloatArray array{shape, std::vector<float>(shape[0] * shape[1])};
+    for (float& value : array.values) value = normal(random);
+    return array;
+  };
+  const FloatArray x = draw({kNodes, kColumns}), w = draw({kHeads * kSize, kColumns}),
+                   u = draw({kHeads * kSize, kColumns}), target = draw({kHeads, kSize}),
+                   source = draw({kHeads, kSize});
+  const auto projected = [&](const FloatArray& weight, uint32_t node, uint32_t row) {
+    double sum = 0;
+    for (uint32_t c = 0; c < kColumns; ++c)
+      sum += double{weight.values[row * kColumns + c]} * x.values[node * kColumns + c];
+    return sum;
+  };
+  const auto leaky = [](double value) { return value > 0 ? value : 0.2 * value; };
+  const bool second = GENERATE(false, true), averaged = GENERATE(false, true);
+  GraphAttentionDescription description =
+      second ? GraphAttentionDescription{.heads = kHeads,
+                                         .query = {w},
+                                         .key = {u},
+                                         .score_vector = target.values}
+             : gat_description(w, kHeads, target.values, source.values);
+  description.averaged = averaged;
+  GraphAttentionLayer layer({std::shared_ptr<Device>(), &tests::shared_device()}, description,
+                            graph);
+  const GraphAttentionResult found = layer(x);
+  CHECK(found.output.shape == std::vector<uint64_t>{kNodes, averaged ? kSize : kHeads * kSize});
+  CHECK(found.weights.shape == std::vector<uint64_t>{8, kHeads});
+  for (uint32_t node = 0; node < kNodes; ++node) {
+    std::vector<double> mean(kSize, 0.0);
+    for (uint32_t head = 0; head < kHeads; ++head) {
+      std::vector<double> scores;
+      Matrix values;
+      for (uint32_t e = graph.offsets[node]; e < graph.offsets[node + 1]; ++e) {
+        double score = 0;
+        values.emplace_back();
+        for (uint32_t row = head * kSize; row < (head + 1) * kSize; ++row) {
+          const double q = projected(w, node, row), k = projected(w, graph.sources[e], row),
+                       k2 = projected(u, graph.sources[e], row);
+          score += second ? target.values[row] * leaky(q + k2)
+                          : target.values[row] * q + source.values[row] * k;
+          values.back().push_back(second ? k2 : k);
+        }
+        scores.push_back(second ? score : leaky(score));
+      }
+      std::vector<double> expected = weighted(scores, values);
+      expected.resize(kSize, 0.0);
+      for (uint32_t d = 0; d < kSize; ++d) mean[d] += expected[d] / kHeads;
+      if (!averaged) check(found.output.values, (node * kHeads + head) * kSize, expected);
+      double sum = 0;
+      for (uint32_t e = graph.offsets[node]; e < graph.offsets[node + 1]; ++e)
+        sum += double{found.weights.values[e * kHeads + head]};
+      CHECK(std::abs(sum - (scores.empty() ? 0.0 : 1.0)) < kTolerance);
+    }
+    if (averaged) check(found.output.values, node * kSize, mean);
+  }
+}
+
+TEST_CASE("A graph attention names what does not fit") {
+  const auto message = [](const auto& action) -> std::string {
+    try {
+      action();
+    } catch (const ShapeError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(message([] {
+               make_graph(3, {{0, 1}, {1, 3}});
+             }),
+             ContainsSubstring("edge 1 goes from node 1 to node 3"));
+  const auto layer = [](const FloatArray& key, const Graph& graph) {
+    return GraphAttentionLayer(
+        {std::shared_ptr<Device>(), &tests::shared_device()},
+        {.query = {{{2, 3}, std::vector<float>(6)}}, .key = {key}, .score_vector = {1, 1}}, graph);
+  };
+  const FloatArray key{{2, 3}, std::vector<float>(6)};
+  const Graph graph = make_graph(2, {{0, 1}});
+  CHECK_THAT(message([&] { layer(key, {{0, 2, 1}, {0}}); }), ContainsSubstring("are no graph"));
+  CHECK_THAT(message([&] { layer(key, make_graph(2, {})); }), ContainsSubstring("are no graph"));
+  CHECK_THAT(message([&] {
+               layer({{1, 3}, {1, 2, 3}}, graph);
+             }),
+             ContainsSubstring("2 and 1 columns"));
+  CHECK_THAT(message([&] {
+               layer(key, graph)({{3, 3}, std::vector<float>(9)});
+             }),
+             ContainsSubstring("give (2, 3)"));
+  CHECK_THAT(message([&] {
+               layer(key, make_graph(2, {{0, 1}, {1, 0}}))({{2, 3}, std::vector<float>(6)},
+                                                           {{1, 3}, std::vector<float>(3)});
+             }),
+             ContainsSubstring("give 2 or more of 3 columns"));
 }

@@ -1,6 +1,6 @@
 // The small Marian model, and every Marian reference model that is at hand: values, refusals,
 // scores.
-#include "models/families/marian.h"
+#include "models/encoder_decoder_architecture.h"
 
 #include <cmath>
 #include <cstring>
@@ -19,10 +19,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::unique_ptr<Marian> open_marian(const fs::path& folder, const ModelOptions& options = {}) {
+std::unique_ptr<EncoderDecoderModel> open_marian(const fs::path& folder,
+                                                 const ModelOptions& options = {}) {
   const Checkpoint checkpoint(folder);
-  return std::make_unique<Marian>(shared_device(), checkpoint, read_marian_config(checkpoint),
-                                  options);
+  return load_encoder_decoder(shared_device(), checkpoint, read_encoder_decoder_config(checkpoint),
+                              options);
 }
 
 void check_report(const VerifyReport& report, size_t passed) {
@@ -215,10 +216,11 @@ TEST_CASE("Loading a translation model tells how far it is") {
 
 TEST_CASE("A model that does not fit the memory given is refused with the numbers") {
   try {
-    open_marian(small_marian(), {.memory_limit = 1000});
+    const Checkpoint checkpoint(small_marian());
+    read_encoder_decoder(checkpoint)->load(shared_device(), {.memory_limit = 1000});
     FAIL("it was loaded");
   } catch (const DeviceError& error) {
     CHECK(error.kind() == DeviceError::Kind::kOutOfMemory);
-    CHECK_THAT(error.what(), ContainsSubstring("the limit given"));
+    CHECK_THAT(error.what(), ContainsSubstring("the limit given is 1000 bytes"));
   }
 }

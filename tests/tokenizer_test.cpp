@@ -7,6 +7,8 @@
 #include "checkpoints/json.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
+#include "tests/support.h"
+#include "text/tokenizers/m2m_100.h"
 #include "text/tokenizers/marian.h"
 #include "text/tokenizers/sentencepiece.h"
 #include "text/tokenizers/text.h"
@@ -117,4 +119,49 @@ TEST_CASE("every tokenizer.json of the fixtures tokenizes as recorded") {
     check_tokenizer_json(folder);
   }
   CHECK(models >= 13);
+}
+
+TEST_CASE(
+    "M2M-100's files as they are downloaded: pieces, ids of their own, and languages behind") {
+  // The pieces of another model serve; vocab.json has ids of its own for them.
+  TemporaryFolder folder;
+  fs::copy_file(source_dir() / "assets/en-de/source.spm",
+                folder.path() / "sentencepiece.bpe.model");
+  Json vocabulary = {{"<s>", 0u}, {"<pad>", 1u}, {"</s>", 2u}, {"<unk>", 3u}};
+  const auto spm = read_sentencepiece(folder.path() / "sentencepiece.bpe.model");
+  std::uint32_t next = 4;
+  for (const Piece& piece : spm.pieces)
+    if (piece.type == PieceType::kNormal) vocabulary[piece.text] = next++;
+  const auto size = static_cast<std::int32_t>(vocabulary.size());
+  write_file(folder.path() / "vocab.json", vocabulary.dump());
+  write_file(folder.path() / "config.json", R"({"model_type": "m2m_100"})");
+  const auto load = [&] {
+    return load_tokenizer(Checkpoint(folder.path(), Checkpoint::Contents::kText));
+  };
+  const auto tokenizer = load();
+  CHECK(tokenizer->vocab_size() == size + 108);
+  CHECK(tokenizer->id("__af__") == size);
+  CHECK(tokenizer->id("__zu__") == size + 99);
+  CHECK(tokenizer->is_special(size + 16));
+  CHECK(tokenizer->piece(size + 16) == "__de__");
+  const SentencePieceModel pieces(spm, "spm");
+  Ids expected = {size + 18};  // __en__
+  for (const Token& token : pieces.tokenize("the house is old"))
+    expected.push_back(vocabulary.value(token.text, 3));
+  expected.push_back(2);
+  CHECK(expected.size() > 5);
+  CHECK(tokenizer->encode("the house is old") == expected);
+  CHECK(tokenizer->decode(expected) == "the house is old");
+  // A language in a text is text, unless asked for.
+  CHECK(tokenizer->encode("__de__", {.add_special = false, .parse_special = false}) !=
+        Ids{size + 16});
+  CHECK(tokenizer->encode("__de__", {.add_special = false, .parse_special = true}) ==
+        Ids{size + 16});
+  write_file(folder.path() / "tokenizer_config.json", R"({"src_lang": "fr"})");
+  CHECK(load()->encode("", {}).front() == *tokenizer->id("__fr__"));
+  write_file(folder.path() / "tokenizer_config.json", R"({"src_lang": "tlh"})");
+  CHECK_THAT(model_error([&] { load(); }).value_or("no error"),
+             ContainsSubstring("'tlh' is no language"));
+  fs::remove(folder.path() / "vocab.json");
+  CHECK_THAT(model_error([&] { load(); }).value_or("no error"), ContainsSubstring("vocab.json"));
 }

@@ -18,12 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The shared device, as the public interface takes it.
-std::shared_ptr<Device> device_handle() {
-  return {&shared_device(), [](Device*) {}};
-}
-
-Translator small_translator() { return Translator(device_handle(), small_marian().string()); }
+Translator small_translator() { return Translator(shared_handle(), small_marian().string()); }
 
 const std::vector<std::string> kTexts = {"Why did the smith melt 42 crucibles?",
                                          "The red hammer strikes the anvil.",
@@ -230,7 +225,7 @@ TEST_CASE("Renormalized scores are log probabilities over the ids that are left"
   fs::permissions(folder.path() / "generation_config.json", fs::perms::owner_all);
   write_file(folder.path() / "generation_config.json", generation.dump());
   Translator plain = small_translator();
-  Translator renormalized(device_handle(), folder.path().string());
+  Translator renormalized(shared_handle(), folder.path().string());
   // The best first id is all there is: banning it leaves its share to the others.
   const TranslateOptions one = {.max_new_tokens = 2};
   const uint32_t best = plain.translate(kTexts[0], one).ids.front();
@@ -251,7 +246,7 @@ TEST_CASE("A translator tells how far loading it is") {
   std::vector<std::pair<uint64_t, uint64_t>> calls;
   LoadOptions options;
   options.on_progress = [&](uint64_t done, uint64_t total) { calls.emplace_back(done, total); };
-  const Translator translator(device_handle(), small_marian().string(), options);
+  const Translator translator(shared_handle(), small_marian().string(), options);
   REQUIRE(calls.size() > 1);
   CHECK(calls.back().first == calls.back().second);
   CHECK(calls.back().second <= translator.statistics().weight_bytes);

@@ -8,6 +8,7 @@
 #include "mulciber/error.h"
 #include "text/tokenizers/gguf.h"
 #include "text/tokenizers/json.h"
+#include "text/tokenizers/m2m_100.h"
 #include "text/tokenizers/marian.h"
 #include "text/tokenizers/sentencepiece.h"
 
@@ -15,17 +16,12 @@ namespace mulciber {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// A SentencePiece file with what tokenizer_config.json says, or else the family's habit, about
 /// tokens around a text.
 std::shared_ptr<const Tokenizer> load_sentencepiece(const Checkpoint& checkpoint,
                                                     const char* name) {
   const fs::path path = checkpoint.folder() / name;
-  SentencePieceSpec spec = read_sentencepiece(path);
+  SentencePieceSpec spec = read_sentencepiece(checkpoint.files().open(path));
   const auto has = [&](const std::string& text) {
     return std::any_of(spec.pieces.begin(), spec.pieces.end(), [&](const Piece& piece) {
       return piece.type == PieceType::kControl && piece.text == text;
@@ -74,10 +70,13 @@ TokenizerPair load_tokenizer_pair(const Checkpoint& checkpoint) {
   if (!checkpoint.is_folder())
     throw ModelError(checkpoint.path().string(), "is a file of tensors, without a tokenizer",
                      "give a model folder, or a GGUF file");
-  if (is_there(folder / "source.spm")) return load_marian_tokenizers(checkpoint);
-  if (is_there(folder / "tokenizer.json")) return both(load_json_tokenizer(checkpoint));
+  const auto is_there = [&](const char* name) { return checkpoint.files().exists(folder / name); };
+  if (is_there("source.spm")) return load_marian_tokenizers(checkpoint);
+  if (is_there("tokenizer.json")) return both(load_json_tokenizer(checkpoint));
+  if (is_there("sentencepiece.bpe.model") && checkpoint.model_type() == "m2m_100")
+    return both(load_m2m_100_tokenizer(checkpoint));
   for (const char* name : {"tokenizer.model", "spiece.model"})
-    if (is_there(folder / name)) return both(load_sentencepiece(checkpoint, name));
+    if (is_there(name)) return both(load_sentencepiece(checkpoint, name));
   throw ModelError(
       folder.string(),
       "has no tokenizer: none of source.spm, tokenizer.json, tokenizer.model, spiece.model",

@@ -17,6 +17,7 @@
 #include "apps/translate/lines.h"
 #include "apps/translate/results.h"
 #include "apps/translate/statistics.h"
+#include "checkpoints/json.h"
 #include "mulciber/translator.h"
 
 namespace mulciber::apps {
@@ -28,6 +29,7 @@ struct TranslateArguments {
   std::vector<std::string> text;
   std::string file;
   std::string output;
+  std::string source_language, target_language;
   MapOptions maps;
   uint32_t beams = 0;
   uint32_t n_best = 1;
@@ -70,6 +72,8 @@ class Run {
     if (!std::isnan(options.length_penalty))
       settings_.length_penalty = static_cast<float>(options.length_penalty);
     settings_.n_best = options.n_best;
+    settings_.source_language = options.source_language;
+    settings_.target_language = options.target_language;
     settings_.attention = !options.maps.file.empty();
     settings_.cancel = &cancel_;
     for (const std::string& word : options.maps.mask_heads)
@@ -164,8 +168,7 @@ class Run {
 
   void print(const std::string& source, const Translation& t) {
     if (options_.common.json) {
-      output_.line(translation_json(source, t).dump(-1, ' ', false,
-                                                    nlohmann::json::error_handler_t::replace));
+      output_.line(json_line(translation_json(source, t)));
     } else if (options_.n_best > 1 && !t.alternatives.empty()) {
       for (const Alternative& h : t.alternatives)
         output_.line(fmt::format("{:.4f}\t{}", h.score, h.text));
@@ -208,7 +211,9 @@ void add_translate(Command& app, int& code) {
   auto options = std::make_shared<TranslateArguments>();
   Command command =
       app.add_subcommand("translate", "Translate sentences with an encoder-decoder model");
-  command.add_option("-m,--model", options->model, "Hugging Face folder of a Marian model")
+  command
+      .add_option("-m,--model", options->model,
+                  "Hugging Face folder of a translation model: Marian, M2M-100, NLLB, BART, T5")
       .required()
       .type_name("DIR");
   command.add_option("TEXT", options->text,
@@ -221,6 +226,14 @@ void add_translate(Command& app, int& code) {
       .add_option("-o,--output", options->output,
                   "write translations here instead of standard output")
       .type_name("FILE");
+  command
+      .add_option("--source", options->source_language,
+                  "language of the sentences, as a model of many calls it: en, eng_Latn")
+      .type_name("LANGUAGE");
+  command
+      .add_option("--target", options->target_language,
+                  "language to translate into: de, deu_Latn (default: the model's own)")
+      .type_name("LANGUAGE");
   command
       .add_option("-b,--beam", options->beams,
                   "beams of the search; 1 is greedy (default: the model's own)")
@@ -249,7 +262,9 @@ void add_translate(Command& app, int& code) {
       "Results keep the order of the input. An empty line translates to an empty line. Bytes that "
       "are not\n"
       "UTF-8 count as U+FFFD. A sentence longer than the model's positions is an error, never "
-      "cut.\n\n"
+      "cut. T5 and BART read the text as it is, with the words in front that they were trained "
+      "with:\n"
+      "mulciber translate -m t5-small \"translate English to German: A dog runs.\"\n\n"
       "Example: mulciber translate -m assets/en-de --attention map.html \"A dog runs through the "
       "snow.\"");
   command.callback([options, &code] {

@@ -172,6 +172,35 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, const ControlW
   return scores;
 }
 
+namespace {
+
+/// Of a hypothesis that goes on: the tokens of positions 0 to `last`, as history tells them.
+std::vector<uint32_t> tokens_of(const BeamStateLayout& layout, const ControlWords& control,
+                                uint32_t row, uint32_t last) {
+  const uint32_t rows = layout.batch * layout.beams;
+  std::vector<uint32_t> tokens(last + 1);
+  for (uint32_t position = last + 1; position-- > 0;) {
+    tokens[position] = control.get(layout.history_tokens, position * rows + row);
+    row = control.get(layout.history_parents, position * rows + row);
+  }
+  return tokens;
+}
+
+/// As transformers' NoRepeatNGramLogitsProcessor: what followed the last n - 1 tokens before.
+void write_repeats(const BeamStateLayout& layout, ControlWords& control, uint32_t row,
+                   uint32_t last) {
+  const std::vector<uint32_t> tokens = tokens_of(layout, control, row, last);
+  const uint32_t ngram = control.get(layout.search).ngram;
+  for (uint32_t at = 0; at <= last; ++at) {
+    const bool repeats =
+        ngram > 0 && at + 1 >= ngram &&
+        std::equal(tokens.end() - (ngram - 1), tokens.end(), tokens.begin() + (at + 1 - ngram));
+    control.set(*layout.repeats, row * layout.context + at, repeats ? tokens[at] : kNoId);
+  }
+}
+
+}  // namespace
+
 void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
                          uint32_t k, ControlWords& control) {
   uint32_t unfinished = 0;
@@ -180,6 +209,9 @@ void beam_step_reference(const BeamStateLayout& layout, std::span<const double> 
     Item item(layout, index, control);
     if (!item.done()) item.advance(candidates, k);
     if (!item.done()) ++unfinished;
+    const uint32_t chosen = control.get(layout.search).position + 1;
+    for (uint32_t beam = 0; beam < layout.beams && layout.repeats && !item.done(); ++beam)
+      write_repeats(layout, control, index * layout.beams + beam, chosen);
   }
   shader::BeamSearch search = control.get(layout.search);
   search.unfinished = unfinished;

@@ -94,6 +94,18 @@ class BeamStepCases : public OpCases {
       unfilled.steps = 4;
       add(5, beams, unfilled);
     }
+    // Few ids, so that n-grams occur again.
+    for (uint32_t ngram : {1, 2, 3, 5}) {
+      for (uint32_t beams : {1, 3, 4}) {
+        Variant no_repeats;
+        no_repeats.settings.ngram = ngram;
+        no_repeats.settings.max_length = 16;
+        no_repeats.ids = ngram > 2 ? 9 : 12;
+        no_repeats.steps = 13;
+        no_repeats.eos_share = 0.05;
+        add(ngram, beams, no_repeats);
+      }
+    }
     Variant few_candidates;  // a vocabulary below 2 * beams
     few_candidates.candidates = 3;
     few_candidates.settings.max_length = 8;
@@ -123,6 +135,7 @@ class BeamStepCases : public OpCases {
     double eos_share = 0.3;       // of rows of candidates that hold eos
     double impossible_share = 0;  // of candidates that are -inf
     double lost_share = 0;        // of rows whose logits were not finite
+    uint32_t ids = 100;           // that candidates are drawn from
   };
   static constexpr uint32_t kFirstWord = 3, kBannedCapacity = 2;
 
@@ -133,7 +146,7 @@ class BeamStepCases : public OpCases {
     std::uniform_real_distribution<double> share(0, 1);
     std::uniform_int_distribution<int> drop(0, 90);
     for (uint32_t row = 0; row < rows; ++row) {
-      std::vector<uint32_t> ids(100);
+      std::vector<uint32_t> ids(options.ids);
       std::iota(ids.begin(), ids.end(), 10);
       std::ranges::shuffle(ids, random);
       ids.resize(k);
@@ -201,11 +214,13 @@ class BeamStepCases : public OpCases {
     if (options.eos_share != 0.3) c.name += fmt::format(".eos_{}", name_part(options.eos_share));
     if (options.impossible_share > 0)
       c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
+    if (options.settings.ngram > 0) c.name += fmt::format(".ngram_{}", options.settings.ngram);
     if (options.lost_share > 0) c.name += fmt::format(".lost_{}", name_part(options.lost_share));
 
     ControlLayout all(kFirstWord);
-    const BeamStateLayout layout = plan_beam_state(
-        all, batch, beams, options.settings.max_length + options.spare_capacity, kBannedCapacity);
+    const BeamStateLayout layout =
+        plan_beam_state(all, batch, beams, options.settings.max_length + options.spare_capacity,
+                        kBannedCapacity, options.settings.ngram > 0);
     ControlWords control(all.words(), kNever);
     set_state(control, layout, options);
     const std::vector<uint32_t>& words = control.words();

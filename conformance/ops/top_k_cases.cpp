@@ -22,9 +22,12 @@ struct TopKVariant {
   uint32_t spare_banned = 0;  // room beyond what is banned
   uint32_t position = 7;
   uint32_t forced_index = kNever, forced_id = 0;
+  uint32_t first_index = kNever, first_id = 0;  // the other forced one
+  uint32_t late_from = 0, late_id = 0;          // not chosen for positions below
   double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
   bool odd_values = false;  // -inf in all rows; rows of NaN alone, -inf alone, with a NaN, with inf
   double offset = 0;
+  uint32_t repeats = 0;  // room for ids of each row
 };
 
 class TopKCases : public OpCases {
@@ -91,6 +94,21 @@ class TopKCases : public OpCases {
     add(2, 90, 1, {.forced_index = 8, .forced_id = 0});
     add(2, 90, 4, {.banned = {2}, .forced_index = 8, .forced_id = 2});
     add(2, 90, 4, {.forced_index = 7, .forced_id = 2});
+    // A first and a last one, at the same index and apart; an id that comes too early, and not so.
+    add(2, 90, 4, {.first_index = 8, .first_id = 5});
+    add(2, 90, 4, {.forced_index = 8, .forced_id = 2, .first_index = 8, .first_id = 5});
+    add(2, 90, 4, {.forced_index = 9, .forced_id = 2, .first_index = 8, .first_id = 5});
+    for (uint32_t late_from : {7, 8, 9, 100}) {
+      add(9, 12, 6, {.late_from = late_from, .late_id = 3});
+      add(3, 400, 2, {.banned = range(0, 399), .late_from = late_from, .late_id = 399});
+    }
+    // Ids of one row alone: fewer than there is room for, and as many.
+    for (uint32_t room : {20u, 8u, 5u}) {
+      add(5, 30, 30, {.repeats = room});
+      add(5, 1000, 3, {.banned = {4}, .levels = 1, .repeats = room});
+      add(2, 6007, 16, {.levels = 0.25, .repeats = room});
+    }
+    add(300, 1030, 4, {.repeats = 12});
     // Logits above 1 MiB: several nodes where the storage range is that small.
     add(300, 1030, 4);
     add(9, 32771, 12);
@@ -107,6 +125,11 @@ class TopKCases : public OpCases {
     if (options.forced_index != kNever) {
       c.name += fmt::format(".forced_{}_at_{}", options.forced_id, options.forced_index);
     }
+    if (options.first_index != kNever)
+      c.name += fmt::format(".first_{}_at_{}", options.first_id, options.first_index);
+    if (options.late_from > 0)
+      c.name += fmt::format(".late_{}_from_{}", options.late_id, options.late_from);
+    if (options.repeats > 0) c.name += fmt::format(".repeats_{}", options.repeats);
     if (options.levels > 0) c.name += fmt::format(".ties_{}", name_part(options.levels));
     if (options.odd_values) c.name += ".odd_values";
     if (options.offset != 0) c.name += ".offset";
@@ -134,14 +157,27 @@ class TopKCases : public OpCases {
     ControlLayout layout(1);
     TokenRules rules;
     rules.position = layout.add<uint32_t>(1);
-    rules.forced = layout.add<shader::ForcedToken>(1);
+    rules.by_position = layout.add<shader::PositionRules>(1);
     layout.add<uint32_t>(1);
     rules.banned = layout.add_list(options.banned.size() + options.spare_banned);
+    if (options.repeats > 0) rules.repeats = layout.add<uint32_t>(rows * options.repeats);
+    rules.context = options.repeats;
     ControlWords control(layout.words() + 1, kNever);
     control.set(rules.position, 0, options.position);
-    control.set(rules.forced, 0, {options.forced_index, options.forced_id});
+    control.set(rules.by_position, 0,
+                {.last = {options.forced_index, options.forced_id},
+                 .first = {options.first_index, options.first_id},
+                 .late = options.late_id,
+                 .late_from = options.late_from});
     control.fill(rules.banned, 3);
     control.set_list(rules.banned, options.banned);
+    // What stands behind the position is not looked at.
+    std::vector<uint32_t> repeats(rows * options.repeats);
+    std::mt19937 random(1);
+    for (uint32_t& id : repeats)
+      id = random() % 3 == 0 ? kNever : static_cast<uint32_t>(random() % vocabulary);
+    if (rules.repeats) control.set(*rules.repeats, repeats);
+    const uint32_t repeats_that_count = std::min(options.repeats, options.position + 1);
     c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       Tensor result = top_k(builder, inputs[0], k, inputs[1], rules);
@@ -151,17 +187,21 @@ class TopKCases : public OpCases {
       for (Tensor& output : outputs) output.shape = {rows, k * 2ull};
       return outputs;
     };
-    c.must_pass = vocabulary <= 300 ? vocabulary % 2 == 1 || k == 5 : vocabulary < 10000;
+    const bool edge_of_a_tile = vocabulary % 2 == 1 && (vocabulary < 4 || k == 2 || k == 64);
+    c.must_pass = vocabulary <= 300 ? edge_of_a_tile || k == 5 : vocabulary < 10000;
     // Ties, rules and odd values leave few results that differ: they are what such a case is about.
     c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() ||
-                   options.forced_index != kNever;
+                   options.forced_index != kNever || options.first_index != kNever ||
+                   options.late_from > 0 || options.repeats > 0;
     c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
       HostTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
       ids.type = DataType::kU32;
       for (uint64_t row = 0; row < rows; ++row) {
         const double* logits = inputs[0].values.data() + row * vocabulary;
         std::vector<double> key(logits, logits + vocabulary);
-        const bool forced = options.forced_index == options.position + 1;
+        const uint32_t chosen = options.position + 1;
+        const bool last = options.forced_index == chosen;
+        const bool forced = last || options.first_index == chosen;
         if (!are_logits(key) && !forced) {
           for (uint32_t rank = 0; rank < k; ++rank) {
             append(values, Bounded(-kInfinity));
@@ -184,9 +224,14 @@ class TopKCases : public OpCases {
         for (uint32_t id : options.banned) {
           if (id < vocabulary) key[id] = -kInfinity;
         }
+        if (chosen < options.late_from) key[options.late_id] = -kInfinity;
+        for (uint32_t i = 0; i < repeats_that_count; ++i) {
+          const uint32_t id = repeats[row * options.repeats + i];
+          if (id != kNever) key[id] = -kInfinity;
+        }
         if (forced) {
           std::ranges::fill(key, -kInfinity);
-          key[options.forced_id] = 0;
+          key[last ? options.forced_id : options.first_id] = 0;
         }
         std::vector<uint32_t> order(vocabulary);
         std::iota(order.begin(), order.end(), 0);

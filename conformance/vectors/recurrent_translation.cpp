@@ -190,8 +190,8 @@ OpCase translation_vector(RecurrentEntry entry) {
   t.at.start = control.append(std::vector<uint32_t>(t.batch, start));
   t.at.rules.banned = control.append(std::vector{0u});  // none
   t.at.rules.position = control.append(std::vector{0u});
-  t.at.rules.forced =
-      control.append(std::vector{shader::ForcedToken{.index = 0xffffffff, .id = 0}});
+  t.at.rules.by_position = control.append(
+      std::vector{shader::PositionRules{.last = {0xffffffff, 0}, .first = {0xffffffff, 0}}});
   t.control = entry.words(control.words());
   t.source_table = entry.matrix("w_emb_src", t.vocabulary, t.embed);
   t.target_table = entry.matrix("w_emb_tgt", t.vocabulary, t.embed);

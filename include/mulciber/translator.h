@@ -30,7 +30,10 @@ struct TranslateOptions {
   std::optional<uint32_t> max_new_tokens;  // end of sentence included
   uint32_t n_best = 1;                     // hypotheses per text, at most `beams`
   std::vector<uint32_t> banned_tokens;     // ids never chosen, besides the model's own
-  bool attention = false;                  // attention maps of the best hypothesis
+  /// Of models of many languages, as their vocabularies call them: "de" (M2M-100, ">>de<<" of
+  /// Marian's), "deu_Latn" (NLLB). Empty: what the model's files say.
+  std::string source_language, target_language;
+  bool attention = false;  // attention maps of the best hypothesis
   HeadMasks head_masks;
 
   /// Bounds of one batch: source tokens (padding included) and sentences.
@@ -105,7 +108,8 @@ struct ModelExtents {
   uint32_t cross_layers = 0, cross_heads = 0;
 };
 
-/// A translation model: a Hugging Face folder (`model_type: marian`) on a device.
+/// A translation model, or another one that reads a text and writes one: a Hugging Face folder
+/// (`model_type` marian, bart, m2m_100, t5, mt5, bahdanau, luong) on a device.
 class MULCIBER_API Translator {
  public:
   /// Throws ModelError when the folder does not hold a translation model or its files disagree,
@@ -121,7 +125,8 @@ class MULCIBER_API Translator {
   /// Translates texts (UTF-8, one sentence or line each) and keeps their order. A text without
   /// tokens, such as "" or blanks, translates to "" without use of the device.
   /// Throws ModelError when a text has more tokens than the model has positions (naming both
-  /// numbers; nothing is cut), or when options do not fit the model.
+  /// numbers; nothing is cut), or when options do not fit the model, a language that it does not
+  /// know for one.
   std::vector<Translation> translate(std::span<const std::string> texts,
                                      const TranslateOptions& options = {});
   Translation translate(const std::string& text, const TranslateOptions& options = {});
@@ -149,7 +154,10 @@ class MULCIBER_API Translator {
  private:
   friend class AttentionTask;  // mulciber/embedding.h
   friend class TranslationTask;
+  friend class ModelLoader;  // mulciber/model_loader.h
+  friend class PipelineWarmup;
   struct Impl;
+  explicit Translator(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 

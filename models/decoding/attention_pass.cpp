@@ -1,6 +1,9 @@
 #include "models/decoding/attention_pass.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "runtime/recorder.h"
 
 namespace mulciber {
 
@@ -10,32 +13,52 @@ PaddedRows LayerMaps::head(uint32_t index) const {
   return rows;
 }
 
-AttentionPass::AttentionPass(std::shared_ptr<PassProgram> program, ControlWords control,
-                             const std::vector<NetworkOutput>& outputs)
-    : program_(std::move(program)), control_(std::move(control)) {
-  const std::pair<const char*, std::vector<LayerMaps>*> kinds[] = {{"encoder_attentions", &encoder},
-                                                                   {"decoder_attentions", &decoder},
-                                                                   {"cross_attentions", &cross}};
-  for (const NetworkOutput& output : outputs) {
-    for (const auto& [name, layers] : kinds) {
-      if (output.name != name) continue;
-      const Tensor& tensor = program_->trace.at(output.trace);  // (1, heads, queries, keys), f32
-      const auto stride = static_cast<uint32_t>(tensor.shape[3]);
-      layers->push_back({.heads = static_cast<uint32_t>(output.extents[1]),
-                         .first = {.view = program_->program->view(tensor),
-                                   .rows = static_cast<uint32_t>(output.extents[2]),
-                                   .columns = static_cast<uint32_t>(output.extents[3]),
-                                   .stride = stride},
-                         .bytes_a_head = tensor.shape[2] * stride * sizeof(float)});
+LayerMaps layer_maps(const Program& program, const Tensor& map, uint32_t queries, uint32_t keys) {
+  const auto stride = static_cast<uint32_t>(map.shape[3]);
+  return {.heads = static_cast<uint32_t>(map.shape[1]),
+          .first = {.view = program.view(map), .rows = queries, .columns = keys, .stride = stride},
+          .bytes_a_head = map.shape[2] * stride * sizeof(float)};
+}
+
+PaddedRows AttentionLayers::largest() const {
+  PaddedRows all;
+  for (const std::vector<LayerMaps>* layers : {&encoder, &decoder, &cross}) {
+    for (const LayerMaps& layer : *layers) {
+      all.rows = std::max(all.rows, layer.first.rows);
+      all.stride = std::max(all.stride, layer.first.stride);
     }
   }
+  return all;
+}
+
+void AttentionPasses::add(const ProgramBuilder& builder, const Capabilities& device) {
+  for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
+}
+
+void AttentionPasses::add(const Tensor& map) {
+  largest.rows = std::max(largest.rows, static_cast<uint32_t>(map.shape[2]));
+  largest.stride = std::max(largest.stride, static_cast<uint32_t>(map.shape[3]));
+}
+
+std::vector<uint32_t> pass_lengths(uint32_t least, uint32_t most) {
+  std::vector<uint32_t> lengths;
+  for (uint32_t length = least; length < most; length *= 2) lengths.push_back(length);
+  lengths.push_back(most);
+  return lengths;
+}
+
+void AttentionPass::begin(Program& program, const BufferView& control, const ControlWords& words,
+                          AttentionLayers layers) {
+  program_ = &program;
+  update_ = {control, words.words()};
+  layers_ = std::move(layers);
+  given_ = ended_ = false;
 }
 
 std::optional<Stage> AttentionPass::next() {
   if (given_) return std::nullopt;
   given_ = true;
-  return Stage{.updates = {{program_->control.view(), control_.words()}},
-               .program = &*program_->program};
+  return Stage{.updates = {update_}, .program = program_};
 }
 
 }  // namespace mulciber

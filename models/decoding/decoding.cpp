@@ -21,16 +21,16 @@ namespace {
 GenerationSettings generation_settings(const GenerationConfig& config, uint32_t context) {
   GenerationSettings settings;
   if (config.eos.size() > 1) unsupported("eos_token_id", "names several ids");
-  if (config.forced_bos) unsupported("forced_bos_token_id", "forces the first id");
   if (config.sampling.temperature > 0) unsupported("do_sample", "asks for sampling");
   if (config.sampling.repetition_penalty != 1) unsupported("repetition_penalty", "is not 1");
-  if (config.no_repeat_ngram_size > 0) unsupported("no_repeat_ngram_size", "is not 0");
-  if (config.min_length > 0) unsupported("min_length", "is not 0");
   for (const std::vector<int32_t>& word : config.bad_words_ids) {
     if (word.size() != 1) unsupported("bad_words_ids", "holds a sequence of several ids");
     settings.banned.push_back(static_cast<uint32_t>(word.front()));
   }
   if (!config.eos.empty()) settings.eos = static_cast<uint32_t>(config.eos.front());
+  if (config.forced_bos) settings.forced_bos = static_cast<uint32_t>(*config.forced_bos);
+  settings.min_length = static_cast<uint32_t>(config.min_length);
+  settings.no_repeat_ngram = static_cast<uint32_t>(config.no_repeat_ngram_size);
   if (config.forced_eos) settings.forced_eos = static_cast<uint32_t>(*config.forced_eos);
   settings.pad = static_cast<uint32_t>(config.pad.value_or(0));
   settings.start = static_cast<uint32_t>(config.decoder_start.value_or(config.pad.value_or(0)));
@@ -66,6 +66,9 @@ void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uin
                                        settings.max_new_tokens, context));
   if (!(settings.length_penalty >= -100 && settings.length_penalty <= 100))
     fail("length penalty", fmt::format("{} is not between -100 and 100", settings.length_penalty));
+  if (settings.forced_bos && *settings.forced_bos >= vocabulary)
+    fail("forced_bos_token_id",
+         fmt::format("{} is not below {}", *settings.forced_bos, vocabulary));
   for (uint32_t id : settings.banned) {
     if (id >= vocabulary)
       fail("banned tokens", fmt::format("id {} is not below {}", id, vocabulary));
@@ -83,12 +86,12 @@ void initialize_search(ControlWords& control, const BeamStateLayout& layout,
                        .max_length = settings.max_new_tokens + 1,
                        .length_penalty = settings.length_penalty,
                        .early_stopping = settings.early_stopping,
-                       .banned = settings.banned};
+                       .banned = settings.banned,
+                       .least_length = settings.min_length,
+                       .ngram = settings.no_repeat_ngram};
   if (settings.eos) beam.eos = *settings.eos;
-  if (settings.forced_eos) {
-    beam.forced_index = settings.max_new_tokens;
-    beam.forced_id = *settings.forced_eos;
-  }
+  if (settings.forced_bos) beam.forced_first = {1, *settings.forced_bos};
+  if (settings.forced_eos) beam.forced_last = {settings.max_new_tokens, *settings.forced_eos};
   initialize_beam_state(control, layout, beam);
   shader::BeamSearch search = control.get(layout.search);
   search.unfinished = items;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
+#include "models/recently_used.h"
 #include "mulciber/error.h"
 #include "shaders/beam.h"
 
@@ -37,25 +38,6 @@ uint32_t round_up_batch(uint32_t items) {
   return items <= between ? between : power;
 }
 
-void write_head_masks(ControlWords& control, const ControlArray<float>& to,
-                      std::span<const float> factors, const char* name) {
-  if (!factors.empty() && factors.size() != to.count) {
-    throw ModelError(fmt::format("{} head mask", name),
-                     fmt::format("has {} factors, the model has {} heads in all its layers",
-                                 factors.size(), to.count),
-                     "");
-  }
-  control.fill(to, 1.0f);
-  control.set(to, factors);
-}
-
-void write_head_masks(ControlWords& control, const SourceControl& layout,
-                      const HeadMasks& factors) {
-  write_head_masks(control, layout.encoder_masks, factors.encoder, "encoder");
-  write_head_masks(control, layout.decoder_masks, factors.decoder, "decoder");
-  write_head_masks(control, layout.cross_masks, factors.cross, "cross");
-}
-
 }  // namespace
 
 EncoderDecoder::EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNetwork> network,
@@ -75,7 +57,8 @@ SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
           .beams = settings.beams,
           .context = round_up(settings.max_new_tokens + 1, kContextStep),
           .banned_capacity = round_up(std::max(banned, 1u), kBannedStep),
-          .masked_output = settings.renormalize && banned > 0};
+          .masked_output = settings.renormalize && banned > 0,
+          .forbids_repeats = settings.no_repeat_ngram > 0};
 }
 
 uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
@@ -103,7 +86,7 @@ uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
 uint64_t EncoderDecoder::control_bytes(const SearchShape& shape) const {
   ControlLayout control;
   plan_source(control, *network_, shape.batch, shape.source_length);
-  return (control.words() + uint64_t{shape.rows()} * (3 * shape.context + 8)) * sizeof(uint32_t);
+  return (control.words() + uint64_t{shape.rows()} * (4 * shape.context + 8)) * sizeof(uint32_t);
 }
 
 uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
@@ -134,13 +117,10 @@ uint64_t EncoderDecoder::kept_search_bytes() const {
 
 std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape) {
   // Those of a task that runs are not free.
-  const auto found = std::find_if(searches_.begin(), searches_.end(), [&](const auto& entry) {
-    return entry->shape == shape && entry.use_count() == 1;
-  });
-  if (found != searches_.end()) {
-    searches_.splice(searches_.begin(), searches_, found);
-    return searches_.front();
-  }
+  if (const auto* found = recently_used(searches_, [&](const auto& entry) {
+        return entry->shape == shape && entry.use_count() == 1;
+      }))
+    return *found;
   const uint64_t bytes = search_bytes(shape);
   while (!searches_.empty() &&
          (searches_.size() >= kSearchesKept || kept_search_bytes() + bytes > kSearchBytesKept ||
@@ -154,13 +134,10 @@ std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape)
 }
 
 std::shared_ptr<PassProgram> EncoderDecoder::pass(const PassShape& shape) {
-  const auto found = std::find_if(passes_.begin(), passes_.end(), [&](const auto& entry) {
-    return entry->shape == shape && entry.use_count() == 1;  // that of a task that runs is not free
-  });
-  if (found != passes_.end()) {
-    passes_.splice(passes_.begin(), passes_, found);
-    return passes_.front();
-  }
+  if (const auto* found = recently_used(passes_, [&](const auto& entry) {
+        return entry->shape == shape && entry.use_count() == 1;  // of a running task: not free
+      }))
+    return *found;
   const auto bytes = [&] {
     uint64_t sum = 0;
     for (const auto& entry : passes_) sum += entry->program->plan().arena_bytes;
@@ -183,7 +160,7 @@ ControlWords EncoderDecoder::begin(const SearchPrograms& programs, const Generat
                 source);
     control.set(layout.lengths, row, static_cast<uint32_t>(source.size()));
   }
-  write_head_masks(control, layout, request.head_masks);
+  write_heads(control, layout, *network_, request.head_masks);
   initialize_search(control, programs.beam, request.settings, items);
   return control;
 }
@@ -272,7 +249,7 @@ ControlWords EncoderDecoder::begin(const PassProgram& program,
   write_rows(request.source, program.layout.source, shape.source_length);
   write_rows(request.target, program.target, shape.target_length);
   control.set(program.layout.lengths, request.source.lengths);
-  write_head_masks(control, program.layout, request.head_masks);
+  write_heads(control, program.layout, *network_, request.head_masks);
   if (shape.scores) {
     program.scores.initialize(control);
     for (uint32_t row = 0; row < shape.batch; ++row) {
@@ -340,25 +317,17 @@ void EncoderDecoder::refuse(const std::string& whose, const std::vector<uint32_t
   });
 }
 
+uint32_t EncoderDecoder::padded_length(uint32_t length) const {
+  return std::min(round_up(length, kLengthStep), network_->context);
+}
+
 PassShape EncoderDecoder::padded_shape(const ForwardRequest& request) const {
-  const auto padded = [&](uint32_t length) {
-    return std::min(round_up(length, kLengthStep), network_->context);
-  };
   return {.batch = request.source.rows,
-          .source_length = padded(request.source.length),
-          .target_length = padded(request.target.length),
+          .source_length = padded_length(request.source.length),
+          .target_length = padded_length(request.target.length),
           .logits = request.logits,
           .hidden_states = request.hidden_states,
           .attentions = request.attentions};
-}
-
-std::unique_ptr<AttentionPass> EncoderDecoder::start_attention(const ForwardRequest& request) {
-  PassShape shape = padded_shape(request);
-  const std::shared_ptr<PassProgram> program = pass(shape);
-  shape.source_length = request.source.length;
-  shape.target_length = request.target.length;
-  return std::make_unique<AttentionPass>(program, begin(*program, request),
-                                         network_->outputs(shape));
 }
 
 ForwardResult EncoderDecoder::forward(const ForwardRequest& request) {

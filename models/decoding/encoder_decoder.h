@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "models/decoding/attention_pass.h"
 #include "models/decoding/encoder_decoder_programs.h"
 #include "models/decoding/padded_ids.h"
 #include "models/decoding/search_task.h"
+#include "models/decoding/translation_attention.h"
 #include "models/translation_model.h"
 
 namespace mulciber {
@@ -53,11 +53,20 @@ class EncoderDecoder {
   /// Throws ModelError where the logits of a search were not finite.
   void check(const SearchTask& task, const GenerationRequest& request);
   ForwardResult forward(const ForwardRequest& request);
-  /// The same pass of one source and its target, to be run in slices. Its program is its own until
-  /// it is destroyed.
-  std::unique_ptr<AttentionPass> start_attention(const ForwardRequest& request);
+  /// The same pass of one source and its target, to be run in slices, and begun again with others
+  /// of so many tokens at most; 0: as many as these have. Its programs are its own until it is
+  /// destroyed.
+  std::unique_ptr<TranslationAttention> start_attention(const ForwardRequest& request,
+                                                        uint32_t source_room, uint32_t target_room);
+  /// Control words before the pass of a request.
+  ControlWords begin(const PassProgram& program, const ForwardRequest& request) const;
   /// Sum of the log probabilities of each row's `next`.
   std::vector<double> score(const ForwardRequest& request);
+  /// Of tasks that search for sources of at most so many tokens.
+  std::vector<PipelineKey> pipelines(uint32_t source_tokens,
+                                     const GenerationSettings& settings) const;
+  /// Of start_attention() with these rooms, which are not 0.
+  AttentionPasses plan_attention(uint32_t source_room, uint32_t target_room) const;
   /// Lets go of programs that no task uses.
   void trim();
   /// As TranslationModel has it.
@@ -77,9 +86,8 @@ class EncoderDecoder {
                      uint32_t pad) const;
   std::shared_ptr<PassProgram> pass(const PassShape& shape);
   /// Lengths rounded up, so that few programs serve all texts.
+  uint32_t padded_length(uint32_t length) const;
   PassShape padded_shape(const ForwardRequest& request) const;
-  /// Control words before the pass of a request.
-  ControlWords begin(const PassProgram& program, const ForwardRequest& request) const;
   /// Runs the pass of a request.
   void run(PassProgram& program, const ForwardRequest& request);
   /// For a source whose logits, behind these target ids, are not finite: throws ModelError.

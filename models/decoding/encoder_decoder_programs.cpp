@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "models/decoding/decoding.h"
+#include "mulciber/error.h"
 #include "ops/elementwise.h"
+#include "runtime/recorder.h"
 
 namespace mulciber {
 namespace {
@@ -21,7 +23,69 @@ Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x)
   return output(builder, wide);  // (..., vocabulary)
 }
 
+/// A step of a search. output_bias: in place of the network's own.
+void add_step(ProgramBuilder& builder, const EncoderDecoderNetwork& network, const SearchView& view,
+              const std::optional<Tensor>& output_bias, const Tensor& progress) {
+  const auto scope = builder.scope("decoder");
+  const Tensor x = network.step(builder, view);
+
+  const auto choice = builder.layer("choice");
+  Linear output = network.output;
+  if (output_bias) output.bias = output_bias;
+  const SearchShape& shape = view.shape;
+  const Tensor logits =
+      logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
+  const Tensor candidates =
+      top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
+            view.control, view.beam.rules());
+  beam_step(builder, candidates, view.control, view.beam, progress);
+}
+
+/// A tensor that stands nowhere yet.
+Tensor planned_tensor(const Shape& shape, DataType type) {
+  Tensor tensor = {.shape = shape, .type = type};
+  tensor.view.size = tensor.bytes();
+  return tensor;
+}
+
+void write_head_masks(ControlWords& control, const ControlArray<float>& to,
+                      std::span<const float> factors, const char* name) {
+  if (!factors.empty() && factors.size() != to.count) {
+    throw ModelError(fmt::format("{} head mask", name),
+                     fmt::format("has {} factors, the model has {} heads in all its layers",
+                                 factors.size(), to.count),
+                     "");
+  }
+  control.fill(to, 1.0f);
+  control.set(to, factors);
+}
+
 }  // namespace
+
+std::vector<PipelineKey> search_pipelines(const Capabilities& device,
+                                          const EncoderDecoderNetwork& network,
+                                          const SearchShape& shape) {
+  ControlLayout all;
+  const SourceControl layout = plan_source(all, network, shape.batch, shape.source_length);
+  const BeamStateLayout beam = plan_beam_state(all, shape.batch, shape.beams, shape.context,
+                                               shape.banned_capacity, shape.forbids_repeats);
+  std::vector<Tensor> state;
+  for (const StateTensor& tensor : network.state_tensors(shape))
+    state.push_back(planned_tensor(tensor.shape, tensor.type));
+  const Tensor control = planned_tensor({all.words()}, DataType::kU32);
+  const SearchView view = {shape, layout, beam, control, state};
+  std::optional<Tensor> output_bias;
+  if (shape.masked_output)
+    output_bias = planned_tensor({network.target_vocabulary}, DataType::kF32);
+  ProgramBuilder encode(device, "plan"), step(device, "plan");
+  network.encode(encode, view);
+  add_step(step, network, view, output_bias, planned_tensor({2}, DataType::kU32));
+  std::vector<PipelineKey> keys;
+  for (const ProgramBuilder* builder : {&encode, &step}) {
+    for (const Node& node : builder->nodes()) keys.push_back(pipeline_key(node, device));
+  }
+  return keys;
+}
 
 SourceControl plan_source(ControlLayout& control, const EncoderDecoderNetwork& network,
                           uint32_t batch, uint32_t source_length) {
@@ -32,7 +96,20 @@ SourceControl plan_source(ControlLayout& control, const EncoderDecoderNetwork& n
   layout.encoder_masks = control.add<float>(heads.encoder);
   layout.decoder_masks = control.add<float>(heads.decoder);
   layout.cross_masks = control.add<float>(heads.cross);
+  if (network.encoder_bias.span > 0)
+    layout.encoder_bias = control.add<float>(network.encoder_bias.values.size());
+  if (network.decoder_bias.span > 0)
+    layout.decoder_bias = control.add<float>(network.decoder_bias.values.size());
   return layout;
+}
+
+void write_heads(ControlWords& control, const SourceControl& layout,
+                 const EncoderDecoderNetwork& network, const HeadMasks& factors) {
+  write_head_masks(control, layout.encoder_masks, factors.encoder, "encoder");
+  write_head_masks(control, layout.decoder_masks, factors.decoder, "decoder");
+  write_head_masks(control, layout.cross_masks, factors.cross, "cross");
+  if (layout.encoder_bias) control.set(*layout.encoder_bias, network.encoder_bias.values);
+  if (layout.decoder_bias) control.set(*layout.decoder_bias, network.decoder_bias.values);
 }
 
 SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& network,
@@ -40,7 +117,8 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
     : shape(wanted) {
   ControlLayout all;
   layout = plan_source(all, network, shape.batch, shape.source_length);
-  beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.banned_capacity);
+  beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.banned_capacity,
+                         shape.forbids_repeats);
   words = all.words();
   control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUsage::kActivations);
   progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUsage::kReadback);
@@ -66,7 +144,11 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
   ProgramBuilder builder(device, "encode");
   network.encode(builder, view);
   encode = builder.build();
-  step = build_step(device, network, view);
+  std::optional<Tensor> bias;
+  if (shape.masked_output) bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
+  ProgramBuilder step_builder(device, "decode step");
+  add_step(step_builder, network, view, bias, progress.tensor({2}, DataType::kU32));
+  step = step_builder.build();
 }
 
 BufferUpdate SearchPrograms::output_bias_update(std::span<const uint32_t> banned) const {
@@ -76,25 +158,6 @@ BufferUpdate SearchPrograms::output_bias_update(std::span<const uint32_t> banned
   update.to.size = values.size() * sizeof(float);
   std::memcpy(update.words.data(), values.data(), update.to.size);
   return update;
-}
-
-Program SearchPrograms::build_step(Device& device, const EncoderDecoderNetwork& network,
-                                   const SearchView& view) const {
-  ProgramBuilder builder(device, "decode step");
-  const auto scope = builder.scope("decoder");
-  const Tensor x = network.step(builder, view);
-
-  const auto choice = builder.layer("choice");
-  Linear output = network.output;
-  if (shape.masked_output)
-    output.bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
-  const Tensor logits =
-      logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
-  const Tensor candidates =
-      top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
-            view.control, beam.rules());
-  beam_step(builder, candidates, view.control, beam, progress.tensor({2}, DataType::kU32));
-  return builder.build();
 }
 
 PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
@@ -122,6 +185,19 @@ PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,
       scores.add(builder, logits.reshaped({target_ids, network.target_vocabulary}), control_tensor);
   }
   program = builder.build();
+}
+
+Trace plan_pass(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
+                const PassShape& shape) {
+  ControlLayout all;
+  const SourceControl layout = plan_source(all, network, shape.batch, shape.source_length);
+  const auto target = all.add<uint32_t>(shape.batch * shape.target_length);
+  const Tensor control = planned_tensor({all.words()}, DataType::kU32);
+  Trace trace;
+  trace.hidden_states = shape.hidden_states;
+  trace.attentions = shape.attentions;
+  network.pass(builder, {shape, layout, control, target}, trace);
+  return trace;
 }
 
 }  // namespace mulciber

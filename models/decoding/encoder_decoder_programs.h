@@ -9,10 +9,17 @@
 
 #include "models/decoding/target_scores.h"
 #include "models/networks/encoder_decoder_network.h"
+#include "mulciber/translator.h"
+#include "runtime/pipeline.h"
 #include "runtime/program.h"
 #include "runtime/slices.h"
 
 namespace mulciber {
+
+/// Writes what a host gives for each head, and the network's own biases. Throws ModelError where
+/// the factors are not as many as the heads.
+void write_heads(ControlWords& control, const SourceControl& layout,
+                 const EncoderDecoderNetwork& network, const HeadMasks& factors);
 
 /// The two programs of a search, and what stands between them and between steps.
 struct SearchPrograms {
@@ -31,11 +38,11 @@ struct SearchPrograms {
   SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& wanted);
   /// What output_bias must hold so that these ids are not chosen.
   BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
-
- private:
-  Program build_step(Device& device, const EncoderDecoderNetwork& network,
-                     const SearchView& view) const;
 };
+/// What the programs of a search of that shape are dispatched with; nothing is allocated.
+std::vector<PipelineKey> search_pipelines(const Capabilities& device,
+                                          const EncoderDecoderNetwork& network,
+                                          const SearchShape& shape);
 
 /// A whole pass: encoder and decoder in one program, everything asked for kept.
 struct PassProgram {
@@ -50,5 +57,9 @@ struct PassProgram {
 
   PassProgram(Device& device, const EncoderDecoderNetwork& network, const PassShape& wanted);
 };
+/// What a PassProgram without scores dispatches, added to a builder without a device; where its
+/// results would stand.
+Trace plan_pass(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
+                const PassShape& shape);
 
 }  // namespace mulciber

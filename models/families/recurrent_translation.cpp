@@ -124,12 +124,6 @@ std::string family_of(const RecurrentConfig& config) {
   return config.additive ? "bahdanau" : "luong";
 }
 
-MemoryPrediction predict_memory(const Checkpoint& checkpoint, const RecurrentConfig& config,
-                                const ModelOptions& options) {
-  return {.weight_bytes = weight_bytes(recurrent_weight_table(config), checkpoint,
-                                       family_of(config), options.matrices)};
-}
-
 Extents extents_of(const RecurrentConfig& config) {
   return {.vocabulary = config.vocabulary,
           .context = config.context,
@@ -139,11 +133,8 @@ Extents extents_of(const RecurrentConfig& config) {
 
 EncoderDecoderParts load_parts(Device& device, const Checkpoint& checkpoint,
                                const RecurrentConfig& config, const ModelOptions& options) {
-  const MemoryPrediction plan = predict_memory(checkpoint, config, options);
-  if (options.on_plan) options.on_plan(plan);
-  require_memory(device, plan.weight_bytes, options.memory_limit, "the model");
-  Weights weights(device, recurrent_weight_table(config), checkpoint, family_of(config),
-                  options.matrices, options.on_progress);
+  Weights weights =
+      weights_of(device, recurrent_weight_table(config), checkpoint, family_of(config), options);
 
   auto network = std::make_unique<RecurrentNetwork>();
   network->source_vocabulary = network->target_vocabulary = config.vocabulary;
@@ -170,19 +161,17 @@ EncoderDecoderParts load_parts(Device& device, const Checkpoint& checkpoint,
 class RecurrentArchitecture : public Architecture {
  public:
   explicit RecurrentArchitecture(const Checkpoint& checkpoint)
-      : checkpoint_(checkpoint), config_(read_recurrent_config(checkpoint)) {}
+      : Architecture(checkpoint), config_(read_recurrent_config(checkpoint)) {}
 
   const GenerationConfig& generation() const override { return config_.generation; }
   Extents extents() const override { return extents_of(config_); }
-  MemoryPrediction predict(const Capabilities&, const ModelOptions& options) const override {
-    return predict_memory(checkpoint_, config_, options);
-  }
-  std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const override {
-    return std::make_unique<RecurrentTranslation>(device, checkpoint_, config_, options);
-  }
 
  private:
-  const Checkpoint& checkpoint_;
+  WeightTable weight_table() const override { return recurrent_weight_table(config_); }
+  std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<RecurrentTranslation>(device, checkpoint(), config_, options);
+  }
+
   RecurrentConfig config_;
 };
 

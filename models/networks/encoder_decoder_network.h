@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ namespace mulciber {
 /// What the programs of a search are built for.
 struct SearchShape {
   uint32_t batch, source_length, beams, context, banned_capacity;
-  bool masked_output;  // the output's bias takes banned ids away, see SearchPrograms::output_bias
+  bool masked_output;    // the output's bias takes banned ids away, see SearchPrograms::output_bias
+  bool forbids_repeats;  // of n-grams
   auto operator<=>(const SearchShape&) const = default;
   uint32_t rows() const { return batch * beams; }
 };
@@ -33,6 +35,13 @@ struct SourceControl {
   ControlArray<uint32_t> source;                                  // (batch, source length) ids
   ControlArray<uint32_t> lengths;                                 // (batch)
   ControlArray<float> encoder_masks, decoder_masks, cross_masks;  // (layers, heads)
+  std::optional<ControlArray<float>> encoder_bias, decoder_bias;  // RelativeBias::values
+};
+
+/// What all layers of a stack add to their scores by distance (AttentionBias::kRelative).
+struct RelativeBias {
+  uint32_t span = 0;          // 0: nothing
+  std::vector<float> values;  // (heads, 2 * span + 1)
 };
 
 /// Factors onto heads that stand in control, of all layers together.
@@ -76,6 +85,9 @@ class EncoderDecoderNetwork {
   DataType activations = DataType::kF32;
   uint32_t source_vocabulary = 0, target_vocabulary = 0;
   uint32_t context = 0;
+  RelativeBias encoder_bias, decoder_bias;
+  /// Whether the states of a source's padding are those that transformers has.
+  bool padding_has_states = true;
 
   virtual HeadCounts masked_heads() const = 0;
   virtual std::vector<StateTensor> state_tensors(const SearchShape& shape) const = 0;

@@ -7,15 +7,28 @@
 namespace mulciber {
 namespace {
 
-StackControl encoder_control(const Tensor& control, const SourceControl& layout) {
-  return {.tensor = control, .lengths = layout.lengths, .self_masks = layout.encoder_masks};
+StackControl encoder_control(const TransformerNetwork& network, const Tensor& control,
+                             const SourceControl& layout) {
+  return {.tensor = control,
+          .lengths = layout.lengths,
+          .self_masks = layout.encoder_masks,
+          .self_bias = layout.encoder_bias,
+          .self_bias_span = network.encoder_bias.span};
 }
 
-StackControl decoder_control(const Tensor& control, const SourceControl& layout) {
+StackControl decoder_control(const TransformerNetwork& network, const Tensor& control,
+                             const SourceControl& layout) {
   return {.tensor = control,
           .lengths = layout.lengths,
           .self_masks = layout.decoder_masks,
-          .cross_masks = layout.cross_masks};
+          .cross_masks = layout.cross_masks,
+          .self_bias = layout.decoder_bias,
+          .self_bias_span = network.decoder_bias.span};
+}
+
+Tensor normalized(ProgramBuilder& builder, const Norm& norm, const Tensor& x) {
+  const auto scope = builder.scope("final_norm");
+  return norm(builder, x);
 }
 
 Tensor embed(ProgramBuilder& builder, const TokenEmbedding& embedding, const TokenInput& tokens,
@@ -71,7 +84,7 @@ void TransformerNetwork::encode(ProgramBuilder& builder, const SearchView& view)
   const Tensor encoded = [&] {
     const auto scope = builder.scope("encoder");
     return encoder(builder, embed(builder, source_embedding, tokens),
-                   encoder_control(view.control, view.layout));
+                   encoder_control(*this, view.control, view.layout));
   }();
   const auto scope = builder.layer("memory");
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
@@ -92,9 +105,10 @@ Tensor TransformerNetwork::step(ProgramBuilder& builder, const SearchView& view)
       .ancestry = view.shape.beams > 1 ? std::optional(view.beam.ancestry) : std::nullopt,
       .rows_per_memory = view.shape.beams,
       .caches = view.state.subspan(decoder.layers.size())};
-  return decoder.step(builder, embed(builder, target_embedding, tokens),
-                      view.state.first(decoder.layers.size()),
-                      decoder_control(view.control, view.layout), state);
+  const Tensor x = decoder.step(builder, embed(builder, target_embedding, tokens),
+                                view.state.first(decoder.layers.size()),
+                                decoder_control(*this, view.control, view.layout), state);
+  return scaled_norm ? normalized(builder, scaled_norm->output, x) : x;
 }
 
 Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const {
@@ -106,7 +120,7 @@ Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, T
   const Tensor encoded = [&] {
     const auto scope = builder.scope("encoder");
     const Tensor x = encoder(builder, embed(builder, source_embedding, tokens, &trace),
-                             encoder_control(view.control, view.layout), &trace);
+                             encoder_control(*this, view.control, view.layout), &trace);
     trace.keep(builder, "last_hidden_state", x);
     return x;
   }();
@@ -119,8 +133,12 @@ Tensor TransformerNetwork::pass(ProgramBuilder& builder, const PassView& view, T
   }
   tokens.tokens = view.target;
   tokens.length = view.shape.target_length;
-  return decoder(builder, embed(builder, target_embedding, tokens, &trace), memories,
-                 decoder_control(view.control, view.layout), &trace);
+  const Tensor x = decoder(builder, embed(builder, target_embedding, tokens, &trace), memories,
+                           decoder_control(*this, view.control, view.layout), &trace);
+  if (trace.hidden_states)
+    trace.keep(builder, "last_hidden_state",
+               scaled_norm ? normalized(builder, scaled_norm->states, x) : x);
+  return scaled_norm ? normalized(builder, scaled_norm->output, x) : x;
 }
 
 std::vector<NetworkOutput> TransformerNetwork::outputs(const PassShape& wanted) const {
@@ -132,8 +150,10 @@ std::vector<NetworkOutput> TransformerNetwork::outputs(const PassShape& wanted) 
       const std::string name = fmt::format("{}_hidden_states", stack);
       const std::vector<uint64_t> extents = {batch, length, width};
       all.push_back({name, fmt::format("{}.embedding.output", stack), extents, true});
-      for (size_t i = 0; i < layers; ++i)
+      for (size_t i = 0; i + 1 < layers; ++i)
         all.push_back({name, fmt::format("{}.layers.{}.output", stack, i), extents, true});
+      // The last with the final norm, where there is one.
+      all.push_back({name, fmt::format("{}.last_hidden_state", stack), extents, true});
     }
     if (!wanted.attentions) return;
     for (size_t i = 0; i < layers; ++i) {

@@ -2,21 +2,12 @@
 # `mulciber translate` as a person uses it: sentences, files, standard input, order, empty lines, formats of
 # output, and errors that cost nothing already made. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
+. "$(dirname "$0")/exits.bash"
 model=$MULCIBER_SOURCE/tests/data/marian
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
 translate() { "$MULCIBER" translate -m "$model" --max-tokens 6 -b 2 "$@"; }
-# expect CODE WORDS COMMAND...: the exit code, and one line on standard error that holds the words.
-expect() {
-  local code=$1 words=$2 status=0
-  shift 2
-  "$@" >out 2>err </dev/null || status=$?
-  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(cat err))"
-  grep -q -- "$words" err || fail "no '$words' in: $(cat err)"
-  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
-}
 
 printf 'The red hammer.\n\nWhy did the smith melt?\nThe red hammer.' >lines
 translate -f lines >from_file
@@ -55,8 +46,8 @@ for view in cross.0.1 'encoder.*.*' decoder cross_rollout.1; do
   translate --attention view.svg --attention-view "$view" "The red hammer." >/dev/null 2>&1 || fail "--attention-view $view"
 done
 grep -q rollout view.svg || fail "the rollout's title"
-expect 2 "names no kind" translate --attention view.svg --attention-view heads "The red hammer."
-expect 2 "asks for '9'" translate --attention view.svg --attention-view cross.9 "The red hammer."
+says 2 "names no kind" translate --attention view.svg --attention-view heads "The red hammer."
+says 2 "asks for '9'" translate --attention view.svg --attention-view cross.9 "The red hammer."
 translate --mask-heads cross.0.0 decoder.2.1 -- "The red hammer." >/dev/null || fail "--mask-heads"
 
 printf 'The red hammer.\nIron cools.\n' >source
@@ -74,28 +65,28 @@ assert stages[-1]["left"] == 0 and set(stages[-1]["masked"]) == names
 assert abs(stages[-1]["log_probability"] - found["log_probability"]) > 1e-6
 PY
 "$MULCIBER" heads -m "$model" --source source --reference reference --rank-only | grep -q "falls by" || fail "heads for people"
-expect 2 "has 1 lines" "$MULCIBER" heads -m "$model" --source source --reference <(echo one)
+says 2 "has 1 lines" "$MULCIBER" heads -m "$model" --source source --reference <(echo one)
 translate --profile trace.json "The red hammer." >/dev/null 2>table
 python3 -c 'import json; assert json.load(open("trace.json"))["traceEvents"]' || fail "the trace"
 grep -q "^total" table || fail "the table of kernels"
 
-expect 2 "interactive page" translate --attention map.gif "The red hammer."
-expect 2 "not there" translate --mask-heads cross.9.0 -- x
-expect 2 "KIND.LAYER.HEAD" translate --mask-heads cross -- x
-expect 2 "no-such" translate -f no-such
-expect 2 "cannot be written" translate -o no/such/folder/out x
-expect 2 "tokens" translate "$(printf 'hammer %.0s' {1..200})"
-expect 2 "no-such-model" "$MULCIBER" translate -m no-such-model x
-expect 4 "no-such-device" translate --device no-such-device x
-expect 2 "not a limit" translate --limits nonsense x
-expect 2 "" translate --nbest 3 x
-expect 4 "memory" translate --limits memory=64K x
+says 2 "interactive page" translate --attention map.gif "The red hammer."
+says 2 "not there" translate --mask-heads cross.9.0 -- x
+says 2 "KIND.LAYER.HEAD" translate --mask-heads cross -- x
+says 2 "no-such" translate -f no-such
+says 2 "cannot be written" translate -o no/such/folder/out x
+says 2 "tokens" translate "$(printf 'hammer %.0s' {1..200})"
+says 2 "no-such-model" "$MULCIBER" translate -m no-such-model x
+says 4 "no-such-device" translate --device no-such-device x
+says 2 "not a limit" translate --limits nonsense x
+says 2 "" translate --nbest 3 x
+says 4 "memory" translate --limits memory=64K x
 
 # A full disk, and a folder that became read-only, cost only what comes after.
 if [[ -c /dev/full ]]; then
-  expect 2 "could not be written" translate -o /dev/full "The red hammer."
+  says 2 "could not be written" translate -o /dev/full "The red hammer."
 fi
-expect 2 "no/such" translate --attention no/such/map.html "The red hammer."
+says 2 "no/such" translate --attention no/such/map.html "The red hammer."
 [[ -s out ]] || fail "the translation was lost with its map"
 
 # SIGINT: what is done stands, in order, and the exit code says so.

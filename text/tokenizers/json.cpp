@@ -373,8 +373,8 @@ std::string JsonTokenizer::decode(std::span<const std::int32_t> ids, bool skip_s
 
 std::shared_ptr<const Tokenizer> load_json_tokenizer(const Checkpoint& checkpoint) {
   const auto path = checkpoint.folder() / "tokenizer.json";
-  return std::make_shared<const JsonTokenizer>(read_json(path), path.string(),
-                                               checkpoint.tokenizer_config());
+  return std::make_shared<const JsonTokenizer>(read_json(checkpoint.files().open(path)),
+                                               path.string(), checkpoint.tokenizer_config());
 }
 
 }  // namespace mulciber

@@ -41,34 +41,68 @@ std::string remove_language_codes(std::string_view text) {
 
 }  // namespace
 
-MarianTokenizer::MarianTokenizer(SentencePieceSpec spec, const std::string& spec_where,
-                                 const Json& vocabulary, const std::string& where)
+PieceTableTokenizer::PieceTableTokenizer(SentencePieceSpec spec, const std::string& spec_where,
+                                         const Json& vocabulary, const std::string& where)
     : model_(std::move(spec), spec_where), vocabulary_(Vocabulary::from_json(vocabulary, where)) {
   special_.unk = id(kUnknown);
   special_.eos = id("</s>");
   special_.pad = id("<pad>");
   if (!special_.unk || !special_.eos)
-    throw ModelError(where, "lacks <unk> or </s>", "check that this is a Marian vocabulary");
+    throw ModelError(where, "lacks <unk> or </s>", "check that this is the model's vocabulary");
+  add_specials({});
+}
+
+void PieceTableTokenizer::add_specials(std::span<const std::string> pieces) {
   std::vector<std::pair<std::string_view, std::int32_t>> specials;
   for (const auto& special : {special_.unk, special_.eos, special_.pad})
     if (special) specials.emplace_back(vocabulary_.piece(*special), *special);
+  for (const std::string& piece : pieces) {
+    const std::int32_t special = vocabulary_.find(piece).value();
+    specials.emplace_back(vocabulary_.piece(special), special);
+  }
   specials_ = PieceTrie(std::move(specials));
 }
 
-std::string MarianTokenizer::kind() const { return "Marian (SentencePiece with vocab.json)"; }
-
-std::string_view MarianTokenizer::piece(std::int32_t id) const {
+std::string_view PieceTableTokenizer::piece(std::int32_t id) const {
   if (id < 0 || id >= vocab_size()) throw unknown_token_id(id, vocab_size());
   return vocabulary_.piece(id);
 }
 
-std::optional<std::int32_t> MarianTokenizer::id(std::string_view piece) const {
+std::optional<std::int32_t> PieceTableTokenizer::id(std::string_view piece) const {
   return vocabulary_.find(piece);
 }
 
-bool MarianTokenizer::is_special(std::int32_t id) const {
+bool PieceTableTokenizer::is_special(std::int32_t id) const {
   return id == special_.eos || id == special_.pad;
 }
+
+void PieceTableTokenizer::tokenize_plain(std::string_view text, std::vector<Token>& tokens) const {
+  for (Token& token : model_.tokenize(text)) {
+    token.id = id(token.text).value_or(*special_.unk);
+    tokens.push_back(std::move(token));
+  }
+}
+
+std::vector<Token> PieceTableTokenizer::tokenize_parts(std::string_view text,
+                                                       const EncodeOptions& options) const {
+  std::vector<Token> tokens;
+  split_at_specials(
+      text, options.parse_special ? &specials_ : nullptr,
+      [&](std::string_view part) { tokenize_plain(part, tokens); },
+      [&](std::int32_t id) {
+        tokens.push_back({id, vocabulary_.piece(id)});
+      });
+  if (options.add_special) tokens.push_back({*special_.eos, vocabulary_.piece(*special_.eos)});
+  return tokens;
+}
+
+std::string PieceTableTokenizer::decode(std::span<const std::int32_t> ids,
+                                        bool skip_special) const {
+  // A piece of the other language is not in this side's model, which leaves its space symbol alone.
+  return replace_all(model_.decode(*this, ids, skip_special), kSpaceSymbol, " ");
+}
+
+std::string MarianTokenizer::kind() const { return "Marian (SentencePiece with vocab.json)"; }
 
 void MarianTokenizer::tokenize_plain(std::string_view text, std::vector<Token>& tokens) const {
   std::string without_codes;
@@ -81,28 +115,12 @@ void MarianTokenizer::tokenize_plain(std::string_view text, std::vector<Token>& 
     without_codes = remove_language_codes(text);
     text = without_codes;
   }
-  for (Token& token : model_.tokenize(text)) {
-    token.id = id(token.text).value_or(*special_.unk);
-    tokens.push_back(std::move(token));
-  }
+  PieceTableTokenizer::tokenize_plain(text, tokens);
 }
 
 std::vector<Token> MarianTokenizer::tokenize(std::string_view text,
                                              const EncodeOptions& options) const {
-  std::vector<Token> tokens;
-  split_at_specials(
-      text, options.parse_special ? &specials_ : nullptr,
-      [&](std::string_view part) { tokenize_plain(part, tokens); },
-      [&](std::int32_t id) {
-        tokens.push_back({id, vocabulary_.piece(id)});
-      });
-  if (options.add_special) tokens.push_back({*special_.eos, vocabulary_.piece(*special_.eos)});
-  return tokens;
-}
-
-std::string MarianTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
-  // A piece of the other language is not in this side's model, which leaves its space symbol alone.
-  return replace_all(model_.decode(*this, ids, skip_special), kSpaceSymbol, " ");
+  return tokenize_parts(text, options);
 }
 
 TokenizerPair load_marian_tokenizers(const Checkpoint& checkpoint) {
@@ -121,14 +139,15 @@ TokenizerPair load_marian_tokenizers(const Checkpoint& checkpoint) {
   const auto side = [&](const char* name, const Json& vocabulary,
                         const std::filesystem::path& where) {
     const auto path = folder / name;
-    return std::make_shared<const MarianTokenizer>(read_sentencepiece(path), path.string(),
-                                                   vocabulary, where.string());
+    return std::make_shared<const MarianTokenizer>(
+        read_sentencepiece(checkpoint.files().open(path)), path.string(), vocabulary,
+        where.string());
   };
-  const Json source = read_json(source_vocab);
+  const Json source = read_json(checkpoint.files().open(source_vocab));
   if (!separate)
     return {side("source.spm", source, source_vocab), side("target.spm", source, source_vocab)};
   return {side("source.spm", source, source_vocab),
-          side("target.spm", read_json(target_vocab), target_vocab)};
+          side("target.spm", read_json(checkpoint.files().open(target_vocab)), target_vocab)};
 }
 
 }  // namespace mulciber

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,32 +13,46 @@
 
 namespace mulciber {
 
-/// One language's side: pieces from its .spm file, ids from vocab.json. A piece that vocab.json
-/// lacks becomes <unk>;
-/// </s> is added at the end. A language code such as >>de<< counts as one piece: at the start of
-/// the text it is kept, and anything between >> and << in a line is taken out elsewhere, as Hugging
-/// Face's MarianTokenizer does.
-class MarianTokenizer : public Tokenizer {
+/// Pieces of a SentencePiece model whose ids stand in a table of their own. A piece that the table
+/// lacks becomes <unk>; </s> is added at the end.
+class PieceTableTokenizer : public Tokenizer {
  public:
   /// vocabulary: an object of pieces and their ids. Throws ModelError naming `where`.
-  MarianTokenizer(SentencePieceSpec spec, const std::string& spec_where, const Json& vocabulary,
-                  const std::string& where);
+  PieceTableTokenizer(SentencePieceSpec spec, const std::string& spec_where, const Json& vocabulary,
+                      const std::string& where);
 
-  std::string kind() const override;
   std::int32_t vocab_size() const override { return vocabulary_.size(); }
   std::string_view piece(std::int32_t id) const override;
   std::optional<std::int32_t> id(std::string_view piece) const override;
   /// </s> and <pad>; an unknown word stays visible in decoded text.
   bool is_special(std::int32_t id) const override;
-  std::vector<Token> tokenize(std::string_view text, const EncodeOptions& options) const override;
   std::string decode(std::span<const std::int32_t> ids, bool skip_special) const override;
 
- private:
-  void tokenize_plain(std::string_view text, std::vector<Token>& tokens) const;
+ protected:
+  /// What options.parse_special finds beside <unk>, </s> and <pad>: pieces of the table.
+  void add_specials(std::span<const std::string> pieces);
+  /// The text's tokens, and </s> where options.add_special.
+  std::vector<Token> tokenize_parts(std::string_view text, const EncodeOptions& options) const;
+  virtual void tokenize_plain(std::string_view text, std::vector<Token>& tokens) const;
 
+ private:
   SentencePieceModel model_;
   Vocabulary vocabulary_;
   PieceTrie specials_;
+};
+
+/// One language's side. A language code such as >>de<< counts as one piece: at the start of the
+/// text it is kept, and anything between >> and << in a line is taken out elsewhere, as Hugging
+/// Face's MarianTokenizer does.
+class MarianTokenizer : public PieceTableTokenizer {
+ public:
+  using PieceTableTokenizer::PieceTableTokenizer;
+
+  std::string kind() const override;
+  std::vector<Token> tokenize(std::string_view text, const EncodeOptions& options) const override;
+
+ private:
+  void tokenize_plain(std::string_view text, std::vector<Token>& tokens) const override;
 };
 
 /// source.spm, target.spm, vocab.json, and target_vocab.json where tokenizer_config.json says

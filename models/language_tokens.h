@@ -1,0 +1,27 @@
+// How a translation model of many languages is told which ones are meant: tokens of its vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace mulciber {
+
+struct LanguageToken {
+  uint32_t id = 0;
+  /// Stands before the source (Johnson et al. 2017, arXiv:1611.04558) instead of being the first
+  /// token that is chosen (Fan et al. 2020, arXiv:2010.11125).
+  bool before_source = false;
+};
+
+/// The token of a language by its code: the code itself ("deu_Latn" of NLLB), "__de__" (M2M-100) or
+/// ">>deu<<" (Marian). Throws ModelError naming languages that the vocabulary has.
+LanguageToken language_token(const Tokenizer& tokenizer, const std::string& language);
+
+/// `ids`, encoded with special tokens, where the language that the tokenizer's files name is
+/// replaced by another one. Throws ModelError where the tokenizer adds no language.
+void replace_language(const Tokenizer& tokenizer, std::vector<int32_t>& ids, uint32_t language);
+
+}  // namespace mulciber
