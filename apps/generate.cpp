@@ -16,7 +16,9 @@
 #include "apps/language_model.h"
 #include "apps/progress.h"
 #include "apps/sampling_options.h"
+#include "checkpoints/json.h"
 #include "mulciber/text_generator.h"
+#include "mulciber/translator.h"
 
 namespace mulciber::apps {
 namespace {
@@ -135,10 +137,64 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
   return maps;
 }
 
+/// What has a meaning for language models alone.
+void require_rewriting(const GenerateArguments& options) {
+  const SamplingOptions& s = options.sampling;
+  const ConversationOptions& c = options.conversation;
+  const bool samples = s.temperature || s.top_p || s.min_p || s.typical_p || s.repetition_penalty ||
+                       s.presence_penalty || s.frequency_penalty || s.top_k || s.penalty_window;
+  const std::pair<bool, const char*> given[] = {
+      {samples, "options of sampling"},
+      {!c.system.empty() || !c.chat_template.empty() || !c.stop.empty() || c.shift || c.keep,
+       "options of conversations"},
+      {!options.cache.empty(), "--prompt-cache"},
+      {options.ignore_end, "--ignore-end"},
+      {options.stats, "--stats"},
+      {options.steps > 0, "--steps-per-submission"},
+      {!options.maps.file.empty() || !options.maps.mask_heads.empty(), "attention maps and masks"},
+      {options.model.half_activations || options.model.fast_activations,
+       "other activations than in 32 bits"}};
+  for (const auto& [is_given, what] : given) {
+    if (is_given)
+      throw ModelError(what, "are for decoder-only language models, which this one is not",
+                       "leave them out, or see what `mulciber translate` has");
+  }
+}
+
+/// The answer of an encoder-decoder: a text made of the whole prompt, found by its own search.
+int rewrite(const GenerateArguments& options, std::shared_ptr<const OpenModel> model,
+            const std::string& prompt) {
+  require_rewriting(options);
+  const std::shared_ptr<Device> device = open_device(options.common);
+  Translator translator(device, std::move(model), {.half_weights = options.model.half_weights});
+  std::atomic<bool> cancel{false};
+  TranslateOptions settings;
+  if (options.tokens > 0) settings.max_new_tokens = options.tokens;
+  settings.cancel = &cancel;
+  Translation result;
+  {
+    const InterruptWatch watch(cancel);
+    result = translator.translate(prompt, settings);
+  }
+  if (options.common.json) {
+    const nlohmann::json object = {{"prompt", prompt},
+                                   {"text", result.text},
+                                   {"prompt_ids", result.source_ids},
+                                   {"ids", result.ids},
+                                   {"score", result.score}};
+    write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else {
+    write_piece(result.text + "\n");
+  }
+  return finish(*device, options.common, result.complete ? kSuccess : kInterrupted);
+}
+
 int run(const GenerateArguments& options) {
   const std::string prompt =
       options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
+  if (model->family().capabilities.has(Capability::kRewriteText))
+    return rewrite(options, model, prompt);
   const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);
   const std::shared_ptr<const ChatTemplate> asked = question_template(options, *model);
   TextGenerator generator =
@@ -190,7 +246,7 @@ int run(const GenerateArguments& options) {
                              {"chat", asked != nullptr},
                              {"left_out", result.left_out}};
     if (options.stats) object["statistics"] = statistics_json(statistics, *device, host_bytes);
-    write_piece(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    write_piece(json_line(object) + "\n");
   } else {
     write_piece("\n");
     if (result.end == GenerateEnd::kContextFull && options.tokens == 0)

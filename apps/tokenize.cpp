@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/command.h"
+#include "checkpoints/json.h"
 #include "models/open_model.h"
 #include "mulciber/error.h"
 
@@ -75,7 +76,7 @@ void run(const TokenizeOptions& options) {
       if (options.json) {
         // JSON holds no bytes that are not UTF-8; --hex shows them.
         const nlohmann::json object = {{"ids", ids}, {"text", options.hex ? to_hex(text) : text}};
-        fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n", json_line(object));
       } else {
         fmt::print("{}\n", options.hex ? to_hex(text) : text);
       }
@@ -90,7 +91,7 @@ void run(const TokenizeOptions& options) {
       }
       if (options.json) {
         const nlohmann::json object = {{"ids", ids}, {"tokens", pieces}};
-        fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n", json_line(object));
       } else {
         fmt::print("{}\n", fmt::join(ids, " "));
       }

@@ -4,33 +4,45 @@
 
 #include "mulciber/error.h"
 #include "ops/append_cache.h"
+#include "ops/disentangled.h"
+#include "ops/elementwise.h"
 #include "ops/rope.h"
 
 namespace mulciber {
 namespace {
 
-AttentionOptions options_of(const HeadSizes& sizes, const AttentionView& view, uint32_t window) {
+/// What a layer's attention has beside its matrices.
+struct Scores {
+  const HeadSizes& sizes;
+  std::optional<float> scale;
+  uint32_t window = 0;
+  AttentionBias bias = AttentionBias::kNone;  // beside that of the view
+};
+
+AttentionOptions options_of(const Scores& scores, const AttentionView& view) {
+  const HeadSizes& sizes = scores.sizes;
+  const float usual = 1.0f / std::sqrt(static_cast<float>(sizes.key_size));
   AttentionOptions options = {.heads = sizes.heads,
                               .kv_heads = sizes.heads,
                               .head_size = sizes.key_size,
                               .value_size = sizes.value_size,
-                              .scale = 1.0f / std::sqrt(static_cast<float>(sizes.key_size)),
+                              .scale = scores.scale.value_or(usual),
                               .causal = view.causal,
-                              .window = window,
+                              .window = scores.window,
                               .bias_span = view.bias_span,
                               .rows_per_kv = view.rows_per_kv,
                               .control = view.control};
-  if (view.bias_span > 0) options.bias = AttentionBias::kRelative;
+  options.bias = view.bias_span > 0 ? AttentionBias::kRelative : scores.bias;
   // Padding lies behind a row's keys, so the last query need not stand at the last of them.
-  if (view.bias_span > 0 || window > 0) options.query_offset = 0;
+  if (!view.at_last_key && (view.bias_span > 0 || scores.window > 0)) options.query_offset = 0;
   return options;
 }
 
 /// softmax(q k^T / sqrt(d_k)) v, then the output projection.
 Tensor attend(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
-              const HeadColumns& v, const HeadSizes& sizes, const Linear& out,
-              const AttentionView& view, uint32_t window = 0) {
-  const AttentionOptions options = options_of(sizes, view, window);
+              const HeadColumns& v, const Scores& scores, const Linear& out,
+              const AttentionView& view) {
+  const AttentionOptions options = options_of(scores, view);
   if (view.trace && view.trace->attentions)
     view.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
   const Tensor context = attention(builder, q, k, v, options);  // (rows, length, heads * d_v)
@@ -39,6 +51,30 @@ Tensor attend(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& 
   if (!view.add_to) return out(builder, context);
   out.add_to(builder, context, *view.add_to);
   return *view.add_to;
+}
+
+/// Scores by distance, and what else attention reads, in a control of their own.
+AttentionControl with_distances(ProgramBuilder& builder, const SelfAttention& layer,
+                                const Tensor& qkv, float scale, const AttentionView& view) {
+  if (!view.control || !view.control->key_counts)
+    throw ShapeError(builder.path(), "scores by distance, and no counts of keys",
+                     "say where control has them");
+  const DistanceTable& table = *view.distances;
+  const auto scope = builder.scope("distances");
+  const auto wide = [&](const Tensor& x) {
+    return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
+  };
+  // The queries and keys of distances; their values are not used.
+  const Tensor projected = layer.qkv(builder, table.vectors);
+  return disentangled_bias(builder, wide(qkv), wide(projected),
+                           {.heads = layer.sizes.heads,
+                            .head_size = layer.sizes.key_size,
+                            .scale = scale,
+                            .content_to_position = table.content_to_position,
+                            .position_to_content = table.position_to_content,
+                            .control = view.control->tensor,
+                            .row_of = table.row_of,
+                            .key_counts = *view.control->key_counts});
 }
 
 }  // namespace
@@ -50,8 +86,20 @@ Tensor SelfAttention::operator()(ProgramBuilder& builder, const Tensor& x,
     return qkv(builder, x);  // (rows, length, heads * (2 d_k + d_v))
   }();
   const uint32_t keys = sizes.key_columns();
+  if (view.distances) {
+    // As many kinds of scores as are added have a share of the scale.
+    const DistanceTable& table = *view.distances;
+    const int kinds = 1 + int{table.content_to_position} + int{table.position_to_content};
+    const float shared =
+        1 / std::sqrt(static_cast<float>(sizes.key_size) * static_cast<float>(kinds));
+    AttentionView biased = view;
+    biased.control = with_distances(builder, *this, heads, shared, view);
+    return attend(builder, {heads, 0}, {heads, keys}, {heads, 2 * keys},
+                  {sizes, shared, window, AttentionBias::kMaskPerRowAndHead}, out, biased);
+  }
   if (!rotation)
-    return attend(builder, {heads, 0}, {heads, keys}, {heads, 2 * keys}, sizes, out, view, window);
+    return attend(builder, {heads, 0}, {heads, keys}, {heads, 2 * keys}, {sizes, scale, window},
+                  out, view);
   if (!view.control || !view.first_position)
     throw ShapeError(builder.path(), "queries and keys are rotated, and stand at no position",
                      "say where control has the first position");
@@ -66,7 +114,7 @@ Tensor SelfAttention::operator()(ProgramBuilder& builder, const Tensor& x,
                                            .angles = rotation->angles,
                                            .control = view.control->tensor,
                                            .positions = *view.first_position});
-  return attend(builder, rotated, {memory, 0}, {memory, keys}, sizes, out, view, window);
+  return attend(builder, rotated, {memory, 0}, {memory, keys}, {sizes, scale, window}, out, view);
 }
 
 Tensor SelfAttention::step(ProgramBuilder& builder, const Tensor& x, const KeyValueCache& cache,
@@ -78,8 +126,10 @@ Tensor SelfAttention::step(ProgramBuilder& builder, const Tensor& x, const KeyVa
   append_cache(
       builder, heads, cache.tensor,
       {.first_column = sizes.key_columns(), .control = cache.control, .positions = cache.position});
-  return attend(builder, {heads, 0}, {cache.tensor, 0}, {cache.tensor, sizes.key_columns()}, sizes,
-                out, view);
+  AttentionView last = view;
+  last.at_last_key = true;
+  return attend(builder, {heads, 0}, {cache.tensor, 0}, {cache.tensor, sizes.key_columns()},
+                {sizes, scale}, out, last);
 }
 
 void CrossAttention::project(ProgramBuilder& builder, const Tensor& memory,
@@ -97,7 +147,8 @@ Tensor CrossAttention::operator()(ProgramBuilder& builder, const Tensor& x, cons
     const auto scope = builder.scope("query");
     return query(builder, x);  // (rows, length, heads * d_k)
   }();
-  return attend(builder, {q, 0}, {memory, 0}, {memory, sizes.key_columns()}, sizes, out, view);
+  return attend(builder, {q, 0}, {memory, 0}, {memory, sizes.key_columns()}, {sizes, scale}, out,
+                view);
 }
 
 }  // namespace mulciber

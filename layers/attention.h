@@ -21,6 +21,14 @@ struct HeadSizes {
   uint32_t memory_columns() const { return key_columns() + value_columns(); }
 };
 
+/// Distances as vectors of their own, whose keys and queries a layer projects as those of tokens,
+/// and adds their scores: He et al. 2021, arXiv:2006.03654.
+struct DistanceTable {
+  Tensor vectors;                 // (distances, D), of the type of activations
+  ControlArray<uint32_t> row_of;  // DisentangledOptions::row_of
+  bool content_to_position = true, position_to_content = true;
+};
+
 /// What the queries of a layer may see, and what happens to its result.
 struct AttentionView {
   std::optional<AttentionControl> control;  // none: all keys
@@ -28,8 +36,10 @@ struct AttentionView {
   /// Position of token 0 in control, for layers that rotate.
   std::optional<ControlArray<uint32_t>> first_position;
   bool causal = false;
-  uint32_t rows_per_kv = 1;      // rows of queries that share a row of keys
-  std::optional<Tensor> add_to;  // the result is added here (pre-norm residual stream)
+  bool at_last_key = false;                // the last query stands at the last key that is counted
+  uint32_t rows_per_kv = 1;                // rows of queries that share a row of keys
+  std::optional<DistanceTable> distances;  // of self-attention over whole sequences
+  std::optional<Tensor> add_to;            // the result is added here (pre-norm residual stream)
   Trace* trace = nullptr;
 };
 
@@ -54,12 +64,14 @@ struct SelfAttention {
   Linear qkv;  // (heads * (2 d_k + d_v), D): queries, keys and values in one product
   Linear out;  // (D, heads * d_v)
   std::optional<Rotation> rotation = {};
-  uint32_t window = 0;  // in whole sequences: as AttentionOptions::window
+  uint32_t window = 0;              // in whole sequences: as AttentionOptions::window
+  std::optional<float> scale = {};  // onto q k^T; none: d_k^-0.5
 
   /// Whole sequences. x, result: (rows, length, D). Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const AttentionView& view) const;
-  /// The next token of each row: its keys and values are appended to the cache, its query sees the
-  /// cache. view.control counts the keys, this step's included. x, result: (rows, 1, D).
+  /// The next tokens of each row: their keys and values are appended to the cache, their queries
+  /// see the cache. view.control counts the keys, this step's included. x, result: (rows, length,
+  /// D).
   Tensor step(ProgramBuilder& builder, const Tensor& x, const KeyValueCache& cache,
               const AttentionView& view) const;
 };
@@ -69,6 +81,7 @@ struct CrossAttention {
   Linear query;      // (heads * d_k, D)
   Linear key_value;  // (heads * (d_k + d_v), D of the memory): keys and values in one product
   Linear out;        // (D, heads * d_v)
+  std::optional<float> scale = {};
 
   /// Keys and values of the memory, once per memory. memory: (rows, length, D);
   /// into: (rows, length, heads * (d_k + d_v)), which may outlive the program.

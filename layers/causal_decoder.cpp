@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "ops/append_attention.h"
 #include "ops/append_cache.h"
 #include "ops/elementwise.h"
+#include "ops/norm.h"
 
 namespace mulciber {
 namespace {
@@ -17,27 +19,20 @@ void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
 
 }  // namespace
 
-/// Appends keys and values to the cache; returns the queries.
-HeadColumns CausalAttention::append(ProgramBuilder& builder, const Tensor& projected,
-                                    const CausalState& state, const Tensor& cache) const {
-  if (rope) {
-    const bool passes = rope->long_angles && cache.shape[1] > rope->original_context;
-    return rope_append(builder, projected, cache,
-                       {.heads = heads,
-                        .kv_heads = kv_heads,
-                        .head_size = head_size,
-                        .rotary_size = rope->rotated,
-                        .interleaved = rope->interleaved,
-                        .angles = passes ? *rope->long_angles : rope->angles,
-                        .gains = qk_gains,
-                        .epsilon = qk_epsilon,
-                        .control = state.control,
-                        .positions = state.positions});
-  }
-  append_cache(
-      builder, projected, cache,
-      {.first_column = query_columns(), .control = state.control, .positions = state.positions});
-  return {projected, 0};
+std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
+                                                     const Tensor& cache) const {
+  if (!rope) return std::nullopt;
+  const bool passes = rope->long_angles && cache.shape[1] > rope->original_context;
+  return RopeOptions{.heads = heads,
+                     .kv_heads = kv_heads,
+                     .head_size = head_size,
+                     .rotary_size = rope->rotated,
+                     .interleaved = rope->interleaved,
+                     .angles = passes ? *rope->long_angles : rope->angles,
+                     .gains = qk_gains,
+                     .epsilon = qk_epsilon,
+                     .control = state.control,
+                     .positions = state.positions};
 }
 
 Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
@@ -48,7 +43,12 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
     const auto scope = builder.scope("qkv");
     return qkv(builder, x);  // (rows, length, query columns + cache columns)
   }();
-  const HeadColumns q = append(builder, projected, state, cache);
+  uint64_t column = 0;
+  for (const Tensor& gains : group_gains) {
+    norm_columns(builder, projected, column, gains, qk_epsilon, centers_groups);
+    column += gains.shape.elements();
+  }
+  const std::optional<RopeOptions> rotated = rotation(state, cache);
   const AttentionOptions options = {
       .heads = heads,
       .kv_heads = kv_heads,
@@ -67,10 +67,22 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                            ? std::optional(state.head_masks->part(uint64_t{layer} * heads, heads))
                            : std::nullopt,
           .split_counters = state.split_counters}};
-  const HeadColumns k = {cache, 0}, v = {cache, kv_heads * head_size};
-  if (state.trace && state.trace->attentions)
-    state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
-  const Tensor context = attention(builder, q, k, v, options);  // (rows, length, query columns)
+  const bool traced = state.trace && state.trace->attentions;
+  const Tensor context = [&] {  // (rows, length, query columns)
+    if (appends && !traced && appends_in_attention(builder, projected, cache, options))
+      return append_attention(builder, projected, cache, rotated, options);
+    if (rotated) {
+      rope_append(builder, projected, cache, *rotated);
+    } else {
+      append_cache(builder, projected, cache,
+                   {.first_column = query_columns(),
+                    .control = state.control,
+                    .positions = state.positions});
+    }
+    const HeadColumns q = {projected, 0}, k = {cache, 0}, v = {cache, kv_heads * head_size};
+    if (traced) state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
+    return attention(builder, q, k, v, options);
+  }();
 
   const auto scope = builder.scope("out");
   if (!add_to) return out(builder, context);
@@ -80,12 +92,17 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
 
 Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
                                 const CausalState& state, uint32_t layer) const {
-  const Operand attended = [&] {
+  const Operand attended = [&]() -> Operand {
     const auto scope = builder.scope("attention");
-    return after_attention.add_and_normalize(builder, stream,
-                                             [&](const std::optional<Tensor>& add_to) {
-                                               return attention(builder, x, state, layer, add_to);
-                                             });
+    const auto attend = [&](const std::optional<Tensor>& add_to) {
+      return attention(builder, x, state, layer, add_to);
+    };
+    if (after_attention) return after_attention->add_and_normalize(builder, stream, attend);
+    // What feed-forward reads is made before the stream changes.
+    const Operand beside =
+        before_feed_forward ? Operand((*before_feed_forward)(builder, stream)) : x;
+    attend(stream);
+    return beside;
   }();
   const auto scope = builder.scope("ffn");
   if (const auto* experts = std::get_if<MixtureOfExperts>(&feed_forward))
@@ -100,8 +117,9 @@ Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddin
                                  const CausalState& state) const {
   const Tensor& stream = embeddings;
   Operand x = [&] {
+    if (!first_norm) return Operand(stream);
     const auto scope = builder.layer("first_norm");
-    return first_norm.for_product(builder, stream);
+    return first_norm->for_product(builder, stream);
   }();
   for (uint32_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(fmt::format("layers.{}", i));
@@ -121,7 +139,10 @@ uint32_t CausalDecoder::original_context() const {
 }
 
 Tensor CausalDecoder::logits(ProgramBuilder& builder, const Tensor& x) const {
-  return output(builder, x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32));
+  const Tensor logits =
+      output(builder, x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32));
+  if (logit_scale == 1 && logit_cap == 0) return logits;
+  return scale_and_cap(builder, logits, logit_scale, logit_cap);
 }
 
 }  // namespace mulciber

@@ -44,9 +44,14 @@ struct CausalAttention {
   };
   std::optional<Rope> rope;        // none: positions are in the embedding
   std::optional<Tensor> qk_gains;  // (2, head_size): queries and keys are normalized head by head
+  /// (groups, columns), one after another from the first query on: groups of columns are normalized
+  /// before rotation, each with gains of its own.
+  std::vector<Tensor> group_gains;
+  bool centers_groups = false;  // they go through layer norm, without a bias
   float qk_epsilon = 0;
-  Linear qkv;  // ((heads + 2 kv_heads) * head_size, D)
-  Linear out;  // (D, heads * head_size)
+  bool appends = false;  // of one token in one dispatch with rotation and append, where a row does
+  Linear qkv;            // ((heads + 2 kv_heads) * head_size, D)
+  Linear out;            // (D, heads * head_size)
 
   uint32_t query_columns() const { return heads * head_size; }
   uint32_t cache_columns() const { return 2 * kv_heads * head_size; }
@@ -57,14 +62,19 @@ struct CausalAttention {
                     uint32_t layer, const std::optional<Tensor>& add_to) const;
 
  private:
-  HeadColumns append(ProgramBuilder& builder, const Tensor& projected, const CausalState& state,
-                     const Tensor& cache) const;
+  /// How queries and keys are rotated; none: not at all.
+  std::optional<RopeOptions> rotation(const CausalState& state, const Tensor& cache) const;
 };
 
 /// Two sublayers. Each takes the normalized stream, and a norm joins its result to the stream.
 struct CausalLayer {
   CausalAttention attention;
-  Norm after_attention;
+  /// None: side by side, feed-forward reads the stream that attention reads. Source: Wang and
+  /// Komatsuzaki 2021 (GPT-J).
+  std::optional<Norm> after_attention;
+  /// Of what feed-forward reads then; none: what attention reads. Source: Black et al. 2022,
+  /// arXiv:2204.06745.
+  std::optional<Norm> before_feed_forward;
   std::variant<FeedForward, MixtureOfExperts> feed_forward;
   Norm after_feed_forward;  // for the next layer's attention, or the output
 
@@ -74,9 +84,11 @@ struct CausalLayer {
 };
 
 struct CausalDecoder {
-  Norm first_norm;  // of the embedding, for layer 0
+  std::optional<Norm> first_norm;  // of the embedding, for layer 0
   std::vector<CausalLayer> layers;
-  Linear output;  // (vocabulary, D)
+  Linear output;          // (vocabulary, D)
+  float logit_scale = 1;  // onto the logits
+  float logit_cap = 0;    // cap tanh(logit / cap) instead; 0: none: Gemma 2, arXiv:2408.00118
 
   /// embeddings: (rows, length, D), of tokens or whatever else is to be continued; changes in
   /// place. Result: what the output product takes, likewise. Every layer gets a command buffer of

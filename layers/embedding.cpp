@@ -59,14 +59,18 @@ Tensor SegmentEmbedding::operator()(ProgramBuilder& builder, const Input& input,
   return x;
 }
 
-std::vector<float> sinusoidal_positions(uint32_t positions, uint32_t width) {
+std::vector<float> sinusoidal_positions(uint32_t positions, uint32_t width, Wavelengths wavelengths,
+                                        uint32_t first) {
   std::vector<float> table(uint64_t{positions} * width);
+  const bool whole = wavelengths == Wavelengths::kTensor2Tensor && width > 2;
+  const double steps = whole ? width - 2.0 : width;
   const uint32_t sines = (width + 1) / 2;
   for (uint32_t position = 0; position < positions; ++position) {
     float* row = table.data() + uint64_t{position} * width;
     for (uint32_t i = 0; i < width; ++i) {
       const uint32_t pair = i < sines ? i : i - sines;
-      const double angle = position / std::pow(10000.0, 2.0 * pair / width);
+      const double angle =
+          (static_cast<double>(first) + position) / std::pow(10000.0, 2.0 * pair / steps);
       row[i] = static_cast<float>(i < sines ? std::sin(angle) : std::cos(angle));
     }
   }

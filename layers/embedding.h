@@ -53,9 +53,18 @@ struct SegmentEmbedding {
   Tensor operator()(ProgramBuilder& builder, const Input& input, Trace* trace = nullptr) const;
 };
 
-/// Sinusoidal positions, (positions, width) row-major, computed in double precision. Component i of
-/// the first ceil(width / 2) is sin(p / 10000^(2i / width)), the others are the cosines of the same
-/// angles: Marian's order of what Vaswani et al. 2017 (arXiv:1706.03762, section 3.5) interleave.
-std::vector<float> sinusoidal_positions(uint32_t positions, uint32_t width);
+/// How fast the angles of sinusoidal positions turn, from 1 to a 10000th of a position.
+enum class Wavelengths {
+  kVaswani,        // p / 10000^(2i / width): the slowest is left out
+  kTensor2Tensor,  // p / 10000^(2i / (width - 2)): the slowest is there. fairseq's and M2M-100's
+};
+
+/// Sinusoidal positions first, first + 1, ...: (positions, width) row-major, computed in double
+/// precision. Component i of the first ceil(width / 2) is the sine of the i-th angle, the others
+/// are the cosines of the same angles: Marian's order of what Vaswani et al. 2017
+/// (arXiv:1706.03762, section 3.5) interleave.
+std::vector<float> sinusoidal_positions(uint32_t positions, uint32_t width,
+                                        Wavelengths wavelengths = Wavelengths::kVaswani,
+                                        uint32_t first = 0);
 
 }  // namespace mulciber

@@ -17,7 +17,7 @@ namespace {
 struct NoRules {
   ControlLayout layout;
   TokenRules rules = {layout.add_list(0), layout.add<uint32_t>(1),
-                      layout.add<shader::ForcedToken>(1)};
+                      layout.add<shader::PositionRules>(1)};
 };
 
 }  // namespace
@@ -25,7 +25,7 @@ struct NoRules {
 std::vector<uint32_t> MixtureOfExperts::rules_words() {
   const NoRules none;
   ControlWords words(none.layout.words());
-  words.set(none.rules.forced, 0, {.index = 0xffffffff, .id = 0});
+  words.set(none.rules.by_position, 0, {.last = {0xffffffff, 0}, .first = {0xffffffff, 0}});
   return words.words();
 }
 

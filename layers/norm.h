@@ -14,6 +14,7 @@ enum class NormKind {
   kRms,      // Zhang and Sennrich 2019, arXiv:1910.07467. weight: (D)
   kRmsBoth,  // add_and_normalize() alone: what is added to the stream is normalized too, with row 0
              // of (2, D)
+  kRmsAfter,  // the same, and the stream itself goes on: row 1 of (2, D) is not used
 };
 
 struct Norm {
@@ -39,7 +40,7 @@ struct Norm {
   template <typename Sublayer>
   Operand add_and_normalize(ProgramBuilder& builder, const Tensor& stream,
                             Sublayer&& sublayer) const {
-    if (kind != NormKind::kRmsBoth) {
+    if (kind != NormKind::kRmsBoth && kind != NormKind::kRmsAfter) {
       sublayer(std::optional<Tensor>(stream));
       return for_product(builder, stream);
     }
@@ -48,6 +49,11 @@ struct Norm {
 
   /// The same for the result of a sublayer that cannot add it itself. Not for kLayer.
   Tensor join_result(ProgramBuilder& builder, const Tensor& stream, const Tensor& y) const {
+    if (kind == NormKind::kRmsAfter) {
+      // The same dispatch that serves kRmsBoth; nothing reads what it makes of the stream.
+      add_rms_norm(builder, stream, y, weight, epsilon);
+      return stream;
+    }
     return add_rms_norm(builder, stream, y, weight, epsilon, result_type(builder, stream));
   }
 

@@ -14,20 +14,21 @@ namespace {
 class DecoderArchitecture : public Architecture {
  public:
   explicit DecoderArchitecture(const Checkpoint& checkpoint)
-      : checkpoint_(checkpoint), config_(read_decoder_config(checkpoint)) {}
+      : Architecture(checkpoint), config_(read_decoder_config(checkpoint)) {}
 
   const GenerationConfig& generation() const override { return config_.generation; }
   std::span<const char* const> end_pieces() const override { return config_.end_pieces; }
   Extents extents() const override { return extents_of(config_); }
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
-    return predict_decoder_memory(device, checkpoint_, config_, options);
-  }
-  std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const override {
-    return std::make_unique<DecoderModel>(device, checkpoint_, config_, options);
+    return predict_decoder_memory(device, checkpoint(), config_, options);
   }
 
  private:
-  const Checkpoint& checkpoint_;
+  WeightTable weight_table() const override { return decoder_weight_table(config_); }
+  std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<DecoderModel>(device, checkpoint(), config_, options);
+  }
+
   DecoderConfig config_;
 };
 
@@ -62,7 +63,8 @@ NetworkTypes network_types(const Capabilities& device, const ModelOptions& optio
   return {.activations = options.activations,
           .cache = cache_type(options),
           .integer_products = options.fast_activations && dots,
-          .folded_norms = options.folded_norms.value_or(norms_fold(device))};
+          .folded_norms = options.folded_norms.value_or(norms_fold(device)),
+          .folded_appends = options.folded_appends.value_or(device.has(kGpu))};
 }
 
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {

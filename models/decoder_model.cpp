@@ -6,28 +6,16 @@
 
 #include "models/decoding/decoding.h"
 #include "models/decoding/padded_ids.h"
+#include "models/decoding/traced_pass.h"
 #include "models/registry.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
 
-MemoryPrediction checked_plan(Device& device, const Checkpoint& checkpoint,
-                              const DecoderConfig& config, const ModelOptions& options) {
-  const MemoryPrediction plan =
-      predict_decoder_memory(device.capabilities(), checkpoint, config, options);
-  if (options.on_plan) options.on_plan(plan);
-  require_memory(device, plan.weight_bytes + plan.context_bytes, options.memory_limit,
-                 options.sequences > 0 ? fmt::format("the model with a context of {} tokens",
-                                                     context_of(config, options))
-                                       : "the model");
-  return plan;
-}
-
 Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::string& family,
                      const DecoderConfig& config, const ModelOptions& options) {
-  Weights weights(device, decoder_weight_table(config), checkpoint, family, options.matrices,
-                  options.on_progress);
+  Weights weights = weights_of(device, decoder_weight_table(config), checkpoint, family, options);
   for (const ComputedWeight& computed :
        computed_decoder_weights(config, context_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
@@ -86,75 +74,6 @@ std::vector<float> factors_of(const std::string& family, const DecoderConfig& co
   return factors;
 }
 
-/// What a TracedPass keeps.
-struct Kept {
-  bool logits = false, states = false, attentions = false;
-};
-
-/// A whole pass over given tokens, everything asked for kept.
-class TracedPass {
- public:
-  /// room: tokens that the cache takes at least.
-  TracedPass(Device& device, const DecoderNetwork& network, const PaddedIds& ids, const Kept& kept,
-             uint32_t room = 0)
-      : device_(device),
-        length_(ids.length),
-        shape_{ids.rows, std::max(ids.length, room)},
-        layout_(plan_batch(network, shape_, ids.length)) {
-    BatchTensors tensors = batch_tensor_shapes(network, shape_, layout_);
-    const auto allocate = [&](Tensor& tensor) {
-      buffers_.push_back(device.memory().allocate(tensor.bytes(), MemoryUsage::kActivations));
-      tensor = buffers_.back().tensor(tensor.shape, tensor.type);
-    };
-    allocate(tensors.control);
-    for (Tensor& cache : tensors.caches) allocate(cache);
-    trace_.hidden_states = kept.states;
-    trace_.attentions = kept.attentions;
-    ProgramBuilder builder(device, "forward");
-    build_decoder_pass(builder, network, layout_, tensors,
-                       {ids.length, kept.logits ? PassOutput::kTrace : PassOutput::kCache},
-                       &trace_);
-    program_ = builder.build();
-
-    ControlWords words = initial_words(network, layout_);
-    for (uint32_t row = 0; row < ids.rows; ++row)
-      words.set(layout_.fed_ids(row, ids.length),
-                std::span(ids.ids).subspan(uint64_t{row} * ids.length, ids.length));
-    upload(device, buffers_.front().view(), words.bytes());
-    program_->run();
-  }
-
-  /// (rows, length, ...).
-  std::vector<float> read(const std::string& name) {
-    return download_as<float>(device_, program_->view(trace_.at(name)));
-  }
-
-  /// Probabilities: (rows, heads, length, length).
-  std::vector<float> read_map(const std::string& name) {
-    const std::vector<float> wide = read(name);  // a column for each token of the cache
-    std::vector<float> map;
-    map.reserve(wide.size() / shape_.context * length_);
-    for (size_t row = 0; row < wide.size(); row += shape_.context) {
-      const auto begin = wide.begin() + static_cast<std::ptrdiff_t>(row);
-      map.insert(map.end(), begin, begin + length_);
-    }
-    return map;
-  }
-
- private:
-  Device& device_;
-  uint32_t length_;
-  BatchShape shape_;
-  BatchLayout layout_;
-  std::vector<Buffer> buffers_;
-  Trace trace_;
-  std::optional<Program> program_;
-};
-
-std::string probabilities_of(uint64_t layer) {
-  return fmt::format("layers.{}.attention.probabilities", layer);
-}
-
 /// Rows of (B, length, width) from where they stood behind padding: back to there.
 void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<const uint32_t> first,
                 uint64_t width) {
@@ -175,7 +94,7 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
       config_(std::move(config)),
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
-      memory_plan_(checked_plan(device, checkpoint, config_, options)),
+      memory_plan_(predict_decoder_memory(device.capabilities(), checkpoint, config_, options)),
       weights_(load_weights(device, checkpoint, family_, config_, options)),
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.segments(name); },
@@ -200,16 +119,19 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
     const auto begin = ids.ids.begin() + row * ids.length;
     std::rotate(begin, begin + first[row], begin + ids.length);
   }
-  TracedPass pass(device_, network_, ids,
+  TracedPass pass(device_, network_, ids.rows, ids.length,
                   {.logits = true,
                    .states = wants(wanted, "hidden_states"),
                    .attentions = wants(wanted, "attentions")});
+  pass.run(ids.ids);
 
   const uint64_t rows = ids.rows, length = ids.length;
   NamedArrays results;
-  const auto append = [&](NamedArray& to, const std::string& name, uint64_t width) {
+  const auto append = [&](NamedArray& to, const std::string& name, uint64_t width,
+                          double scale = 1) {
     const std::vector<float> values = pass.read(name);
     std::vector<double> wide(values.begin(), values.end());
+    for (double& value : wide) value *= scale;
     shift_back(wide, ids, first, width);
     to.values.insert(to.values.end(), wide.begin(), wide.end());
   };
@@ -218,9 +140,10 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   const uint64_t layers = config_.layers.size();
   if (wants(wanted, "hidden_states")) {
     NamedArray& states = results["hidden_states"] = {{layers + 1, rows, length, config_.width}, {}};
-    append(states, "embedding.output", config_.width);
+    const double scale = network_.stream_scale;
+    append(states, "embedding.output", config_.width, scale);
     for (uint64_t i = 0; i + 1 < layers; ++i)
-      append(states, fmt::format("layers.{}.output", i), config_.width);
+      append(states, fmt::format("layers.{}.output", i), config_.width, scale);
     append(states, "output.normalized", config_.width);
   }
   const bool padded =
@@ -229,7 +152,7 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
     NamedArray& maps =
         results["attentions"] = {{layers, rows, config_.attention.heads, length, length}, {}};
     for (uint64_t i = 0; i < layers; ++i) {
-      const std::vector<float> values = pass.read_map(probabilities_of(i));
+      const std::vector<float> values = pass.read_map(i);
       maps.values.insert(maps.values.end(), values.begin(), values.end());
     }
   }
@@ -241,17 +164,25 @@ std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
   const auto length = static_cast<uint32_t>(ids.size());
   // As in a sequence that has the whole context.
   const uint32_t original = network_.decoder.original_context();
-  TracedPass pass(
-      device_, network_,
-      {.rows = 1, .length = length, .ids = {ids.begin(), ids.end()}, .lengths = {length}},
-      {.attentions = true}, original > 0 ? original + 1 : 0);
+  TracedPass pass(device_, network_, 1, length, {.attentions = true},
+                  original > 0 ? original + 1 : 0);
+  pass.run(ids);
   std::vector<float> maps;
   maps.reserve(config_.layers.size() * config_.attention.heads * length * length);
   for (uint64_t i = 0; i < config_.layers.size(); ++i) {
-    const std::vector<float> layer = pass.read_map(probabilities_of(i));
+    const std::vector<float> layer = pass.read_map(i);
     maps.insert(maps.end(), layer.begin(), layer.end());
   }
   return maps;
+}
+
+std::unique_ptr<TextAttention> DecoderModel::start_attention(std::span<const uint32_t> ids,
+                                                             uint32_t room) {
+  return std::make_unique<TextAttention>(device_, network_, ids, room);
+}
+
+AttentionPasses DecoderModel::plan_attention(uint32_t room) const {
+  return TextAttention::plan(device_.capabilities(), network_, room);
 }
 
 NamedArrays DecoderModel::search(const NamedArrays& inputs, const GenerationConfig& config,

@@ -30,6 +30,9 @@ class DecoderModel : public Model, public LanguageModel {
   /// attentions.
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
   std::vector<float> attention(std::span<const uint32_t> ids) override;
+  std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,
+                                                 uint32_t room) override;
+  AttentionPasses plan_attention(uint32_t room) const override;
   NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                      uint32_t n_best) override;
 

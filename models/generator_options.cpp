@@ -24,17 +24,22 @@ uint32_t context_of(const GeneratorOptions& options, uint32_t longest) {
 
 }  // namespace
 
+ModelOptions model_options(const LoadOptions& options) {
+  return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+          .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+          .fast_activations = options.fast_activations,
+          .memory_limit = options.memory_limit,
+          .on_progress = options.on_progress};
+}
+
 ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
-  return {.matrices = options.load.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-          .activations = options.load.half_activations ? DataType::kF16 : DataType::kF32,
-          .fast_activations = options.load.fast_activations,
-          .cache = storage_type(options.key_values),
-          .memory_limit = options.load.memory_limit,
-          .context = context_of(options, longest),
-          .masked_heads = options.masked_heads,
-          .sequences = std::max(options.sequences, 1u),
-          .on_progress = options.load.on_progress,
-          .on_plan = options.on_plan};
+  ModelOptions loading = model_options(options.load);
+  loading.cache = storage_type(options.key_values);
+  loading.context = context_of(options, longest);
+  loading.masked_heads = options.masked_heads;
+  loading.sequences = std::max(options.sequences, 1u);
+  loading.on_plan = options.on_plan;
+  return loading;
 }
 
 Sampling checked(const Sampling& sampling) {

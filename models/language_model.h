@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "models/config.h"
+#include "models/decoding/text_attention.h"
 #include "models/model.h"
 #include "models/networks/decoder_network.h"
 #include "mulciber/text_generator.h"
@@ -24,6 +26,12 @@ class LanguageModel {
   /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
   /// network().context of them.
   virtual std::vector<float> attention(std::span<const uint32_t> ids) = 0;
+  /// The same pass, to be run in slices; the maps stay on the device. room: tokens of the longest
+  /// text it is begun with again, 0: as many as `ids`.
+  virtual std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,
+                                                         uint32_t room) = 0;
+  /// Of start_attention() with that room.
+  virtual AttentionPasses plan_attention(uint32_t room) const = 0;
   /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.
   virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                              uint32_t n_best) = 0;

@@ -54,14 +54,18 @@ uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt,
 
 std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt,
                                                  const GenerateOptions& options) const {
+  batch->require_free();
   std::vector<int32_t> ids = tokens(prompt, options);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
-  if (ids.size() >= context && !options.shift)
-    throw ModelError(
-        "prompt",
-        fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
-        "give a shorter text, ask for a larger context, or let it go on without the oldest tokens");
+  if (ids.size() >= context && !options.shift) refuse_prompt(ids.size());
   return ids;
+}
+
+void TextGenerator::Impl::refuse_prompt(size_t tokens) const {
+  throw ModelError(
+      "prompt",
+      fmt::format("has {} tokens, which leaves no room in a context of {}", tokens, context),
+      "give a shorter text, ask for a larger context, or let it go on without the oldest tokens");
 }
 
 Sampling TextGenerator::Impl::default_sampling() const {
@@ -89,36 +93,47 @@ uint32_t TextGenerator::Impl::most_attention_tokens() const {
   return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
 }
 
-void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt,
-                                          const GenerateOptions& options) const {
+void TextGenerator::Impl::check_attention(size_t tokens) const {
   const Extents extents = model->extents();
   const uint32_t most = most_attention_tokens();
-  const size_t wanted = prompt + std::max(options.max_new_tokens, 1u);
-  if (wanted > most)
+  if (tokens > most)
     throw ModelError(
         "attention maps",
-        fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", wanted,
+        fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", tokens,
                     extents.decoder_layers, extents.decoder_heads, kMostAttentionWeights),
         fmt::format("ask for at most {} tokens, prompt and answer together", most));
+}
+
+void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt,
+                                          const GenerateOptions& options) const {
+  const uint32_t most = most_attention_tokens();
+  check_attention(prompt + std::max(options.max_new_tokens, 1u));
   request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
 }
 
 uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<uint32_t>& ids) {
   // The last token is fed again, because its logits are not kept.
   const std::span<const uint32_t> held = batch->ids(0);
-  const auto common = std::mismatch(ids.begin(), ids.end() - 1, held.begin(), held.end());
+  // Nor are embeddings of a host's, which may be others by now, or the states of what is held.
+  const auto end = request.states ? ids.begin() : std::find(ids.begin(), ids.end() - 1, kNoToken);
+  const auto common = std::mismatch(ids.begin(), end, held.begin(), held.end());
   const auto reused = static_cast<uint32_t>(common.first - ids.begin());
   batch->truncate(0, reused);
   request.prompts[0].assign(ids.begin() + reused, ids.end());
   return reused;
 }
 
-TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
-  const auto start = Clock::now();
+std::vector<uint32_t> TextGenerator::Impl::read_ids(const Generation& generation) const {
   std::vector<uint32_t> ids = generation.prompt_ids;
   ids.insert(ids.end(), generation.ids.begin(), generation.ids.end());
   // The id that filled the context was chosen, and never read.
   ids.resize(std::min<size_t>(ids.size(), context));
+  return ids;
+}
+
+TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
+  const auto start = Clock::now();
+  const std::vector<uint32_t> ids = read_ids(generation);
   const Extents extents = model->extents();
   TokenAttention result = {.layers = extents.decoder_layers,
                            .heads = extents.decoder_heads,
@@ -129,7 +144,7 @@ TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
   for (const CausalLayer& layer : language->network().decoder.layers)
     result.windows.push_back(layer.attention.window);
   for (const uint32_t id : ids)
-    result.tokens.push_back(token_text(*tokenizer, static_cast<int32_t>(id)));
+    result.tokens.push_back(mulciber::token_text(*tokenizer, static_cast<int32_t>(id)));
   statistics.attention_seconds += seconds_since(start);
   return result;
 }
@@ -159,11 +174,13 @@ MemoryPrediction TextGenerator::predict(Device& device, const std::string& path,
 }
 
 void TextGenerator::Impl::load(std::shared_ptr<const OpenModel> files,
-                               const GeneratorOptions& options) {
+                               const GeneratorOptions& options,
+                               std::shared_ptr<WeightsLoad> weights) {
   opened = std::move(files);
   opened->require(Capability::kContinueText);
   const Architecture& architecture = opened->architecture();
-  const ModelOptions loading = model_options(options, architecture.extents().context);
+  ModelOptions loading = model_options(options, architecture.extents().context);
+  loading.weights = std::move(weights);
   context = loading.context;
   tokenizer = opened->tokenizer();
   check_vocabulary(*tokenizer, architecture.extents().vocabulary,
@@ -200,13 +217,7 @@ TextGenerator TextGenerator::conversation(uint32_t context) const {
   if (context > impl_->context)
     throw SettingError("context", fmt::format("is {} of {} tokens", context, impl_->context),
                        "load the model with a larger one");
-  auto impl = std::make_shared<Impl>(impl_->device);
-  impl->opened = impl_->opened;
-  impl->fingerprint = impl_->fingerprint;
-  impl->tokenizer = impl_->tokenizer;
-  impl->model = impl_->model;
-  impl->language = impl_->language;
-  impl->ends = impl_->ends;
+  auto impl = std::make_shared<Impl>(static_cast<const SharedGenerator&>(*impl_));
   impl->context = context > 0 ? context : impl_->context;
   const DecoderNetwork& network = impl->language->network();
   const BatchShape shape = {impl_->batch->shape().rows, impl->context};
@@ -294,6 +305,14 @@ size_t TextGenerator::count_tokens(const std::string& prompt,
   return impl_->tokens(prompt, options).size();
 }
 
+std::string TextGenerator::token_text(uint32_t id) const {
+  const auto count = static_cast<uint32_t>(impl_->tokenizer->vocab_size());
+  if (id >= count)
+    throw ModelError("a token", fmt::format("has the id {}, the model's are below {}", id, count),
+                     "take ids of a text of this model");
+  return mulciber::token_text(*impl_->tokenizer, static_cast<int32_t>(id));
+}
+
 std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts,
                                                     const GenerateOptions& options) {
   Impl& impl = *impl_;
@@ -368,6 +387,10 @@ std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessag
 Sampling TextGenerator::default_sampling() const { return impl_->default_sampling(); }
 const GenerateStatistics& TextGenerator::statistics() const { return impl_->statistics; }
 uint32_t TextGenerator::context() const { return impl_->context; }
+uint32_t TextGenerator::vocabulary() const { return impl_->language->network().vocabulary; }
+uint32_t TextGenerator::width() const {
+  return static_cast<uint32_t>(impl_->language->network().embedding.table.shape.columns());
+}
 std::string TextGenerator::family() const { return impl_->model->family(); }
 const std::shared_ptr<Device>& TextGenerator::device() const { return impl_->device; }
 

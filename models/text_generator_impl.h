@@ -17,24 +17,33 @@ namespace mulciber {
 /// until_full: no number of tokens was asked for.
 GenerateEnd end_of(SequenceEnd end, bool until_full);
 
-struct TextGenerator::Impl {
+/// What the conversations of a model have in common.
+struct SharedGenerator {
   std::shared_ptr<Device> device;
   std::shared_ptr<const OpenModel> opened;
   uint64_t fingerprint = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<Model> model;       // of all its conversations
+  std::shared_ptr<Model> model;
   LanguageModel* language = nullptr;  // what it can do
-  std::optional<SequenceBatch> batch;
   std::vector<uint32_t> ends;
+};
+
+struct TextGenerator::Impl : SharedGenerator {
+  std::optional<SequenceBatch> batch;
   uint32_t context = 0;
   GenerateStatistics statistics;
 
-  explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
-  void load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options);
+  explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
+  explicit Impl(const SharedGenerator& other) : SharedGenerator(other) {}
+  /// weights: ModelOptions::weights.
+  void load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
+            std::shared_ptr<WeightsLoad> weights = {});
   /// An empty prompt too.
   std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
   /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
   std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
+  /// Of so many tokens, which leave no room.
+  [[noreturn]] void refuse_prompt(size_t tokens) const;
   /// How many tokens stay at the beginning when the context shifts.
   uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
   /// What the model's files say, within this context.
@@ -43,9 +52,13 @@ struct TextGenerator::Impl {
   SequenceRequest request(const GenerateOptions& options) const;
   /// Tokens of the longest text whose attention is kept.
   uint32_t most_attention_tokens() const;
+  /// Throws ModelError where the maps of so many tokens are more than kMostAttentionWeights.
+  void check_attention(size_t tokens) const;
   /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
   void bound_attention(SequenceRequest& request, size_t prompt,
                        const GenerateOptions& options) const;
+  /// Prompt and answer, as far as they were read.
+  std::vector<uint32_t> read_ids(const Generation& generation) const;
   TokenAttention attention(const Generation& generation);
   /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
   /// `ids`. Returns the tokens kept.

@@ -1,6 +1,7 @@
 // Hyperparameters out of configuration files, good ones and wrong ones.
-#include "models/families/marian_config.h"
+#include "models/families/encoder_decoder_family.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
@@ -24,6 +25,10 @@ Json marian() {
     "num_beams": 6})");
 }
 
+EncoderDecoderConfig read(const Json& json, const ConfigReader* generation = nullptr) {
+  return read_encoder_decoder_config(kMarian, ConfigReader(json, "config.json"), generation);
+}
+
 /// The message for the base configuration with `key` set to `value` (or removed), "" when it is
 /// accepted.
 std::string refusal(const char* key, const std::optional<Json>& value) {
@@ -33,28 +38,28 @@ std::string refusal(const char* key, const std::optional<Json>& value) {
   } else {
     json.erase(key);
   }
-  return model_error([&] { read_marian_config(ConfigReader(json, "config.json")); }).value_or("");
+  return model_error([&] { read(json); }).value_or("");
 }
 
 }  // namespace
 
 TEST_CASE("a Marian configuration is read") {
   const Json json = marian();
-  const MarianConfig config = read_marian_config(ConfigReader(json, "config.json"));
-  CHECK(config.d_model == 48);
-  CHECK(config.encoder_layers == 2);
-  CHECK(config.decoder_layers == 3);
-  CHECK(config.encoder_head_dim() == 16);
-  CHECK(config.decoder_head_dim() == 12);
-  CHECK(config.encoder_ffn == 100);
-  CHECK(config.decoder_ffn == 84);
-  CHECK(config.source_vocab == 273);
+  const EncoderDecoderConfig config = read(json);
+  CHECK(config.width == 48);
+  CHECK(config.encoder.layers == 2);
+  CHECK(config.decoder.layers == 3);
+  CHECK(config.encoder.head_size == 16);
+  CHECK(config.decoder.head_size == 12);
+  CHECK(config.encoder.hidden == 100);
+  CHECK(config.decoder.hidden == 84);
+  CHECK(config.source_vocabulary == 273);
   CHECK(config.context == 64);
-  CHECK(config.activation == Activation::kSilu);
-  CHECK(config.scale_embedding);
-  CHECK(config.static_positions);
-  CHECK_FALSE(config.normalize_before);
-  CHECK_FALSE(config.final_norm);
+  CHECK(config.feed_forward.activation == Activation::kSilu);
+  CHECK(config.embedding.scale == std::sqrt(48.0f));
+  CHECK(config.embedding.positions == Seq2SeqPositions::kSinusoids);
+  CHECK(config.norms.place == NormPlacement::kAfter);
+  CHECK_FALSE(config.norms.final_norm);
   const GenerationConfig& generation = config.generation;
   CHECK_FALSE(generation.bos.has_value());
   CHECK(generation.eos == std::vector<std::int32_t>{0});
@@ -72,8 +77,7 @@ TEST_CASE("generation_config.json wins key by key") {
       R"({"bad_words_ids": [[272], [1, 2]], "max_length": 512, "length_penalty": 0.6,
           "early_stopping": "never", "eos_token_id": [0, 5], "pad_token_id": null})");
   const ConfigReader generation(over, "generation_config.json");
-  const GenerationConfig result =
-      read_marian_config(ConfigReader(json, "config.json"), &generation).generation;
+  const GenerationConfig result = read(json, &generation).generation;
   CHECK(result.bad_words_ids == std::vector<std::vector<std::int32_t>>{{272}, {1, 2}});
   CHECK(result.max_length == 512);
   CHECK(result.length_penalty == 0.6);
@@ -94,6 +98,7 @@ TEST_CASE("every activation name of the family is known") {
   CHECK(read("silu") == Activation::kSilu);
   CHECK(read("swish") == Activation::kSilu);
   CHECK(read("tanh") == Activation::kTanh);
+  CHECK(read("quick_gelu") == Activation::kQuickGelu);
   CHECK_THAT(refusal("activation_function", "rellu"),
              ContainsSubstring("'rellu'") && ContainsSubstring("gelu_new"));
 }
@@ -101,9 +106,9 @@ TEST_CASE("every activation name of the family is known") {
 TEST_CASE("pre-norm models close with a norm unless they say otherwise") {
   Json json = marian();
   json["normalize_before"] = true;
-  CHECK(read_marian_config(ConfigReader(json, "x")).final_norm);
+  CHECK(read(json).norms.final_norm);
   json["add_final_layer_norm"] = false;
-  CHECK_FALSE(read_marian_config(ConfigReader(json, "x")).final_norm);
+  CHECK_FALSE(read(json).norms.final_norm);
 }
 
 TEST_CASE("a wrong configuration is refused by file and key") {
@@ -143,9 +148,14 @@ TEST_CASE("a wrong configuration is refused by file and key") {
 TEST_CASE("the Marian fixtures have the expected hyperparameters") {
   const fs::path fixtures = fixtures_dir();
   if (fixtures.empty()) MULCIBER_SKIP("no fixtures folder (set MULCIBER_FIXTURES)");
-  const MarianConfig config = read_marian_config(Checkpoint(fixtures / "models/marian"));
-  CHECK(config.decoder_layers == 3);
+  const auto read_folder = [&](const char* name) {
+    const Checkpoint checkpoint(fixtures / "models" / name);
+    const ConfigReaders readers(checkpoint);
+    return read_encoder_decoder_config(kMarian, readers.config, readers.generation_or_null());
+  };
+  const EncoderDecoderConfig config = read_folder("marian");
+  CHECK(config.decoder.layers == 3);
   CHECK(config.generation.bad_words_ids == std::vector<std::vector<std::int32_t>>{{272}});
   CHECK(config.generation.max_length == 25);
-  CHECK(read_marian_config(Checkpoint(fixtures / "models/marian_realistic")).encoder_layers == 3);
+  CHECK(read_folder("marian_realistic").encoder.layers == 3);
 }

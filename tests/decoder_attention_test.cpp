@@ -20,10 +20,6 @@ namespace {
 // by decoder_test.
 std::string small_model() { return (data_dir() / "gemma3").string(); }
 
-std::shared_ptr<Device> device() {
-  return {&shared_device(), [](Device*) {}};
-}
-
 std::unique_ptr<DecoderModel> open_decoder(const ModelOptions& options) {
   const Checkpoint checkpoint(small_model());
   return std::make_unique<DecoderModel>(shared_device(), checkpoint,
@@ -48,7 +44,7 @@ double largest_difference(std::span<const double> a, std::span<const double> b) 
 }  // namespace
 
 TEST_CASE("What tokens of prompt and answer read of one another is kept on request") {
-  TextGenerator generator(device(), small_model(), {.context = 64});
+  TextGenerator generator(shared_handle(), small_model(), {.context = 64});
   GenerateOptions options = {.max_new_tokens = 12, .ignore_end = true};
   const Generation plain = generator.generate("The red hammer", options);
   CHECK_FALSE(plain.attention.has_value());
@@ -67,6 +63,8 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
   REQUIRE(maps.tokens.size() == n);
   CHECK(maps.tokens[0] == "<bos>");
   CHECK(std::ranges::count(maps.tokens, "") == 0);
+  for (size_t i = 0; i < n; ++i) CHECK(generator.token_text(ids[i]) == maps.tokens[i]);
+  CHECK_THROWS_WITH(generator.token_text(1 << 20), ContainsSubstring("1048576"));
   REQUIRE(maps.weights.size() == 3 * 4 * n * n);
 
   size_t outside = 0;
@@ -91,7 +89,7 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
                            std::vector<double>(maps.weights.begin(), maps.weights.end())) < 1e-6);
 
   // Several texts, each with its own; and a context that fills, whose last token was never read.
-  TextGenerator several(device(), small_model(), {.context = 16, .sequences = 2});
+  TextGenerator several(shared_handle(), small_model(), {.context = 16, .sequences = 2});
   options.max_new_tokens = 0;
   const std::vector<std::string> prompts = {"The red hammer", "A"};
   for (const Generation& each : several.generate_all(prompts, options)) {
@@ -102,7 +100,7 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
 }
 
 TEST_CASE("Attention maps of too many tokens are refused before anything is computed") {
-  TextGenerator generator(device(), small_model(), {.context = 64});
+  TextGenerator generator(shared_handle(), small_model(), {.context = 64});
   GenerateOptions options = {.max_new_tokens = 3000, .attention = true};
   bool computed = false;
   options.on_prompt = [&](size_t, size_t) { computed = true; };
@@ -155,10 +153,10 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
   // Keys and values of a prompt are other ones without a head.
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "prompt").string();
-  TextGenerator saved(device(), small_model(), {.context = 64});
+  TextGenerator saved(shared_handle(), small_model(), {.context = 64});
   saved.generate("The red hammer", {.max_new_tokens = 2});
   saved.save_cache(file);
-  TextGenerator other(device(), small_model(), {.context = 64, .masked_heads = masked});
+  TextGenerator other(shared_handle(), small_model(), {.context = 64, .masked_heads = masked});
   CHECK_THAT(model_error([&] { other.load_cache(file); }).value_or(""),
              ContainsSubstring("other settings"));
 }

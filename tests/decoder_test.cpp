@@ -47,7 +47,25 @@ TEST_CASE("Every decoder-only reference model meets its values") {
                                        {"models2/phi3", "models2/phi3"},
                                        {"models2/phi3/model-F32.gguf", "models2/phi3"},
                                        {"models2/mixtral", "models2/mixtral"},
-                                       {"models2/mixtral/model-F32.gguf", "models2/mixtral"}}));
+                                       {"models2/mixtral/model-F32.gguf", "models2/mixtral"},
+                                       {"models2/qwen3_moe", "models2/qwen3_moe"},
+                                       {"models2/qwen3_moe/model-F32.gguf", "models2/qwen3_moe"},
+                                       {"models2/gemma2", "models2/gemma2"},
+                                       {"models2/gemma2/model-F32.gguf", "models2/gemma2"},
+                                       {"models2/olmo2", "models2/olmo2"},
+                                       {"models2/olmo2/model-F32.gguf", "models2/olmo2"},
+                                       {"models2/granite", "models2/granite"},
+                                       {"models2/granite/model-F32.gguf", "models2/granite"},
+                                       {"models2/phi", "models2/phi"},
+                                       {"models2/gpt_neox", "models2/gpt_neox"},
+                                       {"models2/falcon", "models2/falcon"},
+                                       {"models2/falcon_new", "models2/falcon_new"},
+                                       {"models2/starcoder2", "models2/starcoder2"},
+                                       {"models2/stablelm", "models2/stablelm"},
+                                       {"models2/cohere", "models2/cohere"},
+                                       {"models2/cohere2", "models2/cohere2"},
+                                       {"models2/smollm3", "models2/smollm3"},
+                                       {"models2/glm4", "models2/glm4"}}));
   INFO(folder);
   const auto model = open_decoder(fixtures_dir() / folder);
   check_report(verify(*model, fixtures_dir() / expected / "expected.safetensors"));

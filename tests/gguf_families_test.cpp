@@ -89,7 +89,7 @@ TEST_CASE("Parts of a split GGUF file that do not belong together are refused") 
 }
 
 TEST_CASE("A GGUF file's sampling keys are the default") {
-  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const std::shared_ptr<Device> device = shared_handle();
   CHECK(TextGenerator(device, (families() / "gpt2.gguf").string(), {})
             .default_sampling()
             .temperature == 0);

@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 TEST_CASE("A prompt is kept in a file, for the same model and settings") {
-  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const std::shared_ptr<Device> device = shared_handle();
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "prompt").string(),
                     prompt = "The red hammer and the blue nails";
@@ -62,7 +62,7 @@ TEST_CASE("A prompt is kept in a file, for the same model and settings") {
 }
 
 TEST_CASE("Conversations with one model share its weights, and know nothing of each other") {
-  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const std::shared_ptr<Device> device = shared_handle();
   const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
   const std::string texts[] = {"The red hammer and", "An old house"};
   std::vector<uint32_t> expected[2];
@@ -92,7 +92,7 @@ TEST_CASE("Conversations with one model share its weights, and know nothing of e
 }
 
 TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
-  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const std::shared_ptr<Device> device = shared_handle();
   TextGenerator generator(device, small_decoder().string(), {.context = 64});
   std::string streamed;
   GenerateOptions options = {.max_new_tokens = 20, .ignore_end = true};

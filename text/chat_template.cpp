@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/checkpoint.h"
-#include "checkpoints/mapped_file.h"
 #include "mulciber/error.h"
 #include "text/jinja/text.h"
 #include "text/known_templates.h"
@@ -17,16 +16,17 @@ using jinja::Value;
 
 constexpr const char* kDefault = "default";
 constexpr const char* kToolUse = "tool_use";
+// Of a file behind a function of the host's; the longest known template has 30 kB.
+constexpr std::uint64_t kLongestText = 16 << 20;
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
 }
 
-std::string read_text(const fs::path& path) {
-  const MappedFile file(path);
-  const auto bytes = file.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+std::string read_text(const ModelFile& file) {
+  std::vector<std::byte> scratch;
+  return std::string(file.whole(scratch, kLongestText));
 }
 
 /// A special token stands as its text or as an object that describes it.
@@ -110,8 +110,9 @@ ChatTemplate ChatTemplate::read(const Checkpoint& checkpoint, bool with_template
     const fs::path config_path = model / "tokenizer_config.json",
                    map_path = model / "special_tokens_map.json";
     const Json* const config = checkpoint.tokenizer_config();
-    if (is_there(map_path))
-      if (const Json map = read_json(map_path); map.is_object())
+    const ModelFiles& files = checkpoint.files();
+    if (files.exists(map_path))
+      if (const Json map = read_json(files.open(map_path)); map.is_object())
         read_special_tokens(map, found.special_tokens_);
     if (config) read_special_tokens(*config, found.special_tokens_);
     if (!with_templates) return found;
@@ -136,15 +137,14 @@ ChatTemplate ChatTemplate::read(const Checkpoint& checkpoint, bool with_template
                   path.string());
       }
     };
-    if (const fs::path path = model / "chat_template.json"; is_there(path))
-      if (const Json json = read_json(path); json.is_object()) add_from(json, path);
+    if (const fs::path path = model / "chat_template.json"; files.exists(path))
+      if (const Json json = read_json(files.open(path)); json.is_object()) add_from(json, path);
     if (config) add_from(*config, config_path);
-    if (const fs::path path = model / "chat_template.jinja"; is_there(path))
-      found.add(kDefault, read_text(path), path.string());
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(model / "additional_chat_templates", ignored))
-      if (entry.path().extension() == ".jinja" && is_there(entry.path()))
-        found.add(entry.path().stem().string(), read_text(entry.path()), entry.path().string());
+    if (const fs::path path = model / "chat_template.jinja"; files.exists(path))
+      found.add(kDefault, read_text(files.open(path)), path.string());
+    for (const fs::path& path : files.list(model / "additional_chat_templates"))
+      if (path.extension() == ".jinja")
+        found.add(path.stem().string(), read_text(files.open(path)), path.string());
   }
   return found;
 }
@@ -164,7 +164,8 @@ ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const Checkpo
   std::map<std::string, std::string> tokens = read(checkpoint, false).special_tokens_;
   // A file without such a token has nothing to begin or end with.
   for (const char* name : {"bos_token", "eos_token"}) tokens.emplace(name, "");
-  if (!known) return ChatTemplate(read_text(name_or_file), name_or_file, std::move(tokens));
+  if (!known)
+    return ChatTemplate(read_text(fs::path(name_or_file)), name_or_file, std::move(tokens));
   ChatTemplate chosen(known->source, name_or_file, std::move(tokens));
   chosen.stops_.assign(known->stops.begin(), known->stops.end());
   chosen.plain_ = known->plain;

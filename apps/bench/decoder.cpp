@@ -107,9 +107,7 @@ int bench_decoder(const ModelBench& options, const OpenModel& opened) {
                            .dump(2));
     return kSuccess;
   }
-  fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
-  fmt::print("device            {} {}\n", device->capabilities().name,
-             device->capabilities().driver_info);
+  print_kernels(*timed, peaks);
   fmt::print("prefill           {:.1f} tokens/s ({} tokens)\n", prefill, options.prompt);
   fmt::print(
       "decode            {:.1f} tokens/s ({} tokens, {} dispatches a step), {:.0f} % of the "

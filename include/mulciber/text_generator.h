@@ -185,6 +185,9 @@ class MULCIBER_API TextGenerator {
 
   /// How many tokens a prompt is with these options (add_special, parse_special).
   size_t count_tokens(const std::string& prompt, const GenerateOptions& options = {}) const;
+  /// A token as a person sees it, as TokenAttention::tokens has it. Throws ModelError for an id
+  /// that is not the model's.
+  std::string token_text(uint32_t id) const;
 
   /// Writes the tokens that are held, with their keys and values, to a file; load_cache() of the
   /// same model and settings takes them back, so that a prompt that begins with them need not be
@@ -209,12 +212,19 @@ class MULCIBER_API TextGenerator {
   const GenerateStatistics& statistics() const;
   /// Tokens of prompt and answer together, at most.
   uint32_t context() const;
+  /// Logits of a step.
+  uint32_t vocabulary() const;
+  /// Numbers of a token's hidden state, and of its embedding.
+  uint32_t width() const;
   /// `model_type` of config.json, or the architecture of a GGUF file.
   std::string family() const;
   const std::shared_ptr<Device>& device() const;
 
  private:
-  friend class GenerationTask;  // mulciber/embedding.h
+  friend class AttentionTask;  // mulciber/embedding.h
+  friend class GenerationTask;
+  friend class ModelLoader;  // mulciber/model_loader.h
+  friend class PipelineWarmup;
   struct Impl;
   explicit TextGenerator(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;  // tasks keep it too

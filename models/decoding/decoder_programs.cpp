@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/elementwise.h"
 #include "ops/embedding.h"
 
 namespace mulciber {
@@ -54,7 +55,8 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
                                  const BatchLayout& layout) {
   BatchTensors tensors = {.control = planned({layout.control.words()}, DataType::kU32),
                           .progress = planned({layout.state.progress_words()}, DataType::kU32),
-                          .caches = {}};
+                          .caches = {},
+                          .rows = {}};
   for (const CausalLayer& layer : network.decoder.layers)
     tensors.caches.push_back(
         planned({shape.rows, shape.context, layer.attention.cache_columns()}, network.cache));
@@ -63,7 +65,7 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
 
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                       const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
-                      Trace* trace) {
+                      Trace* trace, bool from_rows) {
   const TokenInput tokens = {.control = tensors.control,
                              .tokens = length == 1 ? layout.state.tokens : layout.prompt,
                              .rows = layout.state.rows,
@@ -78,26 +80,38 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");
-    return network.embedding(builder, tokens, trace);
+    if (!from_rows) return network.embedding(builder, tokens, trace);
+    TokenEmbedding given = network.embedding;
+    given.table = tensors.rows.value();
+    given.scale = 1 / network.stream_scale;
+    return given(builder, tokens, trace);
   }();
   return network.decoder(builder, embeddings, state);
 }
 
-void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
-                        const BatchLayout& layout, const BatchTensors& tensors,
-                        const DecoderPass& shape, Trace* trace) {
+PassTensors build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
+                               const BatchLayout& layout, const BatchTensors& tensors,
+                               const DecoderPass& shape, Trace* trace) {
   const uint32_t rows = layout.state.rows;
-  Tensor x = decoder_tokens(builder, network, layout, tensors, shape.length, trace);
-  if (shape.result == PassOutput::kCache) return;
+  Tensor x =
+      decoder_tokens(builder, network, layout, tensors, shape.length, trace, shape.from_rows);
+  PassTensors kept;
+  if (shape.states) {
+    kept.states = x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
+    builder.keep(kept.states);
+  }
+  if (shape.result == PassOutput::kCache) return kept;
   const auto scope = builder.layer("output");
   if (shape.result == PassOutput::kTrace) {
     trace->keep(builder, "normalized", x);
     trace->keep(builder, "logits", network.decoder.logits(builder, x));
-    return;
+    return kept;
   }
   if (shape.length > 1) x = last_tokens(builder, x, layout, tensors.control);
-  const Tensor logits = network.decoder.logits(builder, x).reshaped({rows, network.vocabulary});
-  sample(builder, logits, tensors.control, layout.state, tensors.progress);
+  kept.logits = network.decoder.logits(builder, x).reshaped({rows, network.vocabulary});
+  builder.keep(kept.logits);
+  sample(builder, kept.logits, tensors.control, layout.state, tensors.progress);
+  return kept;
 }
 
 }  // namespace mulciber

@@ -13,6 +13,9 @@ namespace mulciber {
 /// Most ids that may end a sequence.
 constexpr uint32_t kMostStops = 16;
 
+/// Lengths of a pass, so that few programs serve all prompts.
+constexpr uint32_t kPassLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
+
 struct BatchShape {
   uint32_t rows = 1;
   uint32_t context = 0;  // tokens of a sequence
@@ -43,6 +46,7 @@ ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& lay
 struct BatchTensors {
   Tensor control, progress;    // u32
   std::vector<Tensor> caches;  // per layer: (rows, context, columns)
+  std::optional<Tensor> rows;  // (longest pass, D) f32: embeddings that no table has
 };
 /// Shapes alone: for planning.
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
@@ -56,20 +60,28 @@ enum class PassOutput {
 struct DecoderPass {
   uint32_t length = 1;
   PassOutput result = PassOutput::kChoice;
+  bool from_rows = false;  // ids are rows of BatchTensors::rows, not of the model's table
+  bool states = false;     // what the output product takes is kept, of every token
   auto operator<=>(const DecoderPass&) const = default;
+};
+
+/// What a pass keeps; without shape where it was not asked for.
+struct PassTensors {
+  Tensor logits;  // of kChoice, that are chosen from: (rows, vocabulary)
+  Tensor states;  // (rows, length, D) f32
 };
 
 /// Adds `length` tokens of every row, whose keys and values are appended to the caches: what the
 /// output product takes, (rows, length, D). The tokens stand at layout.prompt in control, one at
-/// layout.state.tokens.
+/// layout.state.tokens; from_rows as DecoderPass.
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                       const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
-                      Trace* trace = nullptr);
+                      Trace* trace = nullptr, bool from_rows = false);
 
 /// Adds a pass of `shape.length` tokens for every row. trace: for kTrace; logits are kept as
 /// "output.logits", what the output product takes as "output.normalized".
-void build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
-                        const BatchLayout& layout, const BatchTensors& tensors,
-                        const DecoderPass& shape, Trace* trace = nullptr);
+PassTensors build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& network,
+                               const BatchLayout& layout, const BatchTensors& tensors,
+                               const DecoderPass& shape, Trace* trace = nullptr);
 
 }  // namespace mulciber

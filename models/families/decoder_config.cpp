@@ -57,6 +57,13 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   return decoder;
 }
 
+void use_layer_norms(const ConfigReader& config, const char* key, bool bias,
+                     DecoderConfig& decoder) {
+  decoder.norms = {.kind = NormKind::kLayer,
+                   .bias = bias,
+                   .epsilon = static_cast<float>(config.number_or(key, 1e-5, 0, 1))};
+}
+
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t, const ConfigReader&)) {
   const auto window = config.optional_integer("sliding_window", 1, kMostContext);
@@ -79,9 +86,12 @@ void read_windows(const ConfigReader& config, DecoderConfig& decoder,
   }
 }
 
-void read_one_rope(const ConfigReader& config, DecoderConfig& decoder) {
-  decoder.ropes = {
-      read_rope_of(config, nullptr, {decoder.attention.head_size, 10000, decoder.context})};
+void read_one_rope(const ConfigReader& config, DecoderConfig& decoder, double share) {
+  decoder.ropes = {read_rope_of(config, nullptr,
+                                {.head_size = decoder.attention.head_size,
+                                 .context = decoder.context,
+                                 .share = share,
+                                 .pads = true})};
 }
 
 }  // namespace mulciber

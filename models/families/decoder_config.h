@@ -44,7 +44,7 @@ enum class Residual {
 enum class QueryKeyNorm {
   kNone,
   kPerHead,   // each head by itself, the same gains for all: Qwen 3, Gemma 3
-  kOwnGains,  // each head by itself, each with its own gains: Cohere
+  kOwnGains,  // each head by itself, each with its own gains: Command R+
   kAllHeads,  // all heads together: OLMo 2
 };
 
@@ -151,6 +151,9 @@ constexpr DecoderNames kLlamaNames = {.prefixes = kNoPrefix,
 /// How files hold a network's weights.
 struct DecoderFiles {
   DecoderNames names = kLlamaNames;
+  /// The one matrix of queries, keys and values has for each head of keys its queries, the key and
+  /// the value (GPT-NeoX, Falcon); else all queries, all keys, all values.
+  bool qkv_grouped = false;
   SourceForm matrices = SourceForm::kAsInFile;  // of the layers: or kTransposed
   SourceForm gains = SourceForm::kAsInFile;     // of every norm: or kPlusOne
 };
@@ -177,6 +180,10 @@ struct DecoderConfig {
 /// numbers and is not supported.
 DecoderConfig read_llama_like(const ConfigReader& config);
 
+/// The norms of a layer are layer norms; key: of their epsilon.
+void use_layer_norms(const ConfigReader& config, const char* key, bool bias,
+                     DecoderConfig& decoder);
+
 /// Throws ModelError when `key` is there and neither null, false nor 0: what it asks for is not
 /// supported.
 void require_absent(const ConfigReader& config, const char* key);
@@ -186,7 +193,8 @@ void require_absent(const ConfigReader& config, const char* key);
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t layer, const ConfigReader&));
 
-/// One rotary position embedding for all layers (models/networks/rope_config.h).
-void read_one_rope(const ConfigReader& config, DecoderConfig& decoder);
+/// One rotary position embedding for all layers (models/networks/rope_config.h). share: of a head
+/// that rotates, where the configuration does not say.
+void read_one_rope(const ConfigReader& config, DecoderConfig& decoder, double share = 1);
 
 }  // namespace mulciber

@@ -5,6 +5,41 @@
 #include "models/families/gguf_config.h"
 
 namespace mulciber {
+namespace {
+
+/// Without ids past the vocabulary, which files have that keep the defaults of transformers: such
+/// tokens never come.
+Json with_known_ids(Json json, uint32_t vocabulary) {
+  const auto unknown = [&](const Json& id) {
+    return id.is_number_integer() && id.get<int64_t>() >= vocabulary;
+  };
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+    const auto found = json.find(key);
+    if (found == json.end()) continue;
+    if (unknown(*found)) {
+      json.erase(found);
+    } else if (found->is_array()) {
+      Json known = Json::array();
+      for (const Json& id : *found)
+        if (!unknown(id)) known.push_back(id);
+      *found = std::move(known);
+    }
+  }
+  return json;
+}
+
+GenerationConfig read_generation(const Checkpoint& checkpoint, uint32_t vocabulary) {
+  const ConfigReaders readers(checkpoint);
+  const Json config = with_known_ids(readers.config.json(), vocabulary);
+  const Json generation =
+      readers.generation ? with_known_ids(readers.generation->json(), vocabulary) : Json();
+  const ConfigReader of_config(config, readers.config.where());
+  if (!readers.generation) return read_generation_config(of_config, nullptr, vocabulary);
+  const ConfigReader of_generation(generation, readers.generation->where());
+  return read_generation_config(of_config, &of_generation, vocabulary);
+}
+
+}  // namespace
 
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFamily& family) {
   DecoderConfig config;
@@ -18,7 +53,7 @@ DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFam
   } else {
     const std::string where = (checkpoint.folder() / "config.json").string();
     config = family.read(ConfigReader(checkpoint.config(), where));
-    config.generation = read_generation_config(checkpoint, config.vocabulary);
+    config.generation = read_generation(checkpoint, config.vocabulary);
   }
   config.end_pieces = family.end_pieces;
   return config;

@@ -70,6 +70,7 @@ struct GgufFamily {
   /// A key that only this family's files of the architecture have, and not as 0. nullptr: all are.
   const char* only_with = nullptr;
   std::span<const GgufKey> keys = kLlamaKeys;
+  std::span<const GgufKey> more_keys = {};
   /// The activation function, which the files do not name: key of config.json, value.
   const char *activation_key = "hidden_act", *activation = nullptr;
   DecoderNames names = kGgufNames;

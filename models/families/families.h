@@ -25,7 +25,35 @@ extern const DecoderFamily kGemma3;
 /// given.
 extern const DecoderFamily kGemma3WithVision;
 
+/// Gemma Team 2024, arXiv:2408.00118.
+extern const DecoderFamily kGemma2;
+/// Yang et al. 2025, arXiv:2505.09388, with experts.
+extern const DecoderFamily kQwen3Moe;
+/// Gunasekar et al. 2023, arXiv:2306.11644; Phi 1, 1.5 and 2.
+extern const DecoderFamily kPhi;
+/// Black et al. 2022, arXiv:2204.06745; Biderman et al. 2023 (Pythia), arXiv:2304.01373.
+extern const DecoderFamily kGptNeoX;
+/// Almazrouei et al. 2023, arXiv:2311.16867, but for those with ALiBi.
+extern const DecoderFamily kFalcon;
+/// Lozhkov et al. 2024, arXiv:2402.19173.
+extern const DecoderFamily kStarcoder2;
+/// Bellagente et al. 2024, arXiv:2402.17834.
+extern const DecoderFamily kStableLm;
+/// OLMo Team 2025, arXiv:2501.00656.
+extern const DecoderFamily kOlmo2;
+/// Granite Team, IBM 2024, "Granite 3.0 language models".
+extern const DecoderFamily kGranite;
+/// Cohere 2024, Command R and Command R+; Cohere Team 2025, arXiv:2504.00698 (Command A, R7B).
+extern const DecoderFamily kCohere;
+extern const DecoderFamily kCohere2;
+/// Bakouch et al. 2025, "SmolLM3: smol, multilingual, long-context reasoner".
+extern const DecoderFamily kSmolLm3;
+/// Team GLM 2024, arXiv:2406.12793; GLM-4-0414.
+extern const DecoderFamily kGlm4;
+
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2, &kMixtral, &kLlama, &kMistral, &kQwen2, &kQwen3, &kPhi3, &kGemma3, &kGemma3WithVision};
+    &kGpt2,  &kMixtral, &kLlama,  &kMistral,          &kQwen2,   &kQwen3,  &kQwen3Moe,   &kPhi,
+    &kPhi3,  &kGemma2,  &kGemma3, &kGemma3WithVision, &kGptNeoX, &kFalcon, &kStarcoder2, &kStableLm,
+    &kOlmo2, &kGranite, &kCohere, &kCohere2,          &kSmolLm3, &kGlm4};
 
 }  // namespace mulciber

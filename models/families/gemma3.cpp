@@ -1,7 +1,6 @@
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/families/families.h"
+#include "models/families/gemma.h"
 
 namespace mulciber {
 namespace {
@@ -19,15 +18,12 @@ constexpr const char* kTextDefaults =
     "query_pre_attn_scalar": 256, "sliding_window": 4096, "tie_word_embeddings": true})";
 
 constexpr DecoderNames names() {
-  DecoderNames names = kLlamaNames;
+  DecoderNames names = gemma_names();
   names.prefixes = kPrefixes;
   names.output_prefixes = kOutputPrefixes;
   names.layer = "layers.";
   names.embedding = "embed_tokens";
   names.final_norm = "norm";
-  names.after_attention_norm = "post_attention_layernorm";
-  names.feed_forward_norm = "pre_feedforward_layernorm";
-  names.after_feed_forward_norm = "post_feedforward_layernorm";
   return names;
 }
 
@@ -41,16 +37,8 @@ RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& de
 }
 
 DecoderConfig read(const ConfigReader& config) {
-  DecoderConfig decoder = read_llama_like(config);
-  decoder.files = {.names = names(), .gains = SourceForm::kPlusOne};
-  // transformers rounds the factor to the type of the embeddings, which for bfloat16 files changes
-  // it.
-  decoder.embedding.multiplier = std::sqrt(static_cast<float>(decoder.width));
-  decoder.norms.place = NormPlace::kBoth;
-  decoder.attention.scale =
-      static_cast<float>(1 / std::sqrt(config.number_or("query_pre_attn_scalar", 256, 1e-6, 1e9)));
+  DecoderConfig decoder = read_gemma(config, names());
   decoder.attention.qk_norm = QueryKeyNorm::kPerHead;
-  decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
   const uint32_t head_size = decoder.attention.head_size;
   decoder.ropes = {rope(config, false, {head_size, 1e6, decoder.context}),
                    rope(config, true, {head_size, 1e4, decoder.context})};
@@ -71,15 +59,7 @@ DecoderConfig read_with_vision(const ConfigReader& config) {
   return read(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
 }
 
-/// llama.cpp scales by the size of a head but in the 27B model, whose files do not say so either.
-void complete(const GgufMetadata& metadata, Json& config) {
-  const bool largest = metadata.number("block_count", 0) == 62;
-  config["query_pre_attn_scalar"] =
-      largest ? metadata.number("embedding_length", 0) / metadata.number("attention.head_count", 0)
-              : metadata.head_size();
-}
-
-constexpr const char* kEndPieces[] = {"<end_of_turn>"};
+void complete(const GgufMetadata& metadata, Json& config) { complete_gemma(metadata, 62, config); }
 
 }  // namespace
 
@@ -88,9 +68,9 @@ constinit const DecoderFamily kGemma3 = {.model_type = "gemma3_text",
                                          .gguf = GgufFamily{.architecture = "gemma3",
                                                             .activation = "gelu_pytorch_tanh",
                                                             .complete = complete},
-                                         .end_pieces = kEndPieces};
+                                         .end_pieces = kGemmaEndPieces};
 
 constinit const DecoderFamily kGemma3WithVision = {
-    .model_type = "gemma3", .read = read_with_vision, .end_pieces = kEndPieces};
+    .model_type = "gemma3", .read = read_with_vision, .end_pieces = kGemmaEndPieces};
 
 }  // namespace mulciber

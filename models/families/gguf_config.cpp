@@ -31,17 +31,22 @@ Json as_json(const GgufValue& value) {
 }
 
 void read_keys(const GgufMetadata& metadata, const GgufFamily& family, Json& config) {
-  for (const GgufKey& key : family.keys) {
-    const GgufValue* value = metadata.find(key.gguf);
-    if (!value) continue;
-    if (!value->is_number())
-      metadata.fail(metadata.full(key.gguf),
-                    "is " + value->shown().dump() + "; one number is expected");
-    config[key.config] = as_json(*value);
+  for (const std::span<const GgufKey> keys : {family.keys, family.more_keys}) {
+    for (const GgufKey& key : keys) {
+      const GgufValue* value = metadata.find(key.gguf);
+      if (!value) continue;
+      if (!value->is_number())
+        metadata.fail(metadata.full(key.gguf),
+                      "is " + value->shown().dump() + "; one number is expected");
+      config[key.config] = as_json(*value);
+    }
   }
+  const auto names = [&](std::span<const GgufKey> keys, const char* refused) {
+    return std::ranges::any_of(
+        keys, [&](const GgufKey& key) { return std::string_view(key.gguf) == refused; });
+  };
   for (const char* refused : kRefused) {
-    const bool known = std::ranges::any_of(
-        family.keys, [&](const GgufKey& key) { return std::string_view(key.gguf) == refused; });
+    const bool known = names(family.keys, refused) || names(family.more_keys, refused);
     if (!known && metadata.number(refused, 0) != 0)
       metadata.fail(metadata.full(refused),
                     "is " + metadata.find(refused)->shown().dump() + ", which is not supported");

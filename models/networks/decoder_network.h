@@ -20,6 +20,7 @@ struct DecoderNetwork {
   DataType cache = DataType::kF32;
   uint32_t vocabulary = 0;
   uint32_t context = 0;              // tokens of the longest sequence
+  float stream_scale = 1;            // the residual stream is that many times what is kept of it
   std::vector<float> head_masks;     // (layers, heads), onto the heads' outputs; empty: all 1
   const Weights* weights = nullptr;  // to name the one that spoils the logits; null: none is named
 };
@@ -46,6 +47,8 @@ struct NetworkTypes {
   bool integer_products = false;
   /// Products of one row begin with the norm before them.
   bool folded_norms = false;
+  /// Attention of one token appends its key and value itself (CausalAttention::appends).
+  bool folded_appends = false;
 };
 
 /// The network with shapes alone, for planning before weights are there.

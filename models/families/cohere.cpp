@@ -1,0 +1,48 @@
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+/// What both generations share: one norm without a bias before both sublayers.
+DecoderConfig read_shared(const ConfigReader& config) {
+  DecoderConfig decoder = read_llama_like(config);
+  use_layer_norms(config, "layer_norm_eps", false, decoder);
+  decoder.residual = Residual::kParallelSharedNorm;
+  read_one_rope(config, decoder);
+  decoder.ropes[0].pairs = RotaryPairs::kNeighbours;
+  decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
+  decoder.output.multiplier =
+      static_cast<float>(config.number_or("logit_scale", 0.0625, 1e-9, 1e9));
+  return decoder;
+}
+
+DecoderConfig read_first(const ConfigReader& config) {
+  DecoderConfig decoder = read_shared(config);
+  if (config.boolean_or("use_qk_norm", false)) decoder.attention.qk_norm = QueryKeyNorm::kOwnGains;
+  return decoder;
+}
+
+/// Layers that see everything do not rotate.
+DecoderConfig read_second(const ConfigReader& config) {
+  DecoderConfig decoder = read_shared(config);
+  read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
+    const char* key =
+        c.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+    return (layer + 1) % c.integer_or(key, 4, 1, kMostLayers) != 0;
+  });
+  for (DecoderLayerConfig& layer : decoder.layers)
+    if (layer.window == 0) layer.rope = std::nullopt;
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|END_OF_TURN_TOKEN|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kCohere = {
+    .model_type = "cohere", .read = read_first, .end_pieces = kEndPieces};
+
+constinit const DecoderFamily kCohere2 = {
+    .model_type = "cohere2", .read = read_second, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

@@ -1,0 +1,72 @@
+#include <nlohmann/json.hpp>
+
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kPrefixes[] = {"transformer."};
+
+constexpr DecoderNames kNames = {.prefixes = kPrefixes,
+                                 .layer = "h.",
+                                 .embedding = "word_embeddings",
+                                 .final_norm = "ln_f",
+                                 .output = "lm_head",
+                                 .output_prefixes = kNoPrefix,
+                                 .attention_norm = "input_layernorm",
+                                 .qkv = "self_attention.query_key_value",
+                                 .attention_out = "self_attention.dense",
+                                 .feed_forward_norm = "post_attention_layernorm",
+                                 .up = "mlp.dense_h_to_4h",
+                                 .down = "mlp.dense_4h_to_h"};
+
+/// The new architecture's largest models have one norm before each sublayer, side by side.
+void read_residual(const ConfigReader& config, bool renewed, DecoderConfig& decoder) {
+  if (!config.boolean_or("parallel_attn", true)) return;
+  const int64_t norms = config.integer_or("num_ln_in_parallel_attn", renewed ? 2 : 1, 1, 2);
+  decoder.residual = renewed && norms == 2 ? Residual::kParallel : Residual::kParallelSharedNorm;
+  if (decoder.residual != Residual::kParallel) return;
+  decoder.files.names.attention_norm = "ln_attn";
+  decoder.files.names.feed_forward_norm = "ln_mlp";
+}
+
+DecoderConfig read(const ConfigReader& given) {
+  require_absent(given, "alibi");
+  const bool renewed = given.boolean_or("new_decoder_architecture", false);
+  const bool multi_query = given.boolean_or("multi_query", true);
+  Json json = given.json();
+  json["hidden_act"] = given.text_or("activation", "gelu");
+  const int64_t width = given.integer("hidden_size", 1, kWidest);
+  json["intermediate_size"] = given.integer_or("ffn_hidden_size", 4 * width, 1, kWidest);
+  json["max_position_embeddings"] =
+      given.integer_or("max_position_embeddings", 2048, 1, kMostContext);
+  json["tie_word_embeddings"] = given.boolean_or("tie_word_embeddings", true);
+  if (renewed) {
+    if (given.has("num_kv_heads")) json["num_key_value_heads"] = given.value("num_kv_heads");
+  } else if (multi_query) {
+    json["num_key_value_heads"] = 1;
+  } else {
+    json.erase("num_key_value_heads");
+  }
+  const ConfigReader config(json, given.where(), given.remedy());
+  DecoderConfig decoder = read_llama_like(config);
+  // One head of keys is the last but one either way.
+  decoder.files = {.names = kNames, .qkv_grouped = renewed || !multi_query};
+  use_layer_norms(config, "layer_norm_epsilon", true, decoder);
+  read_residual(config, renewed, decoder);
+  const bool bias = config.boolean_or("bias", false);
+  decoder.attention.qkv_bias = decoder.attention.out_bias = bias;
+  read_one_rope(config, decoder);
+  decoder.feed_forward.kind = FeedForwardKind::kPlain;
+  decoder.feed_forward.bias = bias;
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kFalcon = {
+    .model_type = "falcon", .read = read, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

@@ -1,0 +1,31 @@
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr DecoderNames names() {
+  DecoderNames names = kLlamaNames;
+  names.after_attention_norm = "post_self_attn_layernorm";
+  names.gate_up = "mlp.gate_up_proj";
+  names.after_feed_forward_norm = "post_mlp_layernorm";
+  return names;
+}
+
+DecoderConfig read(const ConfigReader& config) {
+  DecoderConfig decoder = read_llama_like(config);
+  decoder.files.names = names();
+  decoder.norms.place = NormPlace::kBoth;
+  decoder.attention.out_bias = false;
+  read_one_rope(config, decoder, 0.5);
+  decoder.ropes[0].pairs = RotaryPairs::kNeighbours;
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|user|>", "<|observation|>", "<|endoftext|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kGlm4 = {
+    .model_type = "glm4", .read = read, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

@@ -1,0 +1,50 @@
+#include <nlohmann/json.hpp>
+
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kPrefixes[] = {"gpt_neox."};
+
+constexpr DecoderNames kNames = {.prefixes = kPrefixes,
+                                 .layer = "layers.",
+                                 .embedding = "embed_in",
+                                 .final_norm = "final_layer_norm",
+                                 .output = "embed_out",
+                                 .output_prefixes = kNoPrefix,
+                                 .attention_norm = "input_layernorm",
+                                 .qkv = "attention.query_key_value",
+                                 .attention_out = "attention.dense",
+                                 .feed_forward_norm = "post_attention_layernorm",
+                                 .up = "mlp.dense_h_to_4h",
+                                 .down = "mlp.dense_4h_to_h"};
+
+DecoderConfig read(const ConfigReader& given) {
+  // The rotation had keys of its own before transformers 5.
+  Json json = given.json();
+  if (!given.has("rope_parameters")) {
+    json["partial_rotary_factor"] = given.number_or("rotary_pct", 0.25, 0, 1);
+    if (given.has("rotary_emb_base")) json["rope_theta"] = given.value("rotary_emb_base");
+  }
+  const ConfigReader config(json, given.where(), given.remedy());
+  DecoderConfig decoder = read_llama_like(config);
+  decoder.files = {.names = kNames, .qkv_grouped = true};
+  use_layer_norms(config, "layer_norm_eps", true, decoder);
+  if (config.boolean_or("use_parallel_residual", true)) decoder.residual = Residual::kParallel;
+  decoder.attention.qkv_bias = decoder.attention.out_bias =
+      config.boolean_or("attention_bias", true);
+  read_one_rope(config, decoder, 0.25);
+  decoder.feed_forward.kind = FeedForwardKind::kPlain;
+  decoder.feed_forward.bias = true;
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kGptNeoX = {
+    .model_type = "gpt_neox", .read = read, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+/// `no_rope_layers` says 1 of layers that rotate; without it every so many layers one does not.
+bool rotates(const ConfigReader& config, uint32_t layer, size_t layers) {
+  if (!config.has("no_rope_layers"))
+    return (layer + 1) % config.integer_or("no_rope_layer_interval", 4, 1, kMostLayers) != 0;
+  const Json& list = config.list("no_rope_layers");
+  if (list.size() != layers)
+    config.fail("no_rope_layers", fmt::format("does not list {} layers", layers));
+  return list[layer] != 0;
+}
+
+DecoderConfig read(const ConfigReader& config) {
+  DecoderConfig decoder = read_llama_like(config);
+  read_one_rope(config, decoder);
+  for (uint32_t i = 0; i < decoder.layers.size(); ++i)
+    if (!rotates(config, i, decoder.layers.size())) decoder.layers[i].rope = std::nullopt;
+  if (config.boolean_or("use_sliding_window", false))
+    read_windows(config, decoder, [](uint32_t, const ConfigReader&) { return true; });
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|im_end|>", "<|end_of_text|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kSmolLm3 = {
+    .model_type = "smollm3", .read = read, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

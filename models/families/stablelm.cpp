@@ -1,0 +1,26 @@
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+DecoderConfig read(const ConfigReader& config) {
+  DecoderConfig decoder = read_llama_like(config);
+  use_layer_norms(config, "layer_norm_eps", true, decoder);
+  if (config.boolean_or("use_parallel_residual", false))
+    decoder.residual = Residual::kParallelSharedNorm;
+  decoder.attention.qkv_bias = config.boolean_or("use_qkv_bias", false);
+  decoder.attention.out_bias = false;
+  // Stable LM 2 12B: a norm of its own, with a name, for each head.
+  require_absent(config, "qk_layernorm");
+  read_one_rope(config, decoder, 0.25);
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|endoftext|>", "<|im_end|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kStableLm = {
+    .model_type = "stablelm", .read = read, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

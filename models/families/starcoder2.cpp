@@ -1,0 +1,35 @@
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr DecoderNames names() {
+  DecoderNames names = kLlamaNames;
+  names.gate = nullptr;
+  names.up = "mlp.c_fc";
+  names.down = "mlp.c_proj";
+  return names;
+}
+
+DecoderConfig read(const ConfigReader& config) {
+  DecoderConfig decoder = read_llama_like(config);
+  decoder.files.names = names();
+  use_layer_norms(config, "norm_epsilon", true, decoder);
+  const bool bias = config.boolean_or("use_bias", true);
+  decoder.attention.qkv_bias = decoder.attention.out_bias = bias;
+  read_one_rope(config, decoder);
+  read_windows(config, decoder, [](uint32_t, const ConfigReader&) { return true; });
+  decoder.feed_forward.kind = FeedForwardKind::kPlain;
+  decoder.feed_forward.bias = bias;
+  decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<|endoftext|>", "<file_sep>"};
+
+}  // namespace
+
+constinit const DecoderFamily kStarcoder2 = {
+    .model_type = "starcoder2", .read = read, .end_pieces = kEndPieces};
+
+}  // namespace mulciber

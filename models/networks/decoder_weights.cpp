@@ -1,0 +1,280 @@
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "models/networks/decoder_network.h"
+#include "models/networks/linear_weights.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+/// What a description may ask for and the layers here do not do yet.
+void require_supported(const DecoderConfig& config) {
+  const auto refuse = [](bool asked, const char* what) {
+    if (asked)
+      throw ModelError("the network", fmt::format("has {}, which is not supported", what),
+                       "use another model");
+  };
+  const DecoderNorms& norms = config.norms;
+  const bool layer_norm = norms.kind == NormKind::kLayer;
+  const bool parallel = config.residual != Residual::kSequential;
+  refuse(layer_norm && norms.place != NormPlace::kBefore, "layer norms after its sublayers");
+  refuse(parallel && norms.place != NormPlace::kBefore,
+         "sublayers side by side with norms after them");
+  refuse(!layer_norm && norms.bias, "root-mean-square norms with a bias");
+  refuse(layer_norm && config.residual_multiplier != 1,
+         "layer norms, and a multiplier onto what joins its residual stream");
+  refuse(config.embedding.learned_positions && config.residual_multiplier != 1,
+         "learned positions, and a multiplier onto what joins its residual stream");
+  const DecoderAttention& attention = config.attention;
+  refuse(attention.sinks, "attention sinks");
+  const bool qk_norm = attention.qk_norm != QueryKeyNorm::kNone;
+  for (const DecoderLayerConfig& layer : config.layers)
+    refuse(attention.qk_norm == QueryKeyNorm::kPerHead && !layer.rope,
+           "queries and keys that are normalized and not rotated");
+  for (const RopeConfig& rope : config.ropes)
+    refuse(qk_norm && rope.rotated % 4 != 0,
+           "normalized queries and keys of which no multiple of 4 rotates");
+  const DecoderFeedForward& feed_forward = config.feed_forward;
+  refuse(feed_forward.experts && feed_forward.bias, "experts with biases");
+  refuse(feed_forward.experts && layer_norm, "experts between layer norms");
+  refuse(feed_forward.experts && feed_forward.kind == FeedForwardKind::kPlain,
+         "experts without gates");
+}
+
+/// Every weight of a configuration, under its name here and its names in files.
+class TableWriter {
+ public:
+  explicit TableWriter(const DecoderConfig& config) : config_(config), names_(config.files.names) {}
+
+  WeightTable write() {
+    require_supported(config_);
+    const uint64_t D = config_.width;
+    table_.push_back({"embedding",
+                      WeightRole::kMatrix,
+                      {config_.vocabulary, D},
+                      {{weight(names_.embedding), {config_.vocabulary, D}}}});
+    if (config_.embedding.learned_positions)
+      table_.push_back({"positions",
+                        WeightRole::kVector,
+                        {config_.context, D},
+                        {{weight(names_.positions), {config_.context, D}}}});
+    const WeightNames output = behind(
+        names_.output_prefixes.empty() ? names_.prefixes : names_.output_prefixes, names_.output);
+    if (!config_.output.tied)
+      table_.push_back({"output.weight",
+                        WeightRole::kMatrix,
+                        {config_.vocabulary, D},
+                        {{with_ending(output, ".weight"), {config_.vocabulary, D}}}});
+    if (config_.output.bias)
+      table_.push_back({"output.bias",
+                        WeightRole::kVector,
+                        {config_.vocabulary},
+                        {{with_ending(output, ".bias"), {config_.vocabulary}}}});
+    if (config_.norms.place != NormPlace::kAfter)
+      norm("first_norm", {in_layer(0, names_.attention_norm)});
+    for (uint32_t i = 0; i < config_.layers.size(); ++i) layer(i);
+    return std::move(table_);
+  }
+
+ private:
+  /// A part of the model, or of a layer, without ".weight".
+  WeightNames global(const std::string& part) const { return behind(names_.prefixes, part); }
+  static WeightNames behind(std::span<const char* const> prefixes, const std::string& part) {
+    WeightNames names;
+    for (const char* prefix : prefixes) names.push_back(prefix + part);
+    return names;
+  }
+  WeightNames in_layer(uint32_t index, const char* part) const {
+    return global(fmt::format("{}{}.{}", names_.layer, index, part));
+  }
+  WeightNames weight(const char* part) const { return with_ending(global(part), ".weight"); }
+
+  /// parts: one norm, or the one of what joins the stream and then the stream's; a part without
+  /// names is not used.
+  void norm(const std::string& name, const std::vector<WeightNames>& parts) {
+    const uint64_t D = config_.width;
+    const WeightSource zeros = {{}, {D}, SourceForm::kZeros};
+    WeightSpec spec = {name, WeightRole::kVector, {}, {}};
+    for (const WeightNames& part : parts) {
+      spec.sources.push_back(
+          part.empty() ? zeros
+                       : WeightSource{with_ending(part, ".weight"), {D}, config_.files.gains});
+      if (config_.norms.kind == NormKind::kLayer)
+        spec.sources.push_back(config_.norms.bias ? WeightSource{with_ending(part, ".bias"), {D}}
+                                                  : zeros);
+    }
+    spec.shape = spec.sources.size() == 1 ? Shape{D} : Shape{spec.sources.size(), D};
+    table_.push_back(std::move(spec));
+  }
+
+  void linear(const std::string& name, const std::vector<LinearPart>& parts, uint64_t columns,
+              bool bias, bool in_turns = false) {
+    add_linear(table_, name, parts, columns, bias, in_turns, config_.files.matrices);
+  }
+
+  void layer(uint32_t i) {
+    const DecoderAttention& attention = config_.attention;
+    const uint64_t D = config_.width, H = attention.head_size;
+    const uint64_t Q = attention.query_columns(), K = attention.key_columns();
+    const std::string name = fmt::format("layers.{}.", i);
+    const auto file = [&](const char* part) { return in_layer(i, part); };
+    linear(name + "qkv", qkv_parts(i), D, attention.qkv_bias);
+    const auto gains = [&](const char* part, Shape shape) {
+      return WeightSource{with_ending(file(part), ".weight"), shape, config_.files.gains};
+    };
+    const auto qk_norm = [&](const char* ending, Shape shape, std::vector<WeightSource> sources) {
+      table_.push_back({name + ending, WeightRole::kVector, shape, std::move(sources)});
+    };
+    switch (attention.qk_norm) {
+      case QueryKeyNorm::kNone: break;
+      case QueryKeyNorm::kPerHead:
+        qk_norm("qk_norm", {2, H}, {gains(names_.q_norm, {H}), gains(names_.k_norm, {H})});
+        break;
+      case QueryKeyNorm::kOwnGains:
+        qk_norm("qk_norm", {attention.heads + uint64_t{attention.kv_heads}, H},
+                {gains(names_.q_norm, {attention.heads, H}),
+                 gains(names_.k_norm, {attention.kv_heads, H})});
+        break;
+      case QueryKeyNorm::kAllHeads:
+        qk_norm("q_norm", {Q}, {gains(names_.q_norm, {Q})});
+        qk_norm("k_norm", {K}, {gains(names_.k_norm, {K})});
+        break;
+    }
+    linear(name + "out", {{file(names_.attention_out), D}}, Q, attention.out_bias);
+    feed_forward(i, name);
+    norms(i, name);
+  }
+
+  /// The matrix of queries, keys and values: each head after head, whatever files have. Where the
+  /// elements that rotate are no multiple of 4, two more stand behind each half of them, or behind
+  /// both where neighbours rotate, and turn by no angle (computed_decoder_weights).
+  std::vector<LinearPart> qkv_parts(uint32_t i) const {
+    const DecoderAttention& attention = config_.attention;
+    const uint64_t H = attention.head_size, heads = attention.heads, groups = attention.kv_heads;
+    const uint64_t Q = attention.query_columns(), K = attention.key_columns();
+    const std::optional<uint32_t>& rope = config_.layers[i].rope;
+    const uint64_t rotated = rope && config_.ropes[*rope].pairs == RotaryPairs::kHalves
+                                 ? config_.ropes[*rope].rotated
+                                 : 0;
+    const bool fills = rotated % 4 != 0, grouped = config_.files.qkv_grouped;
+    std::vector<LinearPart> parts;
+    // part: of the matrix `file` of `rows` rows (0: that is all of it) those from `first` on.
+    const auto add = [&](const WeightNames& file, uint64_t count, uint64_t rows, uint64_t first,
+                         bool rotates) {
+      if (!rotates || !fills) {
+        parts.push_back({file, count, rows, first});
+        return;
+      }
+      const uint64_t half = rotated / 2, all = rows > 0 ? rows : count;
+      for (uint64_t head = first; head < first + count; head += H) {
+        parts.push_back({file, half, all, head});
+        parts.push_back({file, 1, all, head + rotated});
+        parts.push_back({file, half, all, head + half});
+        parts.push_back({file, H - rotated - 1, all, head + rotated + 1});
+      }
+    };
+    if (!names_.qkv) {
+      add(in_layer(i, names_.q), Q, 0, 0, true);
+      add(in_layer(i, names_.k), K, 0, 0, true);
+      add(in_layer(i, names_.v), K, 0, 0, false);
+      return parts;
+    }
+    const WeightNames file = in_layer(i, names_.qkv);
+    if (!grouped && !fills) return {{file, Q + 2 * K}};
+    const uint64_t rows = Q + 2 * K;
+    if (!grouped) {
+      add(file, Q, rows, 0, true);
+      add(file, K, rows, Q, true);
+      add(file, K, rows, Q + K, false);
+      return parts;
+    }
+    const uint64_t queries = heads / groups * H, group = queries + 2 * H;
+    for (uint64_t g = 0; g < groups; ++g) add(file, queries, rows, g * group, true);
+    for (uint64_t g = 0; g < groups; ++g) add(file, H, rows, g * group + queries, true);
+    for (uint64_t g = 0; g < groups; ++g) add(file, H, rows, g * group + queries + H, false);
+    return parts;
+  }
+
+  void feed_forward(uint32_t i, const std::string& name) {
+    const DecoderFeedForward& feed_forward = config_.feed_forward;
+    const uint64_t D = config_.width, F = feed_forward.hidden;
+    const auto file = [&](const char* part) { return in_layer(i, part); };
+    if (feed_forward.experts) return experts(i, name, *feed_forward.experts);
+    if (feed_forward.kind == FeedForwardKind::kPlain) {
+      linear(name + "up", {{file(names_.up), F}}, D, feed_forward.bias);
+    } else if (names_.gate_up) {
+      linear(name + "up",
+             {{file(names_.gate_up), F, 2 * F, 0}, {file(names_.gate_up), F, 2 * F, F}}, D,
+             feed_forward.bias, true);
+    } else {
+      linear(name + "up", {{file(names_.gate), F}, {file(names_.up), F}}, D, feed_forward.bias,
+             true);
+    }
+    linear(name + "down", {{file(names_.down), D}}, F, feed_forward.bias);
+  }
+
+  void experts(uint32_t i, const std::string& name, const DecoderExperts& experts) {
+    const uint64_t D = config_.width, F = config_.feed_forward.hidden, E = experts.count;
+    linear(name + "router", {{in_layer(i, names_.router), E}}, D, false);
+    WeightSpec up = {name + "experts.up", WeightRole::kExperts, {E, 2 * F, D}, {}, 2};
+    WeightSpec down = {name + "experts.down", WeightRole::kExperts, {E, D, F}, {}};
+    const auto add = [&](WeightSpec& spec, const char* part, uint64_t e, uint64_t rows,
+                         uint64_t columns) {
+      if (std::string_view(part).find("{}") == std::string_view::npos) {
+        if (e == 0)
+          spec.sources.push_back({with_ending(in_layer(i, part), ".weight"), {E, rows, columns}});
+      } else {
+        std::string numbered = part;
+        numbered.replace(numbered.find("{}"), 2, std::to_string(e));
+        spec.sources.push_back(
+            {with_ending(in_layer(i, numbered.c_str()), ".weight"), {rows, columns}});
+      }
+    };
+    for (uint64_t e = 0; e < E; ++e) {
+      add(up, names_.expert_gate, e, F, D);
+      add(up, names_.expert_up, e, F, D);
+      add(down, names_.expert_down, e, D, F);
+    }
+    table_.push_back(std::move(up));
+    table_.push_back(std::move(down));
+  }
+
+  /// Each norm belongs to the sublayer before it, whose result it joins to the stream.
+  void norms(uint32_t i, const std::string& name) {
+    const auto file = [&](const char* part) { return in_layer(i, part); };
+    const bool last = i + 1 == config_.layers.size();
+    const NormPlace place = config_.norms.place;
+    const bool reads_stream = place == NormPlace::kAfter;
+    std::vector<WeightNames> after_attention = {reads_stream ? WeightNames()
+                                                             : file(names_.feed_forward_norm)};
+    std::vector<WeightNames> after_feed_forward = {
+        last ? global(names_.final_norm)
+             : (reads_stream ? WeightNames() : in_layer(i + 1, names_.attention_norm))};
+    if (place != NormPlace::kBefore) {
+      after_attention.insert(after_attention.begin(), file(names_.after_attention_norm));
+      after_feed_forward.insert(after_feed_forward.begin(), file(names_.after_feed_forward_norm));
+    }
+    switch (config_.residual) {
+      case Residual::kSequential: norm(name + "after_attention", after_attention); break;
+      case Residual::kParallel:
+        norm(name + "before_feed_forward", {file(names_.feed_forward_norm)});
+        break;
+      case Residual::kParallelSharedNorm: break;
+    }
+    norm(name + "after_feed_forward", after_feed_forward);
+  }
+
+  const DecoderConfig& config_;
+  const DecoderNames& names_;
+  WeightTable table_;
+};
+
+}  // namespace
+
+WeightTable decoder_weight_table(const DecoderConfig& config) {
+  return TableWriter(config).write();
+}
+
+}  // namespace mulciber
