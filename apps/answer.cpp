@@ -7,6 +7,7 @@
 #include "apps/interrupt_watch.h"
 #include "apps/text_lines.h"
 #include "apps/translate/lines.h"
+#include "checkpoints/json.h"
 
 namespace mulciber::apps {
 namespace {
@@ -31,7 +32,7 @@ int run_answer(const AnswerArguments& arguments) {
     if (arguments.common.json) {
       nlohmann::json object = {{"score", answer.score}, {"text", answer.text}};
       if (!none) object["begin"] = answer.begin, object["end"] = answer.end;
-      output.line(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      output.line(json_line(object));
     } else {
       std::string text = none ? "(the passage does not say)" : answer.text;
       for (char& c : text)

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "models/decoding/batching.h"
@@ -15,11 +14,8 @@ namespace mulciber {
 namespace {
 
 std::string class_of(const Checkpoint& checkpoint) {
-  const Json& config = checkpoint.config();
-  const auto found = config.find("architectures");
-  const bool named =
-      found != config.end() && found->is_array() && !found->empty() && found->front().is_string();
-  return named ? printable(found->front().get<std::string>()) : "no class";
+  const std::string name = checkpoint.model_class();
+  return name.empty() ? "no class" : printable(name);
 }
 
 /// Where `part` stands in `whole` from `from` on, or the end.
@@ -32,7 +28,7 @@ size_t place_of(std::span<const int32_t> part, std::span<const int32_t> whole, s
 }  // namespace
 
 void EncoderRunner::load(const OpenModel& opened, const LoadOptions& options, Capability capability,
-                         EncoderTask task) {
+                         EncoderTask task, std::shared_ptr<WeightsLoad> weights) {
   const auto start = Clock::now();
   opened.require(capability);
   const std::string where = opened.checkpoint().path().string();
@@ -46,12 +42,9 @@ void EncoderRunner::load(const OpenModel& opened, const LoadOptions& options, Ca
                          : "use a checkpoint whose class ends in ForQuestionAnswering");
   tokenizer = opened.tokenizer();
   check_vocabulary(*tokenizer, wanted.vocabulary, where);
-  model =
-      load_model(*device, opened,
-                 {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-                  .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-                  .memory_limit = options.memory_limit,
-                  .on_progress = options.on_progress});
+  ModelOptions loading = model_options(options);
+  loading.weights = std::move(weights);
+  model = load_model(*device, opened, loading);
   encoder = model->encodes_text();
   statistics.weight_bytes = model->weight_bytes();
   statistics.load_seconds = seconds_since(start);

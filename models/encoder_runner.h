@@ -30,9 +30,9 @@ struct EncoderRunner {
   EncoderStatistics statistics;
 
   /// task: what the checkpoint must have been trained to do; kNone: anything. Throws ModelError
-  /// before anything is loaded where it was not.
+  /// before anything is loaded where it was not. weights: ModelOptions::weights.
   void load(const OpenModel& opened, const LoadOptions& options, Capability capability,
-            EncoderTask task);
+            EncoderTask task, std::shared_ptr<WeightsLoad> weights = {});
   const EncoderConfig& config() const { return encoder->config(); }
 
   /// Of nothing but its own tokens: where ids of a whole input hold those of its texts. pair: none,

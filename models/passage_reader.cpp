@@ -2,12 +2,12 @@
 // arXiv:1806.03822; windows: Devlin et al. 2019, arXiv:1810.04805.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "models/encoder_runner.h"
+#include "models/host_softmax.h"
 #include "models/passage_words.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
@@ -39,15 +39,11 @@ struct Span {
 /// input, which stands for none; that is the last element.
 std::vector<double> side_probabilities(std::span<const float> values, const Window& window,
                                        size_t side, bool may_be_none) {
-  std::vector<double> logits;
+  std::vector<float> logits;
   for (size_t i = 0; i < window.count; ++i)
     logits.push_back(values[2 * (window.position + i) + side]);
   if (may_be_none) logits.push_back(values[side]);
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (double& logit : logits) sum += logit = std::exp(logit - largest);
-  for (double& logit : logits) logit /= sum;
-  return logits;
+  return host_softmax(logits);
 }
 
 /// Adds the spans of a window, the best of each start alone.

@@ -6,21 +6,24 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoints/checkpoint.h"
+#include "models/encoding_model.h"
 #include "mulciber/text_encoder.h"
 
 namespace mulciber {
 
 struct SentenceConfig {
   Pooling pooling = Pooling::kMean;
+  std::vector<DenseModule> dense;  // what pooled states go through
   bool normalize = false;
   std::optional<uint32_t> max_tokens;          // of a text, where it is fewer than the model takes
   std::map<std::string, std::string> prompts;  // by name
   std::string default_prompt;                  // its name, or ""
 };
 
-/// modules.json, the configuration of its Pooling module, sentence_bert_config.json and
+/// modules.json, its Pooling and Dense modules, sentence_bert_config.json and
 /// config_sentence_transformers.json; what is missing stays as above. Throws ModelError naming file
 /// and key for what would change the numbers and is not supported.
 SentenceConfig read_sentence_config(const Checkpoint& checkpoint);

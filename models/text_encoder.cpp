@@ -8,22 +8,14 @@
 
 #include "base/clock.h"
 #include "models/encoder_runner.h"
-#include "models/sentence_config.h"
+#include "models/host_softmax.h"
+#include "models/text_encoder_impl.h"
 #include "models/vector_cosines.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
 
 namespace mulciber {
 namespace {
-
-EncoderOutput output_of(Pooling pooling) {
-  switch (pooling) {
-    case Pooling::kMean: return EncoderOutput::kMean;
-    case Pooling::kFirst: return EncoderOutput::kFirst;
-    case Pooling::kPooler: return EncoderOutput::kPooler;
-  }
-  return EncoderOutput::kMean;
-}
 
 /// Inputs of a list of texts, cut where they are too long.
 std::vector<EncoderInput> tokenized(EncoderRunner& runner, std::span<const ClassifierInput> texts,
@@ -44,16 +36,13 @@ std::vector<EncoderInput> tokenized(EncoderRunner& runner, std::span<const Class
 
 /// Probabilities of labels: each of its own, or shares of 1.
 std::vector<float> probabilities_of(std::span<const float> logits, bool several) {
-  std::vector<double> weights;
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) {
-    weights.push_back(several ? 1 / (1 + std::exp(-double{logit})) : std::exp(logit - largest));
-    sum += weights.back();
+  if (!several) {
+    const std::vector<double> shares = host_softmax(logits);
+    return {shares.begin(), shares.end()};
   }
   std::vector<float> probabilities;
-  for (const double weight : weights)
-    probabilities.push_back(static_cast<float>(several ? weight : weight / sum));
+  for (const float logit : logits)
+    probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-double{logit}))));
   return probabilities;
 }
 
@@ -61,25 +50,51 @@ std::vector<float> probabilities_of(std::span<const float> logits, bool several)
 
 // --- Vectors -------------------------------------------------------------------------------------
 
-struct TextEncoder::Impl : EncoderRunner {
-  SentenceConfig sentence;
+void TextEncoder::Impl::open(std::shared_ptr<Device> on, const OpenModel& opened,
+                             const LoadOptions& options, std::shared_ptr<WeightsLoad> weights) {
+  device = given(std::move(on), "TextEncoder");
+  opened.require(Capability::kEncodeText);
+  sentence = read_sentence_config(opened.checkpoint());
+  load(opened, options, Capability::kEncodeText, EncoderTask::kNone, std::move(weights));
+  uint32_t columns = config().width;
+  for (const DenseModule& module : sentence.dense) {
+    if (module.in != columns)
+      throw ModelError("Dense module", fmt::format("takes {} columns of {}", module.in, columns),
+                       "the files disagree: download all from one revision");
+    encoder->add_dense(module);
+    columns = module.out;
+  }
+}
 
-  uint32_t most_tokens() const {
-    return std::min(sentence.max_tokens.value_or(config().context), config().context);
+uint32_t TextEncoder::Impl::most_tokens() const {
+  return std::min(sentence.max_tokens.value_or(config().context), config().context);
+}
+
+std::string TextEncoder::Impl::prompt(const EmbedOptions& options) const {
+  if (options.prompt) return *options.prompt;
+  const std::string& name =
+      options.prompt_name.empty() ? sentence.default_prompt : options.prompt_name;
+  if (name.empty()) return "";
+  const auto found = sentence.prompts.find(name);
+  if (found != sentence.prompts.end()) return found->second;
+  std::string known;
+  for (const auto& [one, text] : sentence.prompts) known += (known.empty() ? "" : ", ") + one;
+  throw ModelError("prompt name", fmt::format("'{}' is none of the model's", printable(name)),
+                   known.empty() ? "it has none" : "it has " + known);
+}
+
+EncoderOutput TextEncoder::Impl::output(const EmbedOptions& options) const {
+  switch (options.pooling.value_or(sentence.pooling)) {
+    case Pooling::kMean: return EncoderOutput::kMean;
+    case Pooling::kFirst: return EncoderOutput::kFirst;
+    case Pooling::kPooler: return EncoderOutput::kPooler;
+    case Pooling::kLast: return EncoderOutput::kLast;
+    case Pooling::kMax: return EncoderOutput::kMax;
+    case Pooling::kMeanSqrtLength: return EncoderOutput::kMeanSqrtLength;
+    case Pooling::kWeightedMean: return EncoderOutput::kWeightedMean;
   }
-  std::string prompt(const EmbedOptions& options) const {
-    if (options.prompt) return *options.prompt;
-    const std::string& name =
-        options.prompt_name.empty() ? sentence.default_prompt : options.prompt_name;
-    if (name.empty()) return "";
-    const auto found = sentence.prompts.find(name);
-    if (found != sentence.prompts.end()) return found->second;
-    std::string known;
-    for (const auto& [one, text] : sentence.prompts) known += (known.empty() ? "" : ", ") + one;
-    throw ModelError("prompt name", fmt::format("'{}' is none of the model's", printable(name)),
-                     known.empty() ? "it has none" : "it has " + known);
-  }
-};
+  return EncoderOutput::kMean;
+}
 
 TextEncoder::TextEncoder(std::shared_ptr<Device> device, const std::string& folder,
                          const LoadOptions& options)
@@ -87,12 +102,11 @@ TextEncoder::TextEncoder(std::shared_ptr<Device> device, const std::string& fold
 
 TextEncoder::TextEncoder(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                          const LoadOptions& options)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->device = given(std::move(device), "TextEncoder");
-  model->require(Capability::kEncodeText);
-  impl_->sentence = read_sentence_config(model->checkpoint());
-  impl_->load(*model, options, Capability::kEncodeText, EncoderTask::kNone);
+    : impl_(std::make_shared<Impl>()) {
+  impl_->open(std::move(device), *model, options);
 }
+
+TextEncoder::TextEncoder(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 TextEncoder::~TextEncoder() = default;
 TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
@@ -109,8 +123,7 @@ std::vector<TextVector> TextEncoder::embed(std::span<const std::string> texts,
   const std::vector<EncoderInput> inputs =
       tokenized(*impl_, prompted, impl_->most_tokens(), options.batch.truncate, truncated);
   std::vector<TextVector> results(texts.size());
-  impl_->run(inputs, output_of(options.pooling.value_or(impl_->sentence.pooling)),
-             options.normalize.value_or(impl_->sentence.normalize), options.batch,
+  impl_->run(inputs, impl_->output(options), impl_->normalizes(options), options.batch,
              [&](size_t index, std::vector<float> values) {
                results[index] = {std::move(values), static_cast<uint32_t>(inputs[index].ids.size()),
                                  truncated[index], true};
@@ -133,7 +146,11 @@ std::vector<float> TextEncoder::cosines(std::span<const TextVector> queries,
   return vector_cosines(*impl_->device, spans_of(queries), spans_of(vectors));
 }
 
-uint32_t TextEncoder::width() const { return impl_->config().width; }
+uint32_t TextEncoder::width() const {
+  const std::vector<DenseModule>& dense = impl_->sentence.dense;
+  return dense.empty() ? impl_->config().width : dense.back().out;
+}
+uint32_t TextEncoder::embedding_width() const { return impl_->config().embedding.columns; }
 uint32_t TextEncoder::max_tokens() const { return impl_->most_tokens(); }
 const std::map<std::string, std::string>& TextEncoder::prompts() const {
   return impl_->sentence.prompts;

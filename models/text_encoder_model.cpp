@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "models/decoding/not_finite.h"
 #include "models/decoding/padded_ids.h"
+#include "models/encoding_pass.h"
+#include "models/recently_used.h"
 #include "models/registry.h"
 #include "models/vector_cosines.h"
 #include "mulciber/error.h"
@@ -30,11 +32,8 @@ uint32_t rounded_rows(uint32_t rows) {
 
 Weights load_encoder_weights(Device& device, const Checkpoint& checkpoint,
                              const EncoderConfig& config, const ModelOptions& options) {
-  const MemoryPrediction plan = predict_encoder_memory(checkpoint, config, options);
-  if (options.on_plan) options.on_plan(plan);
-  require_memory(device, plan.weight_bytes, options.memory_limit, "the model");
-  Weights weights(device, text_encoder_weight_table(config, checkpoint), checkpoint,
-                  model_type(checkpoint), options.matrices, options.on_progress);
+  Weights weights = weights_of(device, text_encoder_weight_table(config, checkpoint), checkpoint,
+                               model_type(checkpoint), options);
   for (const ComputedAngles& angles : computed_angles(config))
     weights.add(
         device, angles.name, angles.shape,
@@ -49,20 +48,6 @@ std::vector<float> relative_bias_of(Device& device, const EncoderConfig& config,
   BufferView view = table.view;
   view.size = table.bytes();
   return t5_bias(download_as<float>(device, view), config.heads, *config.relative_bias);
-}
-
-Tensor output_of(ProgramBuilder& builder, const TextEncoderNetwork& network, EncoderOutput output,
-                 const Tensor& states, const Tensor& control, const TextEncoderControl& layout) {
-  switch (output) {
-    case EncoderOutput::kFirst:
-      return network.pool(builder, states, EncoderPooling::kFirst, control, layout);
-    case EncoderOutput::kMean:
-      return network.pool(builder, states, EncoderPooling::kMean, control, layout);
-    case EncoderOutput::kPooler: return network.pooler_output(builder, states);
-    case EncoderOutput::kLogits: return network.logits(builder, states, control, layout);
-    case EncoderOutput::kSpans: return network.spans(builder, states);
-  }
-  return states;
 }
 
 bool finite(std::span<const float> values) {
@@ -96,7 +81,7 @@ struct TextEncoderModel::Programs {
     ProgramBuilder builder(device, "encode");
     const Tensor states = network.states(builder, control_tensor, layout);
     const auto scope = builder.layer("output");
-    result = output_of(builder, network, shape.output, states, control_tensor, layout);
+    result = encoder_output(builder, network, shape.output, states, control_tensor, layout);
     if (shape.normalized) result = unit_length(builder, result);
     builder.keep(result);
     program = builder.build();
@@ -116,21 +101,34 @@ TextEncoderModel::TextEncoderModel(Device& device, const Checkpoint& checkpoint,
 
 TextEncoderModel::~TextEncoderModel() = default;
 
+void TextEncoderModel::add_dense(const DenseModule& module) {
+  const std::string name = fmt::format("dense.{}", dense_modules_++);
+  weights_.add(device_, name + ".weight", {module.out, module.in}, module.weight);
+  Linear linear{weights_[name + ".weight"]};
+  if (!module.bias.empty()) {
+    weights_.add(device_, name + ".bias", {module.out}, module.bias);
+    linear.bias = weights_[name + ".bias"];
+  }
+  programs_.clear();
+  network_.add_dense(std::move(linear), module.activation);
+}
+
 Extents TextEncoderModel::extents() const { return extents_of(config_); }
 
 uint64_t TextEncoderModel::batch_bytes(const Shape& shape) const {
   const uint64_t tokens = uint64_t{shape.rows} * shape.length;
   return tokens * network_.live_columns() * size_of(network_.activations()) +
+         shape.rows * network_.pair_bytes(shape.length) +
          uint64_t{network_.plan_control(shape.rows, shape.length).words} * sizeof(uint32_t);
 }
 
 uint32_t TextEncoderModel::batch_limit(uint32_t length) {
   const uint64_t available = device_.memory().available();
   const uint64_t memory = memory_limit_ > 0 ? std::min(memory_limit_, available) : available;
-  const uint32_t rounded =
-      std::min((length + kTextLengthStep - 1) / kTextLengthStep * kTextLengthStep, config_.context);
+  const uint32_t rounded = rounded_length(length);
   const uint64_t row_bytes =
-      uint64_t{rounded} * network_.widest_columns() * size_of(network_.activations());
+      std::max(uint64_t{rounded} * network_.widest_columns() * size_of(network_.activations()),
+               network_.pair_bytes(rounded) + sizeof(uint32_t));
   uint32_t best = 1;
   // Half of the memory: the programs of another shape may still be there.
   for (uint32_t rows = 1; rows <= kMostRows; ++rows) {
@@ -144,12 +142,9 @@ uint32_t TextEncoderModel::batch_limit(uint32_t length) {
 }
 
 TextEncoderModel::Programs& TextEncoderModel::programs(const Shape& shape) {
-  const auto found = std::find_if(programs_.begin(), programs_.end(),
-                                  [&](const auto& entry) { return entry->shape == shape; });
-  if (found != programs_.end()) {
-    programs_.splice(programs_.begin(), programs_, found);
-    return *programs_.front();
-  }
+  if (const auto* found =
+          recently_used(programs_, [&](const auto& entry) { return entry->shape == shape; }))
+    return **found;
   const uint64_t bytes = batch_bytes(shape);
   const auto kept = [&] {
     uint64_t sum = 0;
@@ -202,16 +197,43 @@ void TextEncoderModel::check(const EncoderRequest& request) const {
   }
 }
 
+uint32_t TextEncoderModel::rounded_length(size_t tokens) const {
+  const auto rounded =
+      static_cast<uint32_t>((tokens + kTextLengthStep - 1) / kTextLengthStep * kTextLengthStep);
+  return std::min(rounded, config_.context);
+}
+
+std::unique_ptr<EncodingPass> TextEncoderModel::start(const EncodingStart& start) {
+  // Of embeddings the number is checked as that of ids would be.
+  EncoderInput input = start.input;
+  if (start.embeddings) input.ids.assign(start.tokens, 0);
+  check({{&input, 1}, start.output, start.normalized});
+  return std::make_unique<EncodingPass>(device_, network_, start, rounded_length(start.tokens));
+}
+
+std::vector<PipelineKey> TextEncoderModel::pipelines(uint32_t tokens, EncoderOutput output,
+                                                     bool normalized) const {
+  std::vector<PipelineKey> keys;
+  const uint32_t longest = rounded_length(std::min(tokens, config_.context));
+  for (uint32_t length = 0; length < longest;) {
+    length = rounded_length(length + 1);
+    for (const bool from_embeddings : {false, true}) {
+      const std::vector<PipelineKey> some = EncodingPass::pipelines(
+          device_.capabilities(), network_, length, output, normalized, from_embeddings);
+      keys.insert(keys.end(), some.begin(), some.end());
+    }
+  }
+  return keys;
+}
+
 EncoderResult TextEncoderModel::encode(const EncoderRequest& request) {
   if (request.inputs.empty()) return {};
   check(request);
   const auto start = Clock::now();
   size_t longest = 0;
   for (const EncoderInput& input : request.inputs) longest = std::max(longest, input.ids.size());
-  const auto rounded =
-      static_cast<uint32_t>((longest + kTextLengthStep - 1) / kTextLengthStep * kTextLengthStep);
   const Shape shape = {rounded_rows(static_cast<uint32_t>(request.inputs.size())),
-                       std::min(rounded, config_.context), request.output, request.normalized};
+                       rounded_length(longest), request.output, request.normalized};
   Programs& programs = this->programs(shape);
   ControlWords words = programs.words;
   for (uint32_t row = 0; row < request.inputs.size(); ++row) {

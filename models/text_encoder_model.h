@@ -28,14 +28,19 @@ class TextEncoderModel : public Model, public EncodingModel {
 
   const EncoderConfig& config() const override { return config_; }
   bool has_pooler() const override { return network_.has_pooler(); }
+  void add_dense(const DenseModule& module) override;
   uint32_t batch_limit(uint32_t length) override;
   EncoderResult encode(const EncoderRequest& request) override;
+  std::unique_ptr<EncodingPass> start(const EncodingStart& start) override;
+  std::vector<PipelineKey> pipelines(uint32_t tokens, EncoderOutput output,
+                                     bool normalized) const override;
 
  private:
   struct Programs;
   struct Shape;
 
   void check(const EncoderRequest& request) const;
+  uint32_t rounded_length(size_t tokens) const;
   uint64_t batch_bytes(const Shape& shape) const;
   Programs& programs(const Shape& shape);
   [[noreturn]] void refuse_result(const EncoderInput& input);
@@ -47,15 +52,11 @@ class TextEncoderModel : public Model, public EncodingModel {
   uint64_t memory_limit_;
   Weights weights_;
   TextEncoderNetwork network_;
+  size_t dense_modules_ = 0;
   std::list<std::unique_ptr<Programs>> programs_;  // the one used last first
 };
 
 Extents extents_of(const EncoderConfig& config);
-MemoryPrediction predict_encoder_memory(const Checkpoint& checkpoint, const EncoderConfig& config,
-                                        const ModelOptions& options);
-
-/// The configuration of a checkpoint of one of kEncoderFamilies, to be planned and loaded. Throws
-/// ModelError.
 std::unique_ptr<const Architecture> read_text_encoder(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::shared_ptr<Device> shared_handle() {
-  return {&shared_device(), [](Device*) {}};
-}
-
 fs::path small_classifier() { return data_dir() / "roberta_cls"; }
 
 const std::vector<std::string> kLines = {"Why did the smith melt 42 crucibles?",
@@ -250,14 +246,14 @@ TEST_CASE("What would make other vectors than sentence-transformers is refused b
   const Changed files;
   files.add_modules({{"pooling_mode", "mean"}});
   CHECK(sentence_error(files) == "no error");
-  files.add_modules({{"pooling_mode_max_tokens", true}});
-  CHECK_THAT(sentence_error(files), ContainsSubstring("'max_tokens'; mean and cls"));
+  files.add_modules({{"pooling_mode_middle_tokens", true}});
+  CHECK_THAT(sentence_error(files), ContainsSubstring("'middle_tokens'; cls, lasttoken, max"));
   files.add_modules({{"pooling_mode_mean_tokens", true}, {"pooling_mode_cls_token", true}});
   CHECK_THAT(sentence_error(files), ContainsSubstring("one of several"));
   files.add_modules({{"pooling_mode_mean_tokens", true}, {"include_prompt", false}});
   CHECK_THAT(sentence_error(files), ContainsSubstring("include_prompt"));
-  files.add_modules({{"pooling_mode_mean_tokens", true}}, {"Dense"});
-  CHECK_THAT(sentence_error(files), ContainsSubstring("'Dense'"));
+  files.add_modules({{"pooling_mode_mean_tokens", true}}, {"LSTM"});
+  CHECK_THAT(sentence_error(files), ContainsSubstring("'LSTM'"));
   files.write("modules.json", {{{"path", "../other"}, {"type", "Pooling"}}});
   CHECK_THAT(sentence_error(files), ContainsSubstring("outside its folder"));
   files.write("modules.json", {{{"path", "0_Transformer"}, {"type", "Transformer"}}});

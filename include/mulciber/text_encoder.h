@@ -49,14 +49,18 @@ struct EncoderStatistics {
 };
 
 enum class Pooling {
-  kMean,    // the mean of the states of all tokens
-  kFirst,   // the state of the first token
-  kPooler,  // what the model's own pooler makes of that
+  kMean,            // the mean of the states of all tokens
+  kFirst,           // the state of the first token
+  kPooler,          // what the model's own pooler makes of that
+  kLast,            // the state of the last token
+  kMax,             // of each column the largest number
+  kMeanSqrtLength,  // the sum of the states over the square root of their number
+  kWeightedMean,    // the mean, token i (from 1) counting i times
 };
 
 /// Absent values are those of the model's files as sentence-transformers writes them: modules.json,
-/// the folder of its Pooling module, config_sentence_transformers.json. Without these files: the
-/// mean, as it is, and no prompt.
+/// the folders of its Pooling and Dense modules, config_sentence_transformers.json. Without these
+/// files: the mean, as it is, and no prompt.
 struct EmbedOptions {
   std::optional<Pooling> pooling;
   std::optional<bool> normalize;      // vectors of length 1
@@ -95,16 +99,21 @@ class MULCIBER_API TextEncoder {
   std::vector<float> cosines(std::span<const TextVector> queries,
                              std::span<const TextVector> vectors);
 
-  uint32_t width() const;       // of a vector
-  uint32_t max_tokens() const;  // of a text
+  uint32_t width() const;            // of a vector
+  uint32_t embedding_width() const;  // of a token's row in the table of words
+  uint32_t max_tokens() const;       // of a text
   /// By their names; what stands before a text of that purpose.
   const std::map<std::string, std::string>& prompts() const;
   const EncoderStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
 
  private:
+  friend class EmbeddingTask;  // mulciber/embedding.h
+  friend class ModelLoader;    // mulciber/model_loader.h
+  friend class PipelineWarmup;
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  explicit TextEncoder(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 
 /// A text, or two that are judged together.

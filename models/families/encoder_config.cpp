@@ -1,6 +1,8 @@
 #include "models/families/encoder_config.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,7 +12,8 @@ namespace {
 
 constexpr std::int64_t kMostLabels = 1 << 16;
 
-/// `id2label` in the order of its ids, or names made of `num_labels`.
+}  // namespace
+
 std::vector<std::string> read_labels(const ConfigReader& config) {
   std::vector<std::string> labels;
   if (!config.has("id2label")) {
@@ -31,7 +34,20 @@ std::vector<std::string> read_labels(const ConfigReader& config) {
   return labels;
 }
 
-}  // namespace
+uint32_t DisentangledConfig::row_of(int32_t distance) const {
+  int32_t bucket = distance;
+  const auto middle = static_cast<int32_t>(buckets / 2);
+  if (buckets > 0 && std::abs(distance) > middle) {
+    // In single precision, as the models were trained.
+    const auto mid = static_cast<float>(middle);
+    const float place = std::log(static_cast<float>(std::abs(distance)) / mid) /
+                        std::log(static_cast<float>(max_distance - 1) / mid) * (mid - 1);
+    bucket = static_cast<int32_t>(std::ceil(place)) + middle;
+    if (distance < 0) bucket = -bucket;
+  }
+  const auto most = static_cast<int32_t>(span);
+  return static_cast<uint32_t>(std::clamp(bucket, -most, most - 1) + most);
+}
 
 uint32_t EncoderConfig::layer_weights() const {
   uint32_t count = 0;

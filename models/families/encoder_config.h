@@ -25,7 +25,7 @@ enum class EncoderPositions {
 };
 
 /// What of a sequence's states stands for the whole of it.
-enum class EncoderPooling { kFirst, kMean };
+enum class EncoderPooling { kFirst, kMean, kMeanSqrtLength, kWeightedMean, kMax, kLast };
 
 struct EncoderEmbedding {
   uint32_t columns = 0;  // of the tables; a product makes them `width` wide where that is another
@@ -39,6 +39,19 @@ struct EncoderLayerConfig {
   uint32_t window = 0;           // AttentionOptions::window; 0: all
   std::optional<uint32_t> rope;  // index into EncoderConfig::ropes
   bool attention_norm = true;    // ModernBERT's first layer has none
+};
+
+/// Scores of content with distance and of distance with content, beside those of content with
+/// content: He et al. 2021, arXiv:2006.03654.
+struct DisentangledConfig {
+  uint32_t span = 0;          // distances from -span to span - 1 have a row in the table
+  uint32_t buckets = 0;       // distances beyond half of it share rows, by logarithm; 0: none do
+  uint32_t max_distance = 0;  // of those
+  bool content_to_position = true, position_to_content = true;
+  bool norm = false;  // the table is normalized
+
+  /// The row for a query that stands `distance` after its key.
+  uint32_t row_of(int32_t distance) const;
 };
 
 /// A classifier of whole sequences: pooled, [dense, activation, [norm,]] and the product that gives
@@ -67,6 +80,7 @@ struct EncoderNames {
   const char *words = nullptr, *positions = nullptr, *types = nullptr;
   const char *embedding_norm = nullptr, *project = nullptr;
   const char* relative_bias = nullptr;
+  const char *distances = nullptr, *distances_norm = nullptr;  // of disentangled attention
   const char* layer = nullptr;
   const char* qkv = nullptr;  // in one matrix; or in three:
   const char *q = nullptr, *k = nullptr, *v = nullptr;
@@ -93,6 +107,7 @@ struct EncoderConfig {
   /// One bias for each head and bucket of distances, of all layers: Raffel et al. 2020,
   /// arXiv:1910.10683.
   std::optional<T5Buckets> relative_bias;
+  std::optional<DisentangledConfig> disentangled;
   std::vector<RopeConfig> ropes;
   uint32_t hidden = 0;  // of the feed-forward networks
   Activation activation = Activation::kNone;
@@ -112,6 +127,9 @@ struct EncoderConfig {
 /// Keys as in Hugging Face's BertConfig, which most families share: sizes, embedding, layers all
 /// alike, task and labels; no names and no classifier. Throws ModelError naming file and key.
 EncoderConfig read_bert_like(const ConfigReader& config);
+
+/// `id2label` in the order of its ids, or names made of `num_labels`. Throws ModelError.
+std::vector<std::string> read_labels(const ConfigReader& config);
 
 /// `architectures` and the labels that go with them.
 void read_encoder_task(const ConfigReader& config, EncoderConfig& encoder);

@@ -31,8 +31,11 @@ extern const EncoderFamily kModernBert;
 /// Nussbaum et al. 2024, arXiv:2402.01613.
 extern const EncoderFamily kNomicBert;
 
+/// He et al. 2021, arXiv:2006.03654 and arXiv:2111.09543.
+extern const EncoderFamily kDebertaV2;
+
 inline constexpr const EncoderFamily* kEncoderFamilies[] = {
     &kBert,  &kRoberta, &kXlmRoberta, &kDistilBert, &kElectra,
-    &kMpnet, &kAlbert,  &kModernBert, &kNomicBert};
+    &kMpnet, &kAlbert,  &kModernBert, &kNomicBert,  &kDebertaV2};
 
 }  // namespace mulciber

@@ -6,12 +6,10 @@
 
 #include "ops/copy.h"
 #include "ops/elementwise.h"
+#include "ops/pool.h"
 
 namespace mulciber {
 namespace {
-
-// Heads by which states are pooled: of values, as wide as divides a state, and of keys.
-constexpr uint32_t kWidestPooledHead = 128, kPooledKeySize = 4;
 
 Linear linear_of(const Weights& weights, const std::string& name) {
   const std::vector<Tensor>& segments = weights.segments(name + ".weight");
@@ -75,6 +73,9 @@ TextEncoderNetwork::TextEncoderNetwork(const EncoderConfig& config, const Weight
     encoder_.layers.push_back(encoder_layer(config, layer, weights));
   if (weights.has("final_norm"))
     encoder_.final_norm = Norm{weights["final_norm"], config.norm_epsilon};
+  if (weights.has("distances")) distances_ = weights["distances"];
+  if (weights.has("distances_norm"))
+    distances_norm_ = Norm{weights["distances_norm"], config.norm_epsilon};
   if (weights.has("pooler.weight")) pooler_ = linear_of(weights, "pooler");
   if (weights.has("spans.weight")) spans_ = linear_of(weights, "spans");
   if (weights.has("head.output.weight")) {
@@ -96,6 +97,7 @@ TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t leng
   // With listed positions a single type needs no ids (layers/embedding.h).
   if (config_.embedding.types > (listed ? 1u : 0u)) control.types = all.add<uint32_t>(ids);
   if (!relative_bias_.empty()) control.relative_bias = all.add<float>(relative_bias_.size());
+  if (config_.disentangled) control.distance_rows = all.add<uint32_t>(2 * uint64_t{length} - 1);
   control.words = all.words();
   return control;
 }
@@ -107,6 +109,11 @@ ControlWords TextEncoderNetwork::initial_words(const TextEncoderControl& control
   words.fill(control.lengths, 1);
   if (control.positions) words.fill(*control.positions, config_.pad);
   if (control.relative_bias) words.set(*control.relative_bias, relative_bias_);
+  if (control.distance_rows)
+    for (uint32_t i = 0; i < control.distance_rows->count; ++i)
+      words.set(*control.distance_rows, i,
+                config_.disentangled->row_of(static_cast<int32_t>(i + 1) -
+                                             static_cast<int32_t>(control.length)));
   return words;
 }
 
@@ -127,25 +134,39 @@ void TextEncoderNetwork::set_row(ControlWords& words, const TextEncoderControl& 
 }
 
 Tensor TextEncoderNetwork::states(ProgramBuilder& builder, const Tensor& control,
-                                  const TextEncoderControl& layout, Trace* trace) const {
+                                  const TextEncoderControl& layout, Trace* trace,
+                                  const Tensor* words) const {
   const Tensor embedded = [&] {
     const auto scope = builder.layer("embedding");
-    return embedding_(builder,
-                      {.tokens = {.control = control,
-                                  .tokens = layout.tokens,
-                                  .rows = layout.rows,
-                                  .length = layout.length,
-                                  .type = activations_},
-                       .positions = layout.positions,
-                       .types = layout.types},
-                      trace);
+    SegmentEmbedding embedding = embedding_;
+    if (words) embedding.words = *words;
+    return embedding(builder,
+                     {.tokens = {.control = control,
+                                 .tokens = layout.tokens,
+                                 .rows = layout.rows,
+                                 .length = layout.length,
+                                 .type = activations_},
+                      .positions = layout.positions,
+                      .types = layout.types},
+                     trace);
   }();
-  const StackControl stack = {
+  StackControl stack = {
       .tensor = control,
       .lengths = layout.lengths,
       .first_position = layout.first_position,
       .self_bias = layout.relative_bias,
       .self_bias_span = config_.relative_bias ? config_.relative_bias->max_distance : 0};
+  if (distances_) {
+    const auto scope = builder.layer("distances");
+    Tensor distances = *distances_;
+    if (distances_norm_) distances = (*distances_norm_)(builder, distances);
+    if (activations_ != DataType::kF32) distances = convert(builder, distances, activations_);
+    stack.distances =
+        DistanceTable{.vectors = distances,
+                      .row_of = layout.distance_rows.value(),
+                      .content_to_position = config_.disentangled->content_to_position,
+                      .position_to_content = config_.disentangled->position_to_content};
+  }
   return encoder_(builder, embedded, stack, trace);
 }
 
@@ -153,26 +174,27 @@ Tensor TextEncoderNetwork::pool(ProgramBuilder& builder, const Tensor& states,
                                 EncoderPooling pooling, const Tensor& control,
                                 const TextEncoderControl& layout) const {
   const Tensor wide = widened(builder, states);
-  if (pooling == EncoderPooling::kFirst) return first_states(builder, wide);
-  // The mean of the states that count is what attention gives whose scores are all alike. Keys are
-  // zeros of their own: were they the states, a state that is not finite would give scores that are
-  // none, and attention leaves such keys out.
-  const uint64_t columns = wide.shape.columns();
-  uint32_t value_size = kWidestPooledHead;
-  while (columns % value_size != 0) --value_size;
-  const auto heads = static_cast<uint32_t>(columns / value_size);
-  const uint32_t key_columns = heads * kPooledKeySize;
-  const Tensor memory = fill(builder, {layout.rows, layout.length, key_columns + columns}, 0);
-  copy_columns(builder, wide, memory, {.into_column = key_columns});
-  const Tensor query = fill(builder, {layout.rows, 1, key_columns}, 0);
-  const Tensor mean =
-      attention(builder, {query, 0}, {memory, 0}, {memory, key_columns},
-                {.heads = heads,
-                 .kv_heads = heads,
-                 .head_size = kPooledKeySize,
-                 .value_size = value_size,
-                 .control = AttentionControl{.tensor = control, .key_counts = layout.lengths}});
-  return mean.reshaped({layout.rows, columns});
+  const auto of_mode = [&](PoolMode mode) {
+    return mulciber::pool(builder, wide, control, layout.lengths, mode);
+  };
+  switch (pooling) {
+    case EncoderPooling::kFirst: break;
+    case EncoderPooling::kMean: return of_mode(PoolMode::kMean);
+    case EncoderPooling::kMeanSqrtLength: return of_mode(PoolMode::kMeanSqrtLength);
+    case EncoderPooling::kWeightedMean: return of_mode(PoolMode::kWeightedMean);
+    case EncoderPooling::kMax: return of_mode(PoolMode::kMax);
+    case EncoderPooling::kLast: return of_mode(PoolMode::kLast);
+  }
+  return first_states(builder, wide);
+}
+
+Tensor TextEncoderNetwork::dense(ProgramBuilder& builder, const Tensor& pooled) const {
+  Tensor x = pooled;
+  for (const auto& [linear, activation] : dense_) {
+    const auto scope = builder.scope("dense");
+    x = linear(builder, x, activation);
+  }
+  return x;
 }
 
 Tensor TextEncoderNetwork::pooler_output(ProgramBuilder& builder, const Tensor& states) const {

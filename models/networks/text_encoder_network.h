@@ -35,7 +35,8 @@ struct TextEncoderControl {
   std::optional<ControlArray<uint32_t>> positions;  // (rows, length)
   ControlArray<uint32_t> first_position;            // one, 0
   std::optional<ControlArray<float>> relative_bias;
-  uint32_t words = 0;  // of control
+  std::optional<ControlArray<uint32_t>> distance_rows;  // of disentangled attention
+  uint32_t words = 0;                                   // of control
 };
 
 /// Source: Devlin et al. 2019, arXiv:1810.04805, and what came after it.
@@ -52,12 +53,18 @@ struct TextEncoderNetwork {
                std::span<const uint32_t> ids, std::span<const uint32_t> types,
                uint32_t tokens) const;
 
-  /// Result: (rows, length, D).
+  /// Result: (rows, length, D). words: in place of the table of words, which ids then count the
+  /// rows of.
   Tensor states(ProgramBuilder& builder, const Tensor& control, const TextEncoderControl& layout,
-                Trace* trace = nullptr) const;
+                Trace* trace = nullptr, const Tensor* words = nullptr) const;
   /// Of states, f32: (rows, D).
   Tensor pool(ProgramBuilder& builder, const Tensor& states, EncoderPooling pooling,
               const Tensor& control, const TextEncoderControl& layout) const;
+  /// What the modules of add_dense() make of pooled states, one after the other.
+  Tensor dense(ProgramBuilder& builder, const Tensor& pooled) const;
+  void add_dense(Linear linear, Activation activation) {
+    dense_.emplace_back(std::move(linear), activation);
+  }
   /// Of states, f32: (rows, D). Where has_pooler().
   Tensor pooler_output(ProgramBuilder& builder, const Tensor& states) const;
   /// Of states, f32: (rows, labels). Of kClassify.
@@ -66,10 +73,20 @@ struct TextEncoderNetwork {
   /// Of states, f32: (rows, length, 2), start and end. Of kAnswer.
   Tensor spans(ProgramBuilder& builder, const Tensor& states) const;
 
+  /// Of the table of words.
+  uint32_t embedding_columns() const {
+    return static_cast<uint32_t>(embedding_.words.shape.columns());
+  }
+  /// An id that does not count as padding.
+  uint32_t no_padding() const { return config_.pad == 0 ? 1 : 0; }
   bool has_pooler() const { return pooler_.has_value(); }
   /// Columns of the activations that are alive at one time, and of the widest, for a token.
   uint64_t live_columns() const;
   uint64_t widest_columns() const;
+  /// Bytes of scores by distance, which a row has for each pair of positions.
+  uint64_t pair_bytes(uint32_t length) const {
+    return config_.disentangled ? sizeof(float) * uint64_t{config_.heads} * length * length : 0;
+  }
   size_t layers() const { return encoder_.layers.size(); }
   bool has_final_norm() const { return encoder_.final_norm.has_value(); }
   DataType activations() const { return activations_; }
@@ -88,6 +105,9 @@ struct TextEncoderNetwork {
   std::optional<Linear> pooler_, spans_;
   std::optional<Head> head_;
   std::vector<float> relative_bias_;
+  std::optional<Tensor> distances_;  // of disentangled attention, (2 * span, D)
+  std::optional<Norm> distances_norm_;
+  std::vector<std::pair<Linear, Activation>> dense_;
 };
 
 }  // namespace mulciber

@@ -75,6 +75,12 @@ class EncoderTableWriter {
     if (embedding.types > 0) matrix("types", WeightRole::kVector, names_.types, embedding.types, E);
     norm("embedding_norm", in_stack(names_.embedding_norm), E);
     if (E != config_.width) linear("project", {{in_stack(names_.project), config_.width}}, E, true);
+    if (config_.disentangled) {
+      matrix("distances", WeightRole::kVector, names_.distances,
+             2 * uint64_t{config_.disentangled->span}, config_.width);
+      if (config_.disentangled->norm)
+        norm("distances_norm", in_stack(names_.distances_norm), config_.width);
+    }
     if (config_.relative_bias)
       matrix("relative_bias", WeightRole::kVector, names_.relative_bias,
              config_.relative_bias->buckets, config_.heads);

@@ -2,20 +2,11 @@
 # `mulciber embed`, `classify` and `answer` as a person uses them: files, standard input, JSON, NumPy, ranks, pairs,
 # passages, a bench, and errors of two lines. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
+. "$(dirname "$0")/exits.bash"
 model=$MULCIBER_SOURCE/tests/data/roberta_cls
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
-# expect CODE WORDS COMMAND...: the exit code, and at most two lines on standard error with the words.
-expect() {
-  local code=$1 words=$2 status=0
-  shift 2
-  "$@" >out 2>err </dev/null || status=$?
-  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(cat err))"
-  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
-  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
-}
 
 printf 'The red hammer strikes the anvil.\n\nWhy did the smith melt?\nThe red hammer strikes the anvil.\n' >lines
 "$MULCIBER" embed -m "$model" lines >vectors
@@ -53,12 +44,12 @@ for words in "padding" "tokens/s" "MiB weights"; do grep -q "$words" stats || fa
 python3 -c 'print("iron " * 60)' >long
 "$MULCIBER" embed -m "$model" long 2>err >/dev/null
 grep -q "1 of 1 texts are longer than 48 tokens, and were cut" err || fail "cut texts are not told: $(cat err)"
-expect 2 "the model takes at most 48" "$MULCIBER" embed -m "$model" --no-truncate long
-expect 2 "is none of the model's" "$MULCIBER" embed -m "$model" --prompt query lines
-expect 2 "cannot be read" "$MULCIBER" embed -m "$model" no-such-file
-expect 2 "requires --query" "$MULCIBER" embed -m "$model" --top 2 lines
-expect 2 "turns texts into vectors" "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/marian" lines
-expect 2 "mulciber classify" "$MULCIBER" translate -m "$model" text
+says 2 "the model takes at most 48" "$MULCIBER" embed -m "$model" --no-truncate long
+says 2 "is none of the model's" "$MULCIBER" embed -m "$model" --prompt query lines
+says 2 "cannot be read" "$MULCIBER" embed -m "$model" no-such-file
+says 2 "requires --query" "$MULCIBER" embed -m "$model" --top 2 lines
+says 2 "turns texts into vectors" "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/marian" lines
+says 2 "mulciber classify" "$MULCIBER" translate -m "$model" text
 
 "$MULCIBER" bench -m "$model" -r 1 --json |
   python3 -c 'import json, sys; b = json.load(sys.stdin); assert b["sorted_tps"] > 0 and b["sorted_padding"] < b["mixed_padding"]' ||
@@ -79,7 +70,7 @@ assert pair["pair"] == "the anvil" and "pair" not in single
 assert pair["tokens"] > single["tokens"] and pair["logits"] != single["logits"]
 assert abs(sum(pair["probabilities"].values()) - 1) < 1e-6
 PY
-expect 2 "ForQuestionAnswering" "$MULCIBER" answer -m "$model" --passage lines "why?"
+says 2 "ForQuestionAnswering" "$MULCIBER" answer -m "$model" --passage lines "why?"
 
 # The classifier's two rows become those of start and end.
 mkdir reader
@@ -104,6 +95,6 @@ assert all(passage[a["begin"]:a["end"]].decode() == a["text"] for a in answers)
 PY
 "$MULCIBER" answer -m reader --passage - --best 1000 --may-be-none "why?" <<<"The red hammer." >all
 [[ $(grep -c "(the passage does not say)" all) == 1 ]] || fail "no answer that there is none: $(cat all)"
-expect 2 "leaves no room" "$MULCIBER" answer -m reader --passage lines "$(cat long)"
-expect 2 "no head that classifies" "$MULCIBER" classify -m reader lines
+says 2 "leaves no room" "$MULCIBER" answer -m reader --passage lines "$(cat long)"
+says 2 "no head that classifies" "$MULCIBER" classify -m reader lines
 echo "encoders: vectors, labels and answers"

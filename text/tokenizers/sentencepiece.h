@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "checkpoints/model_file.h"
 #include "text/tokenizer.h"
 #include "text/tokenizers/charsmap.h"
 #include "text/tokenizers/unigram.h"
@@ -31,7 +32,7 @@ struct SentencePieceSpec {
 };
 
 /// Reads a .model or .spm file. Throws ModelError naming the file.
-SentencePieceSpec read_sentencepiece(const std::filesystem::path& path);
+SentencePieceSpec read_sentencepiece(const ModelFile& file);
 /// The same from memory; `where` names it in errors.
 /// Source of the format: sentencepiece_model.proto (field numbers beside the reader).
 SentencePieceSpec parse_sentencepiece(std::span<const std::byte> bytes, const std::string& where);

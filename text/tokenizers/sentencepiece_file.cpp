@@ -165,9 +165,10 @@ SentencePieceSpec parse_sentencepiece(std::span<const std::byte> bytes, const st
   return spec;
 }
 
-SentencePieceSpec read_sentencepiece(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  return parse_sentencepiece(file.bytes(), path.string());
+SentencePieceSpec read_sentencepiece(const ModelFile& file) {
+  std::vector<std::byte> scratch;
+  return parse_sentencepiece(std::as_bytes(std::span(file.whole(scratch, kLongestFile))),
+                             file.path().string());
 }
 
 }  // namespace mulciber
