@@ -1,21 +1,22 @@
 // `mulciber classify`: lines to labels.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "apps/interrupt_watch.h"
+#include "apps/pictures/pictures.h"
 #include "apps/progress.h"
 #include "apps/text_lines.h"
 #include "apps/translate/lines.h"
+#include "checkpoints/json.h"
 
 namespace mulciber::apps {
 namespace {
 
 struct ClassifyArguments : EncoderArguments {
-  std::string file, pair;
+  std::vector<std::string> files;
+  std::string pair, attention;
   bool whole = false;
 };
 
@@ -27,10 +28,10 @@ ClassifierInput input_of(const std::string& line, const std::string& pair) {
   return {line.substr(0, tab), line.substr(tab + 1)};
 }
 
-int run_classify(const ClassifyArguments& options) {
-  const std::vector<std::string> lines = read_lines(options.file);
+int classify_lines(const ClassifyArguments& options, std::shared_ptr<const OpenModel> model) {
+  const std::vector<std::string> lines = read_lines(only_text_file(options.files));
   const std::shared_ptr<Device> device = open_device(options.common);
-  Classifier classifier(device, options.model, options.load());
+  Classifier classifier(device, std::move(model), options.load());
   std::vector<ClassifierInput> inputs;
   for (const std::string& line : lines) inputs.push_back(input_of(line, options.pair));
   std::atomic<bool> cancel{false};
@@ -55,15 +56,11 @@ int run_classify(const ClassifyArguments& options) {
                                {"tokens", found[i].tokens},
                                {"truncated", found[i].truncated}};
       if (inputs[i].pair) object["pair"] = *inputs[i].pair;
-      output.line(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      output.line(json_line(object));
       continue;
     }
-    std::vector<size_t> order(labels.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return probabilities[a] > probabilities[b]; });
     std::string line;
-    for (const size_t k : order)
+    for (const size_t k : best_first(probabilities))
       line += fmt::format("{}{} {:.4f}", line.empty() ? "" : "\t", labels[k], probabilities[k]);
     output.line(line);
   }
@@ -72,25 +69,43 @@ int run_classify(const ClassifyArguments& options) {
   return finish(*device, options.common, cancel ? kInterrupted : kSuccess);
 }
 
+int run_classify(const ClassifyArguments& options) {
+  const std::shared_ptr<const OpenModel> model = open_model(options.model);
+  if (!reads_pictures(*model)) {
+    if (!options.attention.empty())
+      throw ModelError("--attention", "lays maps over pictures, and this model reads texts",
+                       "leave it out");
+    return classify_lines(options, model);
+  }
+  const TextOption text_options[] = {{"--pair", !options.pair.empty()},
+                                     {"--no-truncate", options.whole}};
+  refuse_text_options(text_options);
+  return classify_pictures({options, options.files, options.attention}, model);
+}
+
 }  // namespace
 
 void add_classify(Command& app, int& code) {
   const auto options = std::make_shared<ClassifyArguments>();
-  Command command = app.add_subcommand("classify", "Label lines of text, or pairs of texts");
+  Command command =
+      app.add_subcommand("classify", "Label lines of text, pairs of texts, or pictures");
   add_encoder_options(command, *options);
-  command.add_option("FILE", options->file,
+  command.add_option("FILE", options->files,
                      "a text a line, or two with a tab between them (default, and -: standard "
-                     "input)");
+                     "input), or pictures");
   command.add_option("--pair", options->pair, "the second text of every pair; lines are the first")
       .type_name("TEXT");
   command.add_flag("--no-truncate", options->whole,
                    "refuse texts longer than the model takes, which are cut otherwise");
+  add_picture_attention(command, options->attention);
   add_common_options(command, options->common);
   command.footer(
-      "Prints the labels of each line, the most probable first, each with its probability. Those "
+      "Prints the labels of each line (of a picture the first five), the most probable first, each "
+      "with its probability. Those "
       "of a model\n"
       "with several labels are each of its own, and do not add up to 1.\n\n"
-      "Example: mulciber classify -m tests/data/roberta_cls reviews.txt");
+      "Example: mulciber classify -m tests/data/roberta_cls reviews.txt\n"
+      "         mulciber classify -m assets/vit-digits digit.png --attention map.html");
   command.callback([options, &code] { code = run_classify(*options); });
 }
 

@@ -4,57 +4,34 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "apps/interrupt_watch.h"
+#include "apps/npy.h"
+#include "apps/pictures/pictures.h"
 #include "apps/progress.h"
 #include "apps/text_lines.h"
 #include "apps/translate/lines.h"
+#include "checkpoints/json.h"
 
 namespace mulciber::apps {
 namespace {
 
 struct EmbedArguments : EncoderArguments {
-  std::string file, npy, query, prompt, query_prompt;
+  std::vector<std::string> files;
+  std::string npy, query, prompt, query_prompt, attention;
   std::optional<Pooling> pooling;
   bool normalize = false, whole = false;
   uint32_t top = 5;
 };
 
-/// A NumPy file of version 1.0: (rows, columns) float32 in C order.
-void write_npy(const std::string& path, std::span<const TextVector> vectors, uint32_t columns) {
-  static_assert(std::endian::native == std::endian::little);
-  std::string header = fmt::format(
-      "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", vectors.size(), columns);
-  // With the ten bytes before it the header ends, by a line feed, at a multiple of 64.
-  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
-  header += '\n';
-  std::string file = "\x93NUMPY";
-  file += '\x01';
-  file += '\0';
-  file += static_cast<char>(header.size() & 0xff);
-  file += static_cast<char>(header.size() >> 8);
-  file += header;
-  std::ofstream out(path, std::ios::binary);
-  out.write(file.data(), static_cast<std::streamsize>(file.size()));
-  for (const TextVector& vector : vectors)
-    out.write(reinterpret_cast<const char*>(vector.values.data()),
-              static_cast<std::streamsize>(vector.values.size() * sizeof(float)));
-  out.close();
-  if (!out) throw ModelError(path, "could not be written", "is there room, and may it be written?");
-}
-
 class EmbedRun {
  public:
-  explicit EmbedRun(const EmbedArguments& options)
+  EmbedRun(const EmbedArguments& options, std::shared_ptr<const OpenModel> model)
       : options_(options),
-        lines_(read_lines(options.file)),
+        lines_(read_lines(only_text_file(options.files))),
         device_(open_device(options.common)),
-        encoder_(device_, options.model, options.load()),
+        encoder_(device_, std::move(model), options.load()),
         output_("") {
     settings_.pooling = options.pooling;
     if (options.normalize) settings_.normalize = true;
@@ -78,14 +55,18 @@ class EmbedRun {
 
  private:
   void print(std::span<const TextVector> vectors) {
-    if (!options_.npy.empty()) write_npy(options_.npy, vectors, encoder_.width());
+    if (!options_.npy.empty()) {
+      std::vector<std::vector<float>> rows;
+      for (const TextVector& vector : vectors) rows.push_back(vector.values);
+      write_npy(options_.npy, rows, encoder_.width());
+    }
     if (!options_.query.empty()) return rank(vectors);
     if (!options_.npy.empty()) return;
     for (size_t i = 0; i < vectors.size(); ++i) {
       // The numbers as short as they say which float is meant.
-      std::string object = text_of({{"text", lines_[i]},
-                                    {"tokens", vectors[i].tokens},
-                                    {"truncated", vectors[i].truncated}});
+      std::string object = json_line({{"text", lines_[i]},
+                                      {"tokens", vectors[i].tokens},
+                                      {"truncated", vectors[i].truncated}});
       object.pop_back();
       output_.line(fmt::format("{},\"vector\":[{}]}}", object, fmt::join(vectors[i].values, ",")));
     }
@@ -97,23 +78,15 @@ class EmbedRun {
     asked.batch.progress = {};
     const TextVector query = encoder_.embed(options_.query, asked);
     const std::vector<float> scores = encoder_.cosines({&query, 1}, vectors);
-    std::vector<size_t> order(scores.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+    std::vector<size_t> order = best_first(scores);
     order.resize(std::min<size_t>(order.size(), options_.top));
     for (const size_t i : order) {
       if (options_.common.json)
-        line({{"score", scores[i]}, {"line", i + 1}, {"text", lines_[i]}});
+        output_.line(json_line({{"score", scores[i]}, {"line", i + 1}, {"text", lines_[i]}}));
       else
         output_.line(fmt::format("{:.4f}\t{}\t{}", scores[i], i + 1, lines_[i]));
     }
   }
-
-  static std::string text_of(const nlohmann::json& object) {
-    return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-  void line(const nlohmann::json& object) { output_.line(text_of(object)); }
 
   const EmbedArguments& options_;
   std::vector<std::string> lines_;
@@ -124,14 +97,37 @@ class EmbedRun {
   std::atomic<bool> cancel_{false};
 };
 
+int run_embed(const EmbedArguments& options) {
+  const std::shared_ptr<const OpenModel> model = open_model(options.model);
+  if (!reads_pictures(*model)) {
+    if (!options.attention.empty())
+      throw ModelError("--attention", "lays maps over pictures, and this model reads texts",
+                       "leave it out");
+    return EmbedRun(options, model).run();
+  }
+  const TextOption text_options[] = {{"--query", !options.query.empty()},
+                                     {"--prompt", !options.prompt.empty()},
+                                     {"--no-truncate", options.whole}};
+  refuse_text_options(text_options);
+  PictureEmbedArguments pictures = {{options, options.files, options.attention}};
+  pictures.npy = options.npy;
+  pictures.normalize = options.normalize;
+  if (options.pooling && *options.pooling != Pooling::kMean)
+    throw ModelError("--pooling", "of pictures is the mean, or as the model was trained",
+                     "leave it out for the latter");
+  pictures.mean = options.pooling.has_value();
+  return embed_pictures(pictures, model);
+}
+
 }  // namespace
 
 void add_embed(Command& app, int& code) {
   const auto options = std::make_shared<EmbedArguments>();
   Command command =
-      app.add_subcommand("embed", "Turn lines of text into vectors, or rank them by a query");
+      app.add_subcommand("embed", "Turn texts or pictures into vectors, or rank texts by a query");
   add_encoder_options(command, *options);
-  command.add_option("FILE", options->file, "one text a line (default, and -: standard input)");
+  command.add_option("FILE", options->files,
+                     "one text a line (default, and -: standard input), or pictures");
   const Option query =
       command
           .add_option("--query", options->query,
@@ -144,7 +140,11 @@ void add_embed(Command& app, int& code) {
       "--pooling",
       {{"mean", static_cast<int>(Pooling::kMean)},
        {"first", static_cast<int>(Pooling::kFirst)},
-       {"pooler", static_cast<int>(Pooling::kPooler)}},
+       {"pooler", static_cast<int>(Pooling::kPooler)},
+       {"last", static_cast<int>(Pooling::kLast)},
+       {"max", static_cast<int>(Pooling::kMax)},
+       {"mean-sqrt-length", static_cast<int>(Pooling::kMeanSqrtLength)},
+       {"weighted-mean", static_cast<int>(Pooling::kWeightedMean)}},
       [options](int value) { options->pooling = static_cast<Pooling>(value); },
       "which states become the vector (default: as the model's files say, or mean)");
   command.add_flag("--normalize", options->normalize,
@@ -158,14 +158,16 @@ void add_embed(Command& app, int& code) {
       .needs(query);
   command.add_flag("--no-truncate", options->whole,
                    "refuse texts longer than the model takes, which are cut otherwise");
+  add_picture_attention(command, options->attention);
   add_common_options(command, options->common);
   command.footer(
-      "Prints a JSON object a line: text, tokens, truncated, vector. Pooling, normalization, "
+      "Prints a JSON object a line: text, tokens, truncated, vector; or picture, vector. Pooling, "
+      "normalization, "
       "prompts and the\n"
       "longest text are read from the files that sentence-transformers writes beside a model.\n\n"
       "Example: mulciber embed -m models/all-MiniLM-L6-v2 notes.txt --query \"when is the "
       "meeting\"");
-  command.callback([options, &code] { code = EmbedRun(*options).run(); });
+  command.callback([options, &code] { code = run_embed(*options); });
 }
 
 }  // namespace mulciber::apps

@@ -1,0 +1,115 @@
+// `classify` and `embed` with a model that reads pictures.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/npy.h"
+#include "apps/pictures/pictures.h"
+#include "apps/translate/lines.h"
+#include "base/clock.h"
+#include "checkpoints/json.h"
+
+namespace mulciber::apps {
+namespace {
+
+/// The maps of every picture, for the page that --attention asks for.
+class AttentionPage {
+ public:
+  explicit AttentionPage(const PictureArguments& arguments) : arguments_(arguments) {}
+
+  template <typename Encoder>
+  void take(Encoder& encoder, size_t first, std::span<const Picture> pictures) {
+    if (arguments_.attention.empty()) return;
+    for (size_t i = 0; i < pictures.size(); ++i)
+      maps_.push_back({arguments_.files[first + i], encoder.attention(pictures[i])});
+  }
+  void write() const {
+    if (!arguments_.attention.empty() && !maps_.empty())
+      write_attention_page(arguments_.attention, arguments_.encoder.model, maps_);
+  }
+
+ private:
+  const PictureArguments& arguments_;
+  std::vector<NamedAttention> maps_;
+};
+
+}  // namespace
+
+int classify_pictures(const PictureArguments& arguments, std::shared_ptr<const OpenModel> model) {
+  const EncoderArguments& encoder = arguments.encoder;
+  const std::shared_ptr<Device> device = open_device(encoder.common);
+  ImageClassifier classifier(device, std::move(model), encoder.load());
+  const std::vector<std::string>& labels = classifier.labels();
+  // Of ImageNet's thousand labels nobody reads the last.
+  constexpr size_t kMostLabels = 5;
+  Output output("");
+  AttentionPage page(arguments);
+  const auto start = Clock::now();
+  size_t done = 0;
+  for_pictures("classify", arguments.files, [&](size_t first, std::span<const Picture> pictures) {
+    const std::vector<PictureLabels> found = classifier.classify(pictures);
+    for (size_t i = 0; i < found.size(); ++i) {
+      const std::string& file = arguments.files[first + i];
+      const std::vector<float>& probabilities = found[i].probabilities;
+      if (encoder.common.json) {
+        nlohmann::json shares = nlohmann::json::object();
+        for (size_t k = 0; k < labels.size(); ++k) shares[labels[k]] = probabilities[k];
+        output.line(json_line({{"picture", file},
+                               {"label", labels[found[i].best]},
+                               {"probabilities", std::move(shares)},
+                               {"logits", found[i].logits}}));
+        continue;
+      }
+      std::string line = arguments.files.size() > 1 ? file : "";
+      std::vector<size_t> order = best_first(probabilities);
+      order.resize(std::min(order.size(), kMostLabels));
+      for (const size_t k : order)
+        line += fmt::format("{}{} {:.4f}", line.empty() ? "" : "\t", labels[k], probabilities[k]);
+      output.line(line);
+    }
+    page.take(classifier, first, pictures);
+    done += found.size();
+  });
+  output.flush();
+  page.write();
+  report(encoder, classifier.statistics(), done, seconds_since(start));
+  return finish(*device, encoder.common, interrupted() ? kInterrupted : kSuccess);
+}
+
+int embed_pictures(const PictureEmbedArguments& arguments, std::shared_ptr<const OpenModel> model) {
+  const EncoderArguments& encoder = arguments.encoder;
+  const std::shared_ptr<Device> device = open_device(encoder.common);
+  ImageEncoder embedder(device, std::move(model), encoder.load());
+  PictureEmbedOptions options;
+  options.normalize = arguments.normalize;
+  if (arguments.mean) options.pooling = PicturePoolingChoice::kMean;
+  Output output("");
+  AttentionPage page(arguments);
+  std::vector<std::vector<float>> vectors;  // for --npy
+  const auto start = Clock::now();
+  size_t done = 0;
+  for_pictures("embed", arguments.files, [&](size_t first, std::span<const Picture> pictures) {
+    std::vector<PictureVector> found = embedder.embed(pictures, options);
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!arguments.npy.empty()) {
+        vectors.push_back(std::move(found[i].values));
+        continue;
+      }
+      // The numbers as short as they say which float is meant.
+      std::string object = json_line({{"picture", arguments.files[first + i]}});
+      object.pop_back();
+      output.line(fmt::format("{},\"vector\":[{}]}}", object, fmt::join(found[i].values, ",")));
+    }
+    page.take(embedder, first, pictures);
+    done += found.size();
+  });
+  output.flush();
+  if (!arguments.npy.empty() && !interrupted())
+    write_npy(arguments.npy, vectors, vectors.front().size());
+  page.write();
+  report(encoder, embedder.statistics(), done, seconds_since(start));
+  return finish(*device, encoder.common, interrupted() ? kInterrupted : kSuccess);
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,101 @@
+#include "apps/pictures/pictures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "apps/base64.h"
+#include "apps/progress.h"
+#include "apps/whole_file.h"
+#include "base/html_template.h"
+#include "checkpoints/json.h"
+#include "mulciber/error.h"
+
+namespace mulciber::apps {
+namespace {
+
+const char* const kPicturePage =
+#include "pictures/page/page.html.inc"
+    ;
+const char* const kPictureStyle =
+#include "pictures/page/page.css.inc"
+    ;
+const char* const kPictureScript =
+#include "pictures/page/page.js.inc"
+    ;
+
+}  // namespace
+
+bool reads_pictures(const OpenModel& model) { return model.family().vision != nullptr; }
+
+void for_pictures(const std::string& title, std::span<const std::string> files,
+                  const std::function<void(size_t first, std::span<const Picture>)>& run) {
+  if (files.empty())
+    throw ModelError("FILE", "is missing: this model reads pictures", "give one or more of them");
+  constexpr size_t kTogether = 16;
+  Progress progress(title, files.size());
+  for (size_t first = 0; first < files.size() && !interrupted(); first += kTogether) {
+    std::vector<Picture> pictures;
+    for (const std::string& file : files.subspan(first, std::min(kTogether, files.size() - first)))
+      pictures.push_back(read_picture(file));
+    run(first, pictures);
+    progress.update(first + pictures.size());
+  }
+  progress.finish();
+}
+
+void refuse_text_options(std::span<const TextOption> options) {
+  for (const TextOption& option : options)
+    if (option.given)
+      throw ModelError(option.name, "is about texts, and this model reads pictures",
+                       "leave it out");
+}
+
+void report(const EncoderArguments& arguments, const PictureStatistics& statistics, size_t pictures,
+            double seconds) {
+  if (!arguments.stats) return;
+  fmt::print(stderr,
+             "pictures    {}, {:.1f} a second\n"
+             "seconds     {:.3f} load; of the last batch {:.3f} resizing, {:.3f} programs, {:.3f} "
+             "device\n"
+             "memory      {:.1f} MiB weights, {:.1f} MiB predicted, {:.1f} MiB at most\n",
+             pictures, seconds > 0 ? static_cast<double>(pictures) / seconds : 0.0,
+             statistics.load_seconds, statistics.resize_seconds, statistics.prepare_seconds,
+             statistics.run_seconds, static_cast<double>(statistics.weight_bytes) / 1048576,
+             static_cast<double>(statistics.predicted_device_bytes) / 1048576,
+             static_cast<double>(statistics.peak_device_bytes) / 1048576);
+}
+
+void add_picture_attention(Command& command, std::string& page) {
+  command
+      .add_option("--attention", page,
+                  "write a page here that lays attention maps over the pictures")
+      .type_name("FILE");
+}
+
+void write_attention_page(const std::string& path, const std::string& model,
+                          std::span<const NamedAttention> pictures) {
+  nlohmann::json data = {{"model", model}, {"pictures", nlohmann::json::array()}};
+  for (const NamedAttention& picture : pictures) {
+    const PictureAttention& attention = picture.attention;
+    data["pictures"].push_back({{"name", picture.name},
+                                {"width", attention.seen.width},
+                                {"height", attention.seen.height},
+                                {"rgb", base64(std::as_bytes(std::span(attention.seen.rgb)))},
+                                {"rows", attention.rows},
+                                {"columns", attention.columns},
+                                {"layers", attention.layers},
+                                {"heads", attention.heads},
+                                {"tokens", picture.tokens},
+                                {"maps", base64(std::as_bytes(std::span(attention.maps)))},
+                                {"rollout", base64(std::as_bytes(std::span(attention.rollout)))}});
+  }
+  const TemplateText texts[] = {{"STYLE", kPictureStyle},
+                                {"SCRIPT", kPictureScript},
+                                {"DATA", json_for_script(json_line(data))}};
+  write_whole_file(path, fill_template(kPicturePage, texts));
+}
+
+}  // namespace mulciber::apps

@@ -1,0 +1,145 @@
+#include "images/processor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "checkpoints/config_reader.h"
+#include "images/formats.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kProcessorRemedy = "take the file from the model's own folder";
+
+uint32_t side_of(const ConfigReader& config, const char* key) {
+  return static_cast<uint32_t>(config.integer(key, 1, kMostSide));
+}
+
+/// A size as a number, or {"height", "width"}.
+PictureProcessor::Size size_of(const ConfigReader& config, const char* key) {
+  if (config.value(key).is_number()) {
+    const uint32_t side = side_of(config, key);
+    return {side, side};
+  }
+  const ConfigReader size = config.object(key);
+  return {side_of(size, "width"), side_of(size, "height")};
+}
+
+/// One number for each channel, or one for all.
+std::array<double, 3> channels_of(const ConfigReader& config, const char* key) {
+  const Json& found = config.value(key);
+  std::array<double, 3> values;
+  if (found.is_number()) {
+    values.fill(found.get<double>());
+  } else {
+    if (!found.is_array() || found.size() != values.size() ||
+        !std::ranges::all_of(found, [](const Json& value) { return value.is_number(); }))
+      config.fail(key, "is not a number for each of red, green and blue");
+    for (size_t i = 0; i < values.size(); ++i) values[i] = found[i].get<double>();
+  }
+  if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+    config.fail(key, "is not finite");
+  return values;
+}
+
+void read_resizing(const ConfigReader& config, PictureProcessor& processor) {
+  if (!config.boolean_or("do_resize", true)) return;
+  const auto filter = config.integer_or("resample", 2, 0, 5);
+  processor.filter = static_cast<Resampling>(filter);
+  // Files of older versions give one number, which CLIP's class takes for the shorter side.
+  const std::string name =
+      config.text_or("image_processor_type", config.text_or("feature_extractor_type", ""));
+  if (!config.value("size").is_object()) {
+    if (name.starts_with("CLIP"))
+      processor.shorter_side = side_of(config, "size");
+    else
+      processor.stretched_to = size_of(config, "size");
+    return;
+  }
+  const ConfigReader size = config.object("size");
+  if (size.has("shortest_edge")) {
+    if (size.has("longest_edge")) config.fail("size", "bounds both edges, which is not known");
+    processor.shorter_side = side_of(size, "shortest_edge");
+  } else {
+    processor.stretched_to = size_of(config, "size");
+  }
+}
+
+PictureProcessor read_processor(const ConfigReader& config) {
+  PictureProcessor processor;
+  read_resizing(config, processor);
+  if (config.boolean_or("do_center_crop", false)) {
+    const char* key = config.has("crop_size") ? "crop_size" : "size";
+    processor.cropped_to = size_of(config, key);
+  }
+  if (config.boolean_or("do_pad", false)) config.fail("do_pad", "is true, which is not known");
+  const double factor = config.boolean_or("do_rescale", true)
+                            ? config.number_or("rescale_factor", 1.0 / 255, -1e6, 1e6)
+                            : 1;
+  std::array<double, 3> mean = {0, 0, 0}, deviation = {1, 1, 1};
+  if (config.boolean_or("do_normalize", true)) {
+    mean = channels_of(config, "image_mean");
+    deviation = channels_of(config, "image_std");
+  }
+  for (size_t i = 0; i < mean.size(); ++i) {
+    if (deviation[i] == 0) config.fail("image_std", "is 0");
+    processor.scale[i] = static_cast<float>(factor / deviation[i]);
+    processor.shift[i] = static_cast<float>(-mean[i] / deviation[i]);
+  }
+  return processor;
+}
+
+}  // namespace
+
+Picture PictureProcessor::operator()(const Picture& picture) const {
+  check_picture_size(picture.width, picture.height, "picture");
+  Picture result = picture;
+  if (stretched_to) {
+    result = resize(picture, stretched_to->width, stretched_to->height, filter);
+  } else if (shorter_side) {
+    const uint64_t side = *shorter_side, shorter = std::min(picture.width, picture.height),
+                   longer = std::max(picture.width, picture.height);
+    const uint64_t other = side * longer / shorter;
+    const bool upright = picture.width <= picture.height;
+    const uint64_t width = upright ? side : other, height = upright ? other : side;
+    check_picture_size(width, height, "picture, its shorter side resized,");
+    result = resize(picture, static_cast<uint32_t>(width), static_cast<uint32_t>(height), filter);
+  }
+  if (cropped_to) {
+    // Where the picture is too small the middle is that of what black makes it: half of an odd
+    // number of lines less is above.
+    const auto before = [](uint32_t all, uint32_t wanted) {
+      const int64_t over = int64_t{all} - wanted;
+      return over >= 0 ? over / 2 : -((-over + 1) / 2);
+    };
+    result = crop(result, before(result.width, cropped_to->width),
+                  before(result.height, cropped_to->height), cropped_to->width, cropped_to->height);
+  }
+  return result;
+}
+
+PictureProcessor read_picture_processor(const ModelFiles& files,
+                                        const std::filesystem::path& folder) {
+  const auto path = folder / "preprocessor_config.json";
+  if (!files.exists(path))
+    throw ModelError(folder.string(), "has no preprocessor_config.json",
+                     "it says how pictures become what the model reads: download it with the "
+                     "model");
+  const Json document = read_json(files.open(path));
+  return read_processor(ConfigReader(document, path.string(), kProcessorRemedy));
+}
+
+std::vector<uint32_t> pixel_words(const Picture& picture) {
+  std::vector<uint32_t> words(uint64_t{picture.width} * picture.height);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const uint8_t* pixel = &picture.rgb[i * 3];
+    words[i] = uint32_t{pixel[0]} | uint32_t{pixel[1]} << 8 | uint32_t{pixel[2]} << 16;
+  }
+  return words;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,41 @@
+// What preprocessor_config.json says a model's pictures must become.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "checkpoints/model_files.h"
+#include "images/resize.h"
+#include "mulciber/picture.h"
+
+namespace mulciber {
+
+/// Resized, cut out of their middle, and normalized channel by channel.
+struct PictureProcessor {
+  struct Size {
+    uint32_t width = 0, height = 0;
+  };
+  /// The picture is stretched to that size; or its shorter side gets that length.
+  std::optional<Size> stretched_to;
+  std::optional<uint32_t> shorter_side;
+  Resampling filter = Resampling::kBilinear;
+  std::optional<Size> cropped_to;
+  /// A channel's byte times its scale plus its shift is what a model reads.
+  std::array<float, 4> scale = {1, 1, 1, 1}, shift = {};
+
+  /// Resized and cut. Throws ModelError where a side would become 0 or above 65535.
+  Picture operator()(const Picture& picture) const;
+};
+
+/// Of a model in that folder, by the rules of transformers' classes of the names in it. Throws
+/// ModelError where there is no preprocessor_config.json, or it asks for what is not known.
+PictureProcessor read_picture_processor(const ModelFiles& files,
+                                        const std::filesystem::path& folder);
+
+/// Of each pixel a word, whose lowest byte is red.
+std::vector<uint32_t> pixel_words(const Picture& picture);
+
+}  // namespace mulciber

@@ -1,0 +1,144 @@
+// CLIP and SigLIP: pictures and texts in one space.
+#include <nlohmann/json.hpp>
+
+#include "models/families/vision_family.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kPicturePrefixes[] = {"vision_model."};
+constexpr const char* kTextPrefixes[] = {"text_model."};
+
+// What CLIP's first checkpoints give as the end of a text, whose tokenizer has another.
+constexpr uint32_t kWrongEnd = 2;
+
+TowerNames clip_names(std::span<const char* const> prefixes) {
+  return {.prefixes = prefixes,
+          .layer = "encoder.layers.",
+          .attention_norm = "layer_norm1",
+          .q = "self_attn.q_proj",
+          .k = "self_attn.k_proj",
+          .v = "self_attn.v_proj",
+          .attention_out = "self_attn.out_proj",
+          .feed_forward_norm = "layer_norm2",
+          .up = "mlp.fc1",
+          .down = "mlp.fc2"};
+}
+
+/// Configurations of both towers leave out what is as in CLIP ViT-B/32 and SigLIP base.
+Json with_defaults(const ConfigReader& config, const char* key, const Json& defaults) {
+  Json object = defaults;
+  if (config.has(key)) {
+    config.object(key);  // throws where it is none
+    for (const auto& [name, value] : config.value(key).items()) object[name] = value;
+  }
+  return object;
+}
+
+void read_text_tower(const ConfigReader& config, TextTower& tower) {
+  read_tower(config, tower);
+  tower.names = clip_names(kTextPrefixes);
+  tower.names.final_norm = "final_layer_norm";
+  tower.hidden = static_cast<uint32_t>(config.integer("intermediate_size", 1, kWidest));
+  tower.vocabulary = static_cast<uint32_t>(config.integer("vocab_size", 1, kLargestVocab));
+  tower.context = static_cast<uint32_t>(config.integer("max_position_embeddings", 1, 1 << 16));
+  tower.words = "embeddings.token_embedding";
+  tower.positions = "embeddings.position_embedding";
+}
+
+void read_clip_pictures(const ConfigReader& config, PictureTower& tower) {
+  read_picture_tower(config, tower);
+  tower.names = clip_names(kPicturePrefixes);
+  tower.hidden = static_cast<uint32_t>(config.integer("intermediate_size", 1, kWidest));
+  tower.patches = "embeddings.patch_embedding";
+  tower.positions = "embeddings.position_embedding.weight";
+  tower.positions_in_batch = false;
+}
+
+VisionConfig read_clip(const ConfigReader& config) {
+  const Json pictures = with_defaults(config, "vision_config",
+                                      {{"hidden_size", 768},
+                                       {"intermediate_size", 3072},
+                                       {"num_hidden_layers", 12},
+                                       {"num_attention_heads", 12},
+                                       {"image_size", 224},
+                                       {"patch_size", 32},
+                                       {"hidden_act", "quick_gelu"}});
+  const Json texts = with_defaults(config, "text_config",
+                                   {{"vocab_size", 49408},
+                                    {"hidden_size", 512},
+                                    {"intermediate_size", 2048},
+                                    {"num_hidden_layers", 12},
+                                    {"num_attention_heads", 8},
+                                    {"max_position_embeddings", 77},
+                                    {"eos_token_id", 49407},
+                                    {"hidden_act", "quick_gelu"}});
+  const ConfigReader picture_reader(pictures, config.where() + ": vision_config", config.remedy());
+  const ConfigReader text_reader(texts, config.where() + ": text_config", config.remedy());
+  VisionConfig vision;
+  PictureTower& tower = vision.pictures;
+  tower.norm_epsilon = 1e-5f;
+  read_clip_pictures(picture_reader, tower);
+  tower.patch_bias = false;
+  tower.first_tokens = {"embeddings.class_embedding"};
+  tower.embedding_norm = "pre_layrnorm";
+  tower.pooled_norm = "post_layernorm";
+  TextTower text;
+  text.norm_epsilon = 1e-5f;
+  read_text_tower(text_reader, text);
+  text.causal = true;
+  text.end = static_cast<uint32_t>(text_reader.integer("eos_token_id", 0, kLargestVocab));
+  text.largest_id_ends = text.end == kWrongEnd;
+  vision.texts = text;
+  vision.projection = static_cast<uint32_t>(config.integer_or("projection_dim", 512, 1, kWidest));
+  return vision;
+}
+
+VisionConfig read_siglip(const ConfigReader& config) {
+  const Json pictures = with_defaults(config, "vision_config",
+                                      {{"hidden_size", 768},
+                                       {"intermediate_size", 3072},
+                                       {"num_hidden_layers", 12},
+                                       {"num_attention_heads", 12},
+                                       {"image_size", 224},
+                                       {"patch_size", 16},
+                                       {"hidden_act", "gelu_pytorch_tanh"}});
+  const Json texts = with_defaults(config, "text_config",
+                                   {{"vocab_size", 32000},
+                                    {"hidden_size", 768},
+                                    {"intermediate_size", 3072},
+                                    {"num_hidden_layers", 12},
+                                    {"num_attention_heads", 12},
+                                    {"max_position_embeddings", 64},
+                                    {"pad_token_id", 1},
+                                    {"hidden_act", "gelu_pytorch_tanh"}});
+  const ConfigReader picture_reader(pictures, config.where() + ": vision_config", config.remedy());
+  const ConfigReader text_reader(texts, config.where() + ": text_config", config.remedy());
+  VisionConfig vision;
+  PictureTower& tower = vision.pictures;
+  read_clip_pictures(picture_reader, tower);
+  tower.names.final_norm = "post_layernorm";
+  tower.pooling = PicturePooling::kAttention;
+  tower.attention_head = "head";
+  TextTower text;
+  read_text_tower(text_reader, text);
+  text.head = "head";
+  text.padded = true;
+  text.pad = static_cast<uint32_t>(
+      text_reader.integer_or("pad_token_id", 1, 0, std::int64_t{text.vocabulary} - 1));
+  if (text_reader.integer_or("projection_size", text.width, 1, kWidest) != text.width ||
+      text.width != tower.width)
+    text_reader.fail("hidden_size", "is another than that of the pictures");
+  vision.texts = text;
+  vision.logit_bias = true;
+  return vision;
+}
+
+}  // namespace
+
+constinit const VisionFamily kClip = {
+    "clip", {Capability::kEncodePictures, Capability::kMatch}, read_clip};
+constinit const VisionFamily kSiglip = {
+    "siglip", {Capability::kEncodePictures, Capability::kMatch}, read_siglip};
+
+}  // namespace mulciber

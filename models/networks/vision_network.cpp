@@ -1,0 +1,333 @@
+#include "models/networks/vision_network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ops/copy.h"
+#include "ops/elementwise.h"
+#include "ops/embedding.h"
+#include "ops/patches.h"
+#include "runtime/transfer.h"
+
+namespace mulciber {
+namespace {
+
+Linear dense_of(const Weights& weights, const std::string& name) {
+  const std::vector<Tensor>& segments = weights.segments(name + ".weight");
+  Linear linear = {.weight = segments.front()};
+  if (weights.has(name + ".bias")) linear.bias = weights[name + ".bias"];
+  linear.more_segments.assign(segments.begin() + 1, segments.end());
+  return linear;
+}
+
+Encoder stack_of(const std::string& name, const TowerConfig& tower, const Weights& weights) {
+  Encoder encoder;
+  for (uint32_t i = 0; i < tower.layers; ++i) {
+    const std::string layer = fmt::format("{}layers.{}.", name, i);
+    encoder.layers.push_back(
+        {.self_attention = {.sizes = {tower.heads, tower.head_size(), tower.head_size()},
+                            .qkv = dense_of(weights, layer + "qkv"),
+                            .out = dense_of(weights, layer + "out")},
+         .self_attention_norm = Norm{weights[layer + "attention_norm"], tower.norm_epsilon},
+         .feed_forward = {.up = dense_of(weights, layer + "up"),
+                          .down = dense_of(weights, layer + "down"),
+                          .activation = tower.activation,
+                          .gated = tower.gated},
+         .feed_forward_norm = {weights[layer + "feed_forward_norm"], tower.norm_epsilon},
+         .norms = NormPlacement::kBefore});
+  }
+  if (weights.has(name + "final_norm"))
+    encoder.final_norm = Norm{weights[name + "final_norm"], tower.norm_epsilon};
+  return encoder;
+}
+
+Tensor wide(ProgramBuilder& builder, const Tensor& x) {
+  return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
+}
+
+/// Columns [first, first + columns) of x, (rows, ...), as a tensor of their own.
+Tensor columns_of(ProgramBuilder& builder, const Tensor& x, uint64_t first, uint64_t columns) {
+  const Tensor part = builder.activation({x.shape.rows(), columns}, x.type);
+  copy_columns(
+      builder, x, part,
+      {.first_column = static_cast<uint32_t>(first), .columns = static_cast<uint32_t>(columns)});
+  return part;
+}
+
+/// The state of token `number` of every picture, f32: (pictures, D).
+Tensor state_of(ProgramBuilder& builder, const Tensor& states, uint64_t number) {
+  const uint64_t D = states.shape.columns();
+  const Tensor rows = states.reshaped({states.shape[0], states.shape[1] * D});
+  return wide(builder, columns_of(builder, rows, number * D, D));
+}
+
+std::vector<float> values_of(Device& device, const Tensor& tensor) {
+  BufferView view = tensor.view;
+  view.size = tensor.bytes();
+  return download_as<float>(device, view);
+}
+
+/// Four neighbours of a place, and the share of each: Keys 1981, with the a of torch.
+struct CubicTaps {
+  uint32_t cell[4];
+  double weight[4];
+};
+CubicTaps cubic_taps(uint32_t at, uint32_t from, uint32_t to) {
+  constexpr double kA = -0.75;
+  const double place = (at + 0.5) * from / to - 0.5, first = std::floor(place);
+  CubicTaps taps;
+  for (int i = 0; i < 4; ++i) {
+    const double cell = first + i - 1, distance = std::fabs(place - cell);
+    taps.cell[i] = static_cast<uint32_t>(std::clamp(cell, 0.0, from - 1.0));
+    const double d2 = distance * distance, d3 = d2 * distance;
+    taps.weight[i] = distance <= 1   ? (kA + 2) * d3 - (kA + 3) * d2 + 1
+                     : distance <= 2 ? kA * d3 - 5 * kA * d2 + 8 * kA * distance - 4 * kA
+                                     : 0;
+  }
+  return taps;
+}
+
+}  // namespace
+
+std::vector<float> resized_positions(std::span<const float> positions, uint32_t columns,
+                                     PictureSize grid, PictureSize to) {
+  if (grid == to) return {positions.begin(), positions.end()};
+  std::vector<float> result(uint64_t{to.height} * to.width * columns);
+  for (uint32_t y = 0; y < to.height; ++y) {
+    const CubicTaps down = cubic_taps(y, grid.height, to.height);
+    for (uint32_t x = 0; x < to.width; ++x) {
+      const CubicTaps across = cubic_taps(x, grid.width, to.width);
+      for (uint32_t column = 0; column < columns; ++column) {
+        double sum = 0;
+        for (int i = 0; i < 4; ++i)
+          for (int j = 0; j < 4; ++j)
+            sum += down.weight[i] * across.weight[j] *
+                   positions[(uint64_t{down.cell[i]} * grid.width + across.cell[j]) * columns +
+                             column];
+        result[(uint64_t{y} * to.width + x) * columns + column] = static_cast<float>(sum);
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<float> first_states(Device& device, const PictureTower& tower, const Weights& weights,
+                                PictureSize size) {
+  const uint32_t D = tower.width, P = tower.patch;
+  const uint64_t learned = tower.first_tokens.size() * uint64_t{D};
+  const std::vector<float> positions = values_of(device, weights["positions"]);
+  std::vector<float> states(positions.begin(),
+                            positions.begin() + static_cast<std::ptrdiff_t>(learned));
+  for (size_t i = 0; i < tower.first_tokens.size(); ++i) {
+    const std::vector<float> token = values_of(device, weights[fmt::format("first_token.{}", i)]);
+    for (uint32_t column = 0; column < D; ++column) states[i * D + column] += token[column];
+  }
+  std::vector<float> patches = resized_positions(std::span(positions).subspan(learned), D,
+                                                 {tower.patches_down(), tower.patches_across()},
+                                                 {size.height / P, size.width / P});
+  if (tower.patch_bias) {
+    const std::vector<float> bias = values_of(device, weights["patches.bias"]);
+    for (size_t i = 0; i < patches.size(); ++i) patches[i] += bias[i % D];
+  }
+  states.insert(states.end(), patches.begin(), patches.end());
+  return states;
+}
+
+// --- Pictures ------------------------------------------------------------------------------------
+
+PictureNetwork::PictureNetwork(const VisionConfig& config, const Weights& weights,
+                               DataType activations)
+    : tower_(config.pictures),
+      head_(config.head),
+      activations_(activations),
+      patches_(weights["patches"]),
+      encoder_(stack_of("", config.pictures, weights)) {
+  const float epsilon = tower_.norm_epsilon;
+  const auto dense = [&](const char* name) {
+    return weights.has(std::string(name) + ".weight") ? std::optional(dense_of(weights, name))
+                                                      : std::nullopt;
+  };
+  if (weights.has("embedding_norm")) embedding_norm_ = Norm{weights["embedding_norm"], epsilon};
+  if (weights.has("pooled_norm")) pooled_norm_ = Norm{weights["pooled_norm"], epsilon};
+  pooler_ = dense("pooler");
+  projection_ = dense("projection");
+  classifier_ = dense("classifier");
+  teacher_ = dense("teacher");
+  if (tower_.attention_head)
+    attention_head_ =
+        AttentionHead{.probe = weights["head.probe"],
+                      .attention = {.sizes = {tower_.heads, tower_.head_size(), tower_.head_size()},
+                                    .query = dense_of(weights, "head.query"),
+                                    .key_value = dense_of(weights, "head.key_value"),
+                                    .out = dense_of(weights, "head.out")},
+                      .norm = {weights["head.norm"], epsilon},
+                      .feed_forward = {.up = dense_of(weights, "head.up"),
+                                       .down = dense_of(weights, "head.down"),
+                                       .activation = tower_.activation}};
+}
+
+Tensor PictureNetwork::states(ProgramBuilder& builder, const Tensor& pixels, const Tensor& first,
+                              const PictureNormalization& normalization, Trace* trace) const {
+  const Tensor embedded = [&] {
+    const auto scope = builder.layer("embedding");
+    // A convolution as a product: the rows of what is no patch are zeros, and add nothing.
+    const Tensor rows =
+        unfold_patches(builder, pixels,
+                       {.size = tower_.patch,
+                        .channels = tower_.channels,
+                        .zero_rows = static_cast<uint32_t>(tower_.first_tokens.size()),
+                        .scale = normalization.scale,
+                        .shift = normalization.shift,
+                        .result = activations_});
+    const uint64_t pictures = rows.shape[0], tokens = rows.shape[1], D = tower_.width;
+    Tensor x = builder.activation({pictures, tokens, D}, activations_);
+    const Tensor start =
+        activations_ == DataType::kF32 ? first : convert(builder, first, activations_);
+    copy_columns(builder, start.reshaped({1, tokens * D}), x.reshaped({pictures, tokens * D}));
+    matmul(builder, rows, patches_, {.accumulate_into = x});
+    if (embedding_norm_) x = (*embedding_norm_)(builder, x);
+    if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
+    return x;
+  }();
+  return encoder_(builder, embedded, {}, trace);
+}
+
+Tensor PictureNetwork::attention_pooled(ProgramBuilder& builder, const Tensor& states) const {
+  const AttentionHead& head = attention_head_.value();
+  const uint64_t pictures = states.shape[0], D = tower_.width;
+  const Tensor probe = builder.activation({pictures, 1, D}, DataType::kF32);
+  copy_columns(builder, head.probe, probe);
+  const Tensor memory = head.attention.project(builder, states);
+  const Tensor x = head.attention(builder, probe, memory, {});
+  head.feed_forward(builder, head.norm(builder, x), x);
+  return x.reshaped({pictures, D});
+}
+
+Tensor PictureNetwork::pooled(ProgramBuilder& builder, const Tensor& states) const {
+  if (attention_head_) return attention_pooled(builder, wide(builder, states));
+  const Tensor x = state_of(builder, states, 0);
+  return pooled_norm_ ? (*pooled_norm_)(builder, x) : x;
+}
+
+Tensor PictureNetwork::mean(ProgramBuilder& builder, const Tensor& states) const {
+  // A product with a row of equal weights for each picture would need its transpose; attention
+  // whose scores are all alike needs none (models/networks/text_encoder_network.cpp).
+  const uint64_t pictures = states.shape[0], D = tower_.width;
+  const uint64_t first = tower_.first_tokens.size(), patches = states.shape[1] - first;
+  uint32_t value_size = 128;
+  while (D % value_size != 0) --value_size;
+  const auto heads = static_cast<uint32_t>(D / value_size);
+  constexpr uint32_t kKeySize = 4;
+  const Tensor of_patches =
+      columns_of(builder, wide(builder, states).reshaped({pictures, states.shape[1] * D}),
+                 first * D, patches * D);
+  const Tensor memory = fill(builder, {pictures, patches, heads * kKeySize + D}, 0);
+  copy_columns(builder, of_patches.reshaped({pictures, patches, D}), memory,
+               {.into_column = heads * kKeySize});
+  const Tensor query = fill(builder, {pictures, 1, heads * kKeySize}, 0);
+  const Tensor mean = attention(
+      builder, {query, 0}, {memory, 0}, {memory, heads * kKeySize},
+      {.heads = heads, .kv_heads = heads, .head_size = kKeySize, .value_size = value_size});
+  return mean.reshaped({pictures, D});
+}
+
+Tensor PictureNetwork::pooler_output(ProgramBuilder& builder, const Tensor& states) const {
+  return pooler_.value()(builder, state_of(builder, states, 0), Activation::kTanh);
+}
+
+Tensor PictureNetwork::projected(ProgramBuilder& builder, const Tensor& states) const {
+  const Tensor x = pooled(builder, states);
+  return projection_ ? (*projection_)(builder, x) : x;
+}
+
+Tensor PictureNetwork::logits(ProgramBuilder& builder, const Tensor& states) const {
+  const Tensor of_class = state_of(builder, states, 0);
+  const uint64_t D = tower_.width;
+  if (head_ == PictureHead::kClassAndMean) {
+    const Tensor both = builder.activation({states.shape[0], 2 * D}, DataType::kF32);
+    copy_columns(builder, of_class, both);
+    copy_columns(builder, mean(builder, states), both, {.into_column = static_cast<uint32_t>(D)});
+    return classifier_.value()(builder, both);
+  }
+  const Tensor logits = classifier_.value()(builder, of_class);
+  if (teacher_) teacher_->add_to(builder, state_of(builder, states, 1), logits);
+  return logits;
+}
+
+uint64_t PictureNetwork::live_columns() const {
+  // The residual stream and a sublayer's result, and between them queries, keys, values and what
+  // was attended to, or the hidden layer; before them the patches.
+  const uint64_t patch = uint64_t{tower_.channels} * tower_.patch * tower_.patch;
+  return 2 * uint64_t{tower_.width} +
+         std::max({4 * uint64_t{tower_.width}, uint64_t{tower_.hidden}, patch});
+}
+
+uint64_t PictureNetwork::widest_columns() const {
+  const uint64_t patch = uint64_t{tower_.channels} * tower_.patch * tower_.patch;
+  return std::max({3 * uint64_t{tower_.width}, uint64_t{tower_.hidden}, patch});
+}
+
+// --- Texts ---------------------------------------------------------------------------------------
+
+TextTowerControl plan_text_control(uint32_t rows, uint32_t length) {
+  ControlLayout all;
+  TextTowerControl control = {.rows = rows, .length = length};
+  control.tokens = all.add<uint32_t>(uint64_t{rows} * length);
+  control.ends = all.add<uint32_t>(rows);
+  control.words = all.words();
+  return control;
+}
+
+TextTowerNetwork::TextTowerNetwork(const TextTower& tower, const Weights& weights,
+                                   DataType activations)
+    : tower_(tower),
+      activations_(activations),
+      embedding_{.table = weights["text.words"], .positions = weights["text.positions"]},
+      encoder_(stack_of("text.", tower, weights)) {
+  encoder_.causal = tower.causal;
+  if (weights.has("text.head.weight")) head_ = dense_of(weights, "text.head");
+  if (weights.has("text.projection.weight")) projection_ = dense_of(weights, "text.projection");
+}
+
+Tensor TextTowerNetwork::states(ProgramBuilder& builder, const Tensor& control,
+                                const TextTowerControl& layout) const {
+  const Tensor embedded = [&] {
+    const auto scope = builder.layer("embedding");
+    return embedding_(builder, {.control = control,
+                                .tokens = layout.tokens,
+                                .rows = layout.rows,
+                                .length = layout.length,
+                                .type = activations_});
+  }();
+  // Padding stands behind a text: causal layers do not see it, the others were trained with it.
+  return encoder_(builder, embedded, {});
+}
+
+Tensor TextTowerNetwork::pooled(ProgramBuilder& builder, const Tensor& states,
+                                const Tensor& control, const TextTowerControl& layout) const {
+  const uint64_t D = tower_.width;
+  const Tensor rows = wide(builder, states).reshaped({uint64_t{layout.rows} * layout.length, D});
+  const Tensor ends =
+      embedding(builder, rows, {.control = control, .tokens = layout.ends, .rows = layout.rows});
+  const Tensor x = ends.reshaped({layout.rows, D});
+  return head_ ? (*head_)(builder, x) : x;
+}
+
+Tensor TextTowerNetwork::projected(ProgramBuilder& builder, const Tensor& pooled) const {
+  return projection_ ? (*projection_)(builder, pooled) : pooled;
+}
+
+uint32_t TextTowerNetwork::end_of(std::span<const uint32_t> ids) const {
+  auto found = ids.end() - 1;
+  if (tower_.largest_id_ends) {
+    found = std::max_element(ids.begin(), ids.end());
+  } else if (tower_.end) {
+    found = std::find(ids.begin(), ids.end(), *tower_.end);
+    if (found == ids.end()) found = ids.begin();  // as argmax over "is it" does
+  }
+  return static_cast<uint32_t>(found - ids.begin());
+}
+
+}  // namespace mulciber

@@ -1,0 +1,198 @@
+// The public classes for pictures, over the bundled model of digits and the reference models.
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
+#include "mulciber/device.h"
+#include "mulciber/image_encoder.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/model_error.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::shared_ptr<Device> lent_device() {
+  return {std::shared_ptr<Device>(), &shared_device()};  // which outlives the test
+}
+
+std::string digits_folder() { return (source_dir() / "assets/vit-digits").string(); }
+
+struct LabelledPictures {
+  std::vector<Picture> pictures;
+  std::vector<std::string> labels;
+};
+
+/// The digits that training held out: tiles of 8 by 8 pixels, 20 in a row.
+LabelledPictures held_out_digits() {
+  constexpr uint32_t kSide = 8, kAcross = 20;
+  const Picture sheet = read_picture((data_dir() / "digits.png").string());
+  std::ifstream labels(data_dir() / "digits.txt");
+  LabelledPictures result;
+  for (std::string label; std::getline(labels, label);) {
+    const auto i = static_cast<uint32_t>(result.labels.size());
+    Picture tile = {kSide, kSide, {}};
+    for (uint32_t y = 0; y < kSide; ++y) {
+      const auto* line =
+          &sheet.rgb[((i / kAcross * kSide + y) * sheet.width + i % kAcross * kSide) * 3];
+      tile.rgb.insert(tile.rgb.end(), line, line + kSide * 3);
+    }
+    result.pictures.push_back(std::move(tile));
+    result.labels.push_back(label);
+  }
+  return result;
+}
+
+Picture gradient(uint32_t width, uint32_t height) {
+  Picture picture = {width, height, {}};
+  for (uint32_t y = 0; y < height; ++y)
+    for (uint32_t x = 0; x < width; ++x)
+      picture.rgb.insert(picture.rgb.end(), {static_cast<uint8_t>(x * 255 / width),
+                                             static_cast<uint8_t>(y * 255 / height),
+                                             static_cast<uint8_t>((x * 7 + y * 13) % 256)});
+  return picture;
+}
+
+double length_of(std::span<const float> values) {
+  return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
+}
+
+}  // namespace
+
+TEST_CASE("The bundled model knows 97 of a hundred digits that it has not seen") {
+  LabelledPictures digits = held_out_digits();
+  REQUIRE(digits.pictures.size() == 359);
+  // All of them would take SwiftShader a minute and more.
+  const bool slow = shared_device().capabilities().name.find("SwiftShader") != std::string::npos;
+  if (slow) {
+    digits.pictures.resize(60);
+    digits.labels.resize(60);
+  }
+  ImageClassifier classifier(lent_device(), digits_folder());
+  CHECK(classifier.labels().size() == 10);
+  CHECK_FALSE(classifier.several_labels());
+  size_t reported = 0;
+  const std::vector<PictureLabels> found = classifier.classify(
+      digits.pictures,
+      {.batch_pictures = 64, .progress = [&](size_t done, size_t) { reported = done; }});
+  size_t right = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[i].complete);
+    right += classifier.labels()[found[i].best] == digits.labels[i] ? 1 : 0;
+    CHECK(std::accumulate(found[i].probabilities.begin(), found[i].probabilities.end(), 0.0) ==
+          Approx(1).margin(1e-5));
+  }
+  INFO(right << " of " << found.size());
+  CHECK(right >= digits.pictures.size() * 97 / 100);
+  CHECK(reported == found.size());
+  // 64 pictures at once, where a tensor of theirs fits a binding.
+  const size_t batches = slow ? 1 : 6;
+  if (shared_device().capabilities().max_storage_range >= 64 << 20)
+    CHECK(classifier.statistics().batches == batches);
+  else
+    CHECK(classifier.statistics().batches >= batches);
+  CHECK(classifier.statistics().peak_device_bytes > 0);
+  // Alone as in a batch.
+  const PictureLabels alone = classifier.classify(digits.pictures[5]);
+  for (size_t i = 0; i < alone.logits.size(); ++i)
+    CHECK(alone.logits[i] == Approx(found[5].logits[i]).margin(1e-4));
+}
+
+TEST_CASE("A cancelled call says which pictures are done") {
+  const LabelledPictures digits = held_out_digits();
+  ImageClassifier classifier(lent_device(), digits_folder());
+  std::atomic<bool> cancel{false};
+  PictureBatchOptions options = {.batch_pictures = 4, .cancel = &cancel};
+  options.progress = [&](size_t done, size_t) { cancel = done >= 8; };
+  const auto found = classifier.classify(std::span(digits.pictures).first(20), options);
+  CHECK(std::count_if(found.begin(), found.end(), [](const auto& r) { return r.complete; }) == 8);
+}
+
+TEST_CASE("Attention of a picture is a share for each patch, and so is the rollout") {
+  ImageClassifier classifier(lent_device(), digits_folder());
+  const PictureAttention attention = classifier.attention(held_out_digits().pictures[3]);
+  CHECK(attention.seen.width == 32);
+  const size_t patches = size_t{attention.rows} * attention.columns;
+  CHECK(patches == 64);
+  REQUIRE(attention.maps.size() == attention.layers * attention.heads * patches);
+  for (size_t map = 0; map < size_t{attention.layers} * attention.heads; ++map) {
+    const auto weights = std::span(attention.maps).subspan(map * patches, patches);
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    CHECK(sum > 0);
+    CHECK(sum <= 1.0001);  // the class token has its own share
+  }
+  const double rolled = std::accumulate(attention.rollout.begin(), attention.rollout.end(), 0.0);
+  CHECK(attention.rollout.size() == patches);
+  CHECK(rolled > 0);
+  CHECK(rolled <= 1.0001);
+}
+
+TEST_CASE("Vectors of pictures are as long as the model is wide, or of length 1") {
+  ImageEncoder encoder(lent_device(), digits_folder());
+  const std::vector<Picture> pictures = {gradient(40, 30), gradient(9, 70)};
+  const std::vector<PictureVector> plain = encoder.embed(pictures);
+  REQUIRE(plain.size() == 2);
+  CHECK(plain[0].values.size() == 64);
+  const PictureVector unit = encoder.embed(pictures[1], {.normalize = true});
+  CHECK(length_of(unit.values) == Approx(1).margin(1e-5));
+  const double length = length_of(plain[1].values);
+  for (size_t i = 0; i < unit.values.size(); ++i)
+    CHECK(unit.values[i] * length == Approx(plain[1].values[i]).margin(1e-4));
+  const PictureVector mean = encoder.embed(pictures[1], {.pooling = PicturePoolingChoice::kMean});
+  CHECK(mean.values != plain[1].values);
+  CHECK(encoder.embed(std::span<const Picture>{}).empty());
+}
+
+TEST_CASE("Pictures that are none, and models that do something else, are refused") {
+  ImageClassifier classifier(lent_device(), digits_folder());
+  const auto refusal = [&](const Picture& picture) {
+    return model_error([&] { (void)classifier.classify(picture); }).value_or("");
+  };
+  CHECK_THAT(refusal({}), ContainsSubstring("0 by 0 pixels"));
+  CHECK_THAT(refusal({8, 8, std::vector<uint8_t>(10)}), ContainsSubstring("has 10 bytes"));
+  const auto matching = model_error([&] { ImageTextMatcher(lent_device(), digits_folder()); });
+  CHECK_THAT(matching.value_or(""), ContainsSubstring("matches pictures with texts") &&
+                                        ContainsSubstring("mulciber classify"));
+  const auto texts =
+      model_error([&] { ImageEncoder(lent_device(), (data_dir() / "roberta_cls").string()); });
+  CHECK_THAT(texts.value_or(""), ContainsSubstring("turns pictures into vectors"));
+}
+
+TEST_CASE("CLIP and SigLIP say which text fits, with what the reference gives for both") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  // CLIP's fixture brings no preprocessor_config.json; SigLIP's has its own.
+  ImageTextMatcher matcher(lent_device(), (fixtures_dir() / "models2/siglip").string());
+  CHECK_FALSE(matcher.probabilities_add_up());
+  const std::vector<std::string> texts = {"The red hammer strikes the anvil.", "a"};
+  const std::vector<Picture> pictures = {gradient(32, 32), gradient(100, 50), gradient(10, 10)};
+  const std::vector<PictureMatch> found = matcher.match(pictures, texts);
+  REQUIRE(found.size() == 3);
+  for (const PictureMatch& match : found) {
+    REQUIRE(match.probabilities.size() == 2);
+    CHECK(match.complete);
+    for (size_t i = 0; i < 2; ++i)
+      CHECK(match.probabilities[i] == Approx(1 / (1 + std::exp(-match.logits[i]))));
+    CHECK(match.logits[match.best] >= match.logits[1 - match.best]);
+  }
+  const SafetensorsFile expected(fixtures_dir() / "models2/siglip/expected.safetensors");
+  const CheckpointTensor& wanted = *expected.find("joint/text_embeds");
+  const std::vector<float> values = read_floats(wanted, 0, wanted.elements());
+  const std::vector<std::vector<float>> vectors = matcher.embed_texts(texts);
+  REQUIRE(vectors.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(length_of(vectors[i]) == Approx(1).margin(1e-5));
+    for (size_t k = 0; k < vectors[i].size(); ++k)
+      CHECK(vectors[i][k] == Approx(values[i * vectors[i].size() + k]).margin(1e-4));
+  }
+  CHECK_THAT(model_error([&] { (void)matcher.match(pictures, {}); }).value_or(""),
+             ContainsSubstring("texts: are none"));
+  const std::vector<std::string> endless = {std::string(4000, 'x')};
+  CHECK_THAT(model_error([&] { (void)matcher.match(pictures, endless); }).value_or(""),
+             ContainsSubstring("the model takes 1 to 24"));
+}
