@@ -1,26 +1,14 @@
 # Installs the command, the shared library with its public headers and CMake package
-# (find_package(mulciber), then link mulciber::mulciber), and the bundled model.
+# (find_package(mulciber), then link mulciber::mulciber), and the bundled models.
 include(CMakePackageConfigHelpers)
 
-add_library(libmulciber SHARED)
-target_link_libraries(libmulciber PRIVATE ${MULCIBER_ROOM_TARGETS})
-target_include_directories(libmulciber INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-                           $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-target_compile_features(libmulciber INTERFACE cxx_std_20)
-set_target_properties(libmulciber PROPERTIES
-  OUTPUT_NAME mulciber EXPORT_NAME mulciber
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-# Our own symbols are hidden where they are compiled. The linker's script hides those of others: what the standard
-# library's templates became here.
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
-  target_link_options(libmulciber PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections)
-  set_target_properties(libmulciber PROPERTIES LINK_DEPENDS ${exports})
-endif()
-add_library(mulciber::mulciber ALIAS libmulciber)
-
 set(MULCIBER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mulciber)
-install(TARGETS mulciber RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET mulciber)
+  install(TARGETS mulciber RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(MULCIBER_STATIC)
+  install(TARGETS libmulciber_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(TARGETS libmulciber EXPORT mulciber-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -28,7 +16,8 @@ install(TARGETS libmulciber EXPORT mulciber-targets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mulciber DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 # The recurrent models beside it are for comparison (docs/recurrence.md): they stay in the checkout.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets/en-de DESTINATION ${CMAKE_INSTALL_DATADIR}/mulciber)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets/en-de ${PROJECT_SOURCE_DIR}/assets/vit-digits
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/mulciber)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT mulciber-targets NAMESPACE mulciber:: DESTINATION ${MULCIBER_PACKAGE_DIR})
@@ -42,5 +31,17 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mulciber-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/mulciber-config.cmake
               ${PROJECT_BINARY_DIR}/mulciber-config-version.cmake
         DESTINATION ${MULCIBER_PACKAGE_DIR})
+# For `pkg-config --static`.
+set(MULCIBER_PRIVATE_LIBRARIES "-lfmt -lpcre2-8 -lutf8proc -lzstd")
+foreach(optional PNG_FOUND:-lpng JPEG_FOUND:-ljpeg WEBP_LIBRARY:-lwebp SNDFILE_LIBRARY:-lsndfile
+        SAMPLERATE_LIBRARY:-lsamplerate ZLIB_FOUND:-lz)
+  string(REPLACE ":" ";" optional ${optional})
+  list(GET optional 0 found)
+  list(GET optional 1 flag)
+  if(${found})
+    string(APPEND MULCIBER_PRIVATE_LIBRARIES " ${flag}")
+  endif()
+endforeach()
+string(APPEND MULCIBER_PRIVATE_LIBRARIES " -lstdc++ -lm -pthread -ldl")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/mulciber.pc.in ${PROJECT_BINARY_DIR}/mulciber.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mulciber.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

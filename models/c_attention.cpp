@@ -27,7 +27,9 @@ MulciberStatus mulciber_begin_attention(MulciberContext* context, MulciberTransl
 }
 
 VkBool32 mulciber_is_recorded(const MulciberTask* task) {
-  return task && task->attention && task->attention->recorded();
+  if (!task) return VK_FALSE;
+  return (task->attention && task->attention->recorded()) ||
+         (task->embedding && task->embedding->recorded());
 }
 
 MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask* task,

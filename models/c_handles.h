@@ -12,6 +12,7 @@
 
 struct MulciberContext {
   std::string message;
+  mulciber::DeviceDescription description;  // what mulciber_describe_device() points to
   // What the last mulciber_requirements() points to.
   mulciber::Requirements requirements;
   std::vector<MulciberRequirement> list;
@@ -35,55 +36,29 @@ struct MulciberTextEncoder {
 };
 struct MulciberTask {
   std::unique_ptr<mulciber::FrameTask> task;
-  mulciber::TranslationTask* translation = nullptr;  // one of the three
+  mulciber::TranslationTask* translation = nullptr;  // one of the four
   mulciber::GenerationTask* generation = nullptr;
   mulciber::AttentionTask* attention = nullptr;
+  mulciber::EmbeddingTask* embedding = nullptr;
   std::string text = {};
+  std::shared_ptr<const void> shown = {};  // what the last call points to
 };
 
 namespace mulciber::c {
 
-inline MulciberStatus status_of(const DeviceError& error) {
-  switch (error.kind()) {
-    case DeviceError::Kind::kUnavailable: return MULCIBER_ERROR_UNAVAILABLE;
-    case DeviceError::Kind::kOutOfMemory: return MULCIBER_ERROR_OUT_OF_MEMORY;
-    case DeviceError::Kind::kLost: return MULCIBER_ERROR_DEVICE_LOST;
-    case DeviceError::Kind::kFailed: break;
-  }
-  return MULCIBER_ERROR_DEVICE;
-}
+/// Calls `call` with `data`, and turns exceptions into a status and the context's message.
+MulciberStatus guarded_call(MulciberContext* context, void (*call)(const void* data),
+                            const void* data);
 
-inline MulciberStatus failed(MulciberContext* context, MulciberStatus status, const char* message) {
-  try {
-    context->message = message;
-  } catch (...) {
-    context->message.clear();  // no memory for the words
-  }
-  return status;
-}
-
-/// Turns exceptions into a status and the context's message.
+/// The same of a lambda: what catches is compiled once for all of them.
 template <typename Call>
 MulciberStatus guarded(MulciberContext* context, const Call& call) {
-  if (!context) return MULCIBER_ERROR_SETTING;
-  try {
-    call();
-    return MULCIBER_OK;
-  } catch (const DeviceError& error) {
-    return failed(context, status_of(error), error.what());
-  } catch (const KernelError& error) {
-    return failed(context, MULCIBER_ERROR_KERNEL, error.what());
-  } catch (const ModelError& error) {
-    return failed(context, MULCIBER_ERROR_MODEL, error.what());
-  } catch (const Error& error) {
-    return failed(context, MULCIBER_ERROR_SETTING, error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(context, MULCIBER_ERROR_OUT_OF_MEMORY, "the host has no memory left");
-  } catch (const std::exception& error) {
-    return failed(context, MULCIBER_ERROR_HOST, error.what());
-  } catch (...) {
-    return failed(context, MULCIBER_ERROR_HOST, "an exception of a type that is not known");
-  }
+  return guarded_call(
+      context, [](const void* data) { (*static_cast<const Call*>(data))(); }, &call);
 }
+
+[[noreturn]] void refuse_null(const char* name);
+/// The first bytes of a structure of the caller's version, of `size` bytes here.
+void copy_any_version(void* to, const void* from, size_t size, const char* name);
 
 }  // namespace mulciber::c

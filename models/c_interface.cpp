@@ -1,5 +1,5 @@
 // The C interface: every call in a guard that turns exceptions into a status and a message.
-#include "mulciber/mulciber_c.h"
+#include "mulciber/mulciber_c_tasks.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,11 +33,20 @@ const char* mulciber_message(const MulciberContext* context) {
 MulciberStatus mulciber_requirements(MulciberContext* context,
                                      const MulciberPhysicalDevice* physical_device,
                                      const MulciberModel* model, MulciberRequirements* to) {
+  return mulciber_requirements_with(context, physical_device, model, nullptr, to);
+}
+
+MulciberStatus mulciber_requirements_with(MulciberContext* context,
+                                          const MulciberPhysicalDevice* physical_device,
+                                          const MulciberModel* model, const MulciberLoadInfo* from,
+                                          MulciberRequirements* to) {
   return guarded(context, [&] {
     const HostPhysicalDevice host = host_physical(physical_device);
     MulciberRequirements result = of_any_version(to, "MulciberRequirements");
+    const MulciberLoadInfo info = load_info(from);
+    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
     MulciberContext& c = *context;
-    c.requirements = model ? requirements(host, *model->model) : requirements(host);
+    c.requirements = model ? requirements(host, *model->model, options) : requirements(host);
     const Requirements& found = c.requirements;
     c.list.clear();
     for (const Requirement& r : found.list)
@@ -81,7 +90,8 @@ MulciberStatus mulciber_adopt_device(MulciberContext* context, const MulciberDev
     if (info.memory_priority != 0) host.memory_priority = info.memory_priority;
     if (cache) host.pipeline_cache.assign(cache, cache + info.pipeline_cache_size);
     host.pipeline_threads = std::max(info.pipeline_threads, 1u);
-    const DeviceOptions options = {.cache_folder = info.cache_folder ? info.cache_folder : ""};
+    DeviceOptions options = {.cache_folder = info.cache_folder ? info.cache_folder : ""};
+    if (info.occupancy_priority != 0) options.occupancy_priority = info.occupancy_priority;
     *device = new MulciberDevice{adopt_device(host, options)};
   });
 }
@@ -220,14 +230,8 @@ MulciberStatus mulciber_begin_translation(MulciberContext* context, MulciberTran
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
     given_to(text, "text");
-    TranslateOptions options;
-    if (from) {
-      const auto info = of_any_version(from, "MulciberTranslateInfo");
-      if (info.beams > 0) options.beams = info.beams;
-      if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
-    }
     auto made = std::make_unique<TranslationTask>(given_to(translator, "translator").translator,
-                                                  text, options);
+                                                  text, translate_options(from));
     TranslationTask* translation = made.get();
     *task = new MulciberTask{.task = std::move(made), .translation = translation};
   });
@@ -239,18 +243,8 @@ MulciberStatus mulciber_begin_generation(MulciberContext* context, MulciberGener
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
     given_to(prompt, "prompt");
-    // The text is kept here too, for mulciber_text().
-    auto kept = std::make_unique<MulciberTask>();
-    GenerateOptions options = generate_options(info);
-    options.on_text = [to = kept.get(), show = options.on_text](std::string_view piece) {
-      to->text += piece;
-      if (show) show(piece);
-    };
-    auto made = std::make_unique<GenerationTask>(given_to(generator, "generator").generator, prompt,
-                                                 options);
-    kept->generation = made.get();
-    kept->task = std::move(made);
-    *task = kept.release();
+    const std::vector<PromptPart> parts = {{.text = prompt, .embeddings = {}}};
+    *task = answer_task(given_to(generator, "generator").generator, parts, info, {});
   });
 }
 
@@ -293,8 +287,9 @@ MulciberStatus mulciber_text(MulciberContext* context, MulciberTask* task, const
     MulciberTask& of = given_to(task, "task");
     const char*& to = given_to(text, "text");
     const bool done = of.task->done();
-    if (of.attention) {
-      throw SettingError("task", "computes attention, and has no text", "ask the translation's");
+    if (of.attention || of.embedding) {
+      throw SettingError("task", "computes attention or a vector, and has no text",
+                         "ask the translation's, or the answer's");
     } else if (of.translation) {
       const Translation found = done ? of.translation->result() : Translation{};
       of.text = found.complete ? found.text : of.translation->text();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/c_handles.h"
 #include "mulciber/embedding.h"
 #include "mulciber/mulciber_c.h"
 #include "mulciber/text_encoder.h"
@@ -15,18 +16,16 @@ namespace mulciber::c {
 /// What must not be null.
 template <typename T>
 T& given_to(T* pointer, const char* name) {
-  if (!pointer) throw SettingError(name, "is NULL", "give one");
+  if (!pointer) refuse_null(name);
   return *pointer;
 }
 
 /// A structure of the caller's version: what that did not have yet is 0.
 template <typename T>
 T of_any_version(const T* from, const char* name) {
+  static_assert(offsetof(T, size) == 0);
   T whole = {};
-  const uint32_t size = given_to(from, name).size;
-  if (size < 2 * sizeof(uint32_t) || size > 16 * sizeof(T))
-    throw SettingError(name, fmt::format("has a size of {}", size), "set size to sizeof");
-  std::memcpy(&whole, from, std::min<size_t>(size, sizeof(T)));
+  copy_any_version(&whole, from, sizeof(T), name);
   return whole;
 }
 
@@ -117,6 +116,22 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
   return options;
 }
 
+/// The text is kept too, for mulciber_text().
+inline MulciberTask* answer_task(TextGenerator& generator, const std::vector<PromptPart>& prompt,
+                                 const MulciberGenerateInfo* info,
+                                 const GenerationOutputs& outputs) {
+  auto kept = std::make_unique<MulciberTask>();
+  GenerateOptions options = generate_options(info);
+  options.on_text = [to = kept.get(), show = options.on_text](std::string_view piece) {
+    to->text += piece;
+    if (show) show(piece);
+  };
+  auto made = std::make_unique<GenerationTask>(generator, prompt, options, outputs);
+  kept->generation = made.get();
+  kept->task = std::move(made);
+  return kept.release();
+}
+
 inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {
   EmbedOptions options;
   if (!from) return options;
@@ -152,6 +167,15 @@ inline HostBuffer host_buffer(const MulciberHostBuffer* from) {
   if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
   if (buffer.changes_family) result.queue_family = buffer.queue_family;
   return result;
+}
+
+inline TranslateOptions translate_options(const MulciberTranslateInfo* from) {
+  TranslateOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberTranslateInfo");
+  if (info.beams > 0) options.beams = info.beams;
+  if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
+  return options;
 }
 
 inline MulciberSlice c_slice(const FrameSlice& slice) {

@@ -10,11 +10,15 @@ namespace {
 constexpr CapabilityRow kRows[] = {
     {Capability::kContinueText, "continue text", "continues texts", "generate"},
     {Capability::kTranslate, "translate", "translates", "translate"},
+    {Capability::kRewriteText, "rewrite text", "answers texts with texts", "generate"},
     {Capability::kEncodeText, "encode text", "turns texts into vectors", "embed"},
     {Capability::kClassify, "classify", "classifies", "classify"},
     {Capability::kAnswer, "answer", "finds answers in passages", "answer"},
-    {Capability::kSee, "see", "reads pictures", nullptr},
-    {Capability::kHear, "hear", "transcribes speech", nullptr},
+    {Capability::kEncodePictures, "encode pictures", "turns pictures into vectors", "embed"},
+    {Capability::kClassifyPictures, "classify pictures", "labels pictures", "classify"},
+    {Capability::kMatch, "match", "matches pictures with texts", "match"},
+    {Capability::kHear, "hear", "transcribes speech", "transcribe"},
+    {Capability::kReadPictures, "read pictures", "reads what stands in pictures", "read"},
 };
 
 constexpr bool in_order() {

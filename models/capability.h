@@ -12,11 +12,15 @@ namespace mulciber {
 enum class Capability {
   kContinueText,  // models/language_model.h
   kTranslate,     // models/translation_model.h
+  kRewriteText,   // the same: a text is answered by another one, whatever that is for
   kEncodeText,    // models/encoding_model.h, as the next two
   kClassify,
   kAnswer,
-  kSee,
-  kHear,
+  kEncodePictures,  // models/seeing_model.h, as the next two
+  kClassifyPictures,
+  kMatch,
+  kHear,          // models/speech_model.h
+  kReadPictures,  // models/picture_reader_model.h
 };
 
 struct CapabilityRow {

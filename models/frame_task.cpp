@@ -31,6 +31,12 @@ FrameSlice FrameTask::record(VkCommandBuffer commands, double budget_us) {
   return public_slice(impl_->run.record(commands, budget_us));
 }
 
+FrameBorders FrameTask::borders() {
+  const SliceBorders borders = slice_borders();
+  return {borders.waits_for.stages, borders.waits_for.accesses, borders.shown_to.stages,
+          borders.shown_to.accesses};
+}
+
 void FrameTask::completed(uint64_t number) { impl_->run.completed(number); }
 
 FrameStep FrameTask::step(double budget_us, const FrameSemaphores& semaphores) {

@@ -68,35 +68,50 @@ constexpr Owner kCopy = {{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRI
 
 }  // namespace
 
-void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-                 const PaddedRows& from, const HostImage& to, const char* what) {
-  if (to.image == VK_NULL_HANDLE || to.format != VK_FORMAT_R32_SFLOAT)
-    throw SettingError(what, "goes into an image that is none, or not of VK_FORMAT_R32_SFLOAT",
-                       "give HostImage::image and format");
-  const int64_t right = int64_t{to.offset.x} + from.columns,
-                below = int64_t{to.offset.y} + from.rows;
+ImageCopy::ImageCopy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
+                     uint32_t rows, uint32_t columns, const HostImage& to, const char* what)
+    : vk_(vk), commands_(commands), lent_family_(lent_family), to_(to) {
+  if (to.image == VK_NULL_HANDLE)
+    throw SettingError(what, "goes into an image that is none", "give HostImage::image");
+  const int64_t right = int64_t{to.offset.x} + columns, below = int64_t{to.offset.y} + rows;
   if (to.offset.x < 0 || to.offset.y < 0 || right > to.extent.width || below > to.extent.height)
     throw SettingError(
         what,
-        fmt::format("takes {} x {} texels from ({}, {}) on, the image has {} x {}", from.columns,
-                    from.rows, to.offset.x, to.offset.y, to.extent.width, to.extent.height),
+        fmt::format("takes {} x {} texels from ({}, {}) on, the image has {} x {}", columns, rows,
+                    to.offset.x, to.offset.y, to.extent.width, to.extent.height),
         "make it larger");
   Owner before = owner_of(to, lent_family, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT);
   // Nothing of an image without a layout is kept, so nobody hands it over.
   if (to.layout == VK_IMAGE_LAYOUT_UNDEFINED) before.family = VK_QUEUE_FAMILY_IGNORED;
   change_layout(vk, commands, to, before, to.layout, kCopy, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
                 lent_family);
+}
+
+void ImageCopy::copy(const PaddedRows& from, uint32_t first) {
   VkBufferImageCopy region = {};
   region.bufferOffset = from.view.offset;
   region.bufferRowLength = from.stride;
-  region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, to.mip_level, to.array_layer, 1};
-  region.imageOffset = {to.offset.x, to.offset.y, 0};
+  region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, to_.mip_level, to_.array_layer, 1};
+  region.imageOffset = {to_.offset.x, to_.offset.y + static_cast<int32_t>(first), 0};
   region.imageExtent = {from.columns, from.rows, 1};
-  vk.vkCmdCopyBufferToImage(commands, from.view.buffer, to.image,
-                            VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
-  change_layout(vk, commands, to, kCopy, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
-                owner_of(to, lent_family, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT), to.final_layout,
-                lent_family);
+  vk_.vkCmdCopyBufferToImage(commands_, from.view.buffer, to_.image,
+                             VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
+}
+
+void ImageCopy::end() {
+  change_layout(vk_, commands_, to_, kCopy, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+                owner_of(to_, lent_family_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT), to_.final_layout,
+                lent_family_);
+}
+
+void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
+                 const PaddedRows& from, const HostImage& to, const char* what) {
+  if (to.format != VK_FORMAT_R32_SFLOAT)
+    throw SettingError(what, "goes into an image that is not of VK_FORMAT_R32_SFLOAT",
+                       "give HostImage::format");
+  ImageCopy copy(vk, commands, lent_family, from.rows, from.columns, to, what);
+  copy.copy(from);
+  copy.end();
 }
 
 void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/memory_barrier.h"
+#include <fmt/format.h>
+
+#include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
 
 constexpr uint32_t kMostUpdateBytes = 65536;  // of vkCmdUpdateBuffer
-
-void write_time(const DeviceFunctions& vk, VkCommandBuffer commands, NodeTimes& times) {
-  vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times.pool,
-                         times.queries++);
-}
 
 constexpr VkAccessFlags kTransferAccess =
     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
@@ -29,7 +26,33 @@ constexpr BarrierScope kAfterwards = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
                                       VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                                           kTransferAccess | VK_ACCESS_HOST_READ_BIT};
 
+void copy_all(const DeviceFunctions& vk, VkCommandBuffer commands,
+              const std::vector<BufferCopy>& copies) {
+  for (const BufferCopy& copy : copies) {
+    const VkBufferCopy region = {copy.from.offset, copy.to.offset, copy.from.size};
+    vk.vkCmdCopyBuffer(commands, copy.from.buffer, copy.to.buffer, 1, &region);
+  }
+}
+
 }  // namespace
+
+SliceBorders slice_borders() { return {kWritten, kAfterwards}; }
+
+template <typename Call>
+auto SlicedRun::naming_slices(Call&& call) const {
+  try {
+    return call();
+  } catch (const DeviceError& error) {
+    if (error.kind() != DeviceError::Kind::kLost || recorded_.empty()) throw;
+    const Recorded &first = recorded_.front(), &last = recorded_.back();
+    std::string flight = fmt::format(", with slice {} in flight", first.number);
+    if (last.number != first.number)
+      flight = fmt::format(", with slices {} to {} in flight", first.number, last.number);
+    if (first.first && last.last)
+      flight += fmt::format(", from `{}` to `{}`", first.first->label, last.last->label);
+    throw DeviceError(error.kind(), error.where(), error.problem() + flight, error.remedy());
+  }
+}
 
 SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : SlicedRun(device) {
   source_ = std::move(source);
@@ -59,7 +82,7 @@ SlicedRun::~SlicedRun() {
 }
 
 void SlicedRun::record_updates(VkCommandBuffer commands) const {
-  if (stage_->updates.empty()) return;
+  if (stage_->updates.empty() && stage_->inputs.empty()) return;
   const DeviceFunctions& vk = device_.vk();
   // Earlier stages may still read what is written now.
   memory_barrier(vk, commands, kWritten, kTransfers);
@@ -71,16 +94,14 @@ void SlicedRun::record_updates(VkCommandBuffer commands) const {
                            reinterpret_cast<const std::byte*>(update.words.data()) + done);
     }
   }
+  copy_all(vk, commands, stage_->inputs);
 }
 
 void SlicedRun::record_copies(VkCommandBuffer commands) const {
   if (stage_->copies.empty()) return;
   const DeviceFunctions& vk = device_.vk();
   memory_barrier(vk, commands, kWritten, kTransfers);
-  for (const BufferCopy& copy : stage_->copies) {
-    const VkBufferCopy region = {copy.from.offset, copy.to.offset, copy.from.size};
-    vk.vkCmdCopyBuffer(commands, copy.from.buffer, copy.to.buffer, 1, &region);
-  }
+  copy_all(vk, commands, stage_->copies);
 }
 
 Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
@@ -88,6 +109,7 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
   const double stretch = device_.slice_stretch();
   double estimated_us = 0;  // of the nodes
   NodeTimes times;
+  const Node *begun = nullptr, *ended = nullptr;
   bool any = false;
   while (!cancelled_) {
     if (!stage_) {
@@ -109,6 +131,8 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
     }
     if (node_ > first) {
       any = true;
+      if (!begun) begun = &stage_->program->nodes()[first];
+      ended = &stage_->program->nodes()[node_ - 1];
       if (!times.pool) times = begin_times(commands);
       stage_->program->recording().record(commands, first, node_, times.pool ? &times : nullptr);
     }
@@ -119,16 +143,22 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
   }
   if (!any) return {};
   memory_barrier(device_.vk(), commands, kWritten, kAfterwards);
-  if (times.pool) write_time(device_.vk(), commands, times);
+  if (times.pool) times.write(device_.vk(), commands);
   slice.number = ++slices_;
   slice.estimated_us = stretch * estimated_us;
-  recorded_.push_back({slice.number, stages_recorded_, estimated_us, std::move(times)});
+  recorded_.push_back(
+      {slice.number, stages_recorded_, estimated_us, std::move(times), begun, ended});
   return slice;
 }
 
 void SlicedRun::cancel() {
   cancelled_ = true;
   stage_.reset();
+}
+
+void SlicedRun::restart() {
+  stages_recorded_ = 0;
+  cancelled_ = false;
 }
 
 void SlicedRun::completed(uint64_t number) {
@@ -141,6 +171,7 @@ void SlicedRun::completed(uint64_t number) {
 }
 
 SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& semaphores) {
+  naming_slices([&] { device_.require_alive(); });
   collect();
   if (done()) return {};
   if (in_flight_.size() == kInFlight) return {.waits = true};
@@ -154,7 +185,7 @@ SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& se
   Step step = {.slice = record(commands, most)};
   device_.check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
   if (step.slice.number == 0) return {.waits = !in_flight_.empty()};
-  const Ticket ticket = device_.submit({&commands, 1}, semaphores);
+  const Ticket ticket = naming_slices([&] { return device_.submit({&commands, 1}, semaphores); });
   if (device_.timeline()) {
     step.semaphore = device_.timeline();
     step.value = ticket;
@@ -168,7 +199,7 @@ NodeTimes SlicedRun::begin_times(VkCommandBuffer commands) {
   NodeTimes times = {.pool = free_pools_.back(), .turn = slices_};
   free_pools_.pop_back();
   device_.vk().vkCmdResetQueryPool(commands, times.pool, 0, NodeTimes::kQueries);
-  write_time(device_.vk(), commands, times);
+  times.write(device_.vk(), commands);
   return times;
 }
 
@@ -195,7 +226,8 @@ void SlicedRun::read_times(const NodeTimes& times, double estimated_us) {
 }
 
 void SlicedRun::collect() {
-  while (!in_flight_.empty() && device_.finished(in_flight_.front().ticket)) {
+  const auto first_has_ended = [&] { return device_.finished(in_flight_.front().ticket); };
+  while (!in_flight_.empty() && naming_slices(first_has_ended)) {
     const uint64_t ended = in_flight_.front().number;
     in_flight_.pop_front();
     completed(ended);
@@ -204,7 +236,7 @@ void SlicedRun::collect() {
 
 void SlicedRun::wait() {
   if (in_flight_.empty()) return;
-  device_.wait(in_flight_.back().ticket);
+  naming_slices([&] { device_.wait(in_flight_.back().ticket); });
   collect();
 }
 

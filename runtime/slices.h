@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/memory_barrier.h"
 #include "runtime/program.h"
 #include "runtime/recorder.h"
 
@@ -21,10 +22,11 @@ struct BufferCopy {
   BufferView from, to;
 };
 
-/// One run of a program, what is written before it, and what is copied after.
+/// One run of a program, what is written and copied before it, and what is copied after.
 struct Stage {
   std::vector<BufferUpdate> updates = {};
-  Program* program = nullptr;  // null: nothing runs
+  std::vector<BufferCopy> inputs = {};  // to other places than the updates
+  Program* program = nullptr;           // null: nothing runs
   std::vector<BufferCopy> copies = {};
 };
 
@@ -46,6 +48,12 @@ struct Slice {
   uint32_t dispatches = 0;
   double estimated_us = 0;
 };
+
+/// Earlier work that a slice waits for, and later work that sees what it wrote.
+struct SliceBorders {
+  BarrierScope waits_for, shown_to;
+};
+SliceBorders slice_borders();
 
 /// Not thread-safe.
 class SlicedRun {
@@ -78,8 +86,10 @@ class SlicedRun {
   /// Waits for them.
   void wait();
 
-  /// Stages of which every dispatch was recorded.
+  /// Stages of which every dispatch was recorded, since the last restart.
   uint64_t stages_recorded() const { return stages_recorded_; }
+  /// The source begins anew. Only of a run that is done; numbers of slices go on.
+  void restart();
   /// Nothing more is recorded, not even the rest of a stage that was begun.
   void cancel();
   /// Nothing is left to be recorded, and every slice has ended.
@@ -111,7 +121,11 @@ class SlicedRun {
     uint64_t number, stages;
     double estimated_us;  // of its nodes alone
     NodeTimes times;
+    const Node *first, *last;  // null: copies alone
   };
+  /// Calls what may find the device lost, and names the slices in flight in the error.
+  template <typename Call>
+  auto naming_slices(Call&& call) const;
   std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete
   std::vector<VkCommandBuffer> commands_;
   std::vector<VkQueryPool> pools_, free_pools_;

@@ -3,6 +3,7 @@
 
 #include "runtime/device.h"
 #include "tests/catch.h"
+#include "tests/host_destination.h"
 #include "tests/support.h"
 #include "tests/vulkan_host.h"
 
@@ -29,36 +30,6 @@ std::vector<Kind> kinds_of(const AttentionMaps& maps) {
            target},
           {AttentionKind::kCross, maps.cross, maps.cross_layers, maps.cross_heads, target, source}};
 }
-
-/// Records into a command buffer of the device's, and waits.
-template <typename Record>
-void run_commands(Device& device, const Record& record) {
-  const VkCommandBuffer commands = device.allocate_command_buffer();
-  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  REQUIRE(device.vk().vkBeginCommandBuffer(commands, &begin) == VK_SUCCESS);
-  record(commands);
-  REQUIRE(device.vk().vkEndCommandBuffer(commands) == VK_SUCCESS);
-  device.wait(device.submit({&commands, 1}));
-  device.free_command_buffers({&commands, 1});
-}
-
-void finish(FrameTask& task) {
-  while (!task.done()) {
-    task.step(2000);
-    task.wait();
-  }
-}
-
-/// Memory as the host would have it.
-struct Destination {
-  Buffer memory;
-  HostBuffer buffer;
-  Destination(Device& device, uint64_t floats)
-      : memory(device.memory().allocate(floats * sizeof(float), MemoryUsage::kReadback)),
-        buffer{memory.view().buffer, memory.view().offset, floats * sizeof(float),
-               VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT} {}
-  const float* floats() const { return reinterpret_cast<const float*>(memory.view().mapped); }
-};
 
 }  // namespace
 
@@ -165,7 +136,7 @@ TEST_CASE("A map that cannot be recorded is refused with the reason") {
   image.offset = {1, 0};
   CHECK(refused(image, {}).find("texels from (1, 0) on") != std::string::npos);
   image.offset = {0, 0};
-  image.format = VK_FORMAT_R8_UNORM;
+  image.format = VK_FORMAT_R8G8B8A8_SRGB;
   CHECK(refused(image, {}).find("VK_FORMAT_R32_SFLOAT") != std::string::npos);
 
   AttentionTask cancelled(translator, translation);

@@ -4,12 +4,16 @@
 #include <sstream>
 
 #include "runtime/device.h"
+#include "tests/c_session.h"
 #include "tests/catch.h"
+#include "tests/model_error.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
 #include "tests/vulkan_host.h"
 
 #include "mulciber/mulciber_c.h"
+#include "mulciber/mulciber_c_load.h"
+#include "mulciber/mulciber_c_tasks.h"
 #include "mulciber/text_encoder.h"
 
 using namespace mulciber;
@@ -17,62 +21,6 @@ using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-struct Context {
-  MulciberContext* handle = nullptr;
-  Context() { REQUIRE(mulciber_create_context(&handle) == MULCIBER_OK); }
-  ~Context() { mulciber_destroy_context(handle); }
-  std::string message() const { return mulciber_message(handle); }
-};
-
-/// A device that the host lends by the C interface.
-struct Lent {
-  MulciberPhysicalDevice physical = {sizeof(physical)};
-  MulciberDeviceInfo info = {sizeof(info)};
-  std::vector<const char*> extensions;
-
-  explicit Lent(const VulkanHost& host) {
-    physical.instance = host.physical.instance;
-    physical.physical_device = host.physical.physical_device;
-    physical.get_instance_proc_addr = host.physical.get_instance_proc_addr;
-    physical.api_version = host.physical.api_version;
-    for (const std::string& name : host.asked.extensions) extensions.push_back(name.c_str());
-    info.physical = &physical;
-    info.device = host.device;
-    info.extension_count = static_cast<uint32_t>(extensions.size());
-    info.extensions = extensions.data();
-    info.features = host.asked.features;
-    info.queue = host.queue;
-    info.queue_family = host.asked.queue_family;
-  }
-};
-
-/// A context, and a model that is open, beside the device that was lent for it.
-struct Session {
-  VulkanHost host;
-  Context context;
-  MulciberContext* c = context.handle;
-  MulciberDevice* device = nullptr;
-  MulciberModel* model = nullptr;
-
-  explicit Session(const std::string& path) {
-    const Lent lent(host);
-    REQUIRE(mulciber_adopt_device(c, &lent.info, &device) == MULCIBER_OK);
-    REQUIRE(mulciber_open_model(c, path.c_str(), &model) == MULCIBER_OK);
-  }
-  ~Session() {
-    mulciber_destroy_model(model);
-    mulciber_destroy_device(device);
-  }
-  /// Runs a task to its end.
-  void finish(MulciberTask* task) const {
-    while (!mulciber_is_done(task)) {
-      MulciberStep step;
-      REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);
-      REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
-    }
-  }
-};
 
 std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
 
@@ -99,6 +47,14 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberAttentionMap)
   MULCIBER_SIZE(MulciberHostImage)
   MULCIBER_SIZE(MulciberHostBuffer)
+  MULCIBER_SIZE(MulciberLoadProgress)
+  MULCIBER_SIZE(MulciberFile)
+  MULCIBER_SIZE(MulciberDeviceReport)
+  MULCIBER_SIZE(MulciberBorders)
+  MULCIBER_SIZE(MulciberText)
+  MULCIBER_SIZE(MulciberBeam)
+  MULCIBER_SIZE(MulciberPromptPart)
+  MULCIBER_SIZE(MulciberGenerationOutputs)
 #undef MULCIBER_SIZE
   if (sizeof(void*) != 8) MULCIBER_SKIP("the record is of 64-bit processors");
   std::ifstream recorded(source_dir() / "tests/data/c_interface_sizes.txt");
@@ -199,6 +155,63 @@ TEST_CASE("Translations and answers in C are those in C++") {
   CHECK(mulciber_pipeline_cache(c, device, &size, cache.data()) == MULCIBER_OK);
   CHECK(size == cache.size());
   mulciber_destroy_device(device);
+}
+
+TEST_CASE("A model's files come from memory or from functions in C") {
+  const Session session(bundled_model());
+  MulciberContext* c = session.c;
+  std::vector<std::string> names, contents;
+  for (const char* name : {"config.json", "generation_config.json", "model.safetensors",
+                           "source.spm", "target.spm", "tokenizer_config.json", "vocab.json"}) {
+    names.emplace_back(name);
+    contents.push_back(read_file(std::filesystem::path(bundled_model()) / name));
+  }
+  const auto translated = [&](MulciberModel* model) {
+    MulciberTranslator* translator = nullptr;
+    MulciberTask* task = nullptr;
+    REQUIRE(mulciber_load_translator(c, session.device, model, nullptr, &translator) ==
+            MULCIBER_OK);
+    REQUIRE(mulciber_begin_translation(c, translator, "Two dogs run.", nullptr, &task) ==
+            MULCIBER_OK);
+    session.finish(task);
+    const char* text = nullptr;
+    REQUIRE(mulciber_text(c, task, &text) == MULCIBER_OK);
+    const std::string copy = text;
+    mulciber_destroy_task(task);
+    mulciber_destroy_translator(translator);
+    return copy;
+  };
+  const std::string expected = translated(session.model);
+  std::vector<MulciberFile> files;
+  for (size_t i = 0; i < names.size(); ++i) {
+    MulciberFile file = {sizeof(file)};
+    file.name = names[i].c_str();
+    file.byte_count = contents[i].size();
+    file.bytes = contents[i].data();
+    if (i % 2 == 0) {
+      file.bytes = nullptr;
+      file.user = &contents[i];
+      file.read = [](void* user, uint64_t offset, void* into, size_t bytes) {
+        return static_cast<std::string*>(user)->copy(static_cast<char*>(into), bytes, offset);
+      };
+    }
+    files.push_back(file);
+  }
+  const auto count = static_cast<uint32_t>(files.size());
+  MulciberModel* model = nullptr;
+  REQUIRE(mulciber_open_model_files(c, "pack", count, files.data(), &model) == MULCIBER_OK);
+  CHECK(translated(model) == expected);
+  mulciber_destroy_model(model);
+
+  files[2].byte_count += 100;  // more than the function gives
+  CHECK(mulciber_open_model_files(c, "pack", count, files.data(), &model) == MULCIBER_ERROR_MODEL);
+  CHECK(model == nullptr);
+  CHECK_THAT(session.context.message(), ContainsSubstring("model.safetensors"));
+  files[1].bytes = nullptr;
+  CHECK(mulciber_open_model_files(c, "pack", count, files.data(), &model) ==
+        MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_open_model_files(c, nullptr, 0, nullptr, &model) == MULCIBER_ERROR_MODEL);
+  CHECK(mulciber_open_model_files(c, "pack", 1, nullptr, &model) == MULCIBER_ERROR_SETTING);
 }
 
 TEST_CASE("Vectors of texts in C are those in C++") {

@@ -15,9 +15,11 @@
 #include "tests/vulkan_host.h"
 
 #include "mulciber/embedding.h"
+#include "mulciber/model_loader.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -27,11 +29,15 @@ struct Faults {
   int nth = 0;           // its call, from 1
   VkResult result = VK_SUCCESS;
   std::map<std::string, int> calls;
+  // Of each function the places in the library that call it, and the first call of each.
+  std::map<std::string, std::map<const void*, int>> sites;
   std::map<std::string, int> alive;  // by kind of object
   bool injected = false;
 
-  bool fails(const char* name) {
-    if (++calls[name] != nth || function != name) return false;
+  bool fails(const char* name, const void* site) {
+    const int number = ++calls[name];
+    sites[name].emplace(site, number);
+    if (number != nth || function != name) return false;
     return injected = true;
   }
 };
@@ -45,7 +51,7 @@ template <typename Tag, typename... Arguments>
 struct Wrapped<Tag, VkResult(VKAPI_PTR*)(Arguments...)> {
   static inline VkResult(VKAPI_PTR* original)(Arguments...) = nullptr;
   static VKAPI_ATTR VkResult VKAPI_CALL call(Arguments... arguments) {
-    if (faults.fails(Tag::kName)) return faults.result;
+    if (faults.fails(Tag::kName, __builtin_return_address(0))) return faults.result;
     const VkResult result = original(arguments...);
     if (result == VK_SUCCESS && *Tag::kMakes) ++faults.alive[Tag::kMakes];
     return result;
@@ -158,10 +164,14 @@ std::string use_everything(const VulkanHost& host) {
       task.result();
     }
     translator.translate("hello", {.max_new_tokens = 2});
-    TextGenerator generator(device, small_decoder().string(), {.context = 32});
+    ModelLoader loader(device, open_model(small_decoder().string()), {.context = 32});
+    while (!loader.step(1 << 18).complete) {
+    }
+    TextGenerator generator = loader.generator();
     GenerationTask task(generator, "The", {.max_new_tokens = 3, .ignore_end = true});
     finish(task);
-    task.result();
+    AttentionTask maps(generator, task.result());
+    finish(maps);
     pipeline_cache(*device);
     return "goes on";
   } catch (const DeviceError& error) {
@@ -188,11 +198,100 @@ const std::pair<VkResult, const char*> kResults[] = {
     {VK_ERROR_OUT_OF_HOST_MEMORY, "out of host memory"},
     {VK_ERROR_OUT_OF_DEVICE_MEMORY, "out of device memory"},
     {VK_ERROR_DEVICE_LOST, "device lost"},
-    {VK_ERROR_INITIALIZATION_FAILED, "initialization failed"}};
+    {VK_ERROR_INITIALIZATION_FAILED, "initialization failed"},
+    {VK_TIMEOUT, "timeout"}};
+
+/// Whether a function has that result.
+bool may_give(const std::string& function, VkResult result) {
+  return result != VK_TIMEOUT || function.starts_with("vkWait");
+}
 
 std::string file_of_page() { return (source_dir() / "docs/faults.md").string(); }
 
 }  // namespace
+
+TEST_CASE("The loss of a device says what was in flight, and stays") {
+  VulkanHost host;
+  faults = {};
+  HostDevice lent = host.lent();
+  instance_entry = lent.physical.get_instance_proc_addr;
+  lent.physical.get_instance_proc_addr = faulty_instance_entry;
+  Translator translator(adopt_device(lent), (source_dir() / "tests/data/marian").string());
+  TranslationTask task(translator, "hello", {.max_new_tokens = 3});
+  const auto message = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const DeviceError& error) {
+      if (error.kind() == DeviceError::Kind::kLost) return error.what();
+    }
+    return "";
+  };
+  const auto go_on = [&] {
+    while (!task.done()) {
+      task.step(1);
+      task.wait();
+    }
+  };
+  faults = {.function = "vkQueueSubmit", .nth = 2, .result = VK_ERROR_DEVICE_LOST};
+  const std::string lost = message(go_on);
+  CHECK_THAT(lost, ContainsSubstring("lost in vkQueueSubmit, with slice 2 in flight, from `"));
+  CHECK_THAT(lost, ContainsSubstring("encoder"));
+  CHECK_THAT(message(go_on), ContainsSubstring("lost earlier, with slice 2 in flight"));
+  CHECK_THAT(message([&] { translator.translate("hello"); }), ContainsSubstring("lost earlier"));
+}
+
+TEST_CASE("After a model for which memory did not suffice a smaller one is loaded") {
+  VulkanHost host;
+  faults = {};
+  HostDevice lent = host.lent();
+  instance_entry = lent.physical.get_instance_proc_addr;
+  lent.physical.get_instance_proc_addr = faulty_instance_entry;
+  uint64_t left = 8 << 20;  // a block: of weights alone
+  lent.allocator.allocate = [&](const MemoryRequest& request, HostMemory* memory) {
+    if (request.requirements.size > left) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+    flags.flags = request.device_address ? VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT : 0;
+    VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    info.pNext = &flags;
+    info.allocationSize = request.requirements.size;
+    VkPhysicalDeviceMemoryProperties types;
+    host.instance_vk.vkGetPhysicalDeviceMemoryProperties(host.physical.physical_device, &types);
+    for (uint32_t i = 0; i < types.memoryTypeCount; ++i) {
+      const bool fits = (request.requirements.memoryTypeBits >> i & 1) != 0 &&
+                        (types.memoryTypes[i].propertyFlags & request.required) == request.required;
+      if (!fits) continue;
+      info.memoryTypeIndex = i;
+      const VkResult result =
+          host.vk.vkAllocateMemory(host.device, &info, nullptr, &memory->memory);
+      if (result != VK_SUCCESS) return result;
+      host.vk.vkMapMemory(host.device, memory->memory, 0, VK_WHOLE_SIZE, 0, &memory->mapped);
+      memory->handle = reinterpret_cast<void*>(info.allocationSize);
+      left -= info.allocationSize;
+      ++faults.alive["lent memory"];
+      return VK_SUCCESS;
+    }
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  };
+  lent.allocator.free = [&](const HostMemory& memory) {
+    left += reinterpret_cast<uint64_t>(memory.handle);
+    --faults.alive["lent memory"];
+    host.vk.vkFreeMemory(host.device, memory.memory, nullptr);
+  };
+  {
+    const auto device = adopt_device(lent);
+    try {
+      Translator large(device, (source_dir() / "assets/en-de").string());
+      large.translate("hello");
+      FAIL("there was memory for the larger model");
+    } catch (const DeviceError& error) {
+      CHECK(error.kind() == DeviceError::Kind::kOutOfMemory);
+    }
+    left += 24 << 20;
+    Translator small(device, (source_dir() / "tests/data/marian").string());
+    CHECK(small.translate("hello", {.max_new_tokens = 2}).complete);
+  }
+  require_nothing_alive();
+}
 
 TEST_CASE("Every call that fails is an error, and leaves nothing behind") {
   VulkanHost host;
@@ -200,19 +299,19 @@ TEST_CASE("Every call that fails is an error, and leaves nothing behind") {
   REQUIRE(use_everything(host) == "goes on");
   require_nothing_alive();
   const std::map<std::string, int> calls = faults.calls;
+  const auto sites = faults.sites;
   CHECK(calls.size() > 20);
   std::string page =
       "# What failing Vulkan calls do\n\n"
       "Generated by `MULCIBER_FAULTS=write build/tests/faults_test` on a CPU driver: on a host's "
       "device a small translator and\na small language model are loaded, run in slices and whole, "
-      "and destroyed; the first call of each function fails, with\none result after the other, and "
-      "one in the middle, out of device memory, by wrapped entry points. Each time nothing\nthat "
-      "was "
-      "made is left, and the same device then does all of it. \"goes on\": the work was done "
-      "without "
-      "that call.\n\n| call |";
+      "and destroyed; the first call of each function fails, with\none result after the other, by "
+      "wrapped entry points; so does the first of each other\nplace in the library that calls it, "
+      "and one in the middle, with one of the results. Each time nothing that was made is\nleft, "
+      "and the same device then does all of it. \"goes on\": the work was done without that "
+      "call.\n\n| call | places |";
   for (const auto& [result, name] : kResults) page += fmt::format(" {} |", name);
-  page += "\n| --- | --- | --- | --- | --- |\n";
+  page += "\n| --- | --- | --- | --- | --- | --- | --- |\n";
   // The page is of one driver: others map other memory and make other pipelines. Where a run takes
   // long each call fails with one of the results.
 #ifdef __SANITIZE_ADDRESS__
@@ -223,19 +322,29 @@ TEST_CASE("Every call that fails is an error, and leaves nothing behind") {
 #endif
   size_t turn = 0;
   for (const auto& [function, count] : calls) {
-    page += fmt::format("| {} |", function);
+    page += fmt::format("| {} | {} |", function, sites.at(function).size());
     ++turn;
+    // Where else it is called from, each with another result; in the middle one stands for all.
+    std::map<int, VkResult> others = {{(count + 1) / 2, VK_ERROR_OUT_OF_DEVICE_MEMORY}};
+    size_t number = 0;
+    for (const auto& [site, first] : sites.at(function))
+      others.emplace(first, kResults[number++ % 4].first);
     for (const auto& [result, name] : kResults) {
-      if (!whole && result != kResults[turn % std::size(kResults)].first) continue;
+      if (!may_give(function, result)) {
+        page += " |";
+        continue;
+      }
+      if (!whole && result != kResults[turn % 4].first) continue;
       std::set<std::string> outcomes;
-      for (const int nth : {1, (count + 1) / 2}) {
+      std::set<int> failing = {1};
+      for (const auto& [nth, of] : others)
+        if (whole && of == result) failing.insert(nth);
+      for (const int nth : failing) {
         INFO(function << ", call " << nth << " of " << count << ": " << name);
         faults = {.function = function, .nth = nth, .result = result};
         outcomes.insert(use_everything(host));
         CHECK(faults.injected);
         require_nothing_alive();
-        // In the middle one result stands for all: what must be undone there is the same.
-        if (!whole || count == 1 || result != VK_ERROR_OUT_OF_DEVICE_MEMORY) break;
       }
       CHECK_FALSE(outcomes.count("?"));
       std::string text;

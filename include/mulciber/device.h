@@ -33,6 +33,11 @@ struct DeviceOptions {
   /// What the driver does not grant (it may want rights for the higher ones) becomes the next lower
   /// one; describe() says what was granted. Of an adopted device its host decides.
   QueuePriority queue_priority = QueuePriority::kDefault;
+  /// Of dispatches beside whatever else the GPU does at once, from 0 to 1: lower ones leave more of
+  /// its units to drawing. 0.5 is Vulkan's own, and all there is where the driver lacks
+  /// VK_NV_compute_occupancy_priority, or the host of an adopted device did not enable
+  /// computeOccupancyPriority. A host's command buffer is left with 0.5 after what is recorded.
+  float occupancy_priority = 0.5f;
   double submission_ms = 100;  // longest a submission is expected to keep the device busy
   /// A submission that takes longer has hung, and the device counts as lost. 0: a minute on
   /// hardware, fifteen on software, which may compile a kernel at its first dispatch.
@@ -50,7 +55,9 @@ struct DeviceDescription {
   std::string name, driver;
   bool software = false;
   uint64_t memory_bytes = 0;  // device-local memory this process may use now
-  QueuePriority queue_priority = QueuePriority::kDefault;  // of an open one: what was granted
+  // Of an open one, what was granted:
+  QueuePriority queue_priority = QueuePriority::kDefault;
+  float occupancy_priority = 0.5f;
 };
 
 /// Every Vulkan device of this machine, best first; the place in the list is the index that

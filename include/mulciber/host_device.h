@@ -86,12 +86,15 @@ struct HostDevice {
 };
 
 /// An image of the host's, two-dimensional, that something is copied into: made with
-/// VK_IMAGE_USAGE_TRANSFER_DST_BIT. Mulciber makes the transitions between layouts and the
+/// VK_IMAGE_USAGE_TRANSFER_DST_BIT. Formats: VK_FORMAT_R32_SFLOAT, which takes numbers as they are;
+/// R16_SFLOAT; R8_UNORM and R16_UNORM; R8G8B8A8_UNORM and B8G8R8A8_UNORM, which get them as greys
+/// with an alpha of 1. Of the UNORM formats the nearest step stands for a number, a half goes up,
+/// and what lies beyond 0 and 1 is cut. Mulciber makes the transitions between layouts and the
 /// barriers; texels outside of what is copied stay where `layout` is not VK_IMAGE_LAYOUT_UNDEFINED.
 struct HostImage {
   VkImage image = VK_NULL_HANDLE;
-  VkFormat format = VK_FORMAT_UNDEFINED;  // VK_FORMAT_R32_SFLOAT
-  VkExtent2D extent = {};                 // in texels, of the mip level
+  VkFormat format = VK_FORMAT_UNDEFINED;
+  VkExtent2D extent = {};  // in texels, of the mip level
   uint32_t mip_level = 0, array_layer = 0;
   VkOffset2D offset = {};  // where the first number goes; across and down from there
   /// The layout that it stands in, and is left in.

@@ -40,7 +40,7 @@ typedef struct MulciberModel MulciberModel;             /* a model's files, open
 typedef struct MulciberTranslator MulciberTranslator;   /* a translation model on a device */
 typedef struct MulciberGenerator MulciberGenerator;     /* a language model on a device */
 typedef struct MulciberTextEncoder MulciberTextEncoder; /* vectors of texts on a device */
-typedef struct MulciberTask MulciberTask; /* a translation, an answer, attention maps */
+typedef struct MulciberTask MulciberTask; /* a translation, an answer, a vector, maps */
 
 /* The version of the library that is linked, as "1.2.3". */
 MULCIBER_API const char* mulciber_version(void);
@@ -148,6 +148,7 @@ typedef struct MulciberDeviceInfo {
   /* Up to 1; 0: Vulkan's own, 0.5. Memory of lower priority leaves the device first when it is
    * short, where memoryPriority is enabled. */
   float memory_priority;
+  float occupancy_priority; /* up to 1; 0: Vulkan's own, 0.5. DeviceOptions says what it means */
 } MulciberDeviceInfo;
 
 /* The VkDevice must outlive all that is made of it. */

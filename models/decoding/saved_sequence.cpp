@@ -80,9 +80,10 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
     hash.add(tensor->name);
     hash.add(static_cast<uint32_t>(tensor->type));
     for (const uint64_t extent : tensor->shape) hash.add(extent);
-    const std::string_view bytes = view_of(tensor->bytes);
-    hash.add(bytes.substr(0, kSample));
-    hash.add(bytes.substr(bytes.size() - std::min(bytes.size(), kSample)));
+    const uint64_t all = tensor->bytes.size(), part = std::min<uint64_t>(all, kSample);
+    std::vector<std::byte> scratch;
+    hash.add(view_of(tensor->read(0, part, scratch)));
+    hash.add(view_of(tensor->read(all - part, part, scratch)));
   }
   for (const DataType type :
        {network.cache, network.activations, network.decoder.output.weight.type,
@@ -116,8 +117,9 @@ SavedSequence read_sequence(std::span<const std::byte> bytes, uint64_t fingerpri
 }
 
 void save_sequence(const std::string& file, const SavedSequence& sequence, uint64_t fingerprint) {
-  if (!replace_file(file, view_of(sequence_bytes(sequence, fingerprint))))
-    throw ModelError(file, "cannot be written", "is there such a folder, and room on the disk?");
+  if (const std::string reason = replace_file(file, view_of(sequence_bytes(sequence, fingerprint)));
+      !reason.empty())
+    throw ModelError(file, reason, "choose a file in a folder that can be written and has room");
 }
 
 SavedSequence load_sequence(const std::string& file, uint64_t fingerprint) {

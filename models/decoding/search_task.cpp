@@ -1,5 +1,6 @@
 #include "models/decoding/search_task.h"
 
+#include <array>
 #include <utility>
 
 namespace mulciber {
@@ -46,15 +47,24 @@ bool SearchTask::not_finite() const {
   return control_.get(programs_->beam.items, 0).status == BEAM_NOT_FINITE;
 }
 
-std::vector<uint32_t> SearchTask::ids() const {
+std::vector<Hypothesis> SearchTask::finished_so_far() const {
+  return finished_hypotheses(programs_->beam, control_, 0);
+}
+
+std::vector<Hypothesis> SearchTask::running() const {
   if (steps_ended_ == 0) return {};
-  const std::vector<Hypothesis> finished = finished_hypotheses(programs_->beam, control_, 0);
-  return finished_ && !finished.empty() ? finished.front().ids
-                                        : running_hypothesis(programs_->beam, control_, 0);
+  return running_hypotheses(programs_->beam, control_, 0);
+}
+
+std::optional<Hypothesis> SearchTask::best() const {
+  for (std::vector<Hypothesis>& found : std::array{running(), finished_so_far()}) {
+    if (!found.empty()) return std::move(found.front());
+  }
+  return std::nullopt;
 }
 
 std::vector<Hypothesis> SearchTask::hypotheses() const {
-  std::vector<Hypothesis> found = finished_hypotheses(programs_->beam, control_, 0);
+  std::vector<Hypothesis> found = finished_so_far();
   if (found.size() > settings_.n_best) found.resize(settings_.n_best);
   return found;
 }

@@ -27,8 +27,13 @@ class SearchTask : public StageSource {
   bool not_finite() const;
   /// The search has ended by itself.
   bool finished() const { return finished_ || steps_ended_ >= settings_.max_new_tokens; }
-  /// Ids chosen so far by the best hypothesis: finished, or else running.
-  std::vector<uint32_t> ids() const;
+  /// What there is after the steps that have ended: hypotheses that are finished, at most as many
+  /// as beams, and those that go on, both best first.
+  std::vector<Hypothesis> finished_so_far() const;
+  std::vector<Hypothesis> running() const;
+  /// The best that goes on, and of a search that has ended the best of all; none before the first
+  /// step.
+  std::optional<Hypothesis> best() const;
   /// Best first, at most GenerationSettings::n_best; of a search that has ended.
   std::vector<Hypothesis> hypotheses() const;
 

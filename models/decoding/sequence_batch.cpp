@@ -15,30 +15,16 @@
 namespace mulciber {
 namespace {
 
-// Lengths of a pass, so that few programs serve all prompts. A pass of all rows has at most
-// kPassTokens.
-constexpr uint32_t kLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
-constexpr uint32_t kPassTokens = 512;
+constexpr uint32_t kPassTokens = 512;  // of all rows
 constexpr size_t kProgramsKept = 4;
 
 uint32_t longest_pass(const BatchShape& shape) {
   uint32_t longest = 1;
-  for (uint32_t length : kLengths) {
+  for (uint32_t length : kPassLengths) {
     if (length <= shape.context && (length <= 8 || length * shape.rows <= kPassTokens))
       longest = length;
   }
   return longest;
-}
-
-/// The shortest pass that takes `tokens`, or the longest that there is room for.
-uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
-  uint32_t best = 1;
-  for (uint32_t length : kLengths) {
-    if (length > longest || length > room) break;
-    best = length;
-    if (length >= tokens) break;
-  }
-  return best;
 }
 
 }  // namespace
@@ -100,6 +86,7 @@ BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tok
 }
 
 SavedSequence SequenceBatch::save(uint32_t row) {
+  require_free();
   SavedSequence saved = {{ids(row).begin(), ids(row).end()}, network_.cache, {}};
   for (size_t i = 0; !saved.ids.empty() && i < tensors_.caches.size(); ++i)
     saved.layers.push_back(download(device_, part_of_cache(i, row, length(row))));
@@ -107,6 +94,7 @@ SavedSequence SequenceBatch::save(uint32_t row) {
 }
 
 void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
+  require_free();
   const auto fail = [](const std::string& problem) {
     throw ModelError("saved sequence", problem,
                      "save it with the same model and storage, or ask for a larger context");
@@ -125,16 +113,21 @@ void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
   words_.set(layout_.state.history_of(row), saved.ids);
 }
 
-Program& SequenceBatch::program(const DecoderPass& shape) {
+SequenceBatch::Built& SequenceBatch::built(const DecoderPass& shape,
+                                           const std::set<DecoderPass>& wanted) {
   const auto found = programs_.find(shape);
   if (found != programs_.end()) return found->second;
-  // Each has an arena of its own. Nothing runs while a prompt is taken in, so the shortest can go.
-  if (programs_.size() >= kProgramsKept)
-    programs_.erase(std::find_if(programs_.begin(), programs_.end(),
-                                 [](const auto& kept) { return kept.first.length > 1; }));
+  // Each has an arena of its own. Nothing runs while a prompt is taken in, so the shortest can go
+  // that the request does not need.
+  if (programs_.size() >= kProgramsKept) {
+    const auto least = std::find_if(programs_.begin(), programs_.end(), [&](const auto& kept) {
+      return kept.first.length > 1 && wanted.count(kept.first) == 0;
+    });
+    if (least != programs_.end()) programs_.erase(least);
+  }
   ProgramBuilder builder(device_, shape.length == 1 ? "decode step" : "prefill");
-  build_decoder_pass(builder, network_, layout_, tensors_, shape);
-  return programs_.emplace(shape, builder.build()).first->second;
+  const PassTensors kept = build_decoder_pass(builder, network_, layout_, tensors_, shape);
+  return programs_.emplace(shape, Built{builder.build(), kept}).first->second;
 }
 
 void SequenceBatch::push() { upload(device_, control_.view(), words_.bytes()); }
@@ -177,16 +170,27 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
     if (left > 0) room = std::min(room, shape_.context - this->length(row));
   }
   if (most == 0) return std::nullopt;
-  const uint32_t length = pass_length(static_cast<uint32_t>(most), layout_.longest, room);
-  Pass pass = {{length, PassOutput::kCache}, std::vector<uint32_t>(shape_.rows, 0)};
+  Kind kind = {static_cast<uint32_t>(most), {}};
+  if (!run.request.embeddings.empty()) kind = kind_of_tokens(run.request, run.taken[0]);
+  const uint32_t length = pass_length(kind.tokens, layout_.longest, room);
+  Pass pass = {{length, PassOutput::kCache, kind.rows.has_value(), run.request.states},
+               std::vector<uint32_t>(shape_.rows, 0),
+               kind.rows};
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     const size_t left = prompts[row].size() - run.taken[row];
-    const uint32_t fed = pass.fed[row] = static_cast<uint32_t>(std::min<size_t>(left, length));
+    const uint32_t fed = pass.fed[row] =
+        static_cast<uint32_t>(std::min<size_t>({left, length, kind.tokens}));
     const bool ends = fed > 0 && fed == left && run.request.max_new_tokens > 0;
     if (ends) pass.shape.result = PassOutput::kChoice;
-    if (fed > 0)
+    if (fed > 0 && kind.rows) {
+      // Tokens beside them take the last of them too: other rows may hold what is no number.
+      std::vector<uint32_t> numbers(length);
+      for (uint32_t i = 0; i < length; ++i) numbers[i] = std::min(i, fed - 1);
+      words_.set(layout_.fed_ids(row, length), numbers);
+    } else if (fed > 0) {
       words_.set(layout_.fed_ids(row, length),
                  std::span(prompts[row]).subspan(run.taken[row], fed));
+    }
     words_.set(layout_.last, row, row * length + std::max(fed, 1u) - 1);
     words_.set(state.fed, row, fed);
     words_.set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
@@ -194,21 +198,6 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
     run.result.prompt_tokens += fed;
   }
   return pass;
-}
-
-std::set<DecoderPass> SequenceBatch::passes(const SequenceRequest& request) const {
-  std::set<DecoderPass> shapes;
-  uint32_t held = length(0);
-  auto left = static_cast<uint32_t>(request.prompts[0].size());
-  while (left > 0) {
-    const uint32_t length = pass_length(left, layout_.longest, shape_.context - held);
-    const uint32_t fed = std::min(left, length);
-    left -= fed;
-    held += fed;
-    const bool chooses = left == 0 && request.max_new_tokens > 0;
-    shapes.insert({length, chooses ? PassOutput::kChoice : PassOutput::kCache});
-  }
-  return shapes;
 }
 
 void SequenceBatch::report_prompt(const Run& run) const {
@@ -320,7 +309,7 @@ void SequenceBatch::begin(Run& run) {
   run.result.rows.resize(shape_.rows);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     for (uint32_t id : request.prompts[row]) {
-      if (id >= network_.vocabulary)
+      if (id >= network_.vocabulary && (id != kNoToken || request.embeddings.empty()))
         throw ModelError(
             "prompt",
             fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),

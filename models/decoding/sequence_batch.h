@@ -14,6 +14,7 @@
 
 #include "models/decoding/decoder_programs.h"
 #include "ops/sampling.h"
+#include "runtime/pipeline.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -26,9 +27,21 @@ enum class SequenceEnd {
   kCancelled,
 };
 
+/// Stands in a prompt, and in what a row holds, for an embedding that no token has.
+constexpr uint32_t kNoToken = UINT32_MAX;
+
+/// Embeddings in memory of a caller's, (count, D) f32, for tokens of a prompt from `first` on.
+struct PromptRows {
+  uint32_t first = 0, count = 0;
+  BufferView from;
+};
+
 struct SequenceRequest {
   /// Ids per row, behind what the row holds already; a row without any is left as it is.
   std::vector<std::vector<uint32_t>> prompts;
+  /// Of the only row, of start(): in the order of their tokens, which are kNoToken in the prompt.
+  std::vector<PromptRows> embeddings;
+  bool states = false;  // passes keep what the output product takes
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
   std::vector<Sampling> sampling;     // how each row chooses; empty: the likeliest id, always
@@ -57,6 +70,18 @@ struct SavedSequence {
   std::vector<uint32_t> ids;                   // its tokens
   DataType type = DataType::kF32;              // of the cache
   std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
+};
+
+/// Memory of a caller's for rows of floats: row i goes to place i % rows.
+struct RowRing {
+  BufferView first;   // place 0
+  uint32_t rows = 0;  // 0: nobody wants them
+};
+
+/// What a task leaves of each step.
+struct SequenceOutputs {
+  RowRing logits;  // row i: that choice i was made from
+  RowRing states;  // row i: of the token at position i, what the output product takes
 };
 
 class SequenceTask;
@@ -89,6 +114,9 @@ class SequenceBatch {
   SavedSequence save(uint32_t row);
   void restore(uint32_t row, const SavedSequence& saved);
 
+  /// Throws SettingError where a task of start() has it.
+  void require_free() const;
+
   /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses
   /// depends on its tokens, settings and seed alone: neither on its company nor on the steps per
   /// submission. Throws ModelError when a prompt does not fit the row's room, LogitsError when
@@ -97,7 +125,10 @@ class SequenceBatch {
 
   /// The same of a batch of one row, to be run in slices: what generate() would do, stage by stage.
   /// The batch is the task's until that is destroyed. Throws as generate(), but for logits.
-  std::unique_ptr<SequenceTask> start(SequenceRequest request);
+  std::unique_ptr<SequenceTask> start(SequenceRequest request, const SequenceOutputs& outputs = {});
+
+  /// What programs of all lengths are dispatched with; nothing is allocated or compiled.
+  std::vector<PipelineKey> pipelines() const;
 
   /// The programs of decoding one token, for a look at their nodes.
   Program& step() { return program({1, PassOutput::kChoice}); }
@@ -106,7 +137,24 @@ class SequenceBatch {
   friend class SequenceTask;
   struct Run;
   struct Pass;
-  Program& program(const DecoderPass& shape);
+  struct Built {
+    Program program;
+    PassTensors kept;
+  };
+  /// wanted: those that must not make room for it.
+  Built& built(const DecoderPass& shape, const std::set<DecoderPass>& wanted = {});
+  Program& program(const DecoderPass& shape) { return built(shape).program; }
+  /// Where such a pass leaves what it keeps.
+  BufferView place(const DecoderPass& shape, Tensor PassTensors::*kept);
+  /// Tokens of the only row's prompt from `taken` on that one kind of pass takes, and which: those
+  /// that have ids, or those of one of the request's embeddings, and where these begin.
+  struct Kind {
+    uint32_t tokens;
+    std::optional<BufferView> rows;
+  };
+  Kind kind_of_tokens(const SequenceRequest& request, size_t taken) const;
+  /// Memory for the embeddings of a pass, where a request has any.
+  void need_rows();
   /// Checks a request, and writes the state before it.
   void begin(Run& run);
   /// Writes what the next pass over the prompts reads to words_; none once all are taken in.
@@ -131,10 +179,11 @@ class SequenceBatch {
   BatchShape shape_;
   BatchLayout layout_;
   ControlWords words_;  // of control, while nothing runs
-  Buffer control_, progress_;
+  Buffer control_, progress_, rows_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
-  std::map<DecoderPass, Program> programs_;
+  std::map<DecoderPass, Built> programs_;
+  bool in_task_ = false;
 };
 
 }  // namespace mulciber

@@ -27,10 +27,22 @@ struct SequenceBatch::Run {
   }
 };
 
+/// The shortest pass that takes `tokens`, or the longest that there is room for.
+inline uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
+  uint32_t best = 1;
+  for (uint32_t length : kPassLengths) {
+    if (length > longest || length > room) break;
+    best = length;
+    if (length >= tokens) break;
+  }
+  return best;
+}
+
 /// A pass over prompts: tokens of each row in it.
 struct SequenceBatch::Pass {
   DecoderPass shape;
   std::vector<uint32_t> fed;
+  std::optional<BufferView> rows;  // the caller's, of shape.from_rows
 };
 
 }  // namespace mulciber

@@ -7,22 +7,58 @@
 #include "mulciber/error.h"
 
 namespace mulciber {
+namespace {
 
-SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request)
-    : batch_(batch), request_(std::move(request)) {
-  if (batch.shape().rows != 1)
-    throw SettingError("sequences", "is more than 1", "run such batches whole");
-  run_ = std::make_unique<SequenceBatch::Run>(request_);
-  batch_.begin(*run_);
-  // Programs are made now: stages of a frame make nothing.
-  for (const DecoderPass& pass : batch_.passes(request_)) batch_.program(pass);
-  if (request_.max_new_tokens > 1) step_ = &batch_.program({1, PassOutput::kChoice});
+/// Rows of `from` from number `first` on into their places.
+void copy_rows(Stage& stage, const BufferView& from, const RowRing& ring, uint64_t first,
+               uint64_t count) {
+  const uint64_t bytes = ring.first.size;
+  // Of more rows than there are places the last stay.
+  const uint64_t skipped = count - std::min<uint64_t>(count, ring.rows);
+  for (uint64_t done = skipped; done < count;) {
+    const uint64_t place = (first + done) % ring.rows;
+    const uint64_t together = std::min(count - done, ring.rows - place);
+    BufferView part = from, to = ring.first;
+    part.offset += done * bytes;
+    to.offset += place * bytes;
+    part.size = to.size = together * bytes;
+    stage.copies.push_back({part, to});
+    done += together;
+  }
 }
 
-SequenceTask::~SequenceTask() = default;
+}  // namespace
 
-std::unique_ptr<SequenceTask> SequenceBatch::start(SequenceRequest request) {
-  return std::make_unique<SequenceTask>(*this, std::move(request));
+SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request,
+                           const SequenceOutputs& outputs)
+    : batch_(batch), request_(std::move(request)), outputs_(outputs) {
+  if (batch.shape().rows != 1)
+    throw SettingError("sequences", "is more than 1", "run such batches whole");
+  request_.states = outputs_.states.rows > 0;
+  step_shape_.states = request_.states;
+  run_ = std::make_unique<SequenceBatch::Run>(request_);
+  batch_.begin(*run_);
+  if (!request_.embeddings.empty()) batch_.need_rows();
+  // Programs are made now: stages of a frame make nothing.
+  const std::set<DecoderPass> passes = batch_.passes(request_);
+  for (const DecoderPass& pass : passes) batch_.built(pass, passes);
+  if (request_.max_new_tokens > 1) step_ = &batch_.built(step_shape_, passes).program;
+  batch_.in_task_ = true;  // from here on nothing throws
+}
+
+SequenceTask::~SequenceTask() { batch_.in_task_ = false; }
+
+std::unique_ptr<SequenceTask> SequenceBatch::start(SequenceRequest request,
+                                                   const SequenceOutputs& outputs) {
+  return std::make_unique<SequenceTask>(*this, std::move(request), outputs);
+}
+
+void SequenceTask::take_outputs(Stage& stage, const DecoderPass& shape, uint64_t number,
+                                uint64_t position, uint64_t tokens) const {
+  if (outputs_.logits.rows > 0 && shape.result == PassOutput::kChoice)
+    copy_rows(stage, batch_.place(shape, &PassTensors::logits), outputs_.logits, number, 1);
+  if (outputs_.states.rows > 0)
+    copy_rows(stage, batch_.place(shape, &PassTensors::states), outputs_.states, position, tokens);
 }
 
 std::optional<Stage> SequenceTask::next() {
@@ -36,6 +72,13 @@ std::optional<Stage> SequenceTask::next() {
       Stage stage = {.updates = {{batch_.control_.view(), batch_.words_.words()}},
                      .program = &batch_.program(pass->shape)};
       held_ = batch_.length(0);
+      take_outputs(stage, pass->shape, 0, held_, pass->fed[0]);
+      if (pass->rows) {
+        BufferView from = *pass->rows, to = batch_.rows_.view();
+        from.size = to.size =
+            pass->fed[0] * batch_.network_.embedding.table.shape.columns() * sizeof(float);
+        stage.inputs.push_back({from, to});
+      }
       // What comes next stands behind these tokens, whether or not they are computed yet.
       batch_.words_.set(batch_.layout_.state.positions, 0, batch_.length(0) + pass->fed[0]);
       prompt_given_ = run_->taken[0] == request_.prompts[0].size();
@@ -46,7 +89,9 @@ std::optional<Stage> SequenceTask::next() {
   const uint64_t steps_ended = ended_ > passes_ ? ended_ - passes_ : 0;
   if (steps_ + 1 >= request_.max_new_tokens || steps_ - steps_ended >= kAhead) return std::nullopt;
   ++steps_;
-  return Stage{.program = step_};
+  Stage stage = {.program = step_};
+  take_outputs(stage, step_shape_, steps_, run_->first[0] + steps_ - 1, 1);
+  return stage;
 }
 
 void SequenceTask::ended(uint64_t stages) {

@@ -13,7 +13,7 @@ namespace mulciber {
 /// ahead of those that have ended. Calls the request's on_prompt and on_token from ended().
 class SequenceTask : public StageSource {
  public:
-  SequenceTask(SequenceBatch& batch, SequenceRequest request);
+  SequenceTask(SequenceBatch& batch, SequenceRequest request, const SequenceOutputs& outputs);
   ~SequenceTask() override;
 
   std::optional<Stage> next() override;
@@ -28,11 +28,17 @@ class SequenceTask : public StageSource {
 
  private:
   static constexpr uint32_t kAhead = 4;
+  /// Adds the copies of the logits that choice `number` is made from, and of the states of the
+  /// pass's tokens, the first of which stands at `position`.
+  void take_outputs(Stage& stage, const DecoderPass& shape, uint64_t number, uint64_t position,
+                    uint64_t tokens) const;
 
   SequenceBatch& batch_;
   SequenceRequest request_;
+  SequenceOutputs outputs_;
   std::unique_ptr<SequenceBatch::Run> run_;
-  Program* step_ = nullptr;          // of decoding one token
+  DecoderPass step_shape_;  // of decoding one token
+  Program* step_ = nullptr;
   uint64_t passes_ = 0, steps_ = 0;  // given
   uint64_t ended_ = 0;               // of both
   uint32_t held_ = 0;                // tokens before the pass given last

@@ -1,0 +1,13 @@
+// How long frames took: what the device spent on drawing, and on top of it what the network took.
+#pragma once
+
+#include "apps/viewer/view.h"
+
+namespace mulciber::viewer {
+
+constexpr float kGraphHeight = 64;  // pixels of scale 1
+constexpr size_t kGraphFrames = 120;
+
+void draw_frame_graph(const View& view);
+
+}  // namespace mulciber::viewer

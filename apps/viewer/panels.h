@@ -1,0 +1,32 @@
+// The panel beside the scene: text, pickers, the picked map, frame times.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/viewer/session.h"
+#include "apps/viewer/view.h"
+
+namespace mulciber::viewer {
+
+/// Where the picked map is drawn, for tests that look at it.
+struct MapPlace {
+  Rectangle rectangle;
+  bool drawn = false;
+};
+
+struct PanelParts {
+  const Session& session;
+  const std::vector<std::string>&queries, &keys;
+  WordFonts fonts;
+  /// Draws the picked map into a rectangle of the picture, inside of the render pass.
+  std::function<void(const Rectangle&)> draw_map;
+};
+
+MapPlace draw_panel(View& view, const Layout& layout, const PanelParts& parts, Wishes& wishes);
+
+/// Begins a panel that fills a rectangle.
+void begin_panel(const char* name, const Rectangle& rectangle);
+
+}  // namespace mulciber::viewer

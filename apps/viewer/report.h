@@ -1,0 +1,26 @@
+// What a frame shows and where in the picture, for tests and for pages that explain it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/viewer/session.h"
+#include "apps/viewer/view.h"
+#include "apps/viewer/words.h"
+
+namespace mulciber::viewer {
+
+struct ReportParts {
+  const View& view;
+  const Session& session;
+  const WordCurves& curves;
+  const Projection& projection;
+  const Rectangle& map;  // where the picked map is
+  const std::vector<std::string>&queries, &keys;
+  uint32_t rows = 0;
+};
+
+/// A JSON file. Throws Error where it cannot be written.
+void write_report(const std::string& path, const ReportParts& parts);
+
+}  // namespace mulciber::viewer

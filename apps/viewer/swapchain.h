@@ -1,0 +1,45 @@
+// The images of a window, into which pictures are copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "apps/viewer/frames.h"
+
+namespace mulciber::viewer {
+
+class Swapchain {
+ public:
+  explicit Swapchain(GraphicsDevice& device) : device_(device) {}
+  ~Swapchain();
+  Swapchain(const Swapchain&) = delete;
+  Swapchain& operator=(const Swapchain&) = delete;
+
+  /// The device must be idle. extent: of the window. False where it has no area now.
+  bool make(VkExtent2D extent);
+  VkExtent2D extent() const { return extent_; }
+
+  /// The next image, in the frame of this slot; none: it must be made again.
+  std::optional<uint32_t> acquire(size_t slot);
+  /// Records the copy of a picture that stands in TRANSFER_SRC_OPTIMAL.
+  void copy(VkCommandBuffer commands, VkImage picture, VkExtent2D extent, uint32_t index);
+  /// False where it must be made again.
+  bool present(uint32_t index);
+
+  VkSemaphore acquired(size_t slot) const { return acquired_[slot]; }
+  VkSemaphore drawn(uint32_t index) const { return drawn_[index]; }
+
+ private:
+  void destroy();
+
+  GraphicsDevice& device_;
+  VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
+  VkExtent2D extent_ = {};
+  std::vector<VkImage> images_;
+  std::vector<VkSemaphore> acquired_;  // of each slot
+  std::vector<VkSemaphore> drawn_;     // of each image
+};
+
+}  // namespace mulciber::viewer

@@ -1,0 +1,36 @@
+// Dear ImGui on the viewer's device: its context, fonts, and input from a window or none.
+#pragma once
+
+#include <string>
+
+#include "apps/viewer/graphics_device.h"
+#include "apps/viewer/window.h"
+#include "apps/viewer/words.h"
+
+namespace mulciber::viewer {
+
+class UserInterface {
+ public:
+  /// window: null without one. font: a TrueType file; "": one of the system's, or ImGui's own.
+  UserInterface(GraphicsDevice& device, VkRenderPass render_pass, const Window* window,
+                const std::string& font, float scale);
+  ~UserInterface();
+  UserInterface(const UserInterface&) = delete;
+  UserInterface& operator=(const UserInterface&) = delete;
+
+  /// extent: of the picture, where there is no window.
+  void begin(VkExtent2D extent);
+  /// Inside of the render pass.
+  void draw(VkCommandBuffer commands);
+  const WordFonts& fonts() const { return fonts_; }
+
+ private:
+  void load_fonts(const std::string& file, float scale);
+
+  GraphicsDevice& device_;
+  bool windowed_;
+  VkDescriptorPool pool_ = VK_NULL_HANDLE;
+  WordFonts fonts_;
+};
+
+}  // namespace mulciber::viewer

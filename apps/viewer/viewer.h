@@ -1,0 +1,69 @@
+// The program: frames in which the network computes a little and the scene is drawn.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/viewer/drawing.h"
+#include "apps/viewer/frames.h"
+#include "apps/viewer/options.h"
+#include "apps/viewer/picture.h"
+#include "apps/viewer/session.h"
+#include "apps/viewer/swapchain.h"
+#include "apps/viewer/user_interface.h"
+#include "apps/viewer/view.h"
+#include "apps/viewer/window.h"
+
+namespace mulciber::viewer {
+
+class Viewer {
+ public:
+  explicit Viewer(Options options);
+  ~Viewer();
+
+  /// Until the window is closed, or as many frames as the options say.
+  void run();
+
+ private:
+  /// What a frame shows of the maps.
+  struct Shown {
+    std::vector<std::string> queries, keys;
+    WordCurves curves;
+    Wall wall;
+    Projection projection;
+    DrawnMap map;
+    bool maps = false;
+    Rectangle map_place = {};
+  };
+
+  void load(const std::string& path);
+  void start();
+  /// True: a picture was drawn. computes: the network's part too.
+  bool draw_frame(bool computes);
+  void choose_map();
+  void choose_step();
+  void prepare(const Layout& layout);
+  void draw_interface(const Layout& layout, Wishes& wishes);
+  void fit_to_window();
+  bool settled() const;
+
+  Options options_;
+  std::unique_ptr<Window> window_;
+  GraphicsDevice device_;
+  Frames frames_;
+  Picture picture_;
+  View view_;
+  UserInterface interface_;
+  Drawing drawing_;
+  std::unique_ptr<Swapchain> swapchain_;
+  bool remake_ = true;  // the swapchain
+  bool map_chosen_ = false;
+  std::string title_;  // of the window
+  Session session_;
+  Shown shown_;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
+}  // namespace mulciber::viewer

@@ -1,0 +1,67 @@
+// Which passes a prompt takes: of tokens, and of embeddings of a caller's in place of them.
+#include <algorithm>
+
+#include "models/decoding/sequence_batch.h"
+#include "models/decoding/sequence_run.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+
+SequenceBatch::Kind SequenceBatch::kind_of_tokens(const SequenceRequest& request,
+                                                  size_t taken) const {
+  const auto at = static_cast<uint32_t>(taken);
+  auto end = static_cast<uint32_t>(request.prompts[0].size());
+  for (const PromptRows& rows : request.embeddings) {
+    if (rows.first > at) {
+      end = std::min(end, rows.first);
+      break;
+    }
+    if (at >= rows.first + rows.count) continue;
+    const uint64_t row_bytes = network_.embedding.table.shape.columns() * sizeof(float);
+    BufferView from = rows.from;
+    from.offset += (at - rows.first) * row_bytes;
+    from.size = (rows.first + rows.count - at) * row_bytes;
+    return {rows.first + rows.count - at, from};
+  }
+  return {end - at, std::nullopt};
+}
+
+std::set<DecoderPass> SequenceBatch::passes(const SequenceRequest& request) const {
+  std::set<DecoderPass> shapes;
+  uint32_t held = length(0);
+  auto left = static_cast<uint32_t>(request.prompts[0].size());
+  while (left > 0) {
+    const Kind kind = kind_of_tokens(request, request.prompts[0].size() - left);
+    const uint32_t length = pass_length(kind.tokens, layout_.longest, shape_.context - held);
+    const uint32_t fed = std::min(kind.tokens, length);
+    left -= fed;
+    held += fed;
+    const bool chooses = left == 0 && request.max_new_tokens > 0;
+    shapes.insert({length, chooses ? PassOutput::kChoice : PassOutput::kCache,
+                   kind.rows.has_value(), request.states});
+  }
+  return shapes;
+}
+
+void SequenceBatch::require_free() const {
+  if (in_task_)
+    throw SettingError("TextGenerator", "has a GenerationTask under way",
+                       "destroy the task first, or take TextGenerator::conversation()");
+}
+
+void SequenceBatch::need_rows() {
+  if (tensors_.rows) return;
+  const Shape shape = {layout_.longest, network_.embedding.table.shape.columns()};
+  rows_ = device_.memory().allocate(shape.elements() * sizeof(float), MemoryUsage::kActivations);
+  tensors_.rows = rows_.tensor(shape, DataType::kF32);
+}
+
+BufferView SequenceBatch::place(const DecoderPass& shape, Tensor PassTensors::*kept) {
+  const Built& pass = built(shape);
+  const Tensor& tensor = pass.kept.*kept;
+  BufferView view = pass.program.view(tensor);
+  view.size = tensor.bytes();
+  return view;
+}
+
+}  // namespace mulciber

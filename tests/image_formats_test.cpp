@@ -1,0 +1,224 @@
+// Copies into a host's images of every format, against the numbers themselves.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/half.h"
+#include "models/image_copies.h"
+#include "runtime/device.h"
+#include "runtime/transfer.h"
+#include "tests/catch.h"
+#include "tests/host_destination.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+#include "mulciber/embedding.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+namespace {
+
+struct Format {
+  VkFormat format;
+  uint32_t bytes;  // of a texel
+};
+constexpr Format kFormats[] = {{VK_FORMAT_R32_SFLOAT, 4},     {VK_FORMAT_R16_SFLOAT, 2},
+                               {VK_FORMAT_R8_UNORM, 1},       {VK_FORMAT_R16_UNORM, 2},
+                               {VK_FORMAT_R8G8B8A8_UNORM, 4}, {VK_FORMAT_B8G8R8A8_UNORM, 4}};
+
+/// An image of the host's own, and what of it is read back.
+class HostPicture {
+ public:
+  HostPicture(const VulkanHost& host, VkFormat format, uint32_t texel_bytes, VkExtent2D extent)
+      : host_(host), extent_(extent), texel_bytes_(texel_bytes) {
+    VkImageCreateInfo info{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
+    info.imageType = VK_IMAGE_TYPE_2D;
+    info.format = format;
+    info.extent = {extent.width, extent.height, 1};
+    info.mipLevels = info.arrayLayers = 1;
+    info.samples = VK_SAMPLE_COUNT_1_BIT;
+    info.usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
+    REQUIRE(call<PFN_vkCreateImage>("vkCreateImage")(host.device, &info, nullptr, &image_) ==
+            VK_SUCCESS);
+    VkMemoryRequirements needs;
+    call<PFN_vkGetImageMemoryRequirements>("vkGetImageMemoryRequirements")(host.device, image_,
+                                                                           &needs);
+    VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    allocate.allocationSize = needs.size;
+    while (!(needs.memoryTypeBits >> allocate.memoryTypeIndex & 1)) ++allocate.memoryTypeIndex;
+    REQUIRE(host.vk.vkAllocateMemory(host.device, &allocate, nullptr, &memory_) == VK_SUCCESS);
+    REQUIRE(call<PFN_vkBindImageMemory>("vkBindImageMemory")(host.device, image_, memory_, 0) ==
+            VK_SUCCESS);
+    to.image = image_;
+    to.format = format;
+    to.extent = extent;
+    to.final_layout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL;
+    to.stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    to.accesses = VK_ACCESS_TRANSFER_READ_BIT;
+  }
+  ~HostPicture() {
+    call<PFN_vkDestroyImage>("vkDestroyImage")(host_.device, image_, nullptr);
+    host_.vk.vkFreeMemory(host_.device, memory_, nullptr);
+  }
+  HostPicture(const HostPicture&) = delete;
+
+  /// Every texel's bytes, row after row. Of an image that stands in to.final_layout.
+  std::vector<uint8_t> read(Device& device) const {
+    const uint64_t bytes = uint64_t{extent_.width} * extent_.height * texel_bytes_;
+    const Buffer back = device.memory().allocate(bytes, MemoryUsage::kReadback);
+    run_commands(device, [&](VkCommandBuffer commands) {
+      VkBufferImageCopy region = {};
+      region.bufferOffset = back.view().offset;
+      region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
+      region.imageExtent = {extent_.width, extent_.height, 1};
+      call<PFN_vkCmdCopyImageToBuffer>("vkCmdCopyImageToBuffer")(
+          commands, image_, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, back.view().buffer, 1, &region);
+      VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+      barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+      barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+      host_.vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                    VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0,
+                                    nullptr);
+    });
+    const auto* from = reinterpret_cast<const uint8_t*>(back.view().mapped);
+    return {from, from + bytes};
+  }
+
+  HostImage to;
+
+ private:
+  template <typename Function>
+  Function call(const char* name) const {
+    return reinterpret_cast<Function>(host_.instance_vk.vkGetDeviceProcAddr(host_.device, name));
+  }
+  const VulkanHost& host_;
+  VkExtent2D extent_;
+  uint32_t texel_bytes_;
+  VkImage image_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+};
+
+bool can_copy_into(const VulkanHost& host, VkFormat format) {
+  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceFormatProperties>(
+      host.physical.get_instance_proc_addr(host.physical.instance,
+                                           "vkGetPhysicalDeviceFormatProperties"));
+  VkFormatProperties properties;
+  ask(host.physical.physical_device, format, &properties);
+  constexpr VkFormatFeatureFlags kBoth =
+      VK_FORMAT_FEATURE_TRANSFER_DST_BIT | VK_FORMAT_FEATURE_TRANSFER_SRC_BIT;
+  return (properties.optimalTilingFeatures & kBoth) == kBoth;
+}
+
+/// Steps from where a texel should be, at worst: of its own format's, floats in units in the last
+/// place.
+double steps_off(const Format& format, const uint8_t* texel, float x) {
+  const double unit = std::clamp(double{x}, 0.0, 1.0);
+  const auto word = [&](auto of) {
+    std::memcpy(&of, texel, sizeof(of));
+    return of;
+  };
+  switch (format.format) {
+    case VK_FORMAT_R32_SFLOAT: return word(float{}) == x ? 0 : 1e9;
+    case VK_FORMAT_R16_SFLOAT:
+      return std::abs(half_to_float(word(uint16_t{})) - x) /
+             std::max(std::abs(x) * 0x1p-11, 0x1p-25);
+    case VK_FORMAT_R8_UNORM: return std::abs(texel[0] - unit * 255);
+    case VK_FORMAT_R16_UNORM: return std::abs(word(uint16_t{}) - unit * 65535);
+    default:
+      if (texel[1] != texel[0] || texel[2] != texel[0] || texel[3] != 255) return 1e9;
+      return std::abs(texel[0] - unit * 255);
+  }
+}
+
+/// How far a conversion may be off: half a step and the rounding of the product before it; either
+/// neighbour of a half float.
+double most_off(const Format& format) {
+  switch (format.format) {
+    case VK_FORMAT_R32_SFLOAT: return 0;
+    case VK_FORMAT_R16_SFLOAT: return 2;
+    case VK_FORMAT_R16_UNORM: return 0.5 + 65536 * 0x1p-23;
+    default: return 0.5 + 256 * 0x1p-23;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Numbers become texels of every format, a part of the rows at a time") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  constexpr uint32_t kRows = 11, kColumns = 13, kStride = 16;
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> drawn(-0.1f, 1.1f);
+  std::vector<float> numbers(size_t{kRows} * kStride);
+  for (float& number : numbers) number = drawn(random);
+  const Buffer memory =
+      device->memory().allocate(numbers.size() * sizeof(float), MemoryUsage::kActivations);
+  upload(*device, memory.view(), std::as_bytes(std::span(numbers)));
+  const PaddedRows rows = {memory.view(), kRows, kColumns, kStride};
+  // Room for all of them, for three rows, and for one.
+  for (const uint32_t at_once : {kRows, 3u, 1u}) {
+    ImageCopies copies(*device, {.rows = at_once, .stride = kStride});
+    for (const Format& format : kFormats) {
+      if (!can_copy_into(host, format.format)) continue;
+      // Twice in one command buffer, below one another: the second waits for what it takes over.
+      HostPicture picture(host, format.format, format.bytes, {kColumns + 2, 2 * kRows});
+      const uint64_t allocations = device->counters().allocations,
+                     pipelines = device->counters().pipelines;
+      run_commands(*device, [&](VkCommandBuffer commands) {
+        HostImage to = picture.to;
+        to.offset = {2, 0};
+        copies.record(commands, rows, to, "numbers");
+        to.layout = to.final_layout;
+        to.offset = {0, kRows};
+        copies.record(commands, rows, to, "numbers");
+      });
+      CHECK(device->counters().allocations == allocations);
+      CHECK(device->counters().pipelines == pipelines);
+      const std::vector<uint8_t> texels = picture.read(*device);
+      double worst = 0;
+      for (uint32_t y = 0; y < 2 * kRows; ++y) {
+        for (uint32_t x = 0; x < kColumns; ++x) {
+          const uint32_t left = y < kRows ? 2 : 0;
+          const uint8_t* texel = &texels[(y * (kColumns + 2) + left + x) * format.bytes];
+          worst = std::max(worst, steps_off(format, texel, numbers[y % kRows * kStride + x]));
+        }
+      }
+      INFO("format " << format.format << ", " << at_once << " rows at once");
+      CHECK(worst <= most_off(format));
+    }
+  }
+}
+
+TEST_CASE("An attention map in an image of 8 bits is that in a buffer, rounded") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  Translator translator(device, (source_dir() / "assets/en-de").string());
+  AttentionTask task(translator, translator.translate("He has two dogs."));
+  finish(task);
+  const VkExtent2D extent = task.extent(AttentionKind::kCross);
+  const uint64_t size = uint64_t{extent.width} * extent.height;
+  const AttentionMap map = {AttentionKind::kCross, 1, 2};
+  const Destination floats(*device, size);
+  HostPicture picture(host, VK_FORMAT_R8_UNORM, 1, extent);
+  run_commands(*device, [&](VkCommandBuffer commands) {
+    task.record_attention(commands, floats.buffer, map);
+    task.record_attention(commands, picture.to, map);
+  });
+  const std::vector<uint8_t> texels = picture.read(*device);
+  size_t wrong = 0;
+  for (uint64_t i = 0; i < size; ++i)
+    wrong += steps_off({VK_FORMAT_R8_UNORM, 1}, &texels[i], floats.floats()[i]) >
+             most_off({VK_FORMAT_R8_UNORM, 1});
+  CHECK(wrong == 0);
+
+  HostImage other = picture.to;
+  other.format = VK_FORMAT_R8G8B8A8_SRGB;
+  CHECK_THROWS_AS(
+      run_commands(*device,
+                   [&](VkCommandBuffer commands) { task.record_attention(commands, other, map); }),
+      SettingError);
+}
