@@ -112,6 +112,7 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
                            {"invocations", c.max_invocations},
                            {"storage_range", c.max_storage_range},
                            {"storage_buffers", c.max_storage_buffers},
+                           {"compute_units", c.compute_units},
                            {"heaps", heaps},
                            {"matrix_types", matrices},
                            {"limits_applied", c.applied_limits}};
@@ -148,6 +149,10 @@ void print(size_t index, const Capabilities& c, bool rows) {
   fmt::print("   subgroup {}, {} invocations, {} shared, {} per binding, {} buffers\n",
              c.subgroup_size, c.max_invocations, bytes_text(c.max_shared_memory),
              bytes_text(c.max_storage_range), c.max_storage_buffers);
+  if (c.compute_units != 0)
+    fmt::print("   {} compute units\n", c.compute_units);
+  else if (c.has(kGpu))
+    fmt::print("   compute units not said, taken for {}\n", c.units());
   fmt::print("   {}\n", describe_features(c.features));
   if (!c.applied_limits.empty()) fmt::print("   limits: {}\n", fmt::join(c.applied_limits, ", "));
   print_self_tested(c);

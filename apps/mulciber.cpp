@@ -31,9 +31,12 @@ int main(int argc, char** argv) {
   add_generate(app, code);
   add_chat(app, code);
   add_perplexity(app, code);
+  add_transcribe(app, code);
   add_embed(app, code);
   add_classify(app, code);
   add_answer(app, code);
+  add_match(app, code);
+  add_read(app, code);
   add_tokenize(app, code);
   add_bench(app, code);
   add_tune(app, code);

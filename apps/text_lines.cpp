@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <numeric>
 
 #include "apps/translate/lines.h"
 
@@ -35,6 +37,13 @@ std::vector<std::string> read_lines(const std::string& file) {
   return lines;
 }
 
+std::string only_text_file(std::span<const std::string> files) {
+  if (files.size() > 1)
+    throw ModelError(files[1], "is a second file, and this model reads texts",
+                     "give one file, or pipe several into standard input");
+  return files.empty() ? "" : files.front();
+}
+
 std::string read_whole(const std::string& file) {
   Input input(file);
   std::istream& stream = input.stream();
@@ -43,8 +52,18 @@ std::string read_whole(const std::string& file) {
   return text;
 }
 
+std::vector<size_t> best_first(std::span<const float> scores) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  return order;
+}
+
 void add_encoder_options(Command& command, EncoderArguments& arguments) {
-  command.add_option("-m,--model", arguments.model, "Hugging Face folder of an encoder-only model")
+  command
+      .add_option("-m,--model", arguments.model,
+                  "Hugging Face folder of an encoder-only model of texts or pictures")
       .required()
       .type_name("DIR");
   command.add_flag("--half", arguments.half_weights,

@@ -61,11 +61,13 @@ def main():
     parser.add_argument("--prompt", type=int, default=64, help="tokens of the prompt")
     parser.add_argument("--new", type=int, default=16, help="tokens decoded")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-cpu", action="store_true", help="leave out llama.cpp's CPU backend, which takes a GPU where there is one")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of llama.cpp's CPU backend")
     parser.add_argument("--json", action="store_true", help="print every sample, not the table")
     options = parser.parse_args()
 
-    samples = {(model, engine): [] for model in options.models for engine in ENGINES}
+    engines = [engine for engine in ENGINES if not (options.no_cpu and engine == "llama.cpp, CPU")]
+    samples = {(model, engine): [] for model in options.models for engine in engines}
     for _ in range(options.rounds):
         for model, engine in samples:
             samples[model, engine].append(ENGINES[engine](options, model))
@@ -76,7 +78,7 @@ def main():
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     for model in options.models:
         median = {engine: {part: statistics.median(sample[part] for sample in samples[model, engine])
-                           for part in ("prefill", "decode")} for engine in ENGINES}
+                           for part in ("prefill", "decode")} for engine in engines}
         for engine, found in median.items():
             ratios = [median["Mulciber"][part] / found[part] for part in ("prefill", "decode")]
             print(f"| {Path(model).name} | {engine} | {found['prefill']:.1f} | {found['decode']:.1f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")

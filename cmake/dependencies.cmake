@@ -3,8 +3,12 @@
 #   libzstd-dev catch2
 # what compiles shaders, which may be left out (MULCIBER_SHADERS):
 #   glslang-tools spirv-tools zstd
+# what reads pictures, each of which may be left out:
+#   libpng-dev libjpeg-dev libwebp-dev
 # and for `mulciber pull`, which may be left out:
 #   libcurl4-openssl-dev nettle-dev (SHA-256)
+# and for sound files, which may be left out:
+#   libsndfile1-dev libsamplerate0-dev, and zlib1g-dev to find texts that repeat themselves
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -27,6 +31,22 @@ find_program(ZSTD zstd)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 
+find_package(PNG QUIET)
+find_package(JPEG QUIET)
+find_path(WEBP_INCLUDE_DIR webp/decode.h)
+find_library(WEBP_LIBRARY webp)
+if(WEBP_INCLUDE_DIR AND WEBP_LIBRARY)
+  add_library(mulciber_webp INTERFACE)
+  target_include_directories(mulciber_webp SYSTEM INTERFACE ${WEBP_INCLUDE_DIR})
+  target_link_libraries(mulciber_webp INTERFACE ${WEBP_LIBRARY})
+endif()
+
 find_package(CURL QUIET)
 find_path(NETTLE_INCLUDE_DIR nettle/sha2.h)
 find_library(NETTLE_LIBRARY nettle)
+
+find_path(SNDFILE_INCLUDE_DIR sndfile.h)
+find_library(SNDFILE_LIBRARY sndfile)
+find_path(SAMPLERATE_INCLUDE_DIR samplerate.h)
+find_library(SAMPLERATE_LIBRARY samplerate)
+find_package(ZLIB QUIET)

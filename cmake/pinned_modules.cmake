@@ -1,9 +1,9 @@
 # SPIR-V that is kept in the repository, for rows that the installed glslang cannot compile: shaders/pinned/modules.zst
-# has a zstd frame for each shader, with the modules of its rows one after the other, and manifest.txt says what is in it.
-# tools/pin_shaders.py writes both. Lines of the manifest:
+# has a zstd frame for each shader, with the modules of its rows one after the other, and one for its plain forms of rows
+# on matrix units. manifest.txt says what is in it. tools/pin_shaders.py writes both. Lines of the manifest:
 #   glslang VERSION                    as glslang says it
 #   archive BYTES SHA256
-#   shader NAME.comp BYTES             the next frame
+#   shader NAME.comp[.plain] BYTES     the next frame
 #   module ROW WORDS SOURCES SPIRV     the next module of it; hashes of what it is made from (shader_rows.cmake) and of
 #                                      its bytes (FNV-1a, as `mulciber conform` writes it of every row)
 set(MULCIBER_PINNED_FOLDER ${MULCIBER_SHADER_FOLDER}/pinned)

@@ -194,7 +194,7 @@ TEST_CASE("Running errors hold what f32 arithmetic gives") {
     const Bounded moved = exp(Bounded(argument, 1e-3));
     CHECK(std::fabs(std::exp(x + 1e-3) - moved.value) <= moved.error);
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                                Activation::kSilu, Activation::kTanh}) {
+                                Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       const Bounded exact = activation_reference(Bounded(argument), function);
       const Bounded near = activation_reference(Bounded(x + 0.9e-3), function);
       const Bounded wide = activation_reference(Bounded(x, 1e-3), function);

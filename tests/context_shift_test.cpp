@@ -59,7 +59,7 @@ TEST_CASE("What is left out is the least number of halves") {
 }
 
 TEST_CASE("A full context shifts, and the answer is that of the tokens that stay") {
-  const std::shared_ptr<Device> device(&shared_device(), [](Device*) {});
+  const std::shared_ptr<Device> device = shared_handle();
   TextGenerator generator(device, small_model(), {.context = kContext});
   GenerateOptions options = {.max_new_tokens = kNew, .ignore_end = true};
   const Generation full = generator.generate(kPrompt, options);

@@ -12,4 +12,9 @@ inline Device& shared_device() {
   return *device;
 }
 
+/// The same as the public interface takes it.
+inline std::shared_ptr<Device> shared_handle() {
+  return {&shared_device(), [](Device*) {}};
+}
+
 }  // namespace mulciber::tests

@@ -50,11 +50,13 @@ class Pinned:
 
 
 def present_rows(shaders):
-    """Of each row of kernels.def its shader, and the hash of what its module is made from."""
+    """Of each row of kernels.def its frame, and the hash of what its module is made from. The plain forms of rows on
+    matrix units have frames of their own: a glslang that lacks matrices compiles those, and needs no pinned ones."""
     with tempfile.NamedTemporaryFile("r") as file:
         subprocess.run(["cmake", f"-DSHADERS={shaders}", f"-DOUTPUT={file.name}", "-P",
                         ROOT / "cmake/list_shader_rows.cmake"], check=True)
-        return {row: (shader, sources) for row, shader, sources in (line.split() for line in file.read().splitlines())}
+        lines = [line.split() for line in file.read().splitlines()]
+        return {row: (f"{shader}.plain" if row.endswith("_plain") else shader, sources) for row, shader, sources in lines}
 
 
 def fnv1a(data):

@@ -2,7 +2,7 @@
 # Runs clang-tidy 14 with the checks of .clang-tidy over the C++ files of rooms and apps, and prints each finding once;
 # fails where there is one. All 252 files take about nine minutes on two cores. Exit code 77 where it is not installed.
 #   tools/tidy.sh [--recent] [--jobs N] [FILE...]
-#   --recent   what the last ten commits changed, and a quarter of the rest, another one with each commit
+#   --recent   what the last five commits changed, and an eighth of the rest, another one with each commit
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -30,12 +30,12 @@ all_files() { find "${rooms[@]}" -name '*.cpp' | LC_ALL=C sort; }
 # A header's changes are looked at through the file of its name. Without a history: all files.
 recent_files() {
   local base count
-  if ! base=$(git rev-parse --verify --quiet HEAD~10) || ! count=$(git rev-list --count HEAD); then
+  if ! base=$(git rev-parse --verify --quiet HEAD~5) || ! count=$(git rev-list --count HEAD); then
     all_files
     return
   fi
   { git diff --name-only "$base" -- "${rooms[@]}" | sed -n 's/\.\(cpp\|h\)$/.cpp/p' | grep -Fxf <(all_files) || true
-    all_files | awk -v turn=$((count % 4)) 'NR % 4 == turn'
+    all_files | awk -v turn=$((count % 8)) 'NR % 8 == turn'
   } | LC_ALL=C sort -u
 }
 
@@ -47,6 +47,10 @@ fi
 
 # Configured and not built: clang reads none of GCC's precompiled headers, and CMake writes what files include.
 cmake -S . -B build-tidy -G Ninja -DMULCIBER_PRECOMPILE=OFF -DMULCIBER_UNITY=OFF -DMULCIBER_TESTS=OFF >/dev/null
+# The viewer's shaders are headers too.
+if grep -q mulciber_viewer_shaders build-tidy/build.ninja; then
+  cmake --build build-tidy --target mulciber_viewer_shaders >/dev/null
+fi
 # shellcheck disable=SC2016 # expanded by the shell of each file
 one='found=$("$0" -p build-tidy --quiet "$1" 2>&1) || { printf "%s\n" "$found"; exit 1; }'
 # What is found in a header is said of every file that includes it.

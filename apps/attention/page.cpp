@@ -1,22 +1,22 @@
 #include "apps/attention/page.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "apps/attention/measures.h"
+#include "apps/base64.h"
+#include "apps/whole_file.h"
 #include "base/html_template.h"
+#include "checkpoints/json.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -35,13 +35,9 @@ const char* const kScript =
     ;
 
 // A JSON string in valid UTF-8; bytes that are not UTF-8 become U+FFFD.
-std::string json_text(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string json_text(const std::string& text) { return json_line(text); }
 
-std::string json_texts(const std::vector<std::string>& texts) {
-  return json(texts).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string json_texts(const std::vector<std::string>& texts) { return json_line(texts); }
 
 // Everything of a sentence but the weights, as members without the braces.
 std::string json_members(const SentenceMaps& maps) {
@@ -122,10 +118,9 @@ bool is_triangle(const SentenceMaps::Kind& kind) {
 // the size of decimals, and finer than the three digits that the page shows. Of triangles, row i
 // has i + 1.
 std::string pack_weights(const SentenceMaps::Kind& kind, bool triangle) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::vector<std::uint8_t> bytes;
   bytes.reserve(kind.weights.size() * 2 / (triangle ? 2 : 1) +
-                2 * kind.layers * kind.heads * kind.queries + 2);
+                2 * kind.layers * kind.heads * kind.queries);
   for (std::size_t i = 0; i < kind.weights.size(); ++i) {
     if (triangle && i % kind.keys > i / kind.keys % kind.queries) continue;
     const float weight = kind.weights[i];
@@ -136,16 +131,7 @@ std::string pack_weights(const SentenceMaps::Kind& kind, bool triangle) {
     bytes.push_back(static_cast<std::uint8_t>(fixed & 0xFF));
     bytes.push_back(static_cast<std::uint8_t>(fixed >> 8));
   }
-  const std::size_t length = bytes.size();
-  bytes.resize((length + 2) / 3 * 3);
-  std::string out;
-  out.reserve(bytes.size() / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const unsigned group = bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2];
-    for (const int shift : {18, 12, 6, 0}) out += kDigits[group >> shift & 63];
-  }
-  for (std::size_t i = length; i < bytes.size(); ++i) out[out.size() - 1 - (i - length)] = '=';
-  return out;
+  return base64(std::as_bytes(std::span(bytes)));
 }
 
 void check_size(const std::string& where, const char* what, std::size_t have, std::size_t want,
@@ -157,49 +143,6 @@ void check_size(const std::string& where, const char* what, std::size_t have, st
 void check_sentences(const std::vector<SentenceMaps>& sentences) {
   if (sentences.empty()) throw ShapeError("attention maps", "there is no sentence to show", "");
   for (const SentenceMaps& maps : sentences) check_attention(maps);
-}
-
-[[noreturn]] void fail_to_write(const std::filesystem::path& path, int reason) {
-  throw Error(path.string(), fmt::format("cannot write the file: {}", std::strerror(reason)),
-              "no file was changed; choose a folder that can be written and has room");
-}
-
-// The temporary file lies beside the target, so that the rename stays on one file system; what
-// carries the name is therefore always a complete file, old or new.
-void write_whole(const std::filesystem::path& path, const std::string& content) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  // Through a link the file it points to is replaced, not the link.
-  const fs::path target = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path) : path;
-  struct stat old {};
-  const bool exists = stat(target.c_str(), &old) == 0;
-  if (exists && !S_ISREG(old.st_mode))
-    throw Error(path.string(), "is there already and is not a regular file",
-                "choose another file name");
-  if (exists && access(target.c_str(), W_OK) != 0) fail_to_write(path, errno);
-
-  const fs::path temporary =
-      target.parent_path() / fmt::format(".{}.{}.part", target.filename().string(), getpid());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) fail_to_write(path, errno);
-  int reason = 0;
-  for (std::size_t done = 0; done < content.size() && reason == 0;) {
-    const ssize_t count = write(file, content.data() + done, content.size() - done);
-    if (count >= 0) {
-      done += static_cast<std::size_t>(count);
-    } else if (errno != EINTR) {
-      reason = errno;
-    }
-  }
-  if (exists && reason == 0 && fchmod(file, old.st_mode & 07777) != 0) reason = errno;
-  // Some file systems report a full disk only here.
-  if (fsync(file) != 0 && reason == 0 && errno != EINVAL) reason = errno;
-  if (close(file) != 0 && reason == 0) reason = errno;
-  if (reason == 0 && rename(temporary.c_str(), target.c_str()) != 0) reason = errno;
-  if (reason != 0) {
-    unlink(temporary.c_str());
-    fail_to_write(path, reason);
-  }
 }
 
 }  // namespace
@@ -331,15 +274,15 @@ std::vector<std::filesystem::path> write_attention(const std::filesystem::path& 
   const AttentionFormat format = attention_format(path);
   check_sentences(sentences);
   if (format == AttentionFormat::kHtml) {
-    write_whole(path, to_html(sentences));
+    write_whole_file(path, to_html(sentences));
     return {path};
   }
   if (format == AttentionFormat::kJson) {
-    write_whole(path, to_json(sentences));
+    write_whole_file(path, to_json(sentences));
     return {path};
   }
   if (sentences.size() == 1) {
-    write_whole(path, to_svg(sentences.front(), svg));
+    write_whole_file(path, to_svg(sentences.front(), svg));
     return {path};
   }
   std::vector<std::filesystem::path> written;
@@ -347,7 +290,7 @@ std::vector<std::filesystem::path> write_attention(const std::filesystem::path& 
     std::filesystem::path numbered = path;
     numbered.replace_filename(
         fmt::format("{}-{}{}", path.stem().string(), i + 1, path.extension().string()));
-    write_whole(numbered, to_svg(sentences[i], svg));
+    write_whole_file(numbered, to_svg(sentences[i], svg));
     written.push_back(std::move(numbered));
   }
   return written;

@@ -143,9 +143,7 @@ int bench_encoder(const ModelBench& options, const OpenModel& opened) {
                            .dump(2));
     return kSuccess;
   }
-  fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
-  fmt::print("device            {} {}\n", device->capabilities().name,
-             device->capabilities().driver_info);
+  print_kernels(*timed, peaks);
   fmt::print("texts             {} of {} to {} tokens, {} in all\n", kTexts,
              std::min(kShortestText, encoder.config().context),
              std::min(kLongestText, encoder.config().context), token_count(texts));

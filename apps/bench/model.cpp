@@ -42,6 +42,12 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+void print_kernels(Device& device, const Peaks& peaks) {
+  fmt::print("{}\n", device.profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
+  fmt::print("device            {} {}\n", device.capabilities().name,
+             device.capabilities().driver_info);
+}
+
 nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {
   nlohmann::json rows = nlohmann::json::array();
   const double all_seconds = profiler.total_us() * 1e-6;
@@ -115,9 +121,7 @@ int bench_model(const ModelBench& options) {
                            .dump(2));
     return kSuccess;
   }
-  fmt::print("{}\n", timed->profiler()->table(peaks.bytes_per_second, peaks.flops_per_second));
-  fmt::print("device            {} {}\n", timed->capabilities().name,
-             timed->capabilities().driver_info);
+  print_kernels(*timed, peaks);
   fmt::print("encode            {:.0f} tokens/s\n", median(encode));
   fmt::print("decode            {:.0f} tokens/s ({} steps for {} sentences)\n", median(decode),
              statistics.decoder_steps, texts.size());

@@ -26,6 +26,8 @@ double median(std::vector<double> values);
 /// Per kernel row: dispatches, seconds, achieved rates, floor, floor over achieved time, and share
 /// of all rows.
 nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks);
+/// Prints the same as a table, and the device's name and driver.
+void print_kernels(Device& device, const Peaks& peaks);
 
 /// Translates the sentences `repeats` times, once more under the profiler, and prints per kernel
 /// row: time, achieved rates, floor, ratio and share; then tokens per second, the wall time

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "conformance/model_cases.h"
-#include "models/families/marian.h"
+#include "models/encoder_decoder_architecture.h"
 #include "models/open_model.h"
 #include "mulciber/error.h"
 
@@ -33,7 +33,8 @@ NamedArray row_of(std::span<const uint32_t> ids) {
   return {{1, ids.size()}, std::vector<double>(ids.begin(), ids.end())};
 }
 
-GenerationSettings search_of(const MarianConfig& config, uint32_t beams, uint32_t max_new_tokens) {
+GenerationSettings search_of(const EncoderDecoderConfig& config, uint32_t beams,
+                             uint32_t max_new_tokens) {
   GenerationSettings settings = generation_settings(config.generation, config.context);
   settings.beams = beams;
   settings.n_best = 1;
@@ -43,16 +44,16 @@ GenerationSettings search_of(const MarianConfig& config, uint32_t beams, uint32_
 
 class LoadedMarian : public LoadedTranslation {
  public:
-  LoadedMarian(Device& device, const Checkpoint& checkpoint, const MarianConfig& config)
-      : config_(config), model_(device, checkpoint, config, {}) {}
+  LoadedMarian(Device& device, const Checkpoint& checkpoint, const EncoderDecoderConfig& config)
+      : config_(config), model_(load_encoder_decoder(device, checkpoint, config, {})) {}
 
   HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) override {
     const NamedArray mask = {{1, source.size()}, std::vector<double>(source.size(), 1)};
     const std::string wanted[] = {"logits"};
-    NamedArrays results = model_.forward({{"input_ids", row_of(source)},
-                                          {"attention_mask", mask},
-                                          {"decoder_input_ids", row_of(fed)}},
-                                         wanted);
+    NamedArrays results = model_->forward({{"input_ids", row_of(source)},
+                                           {"attention_mask", mask},
+                                           {"decoder_input_ids", row_of(fed)}},
+                                          wanted);
     NamedArray& logits = results.at("logits");
     return {Shape(std::span<const uint64_t>(logits.shape)),
             DataType::kF32,
@@ -66,35 +67,36 @@ class LoadedMarian : public LoadedTranslation {
     GenerationRequest request;
     request.sources = sources;
     request.settings = search_of(config_, beams, max_new_tokens);
-    return model_.generate(request).items.at(0).at(0).ids;
+    return model_->generate(request).items.at(0).at(0).ids;
   }
 
  private:
-  const MarianConfig& config_;
-  Marian model_;
+  const EncoderDecoderConfig& config_;
+  std::unique_ptr<EncoderDecoderModel> model_;
 };
 
 class MarianFiles : public TranslationFiles {
  public:
   explicit MarianFiles(const Path& path)
-      : checkpoint_(path), config_(read_marian_config(checkpoint_)) {}
+      : checkpoint_(path), config_(read_encoder_decoder_config(checkpoint_)) {}
 
   const Checkpoint& checkpoint() const override { return checkpoint_; }
 
   TransformerShape shape() const override {
-    if (!config_.shared_embeddings || !config_.tied_output || config_.normalize_embedding ||
-        config_.final_norm || !config_.static_positions) {
+    if (family_of(checkpoint_).encoder_decoder != &kMarian || !config_.embedding.shared ||
+        !config_.output.tied || config_.embedding.norm || config_.norms.final_norm ||
+        config_.embedding.positions != Seq2SeqPositions::kSinusoids) {
       throw ModelError(checkpoint_.path().string(),
                        "is a variant that the reference does not define", "");
     }
-    return {.encoder = {config_.encoder_layers, config_.encoder_heads, config_.encoder_ffn},
-            .decoder = {config_.decoder_layers, config_.decoder_heads, config_.decoder_ffn},
-            .width = config_.d_model,
-            .vocabulary = config_.target_vocab,
-            .norms = config_.normalize_before ? NormPlacement::kBefore : NormPlacement::kAfter,
-            .norm_epsilon = static_cast<float>(config_.norm_epsilon),
-            .activation = config_.activation,
-            .scale_embedding = config_.scale_embedding};
+    return {.encoder = {config_.encoder.layers, config_.encoder.heads, config_.encoder.hidden},
+            .decoder = {config_.decoder.layers, config_.decoder.heads, config_.decoder.hidden},
+            .width = config_.width,
+            .vocabulary = config_.target_vocabulary,
+            .norms = config_.norms.place,
+            .norm_epsilon = config_.norms.epsilon,
+            .activation = config_.feed_forward.activation,
+            .scale_embedding = config_.embedding.scale != 1};
   }
 
   BeamSettings search_settings(uint32_t max_new_tokens) const override {
@@ -106,10 +108,7 @@ class MarianFiles : public TranslationFiles {
                          .early_stopping = settings.early_stopping,
                          .banned = settings.banned};
     if (settings.eos) beam.eos = *settings.eos;
-    if (settings.forced_eos) {
-      beam.forced_index = max_new_tokens;
-      beam.forced_id = *settings.forced_eos;
-    }
+    if (settings.forced_eos) beam.forced_last = {max_new_tokens, *settings.forced_eos};
     return beam;
   }
 
@@ -119,7 +118,7 @@ class MarianFiles : public TranslationFiles {
 
  private:
   Checkpoint checkpoint_;
-  MarianConfig config_;
+  EncoderDecoderConfig config_;
 };
 
 class Models : public ModelsUnderTest {

@@ -2,19 +2,10 @@
 # What every subcommand has: --help with an example, the common options, and errors for wrong words.
 # And the device list, for people and for machines. MULCIBER comes from ctest.
 set -euo pipefail
+. "$(dirname "$0")/exits.bash"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
-# expect CODE WORDS COMMAND...: the exit code, and at most two lines on standard error with the words.
-expect() {
-  local code=$1 words=$2 status=0
-  shift 2
-  "$@" >out 2>err </dev/null || status=$?
-  [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(cat err))"
-  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
-  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
-}
 
 "$MULCIBER" --version >version
 [[ $(head -n 1 version) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version: $(cat version)"
@@ -22,7 +13,7 @@ grep -qE '^shaders: glslang .*, SPIR-V [0-9a-f]{16}$' version || fail "--version
 # What --help lists is what is tested: a command that is added must be named here with the others.
 "$MULCIBER" --help >all
 mapfile -t commands < <(sed -n '/^subcommands:/I,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' all)
-named="devices translate generate chat perplexity embed classify answer tokenize bench tune kernels verify inspect conform heads pull"
+named="devices translate generate chat perplexity transcribe embed classify answer match read tokenize bench tune kernels verify inspect conform heads pull"
 [[ ${commands[*]} == "$named" ]] || fail "--help lists '${commands[*]}', this test knows '$named'"
 for command in "${commands[@]}"; do
   "$MULCIBER" "$command" --help >help || fail "$command --help"
@@ -36,11 +27,11 @@ for command in "${commands[@]}"; do
   for option in "${options[@]}"; do
     grep -q -- "$option" help || fail "no $option in $command --help"
   done
-  expect 2 "" "$MULCIBER" "$command" --no-such-option
+  says 2 "" "$MULCIBER" "$command" --no-such-option
 done
-expect 2 "subcommand is required" "$MULCIBER" no-such-command
-expect 2 no-such-option "$MULCIBER" devices --no-such-option
-expect 2 "subcommand is required" "$MULCIBER"
+says 2 "subcommand is required" "$MULCIBER" no-such-command
+says 2 no-such-option "$MULCIBER" devices --no-such-option
+says 2 "subcommand is required" "$MULCIBER"
 
 "$MULCIBER" devices >list
 [[ -s list ]] || fail "no devices"
@@ -55,9 +46,9 @@ grep -q " 0 failed" err || fail "self-test: $(cat err)"
 python3 -c 'import json, sys; t = json.load(sys.stdin)[0]["self_test"]; assert t["passed"] and not t["untested"], t' <tested ||
   fail "devices --self-test leaves rows untested"
 cmp -s phone list && fail "android-2021 takes nothing away"
-expect 2 "'no-such-limit' is not a limit" "$MULCIBER" devices --limits no-such-limit
-expect 2 "'shared=much' is not a limit" "$MULCIBER" translate -m . --limits shared=much text
-MULCIBER_LIMITS=no-such-limit expect 2 "MULCIBER_LIMITS: 'no-such-limit'" "$MULCIBER" devices
-expect 4 "no such device" "$MULCIBER" translate -m . --device "no such device" text
+says 2 "'no-such-limit' is not a limit" "$MULCIBER" devices --limits no-such-limit
+says 2 "'shared=much' is not a limit" "$MULCIBER" translate -m . --limits shared=much text
+MULCIBER_LIMITS=no-such-limit says 2 "MULCIBER_LIMITS: 'no-such-limit'" "$MULCIBER" devices
+says 4 "no such device" "$MULCIBER" translate -m . --device "no such device" text
 export VK_DRIVER_FILES=$work/none.json VK_ICD_FILENAMES=$work/none.json
-expect 4 driver "$MULCIBER" devices
+says 4 driver "$MULCIBER" devices

@@ -7,3 +7,10 @@ exits() {
   "$@" >out 2>err || status=$?
   [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
 }
+# says CODE WORDS COMMAND...: the exit code, and at most two lines on standard error, which hold the words.
+says() {
+  local words=$2
+  exits "$1" "${@:3}" </dev/null
+  grep -qF -- "$words" err || fail "no '$words' in: $(cat err)"
+  (($(wc -l <err) <= 2)) || fail "more than two lines of error: $(cat err)"
+}

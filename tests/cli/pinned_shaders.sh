@@ -36,7 +36,7 @@ sed -i 's|^#version 450|// A comment.\n&  // and another|' tree/shaders/matmul_c
 "$tool" --quick --shaders "$PWD/tree/shaders" || fail "a comment is a change"
 
 sed -i 's|^#version 450|&\n#define NEW 1|' tree/shaders/matmul_coopmat.comp
-expect "matmul_coopmat_64_f32_f16 was made from other sources" matmul_coopmat_64_f16
+expect "matmul_coopmat_128_f32_bf16 was made from other sources" matmul_coopmat_64_f16
 grep -q "rope_append" out && fail "a row of another shader is called stale"
 # An included file, by which all rows change.
 renew

@@ -2,7 +2,7 @@
 #include "checkpoints/json.h"
 
 #include <nlohmann/json.hpp>
-#include "models/families/marian_config.h"
+#include "models/families/encoder_decoder_family.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace mulciber;
@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   fuzz::accepts([&] {
     const Json json = parse_json(fuzz::text(bytes, size), "config.json");
     const ConfigReader config(json, "config.json");
-    fuzz::accepts([&] { read_marian_config(config, &config); });
+    for (const EncoderDecoderFamily* family : kEncoderDecoderFamilies)
+      fuzz::accepts([&] { family->read(config, &config); });
     fuzz::accepts([&] { read_generation_config(config, &config, 1000); });
   });
   return 0;

@@ -7,7 +7,11 @@ source=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
 seconds=${2:-10}
 targets=("${@:3}")
-((${#targets[@]})) || targets=(tokenizer chat_template gguf config safetensors)
+if ((${#targets[@]} == 0)); then
+  targets=(tokenizer chat_template gguf config safetensors picture)
+  # Only where libsndfile is installed.
+  if [[ -x $build/tests/fuzz/fuzz_sound ]]; then targets+=(sound); fi
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 findings=$build/fuzz-findings

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a small seed corpus and dictionaries for the fuzz targets.
 
-    python3 tests/fuzz/seeds.py FOLDER      makes FOLDER/{gguf,safetensors,config,tokenizer,chat_template} and *.dict
+    python3 tests/fuzz/seeds.py FOLDER      makes a folder in FOLDER for each target, and *.dict
 """
 import json
 import os
@@ -122,6 +122,33 @@ templates = json.load(open(f"{ROOT}/tests/data/chat_templates.json"))["templates
 for i, template in enumerate(templates):
     put("chat_template", f"{i:03}", template)
 
+# The pictures of tests/pictures_test.cpp, each a tensor of bytes.
+with open(f"{ROOT}/tests/data/pictures.safetensors", "rb") as file:
+    length = struct.unpack("<Q", file.read(8))[0]
+    header, data = json.loads(file.read(length)), file.read()
+for name, tensor in header.items():
+    if name.endswith("/file"):
+        begin, end = tensor["data_offsets"]
+        put("picture", name.removesuffix("/file"), data[begin:end])
+
+
+def chunk(name, data):
+    return name + struct.pack("<I", len(data)) + data
+
+
+def wav(form, channels, rate, bits, data):
+    kind = struct.pack("<HHIIHH", form, channels, rate, rate * channels * bits // 8, channels * bits // 8, bits)
+    return chunk(b"RIFF", b"WAVE" + chunk(b"fmt ", kind) + chunk(b"data", data))
+
+
+put("sound", "pcm", wav(1, 1, 16000, 16, bytes(range(250)) * 4))
+put("sound", "float", wav(3, 2, 44100, 32, struct.pack("<8f", *[i / 8 for i in range(8)]) * 20))
+put("sound", "mu_law", wav(7, 1, 8000, 8, bytes(range(256))))
+put("sound", "au", b".snd" + struct.pack(">5I", 24, 200, 3, 8000, 1) + bytes(range(200)))
+put("sound", "flac", b"fLaC" + bytes([0x80, 0, 0, 34, 16, 0, 16, 0, 0, 0, 0, 0, 0, 0, 10, 0xc4, 0x42, 0xf0]) + bytes(40))
+put("sound", "mp3", (b"\xff\xfb\x90\x64" + bytes(413)) * 3)
+put("sound", "ogg", b"OggS\0\2" + bytes(20) + b"\1\x1e\1vorbis" + bytes(23))
+
 
 def quoted(word):
     """In libFuzzer's form: letters and digits of ASCII, every other byte by its number."""
@@ -140,4 +167,7 @@ for target in ("config", "tokenizer"):
     for name in os.listdir(os.path.join(OUT, target)):
         words |= set(re.findall(r'"([A-Za-z_]{2,40})"', open(os.path.join(OUT, target, name), encoding="utf-8").read()))
     dictionary(target, words)
+dictionary("picture", {"IHDR", "PLTE", "tRNS", "IDAT", "eXIf", "IEND", "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "EXIF",
+                       "JFIF", "Exif", "Adobe"})
 dictionary("chat_template", {w for t in templates for w in re.findall(r"[a-z_]{3,20}|\{%-?|-?%\}|\{\{-?|-?\}\}|\{#|#\}", t)})
+dictionary("sound", {"RIFF", "WAVE", "fmt ", "data", "fact", "LIST", "fLaC", "OggS", "vorbis", "OpusHead", "ID3", "FORM", "AIFF", ".snd"})
