@@ -1,0 +1,136 @@
+// Continuous batching: many texts on one language model, each of which joins, grows and leaves
+// between two steps of the others. No Vulkan headers are needed. Errors are the types of
+// mulciber/error.h; nothing is printed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mulciber/device.h"
+#include "mulciber/open_model.h"
+#include "mulciber/text_generator.h"
+
+namespace mulciber {
+
+struct BatchOptions {
+  /// load, key_values, context (of each text) and on_plan. sequences: texts that grow at once; a
+  /// request beyond them waits for a place.
+  GeneratorOptions generator;
+  /// Tokens of prompts that one step takes in at most, so that texts under way need not wait for
+  /// another's long prompt; 0: what suits the device.
+  uint32_t prompt_tokens = 0;
+};
+
+struct TokenProbability {
+  uint32_t id = 0;
+  float log_probability = 0;  // of the model, before sampling and its penalties
+};
+
+/// A token of an answer.
+struct BatchToken {
+  uint32_t id = 0;
+  /// The text that is certain now: whole characters of UTF-8. Empty while one is incomplete or may
+  /// begin a stop text.
+  std::string_view piece;
+  /// Where BatchRequest::log_probabilities asked for them.
+  std::optional<float> log_probability;
+  std::span<const TokenProbability> likeliest;  // the largest first
+};
+
+struct BatchRequest {
+  std::string prompt;
+  bool add_special = true, parse_special = true;  // as GenerateOptions
+  std::optional<Sampling> sampling;               // not given: default_sampling()
+  /// Of chance: another for each answer that is drawn with one seed.
+  uint32_t stream = 0;
+  uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
+  std::vector<std::string> stop;  // texts that end the answer and are no part of it
+  bool ignore_end = false;
+  /// Added to the logits of these ids, after penalties; -infinity forbids one. At most
+  /// kMostLogitBiases.
+  std::vector<std::pair<uint32_t, float>> logit_bias;
+  /// How many of the likeliest tokens on_token is told of, at most kMostLikeliest; not given: no
+  /// probabilities at all.
+  std::optional<uint32_t> log_probabilities;
+
+  /// Called by step(), in this order. They may call submit() and cancel(), and must not throw.
+  std::function<void(size_t done, size_t total)> on_prompt;
+  std::function<void(const BatchToken&)> on_token;
+  /// Once for every request that submit() took, last. The piece that a stop text held back comes
+  /// with it.
+  std::function<void(const Generation&, std::string_view last_piece)> on_end;
+  /// In place of on_end: the logits of this request were NaN or infinite (LogitsError).
+  std::function<void(const std::exception&)> on_error;
+};
+constexpr size_t kMostLogitBiases = 300;
+constexpr uint32_t kMostLikeliest = 20;
+
+/// Since the generator was made.
+struct BatchStatistics {
+  double load_seconds = 0;
+  uint64_t requests = 0, ended = 0, cancelled = 0;
+  uint64_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
+  uint64_t steps = 0;      // of decoding
+  uint64_t row_steps = 0;  // texts that took part, added up: over steps, the mean size of a batch
+  double prefill_seconds = 0, decode_seconds = 0, build_seconds = 0;
+  uint64_t weight_bytes = 0, predicted_device_bytes = 0, peak_device_bytes = 0;
+};
+
+/// A language model that many texts share. Not thread-safe: one thread submits, steps and cancels.
+///
+/// An answer depends on its request alone, bit for bit: not on who else is there, on when they
+/// came, nor on what was held of an earlier prompt that began alike.
+class MULCIBER_API BatchGenerator {
+ public:
+  /// Throws as TextGenerator's.
+  BatchGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
+                 const BatchOptions& options = {});
+  ~BatchGenerator();
+  BatchGenerator(BatchGenerator&&) noexcept;
+  BatchGenerator& operator=(BatchGenerator&&) noexcept;
+
+  /// Takes a request; it joins at a step to come, in the order of submission. The number names it
+  /// for cancel(). Throws ModelError when the prompt has no tokens or leaves no room in the
+  /// context, SettingError when a setting is out of its range: nothing is kept of it then.
+  uint64_t submit(BatchRequest request);
+  /// Ends a request at the next step(), whose on_end says GenerateEnd::kCancelled. One that has
+  /// ended already is left alone.
+  void cancel(uint64_t request);
+  /// Does what one turn of the device can: takes in a part of one prompt, and makes every text
+  /// that has its prompt a token longer. False when there is nothing to do. Throws DeviceError when
+  /// the device is lost; LogitsError ends only the request whose logits are not finite (on_error).
+  bool step();
+
+  /// Requests that have a place, and that wait for one.
+  size_t running() const;
+  size_t waiting() const;
+
+  /// As TextGenerator's.
+  size_t count_tokens(const std::string& prompt, bool add_special = true,
+                      bool parse_special = true) const;
+  std::vector<uint32_t> tokens(const std::string& text, bool add_special = true,
+                               bool parse_special = true) const;
+  std::string text(std::span<const uint32_t> ids) const;
+  std::string token_text(uint32_t id) const;
+  std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
+  Sampling default_sampling() const;
+  const BatchStatistics& statistics() const;
+  uint32_t context() const;
+  uint32_t vocabulary() const;
+  std::string family() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mulciber
