@@ -14,7 +14,6 @@ missing there are installed.
 
 import argparse
 import json
-import math
 import pathlib
 import subprocess
 import sys
@@ -44,17 +43,17 @@ MEMORY, SHARED = 4, 2
 MATRIX_ROWS = 16  # of an operand: attention of fewer queries computes the rest for nothing
 
 
-# Where a ratio is above 1, the reason; the table above it is made anew, this text is not.
+# Where a ratio is above 1, the reason; the tables above it are made anew, this text is not.
 WHY = """\
-Where Mulciber asks for more:
+Where Mulciber asks for more in the first table:
 
-- Attention of 512 queries: llama.cpp multiplies on matrix units where there are some, Mulciber in f32.
-- Products of 512 rows: on Arc B llama.cpp takes the matrix units' own sizes (8 x 16 x 16), for which Mulciber has no row;
-  on AMD and NVIDIA both take 16 x 16 x 16, and Mulciber checks the edges of tiles that are whole. On Adreno and Mali
-  llama.cpp multiplies in f16, two products an instruction, Mulciber in f32.
-- Products of 512 rows with blocks on GPUs whose matrix units drivers do not offer (6900xt, a770, tigerlake), and rows
-  times q4_K: llama.cpp quantizes the rows first and multiplies four 8-bit integers an instruction. Mulciber keeps them in
-  f32, and loses nothing by it.
+- Products of 512 rows without matrix units (6900xt, tigerlake, adreno740, malig610): llama.cpp rounds the activations by
+  itself, to f16 for weights in f16 (two products an instruction) and to 8-bit integers for weights in blocks (four).
+  Mulciber keeps them in f32 unless it is asked to round them; the second table is the comparison in equal arithmetic.
+- Blocks with matrix units of Intel and of Turing: likewise integers against f16.
+- One row times q4_K: the same, integers against f32.
+- Attention of 512 queries without matrix units (6900xt, rx580): llama.cpp adds products in f16, Mulciber in f32. Heads of
+  128 on Intel: the matrix row needs more registers than there are, so the plain row serves.
 - One query: Mulciber splits the keys across workgroups and merges what they find; llama.cpp's loop holds 16 queries, of
   which 4 are asked for (counted as waste where a matrix unit does them)."""
 
@@ -64,12 +63,9 @@ def name_of(work):
     return f"{op}:{type_}:{','.join(map(str, shape))}"
 
 
-def multiply_adds_of(work):
-    op, _, shape = work
-    if op == "matmul":
-        return math.prod(shape)
-    _, queries, keys, heads, size, _ = shape
-    return 2 * queries * keys * heads * size
+def rounded(name, activation):
+    """The same work with activations in another type."""
+    return f"{name} of {activation}"
 
 
 def run(command, **more):
@@ -130,9 +126,12 @@ def mulciber(device, works):
         report = json.loads(on_stub(device, "mulciber", "kernels", "--json", "--chosen", "--kernel", op,
                                     "--shape", ",".join(map(str, shape))))
         for pipeline in report["pipelines"]:
-            if pipeline["activation"] != "f32":
-                continue
             work = name_of((op, {"q4_k": "q4_K", "q6_k": "q6_K"}.get(pipeline["weight"], pipeline["weight"]), shape))
+            if pipeline["activation"] != "f32":
+                # Without an instruction for four bytes products of integers are not of the kind that loops count.
+                if pipeline["activation"] == "q8_1" and "dot" not in pipeline["row"]:
+                    continue
+                work = rounded(work, pipeline["activation"])
             found.setdefault(work, []).append({"kernel": pipeline["row"], "groups": pipeline["groups"][0],
                                                "executables": pipeline["executables"]})
     return found
@@ -228,6 +227,19 @@ query leaves of them is counted as waste. A ratio below 1 is in Mulciber's favou
         for work in WORKS:
             rows.append((device, name_of(work), ratio_of(*pair(device, work, (ours, theirs)))))
     yield from summary(rows)
+    yield from f"""\
+With activations rounded as llama.cpp rounds them: to f16 where weights are (`half_activations`), to blocks of 8-bit
+integers where weights are in blocks (`--fast-activations`, docs/quantization.md); blank where the device has no
+instruction for products of four bytes.
+""".splitlines()
+    yield ""
+    yield from summary([
+        (device, rounded(name_of(work), activation),
+         ratio_of(main_kernel(device, work, ours.get(rounded(name_of(work), activation))),
+                  main_kernel(device, work, theirs.get(name_of(work)))))
+        for device, (ours, theirs) in results.items()
+        for work in WORKS if work[0] == "matmul"
+        for activation in ["f16" if work[1] == "f16" else "q8_1"]])
     yield from WHY.splitlines()
     yield ""
     for device, (ours, theirs) in results.items():
