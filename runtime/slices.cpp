@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,17 @@ void copy_all(const DeviceFunctions& vk, VkCommandBuffer commands,
     vk.vkCmdCopyBuffer(commands, copy.from.buffer, copy.to.buffer, 1, &region);
   }
 }
+
+#ifndef NDEBUG
+bool is_lost(const Device& device) {
+  try {
+    device.require_alive();
+    return false;
+  } catch (const DeviceError&) {
+    return true;
+  }
+}
+#endif
 
 }  // namespace
 
@@ -71,6 +84,12 @@ SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : Slic
 }
 
 SlicedRun::~SlicedRun() {
+  // What is given back here is used by a command buffer of the host's until that has ended. One
+  // that an exception keeps from being submitted never began.
+  assert(
+      (recorded_.empty() || !in_flight_.empty() || std::uncaught_exceptions() > 0 ||
+       is_lost(device_)) &&
+      "a task was destroyed with slices that record() recorded and completed() knows nothing of");
   try {
     if (!in_flight_.empty()) device_.wait(in_flight_.back().ticket);
   } catch (const DeviceError&) {

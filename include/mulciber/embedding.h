@@ -100,7 +100,9 @@ struct FrameStep {
 ///  - record() into the host's command buffers, which the host submits, and completed();
 ///  - step(), which submits by itself to the device's queue.
 ///
-/// One thread at a time. A task keeps what it needs of its model and the device.
+/// One thread at a time. A task keeps what it needs of its model and the device. Destroying it
+/// waits for slices that step() submitted; those that record() recorded must have ended, or never
+/// be submitted, and completed() been told: builds without NDEBUG check that.
 class MULCIBER_API FrameTask {
  public:
   virtual ~FrameTask();

@@ -271,6 +271,8 @@ MULCIBER_API MulciberStatus mulciber_begin_generation(MulciberContext* context,
                                                       const char* prompt,
                                                       const MulciberGenerateInfo* info,
                                                       MulciberTask** task);
+/* Waits for slices of mulciber_step(). Those of mulciber_record() must have ended, and
+ * mulciber_completed() been told: a library built without NDEBUG checks that. */
 MULCIBER_API void mulciber_destroy_task(MulciberTask* task);
 
 typedef struct MulciberSlice {

@@ -11,6 +11,9 @@ expected=$("$MULCIBER" translate -m "$model" "$text")
 [[ $said == "$expected" ]] || fail "'$said' is not '$expected'"
 grep -qE '^[0-9]+ frames$' frames.txt || fail "no number of frames"
 rm frames.txt
+said=$("$EXAMPLES/embed_minimal_static" "$model" "$text" 2>/dev/null)
+[[ $said == "$expected" ]] || fail "with the static library '$said' is not '$expected'"
+! ldd "$EXAMPLES/embed_minimal_static" | grep -q libmulciber || fail "the static example needs the shared library"
 ! "$EXAMPLES/embed_minimal" /no/such/folder "$text" 2>error.txt || fail "a folder that is not there passes"
 grep -q '/no/such/folder' error.txt || fail "the error names no folder: $(<error.txt)"
 rm error.txt
