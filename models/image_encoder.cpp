@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "models/host_softmax.h"
-#include "models/image_runner.h"
+#include "models/image_encoder_impl.h"
 #include "models/vocabulary_check.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
@@ -33,15 +33,13 @@ uint32_t largest_of(std::span<const float> values) {
 
 // --- Vectors -------------------------------------------------------------------------------------
 
-struct ImageEncoder::Impl : ImageRunner {};
-
 ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, const std::string& folder,
                            const LoadOptions& options)
     : ImageEncoder(std::move(device), open_model(folder), options) {}
 
 ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                            const LoadOptions& options)
-    : impl_(std::make_unique<Impl>()) {
+    : impl_(std::make_shared<Impl>()) {
   impl_->device = given(std::move(device), "ImageEncoder");
   impl_->load(*model, options, Capability::kEncodePictures);
 }
@@ -54,12 +52,8 @@ std::vector<PictureVector> ImageEncoder::embed(std::span<const Picture> pictures
                                                const PictureEmbedOptions& options) {
   impl_->begin(pictures.size());
   const auto start = Clock::now();
-  const bool shared = impl_->config().texts.has_value();
-  const PictureOutput output = options.pooling == PicturePoolingChoice::kMean ? PictureOutput::kMean
-                               : shared ? PictureOutput::kProjected
-                                        : PictureOutput::kPooled;
   std::vector<PictureVector> results(pictures.size());
-  impl_->run(pictures, output, options.normalize, options.batch,
+  impl_->run(pictures, impl_->output(options.pooling), options.normalize, options.batch,
              [&](size_t index, std::vector<float> values) {
                results[index] = {std::move(values), true};
              });

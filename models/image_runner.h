@@ -33,8 +33,6 @@ struct ImageRunner {
            const PictureBatchOptions& options,
            const std::function<void(size_t index, std::vector<float> values)>& take);
   PictureAttention attention(const Picture& picture);
-
- private:
   /// As the model reads it.
   Picture prepared(const Picture& picture) const;
   PictureRequest request_for(PictureSize size) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct PictureRequest {
   bool normalized = false;  // vectors of length 1
 };
 
+class PicturePass;
+struct PictureStart;
+
 class SeeingModel {
  public:
   virtual ~SeeingModel() = default;
@@ -46,6 +50,9 @@ class SeeingModel {
   virtual double logit_bias() const = 0;
   /// The attention maps of one picture: (layers, heads, tokens, tokens) row-major.
   virtual std::vector<float> attention_maps(const PictureRequest& request) = 0;
+  /// One picture, to be run in slices. Throws as see(), but for numbers that are not finite, and
+  /// DeviceError where it does not fit the device's memory.
+  virtual std::unique_ptr<PicturePass> start(const PictureStart& start) = 0;
 };
 
 }  // namespace mulciber

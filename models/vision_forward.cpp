@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "models/decoding/padded_ids.h"
+#include "models/device_weights.h"
+#include "models/picture_pass.h"
 #include "models/vector_cosines.h"
 #include "models/vision_model.h"
 #include "mulciber/error.h"
@@ -170,18 +172,37 @@ NamedArrays VisionModel::forward(const NamedArrays& inputs, std::span<const std:
   return results;
 }
 
-std::vector<float> VisionModel::attention_maps(const PictureRequest& request) {
-  check(request);
-  const PictureTower& tower = config_.pictures;
-  const std::vector<uint32_t>& pixels = request.pixels.front();
+uint64_t VisionModel::map_bytes(PictureSize size) const {
   constexpr uint64_t kMostBytes = 1 << 30;
-  const uint64_t tokens = tokens_of(request.size),
+  const PictureTower& tower = config_.pictures;
+  const uint64_t tokens = tokens_of(size),
                  bytes = tokens * tokens * tower.heads * tower.layers * sizeof(float);
   if (bytes > kMostBytes)
     throw ModelError("attention maps",
                      fmt::format("of {} layers and {} heads over {} tokens take {} bytes",
                                  tower.layers, tower.heads, tokens, bytes),
                      fmt::format("at most {} are made", kMostBytes));
+  return bytes;
+}
+
+std::unique_ptr<PicturePass> VisionModel::start(const PictureStart& start) {
+  PictureRequest request;
+  request.size = start.size;
+  request.output = start.output;
+  if (!start.from) request.pixels = std::span(&start.pixels, 1);
+  check(request);
+  const uint64_t maps = start.attention ? map_bytes(start.size) : 0;
+  require_memory(device_, batch_bytes(1, start.size) + maps, memory_limit_,
+                 fmt::format("a picture of {} by {} pixels", start.size.width, start.size.height));
+  return std::make_unique<PicturePass>(device_, pictures_, config_.pictures, start_of(start.size),
+                                       start);
+}
+
+std::vector<float> VisionModel::attention_maps(const PictureRequest& request) {
+  check(request);
+  const PictureTower& tower = config_.pictures;
+  const std::vector<uint32_t>& pixels = request.pixels.front();
+  map_bytes(request.size);
   const Buffer buffer =
       device_.memory().allocate(pixels.size() * sizeof(uint32_t), MemoryUsage::kActivations);
   Trace trace;

@@ -10,6 +10,7 @@
 #include "base/finite.h"
 #include "models/decoding/not_finite.h"
 #include "models/decoding/padded_ids.h"
+#include "models/picture_pass.h"
 #include "models/recently_used.h"
 #include "models/registry.h"
 #include "models/vector_cosines.h"
@@ -35,17 +36,6 @@ double number_of(Device& device, const Weights& weights, const char* name) {
   BufferView view = tensor.view;
   view.size = tensor.bytes();
   return download_as<float>(device, view).at(0);
-}
-
-Tensor output_of(ProgramBuilder& builder, const PictureNetwork& network, PictureOutput output,
-                 const Tensor& states) {
-  switch (output) {
-    case PictureOutput::kPooled: return network.pooled(builder, states);
-    case PictureOutput::kMean: return network.mean(builder, states);
-    case PictureOutput::kProjected: return network.projected(builder, states);
-    case PictureOutput::kLogits: return network.logits(builder, states);
-  }
-  return states;
 }
 
 }  // namespace
@@ -75,7 +65,7 @@ struct VisionModel::PicturePrograms {
         builder, pixels.tensor({shape.rows, shape.size.height, shape.size.width}, DataType::kU32),
         start, shape.normalization);
     const auto scope = builder.layer("output");
-    result = output_of(builder, network, shape.output, states);
+    result = picture_output(builder, network, shape.output, states);
     if (shape.normalized) result = unit_length(builder, result);
     builder.keep(result);
     program = builder.build();

@@ -33,6 +33,7 @@ class VisionModel : public Model, public SeeingModel {
   double logit_scale() const override { return logit_scale_; }
   double logit_bias() const override { return logit_bias_; }
   std::vector<float> attention_maps(const PictureRequest& request) override;
+  std::unique_ptr<PicturePass> start(const PictureStart& start) override;
 
  private:
   struct PictureShape;
@@ -41,6 +42,8 @@ class VisionModel : public Model, public SeeingModel {
 
   void check(const PictureRequest& request) const;
   void check_size(PictureSize size) const;
+  /// Of the attention maps of a picture. Throws ModelError where they are too many.
+  uint64_t map_bytes(PictureSize size) const;
   uint64_t tokens_of(PictureSize size) const;
   uint64_t batch_bytes(uint32_t rows, PictureSize size) const;
   /// What pictures of a size begin with, on the device.

@@ -96,8 +96,9 @@ class MULCIBER_API ImageEncoder {
   const std::shared_ptr<Device>& device() const;
 
  private:
+  friend class PictureTask;  // mulciber/picture_task.h
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 
 struct PictureLabels {
