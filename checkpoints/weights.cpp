@@ -92,7 +92,7 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   std::vector<DataType> types;
   for (size_t i = 0; i < spec.sources.size(); ++i) {
     const WeightSource& source = spec.sources[i];
-    if (source.form == SourceForm::kZeros) {
+    if (source.form == SourceForm::kZeros || source.form == SourceForm::kOnes) {
       result.sources.push_back(nullptr);
       types.push_back(DataType::kF32);
     } else {
@@ -200,6 +200,11 @@ struct Converted {
     }
     std::vector<std::byte> result(count * size_of(type));
     if (form == SourceForm::kZeros) return result;
+    if (form == SourceForm::kOnes) {
+      const std::vector<float> ones(count, 1.0f);
+      std::memcpy(result.data(), ones.data(), result.size());
+      return result;
+    }
     if (as_it_is()) {
       const auto read = tensor->read((skipped + first) * size_of(type), result.size(), result);
       if (read.data() != result.data()) std::memcpy(result.data(), read.data(), read.size());

@@ -34,6 +34,7 @@ enum class SourceForm {
   /// (rows, taps * channels), tap by tap.
   kTapByTap,
   kZeros,  // the file holds nothing: zeros, of a kVector
+  kOnes,   // likewise ones
 };
 
 /// One tensor of the file.

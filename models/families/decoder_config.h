@@ -27,6 +27,7 @@ enum class NormPlace {
 struct DecoderNorms {
   NormKind kind = NormKind::kRms;  // kLayer or kRms
   NormPlace place = NormPlace::kBefore;
+  bool gains = true;  // false: layer norms without weights: OLMo, arXiv:2402.00838
   bool bias = false;  // of a layer norm: Cohere's has none
   float epsilon = 1e-5f;
 };

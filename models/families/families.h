@@ -25,6 +25,8 @@ extern const DecoderFamily kGemma3;
 /// given.
 extern const DecoderFamily kGemma3WithVision;
 
+/// Gemma Team 2024, arXiv:2403.08295.
+extern const DecoderFamily kGemma;
 /// Gemma Team 2024, arXiv:2408.00118.
 extern const DecoderFamily kGemma2;
 /// Yang et al. 2025, arXiv:2505.09388, with experts.
@@ -39,6 +41,10 @@ extern const DecoderFamily kFalcon;
 extern const DecoderFamily kStarcoder2;
 /// Bellagente et al. 2024, arXiv:2402.17834.
 extern const DecoderFamily kStableLm;
+/// Wang and Komatsuzaki 2021, "GPT-J-6B: a 6 billion parameter autoregressive language model".
+extern const DecoderFamily kGptJ;
+/// Groeneveld et al. 2024, arXiv:2402.00838, but for those that clip queries, keys and values.
+extern const DecoderFamily kOlmo;
 /// OLMo Team 2025, arXiv:2501.00656.
 extern const DecoderFamily kOlmo2;
 /// Granite Team, IBM 2024, "Granite 3.0 language models".
@@ -51,9 +57,30 @@ extern const DecoderFamily kSmolLm3;
 /// Team GLM 2024, arXiv:2406.12793; GLM-4-0414.
 extern const DecoderFamily kGlm4;
 
-inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2,  &kMixtral, &kLlama,  &kMistral,          &kQwen2,   &kQwen3,  &kQwen3Moe,   &kPhi,
-    &kPhi3,  &kGemma2,  &kGemma3, &kGemma3WithVision, &kGptNeoX, &kFalcon, &kStarcoder2, &kStableLm,
-    &kOlmo2, &kGranite, &kCohere, &kCohere2,          &kSmolLm3, &kGlm4};
+inline constexpr const DecoderFamily* kDecoderFamilies[] = {&kGpt2,
+                                                            &kMixtral,
+                                                            &kLlama,
+                                                            &kMistral,
+                                                            &kQwen2,
+                                                            &kQwen3,
+                                                            &kQwen3Moe,
+                                                            &kPhi,
+                                                            &kPhi3,
+                                                            &kGemma,
+                                                            &kGemma2,
+                                                            &kGemma3,
+                                                            &kGemma3WithVision,
+                                                            &kGptJ,
+                                                            &kGptNeoX,
+                                                            &kFalcon,
+                                                            &kStarcoder2,
+                                                            &kStableLm,
+                                                            &kOlmo,
+                                                            &kOlmo2,
+                                                            &kGranite,
+                                                            &kCohere,
+                                                            &kCohere2,
+                                                            &kSmolLm3,
+                                                            &kGlm4};
 
 }  // namespace mulciber

@@ -23,6 +23,7 @@ void require_supported(const DecoderConfig& config) {
   refuse(parallel && norms.place != NormPlace::kBefore,
          "sublayers side by side with norms after them");
   refuse(!layer_norm && norms.bias, "root-mean-square norms with a bias");
+  refuse(!layer_norm && !norms.gains, "root-mean-square norms without weights");
   refuse(layer_norm && config.residual_multiplier != 1,
          "layer norms, and a multiplier onto what joins its residual stream");
   refuse(config.embedding.learned_positions && config.residual_multiplier != 1,
@@ -87,7 +88,7 @@ class TableWriter {
     return names;
   }
   WeightNames in_layer(uint32_t index, const char* part) const {
-    return global(fmt::format("{}{}.{}", names_.layer, index, part));
+    return part ? global(fmt::format("{}{}.{}", names_.layer, index, part)) : WeightNames();
   }
   WeightNames weight(const char* part) const { return with_ending(global(part), ".weight"); }
 
@@ -97,10 +98,13 @@ class TableWriter {
     const uint64_t D = config_.width;
     const WeightSource zeros = {{}, {D}, SourceForm::kZeros};
     WeightSpec spec = {name, WeightRole::kVector, {}, {}};
+    const WeightSource ones = {{}, {D}, SourceForm::kOnes};
     for (const WeightNames& part : parts) {
       spec.sources.push_back(
           part.empty() ? zeros
-                       : WeightSource{with_ending(part, ".weight"), {D}, config_.files.gains});
+          : !config_.norms.gains
+              ? ones
+              : WeightSource{with_ending(part, ".weight"), {D}, config_.files.gains});
       if (config_.norms.kind == NormKind::kLayer)
         spec.sources.push_back(config_.norms.bias ? WeightSource{with_ending(part, ".bias"), {D}}
                                                   : zeros);
