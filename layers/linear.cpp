@@ -25,8 +25,8 @@ void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y)
 }
 
 Tensor Linear::operand(ProgramBuilder& builder, const Tensor& x) const {
-  const bool quantizes =
-      integers && x.type == DataType::kF32 && integers_pay(builder.capabilities(), x.shape.rows());
+  const bool quantizes = integers && x.type == DataType::kF32 &&
+                         integers_pay(builder.capabilities(), builder.rows_as(x.shape.rows()));
   return quantizes ? quantize(builder, x) : x;
 }
 

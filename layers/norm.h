@@ -30,7 +30,8 @@ struct Norm {
 
   /// The same for a product: of one row the norm may be left to it.
   Operand for_product(ProgramBuilder& builder, const Tensor& x) const {
-    if (folds && kind == NormKind::kRms && x.shape.rows() == 1 && x.type == DataType::kF32)
+    if (folds && kind == NormKind::kRms && builder.rows_as(x.shape.rows()) == 1 &&
+        x.type == DataType::kF32)
       return {x, RowNorm{weight, epsilon}};
     return (*this)(builder, x);
   }
@@ -59,7 +60,8 @@ struct Norm {
 
  private:
   std::optional<DataType> result_type(const ProgramBuilder& builder, const Tensor& x) const {
-    if (!for_integers || !integers_pay(builder.capabilities(), x.shape.rows())) return std::nullopt;
+    if (!for_integers || !integers_pay(builder.capabilities(), builder.rows_as(x.shape.rows())))
+      return std::nullopt;
     return DataType::kQ8_1;
   }
 };

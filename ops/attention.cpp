@@ -217,6 +217,13 @@ AttentionSizes check_with_values(const ProgramBuilder& builder, const HeadColumn
   return sizes;
 }
 
+/// What selection is to see of the rows.
+AttentionSizes selected_sizes(const ProgramBuilder& builder, AttentionSizes sizes) {
+  sizes.rows = builder.rows_as(sizes.rows);
+  sizes.kv_rows = builder.rows_as(sizes.kv_rows);
+  return sizes;
+}
+
 ShapeFacts facts_of(const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
                     const AttentionOptions& options, const AttentionSizes& sizes) {
   return attention_facts({options.head_size, options.value_size, q.tensor.shape.columns(), q.first,
@@ -254,9 +261,10 @@ Tensor attention_by(const Kernel& kernel, ProgramBuilder& builder, const HeadCol
   const uint64_t tiles = (params.queries + per_group - 1) / per_group;
   // Sums, and behind them a maximum and a total: whole fours.
   const uint64_t floats = options.value_size + 4;
+  const AttentionSizes selected = selected_sizes(builder, sizes);
+  const uint64_t all_tiles = selected.kv_rows * options.kv_heads * tiles;
   const uint32_t parts =
-      key_parts(builder.capabilities(), kernel, sizes.kv_rows * options.kv_heads * tiles,
-                sizes.kv_len, options.key_parts);
+      key_parts(builder.capabilities(), kernel, all_tiles, sizes.kv_len, options.key_parts);
   const uint64_t lines = sizes.rows * sizes.q_len * options.heads;
   if (parts > 1 && lines * parts * floats * 4 <= builder.capabilities().max_storage_range) {
     const Tensor found = builder.activation({lines, parts, floats}, DataType::kF32);
@@ -268,10 +276,9 @@ Tensor attention_by(const Kernel& kernel, ProgramBuilder& builder, const HeadCol
   }
   NodeTensors tensors{q.tensor, k.tensor, result, {}, rope};
   if (kernel.names(RowConstant::WORKGROUPS)) {
-    const uint32_t splits =
-        facts_of(q, k, v, options, sizes) & kSplitKeys
-            ? splits_of(kernel, sizes.kv_rows * options.kv_heads * tiles, sizes.kv_len)
-            : 1;
+    const uint32_t splits = facts_of(q, k, v, options, selected) & kSplitKeys
+                                ? splits_of(kernel, all_tiles, sizes.kv_len)
+                                : 1;
     tensors.partials =
         builder.activation({sizes.rows, options.heads, splits, floats}, DataType::kF32);
   }
@@ -286,9 +293,10 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   const AttentionSizes sizes = check_with_values(builder, q, k, v, options);
   if (sizes.kv_len == 0) return attention_of_nothing(builder, q.tensor, options);
   Problem problem{Op::kAttention, {q.tensor.type, k.tensor.type}};
-  problem.facts = facts_of(q, k, v, options, sizes);
+  const AttentionSizes selected = selected_sizes(builder, sizes);
+  problem.facts = facts_of(q, k, v, options, selected);
   if (options.value_size == options.head_size && options.rows_per_kv == 1) {
-    problem.extents = {sizes.rows,    sizes.q_len,       sizes.kv_len,
+    problem.extents = {selected.rows, sizes.q_len,       sizes.kv_len,
                        options.heads, options.head_size, options.kv_heads};
   }
   return attention_by(builder.select(problem), builder, q, k, v, options, sizes, nullptr);
@@ -328,10 +336,13 @@ Tensor attention_map(ProgramBuilder& builder, const HeadColumns& q, const HeadCo
 
 namespace {
 
-Problem append_problem(const Tensor& qkv, const Tensor& cache, const AttentionOptions& options) {
+Problem append_problem(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
+                       const AttentionOptions& options) {
   const HeadColumns q{qkv, 0}, k{cache, 0}, v{cache, options.kv_heads * options.head_size};
   const AttentionSizes sizes{qkv.shape[0], qkv.shape[1], cache.shape[0], cache.shape[1]};
-  return {Op::kAppendAttention, {qkv.type, cache.type}, facts_of(q, k, v, options, sizes)};
+  return {Op::kAppendAttention,
+          {qkv.type, cache.type},
+          facts_of(q, k, v, options, selected_sizes(builder, sizes))};
 }
 
 }  // namespace
@@ -340,7 +351,7 @@ bool appends_in_attention(const ProgramBuilder& builder, const Tensor& qkv, cons
                           const AttentionOptions& options) {
   if (qkv.shape[1] != 1) return false;
   const Kernel* row =
-      select_kernel(builder.capabilities(), append_problem(qkv, cache, options)).kernel;
+      select_kernel(builder.capabilities(), append_problem(builder, qkv, cache, options)).kernel;
   return row && appends(*row);
 }
 
@@ -358,7 +369,7 @@ Tensor append_attention(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     refuse(builder, "attention that appends is not of one position after the keys that are counted",
            "append and attend in turn");
   }
-  const Kernel& kernel = builder.select(append_problem(qkv, cache, options));
+  const Kernel& kernel = builder.select(append_problem(builder, qkv, cache, options));
   if (!appends(kernel)) {
     if (rope) {
       rope_append(builder, qkv, cache, *rope);

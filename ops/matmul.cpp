@@ -189,7 +189,7 @@ std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weigh
 bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                  const MatmulOptions& options, const Tensor& target) {
   const std::optional<Tensor> run = one_run(builder, weight, options.more_segments);
-  if (!run || x.shape.rows() != 1 || options.gated) return false;
+  if (!run || builder.rows_as(x.shape.rows()) != 1 || options.gated) return false;
   uint64_t columns = weight.shape[0];
   for (const Tensor& segment : options.more_segments) columns += segment.shape[0];
   if (options.bias && (options.bias->type != DataType::kF32 ||
@@ -302,10 +302,13 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
 
   const Kernel& kernel = builder.select({op_of(options),
                                          {x.type, weight.type},
-                                         facts_of(rows, columns, depth),
-                                         {rows, columns, depth}});
+                                         facts_of(builder.rows_as(rows), columns, depth),
+                                         {builder.rows_as(rows), columns, depth}});
   const Capabilities& device = builder.capabilities();
-  const Tile tile(kernel, device, rows);
+  // A row alone with weights in blocks is summed in another order: it goes as one of two.
+  const bool shares_order = is_block_type(weight.type) && builder.rows_as(rows) > 1;
+  const Tile tile(kernel, device, shares_order ? std::max<uint64_t>(rows, 2) : rows),
+      tile_of_all(kernel, device, builder.rows_as(rows));
   uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
   uint64_t column_step = rows_per_node(builder, weight);
   // No slice may part a gate from what it gates. A step that is odd counts rows aligned by
@@ -334,8 +337,10 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       node.set_params(params);
       node.groups = {static_cast<uint32_t>((node_columns + tile.columns - 1) / tile.columns),
                      static_cast<uint32_t>((node_rows + tile.rows - 1) / tile.rows), 1};
-      const uint64_t part_depth = split_depth(
-          device, kernel, uint64_t{node.groups[0]} * node.groups[1], depth, options.depth_parts);
+      const uint64_t row_tiles =
+          (builder.rows_as(node_rows) + tile_of_all.rows - 1) / tile_of_all.rows;
+      const uint64_t part_depth =
+          split_depth(device, kernel, node.groups[0] * row_tiles, depth, options.depth_parts);
       std::optional<Tensor> partials;
       const uint64_t parts = (depth + part_depth - 1) / part_depth;
       const uint64_t partial_bytes = parts * node_rows * node_columns * sizeof(float);

@@ -10,8 +10,8 @@
 namespace mulciber {
 namespace {
 
-ShapeFacts facts_of(const Shape& shape) {
-  ShapeFacts facts = shape.rows() <= 8 ? kRowsAtMost8 : kRowsAbove8;
+ShapeFacts facts_of(const ProgramBuilder& builder, const Shape& shape) {
+  ShapeFacts facts = builder.rows_as(shape.rows()) <= 8 ? kRowsAtMost8 : kRowsAbove8;
   if (shape.columns() % 4 == 0) facts |= kColumnsMultipleOf4;
   if (shape.columns() % 8 == 0) facts |= kColumnsMultipleOf8;
   if (shape.columns() % 16 == 0) facts |= kColumnsMultipleOf16;
@@ -66,7 +66,8 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
   }
   const DataType y_type = result_type(builder, op, x, to);
   Tensor y = builder.activation(x.shape, y_type);
-  const Kernel& kernel = builder.select({Op::kRmsNorm, {x.type, y_type}, facts_of(x.shape)});
+  const Kernel& kernel =
+      builder.select({Op::kRmsNorm, {x.type, y_type}, facts_of(builder, x.shape)});
   const uint64_t step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     const uint64_t count = std::min(step, rows - row);
@@ -168,7 +169,8 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
   }
   const DataType y_type = result_type(builder, "layer norm", x, to);
   Tensor y = builder.activation(x.shape, y_type);
-  const Kernel& kernel = builder.select({Op::kLayerNorm, {x.type, y_type}, facts_of(x.shape)});
+  const Kernel& kernel =
+      builder.select({Op::kLayerNorm, {x.type, y_type}, facts_of(builder, x.shape)});
   const bool keeps_rows = kernel.names(RowConstant::KEEPS_ROWS);
   const uint64_t tile = kernel.find(RowConstant::TILE_ROWS).value_or(1);
   uint64_t rows = x.shape.rows(), step = rows_per_node(builder, x);
@@ -212,7 +214,8 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
            "make control, a u32 tensor, larger or rows_per_count right");
   }
   Tensor y = builder.activation(x.shape, x.type);
-  const Kernel& kernel = builder.select({Op::kSoftmax, {x.type, x.type}, facts_of(x.shape)});
+  const Kernel& kernel =
+      builder.select({Op::kSoftmax, {x.type, x.type}, facts_of(builder, x.shape)});
   uint64_t step = rows_per_node(builder, x);
   for (uint64_t row = 0; row < rows; row += step) {
     uint64_t count = std::min(step, rows - row);

@@ -47,7 +47,7 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
   ShapeFacts facts = vocabulary % 4 == 0 ? kColumnsMultipleOf4 : kAnyShape;
   if (vocabulary >= 256) facts |= kColumnsAtLeast256;
   if (rules.banned_capacity() <= 64) facts |= kFewBanned;
-  facts |= rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
+  facts |= builder.rows_as(rows) <= 8 ? kRowsAtMost8 : kRowsAbove8;
   const Kernel& kernel = builder.select({Op::kTopK, {DataType::kF32, DataType::kF32}, facts});
   // Rows need not begin where descriptors may: a slice is bound from the aligned byte before its
   // first row.

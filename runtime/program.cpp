@@ -83,6 +83,15 @@ const Kernel& ProgramBuilder::select(const Problem& problem) {
 
 void ProgramBuilder::force(const Kernel& kernel) { forced_[kernel.op] = &kernel; }
 
+void ProgramBuilder::select_as(uint64_t rows, uint64_t all) {
+  rows_ = rows;
+  all_rows_ = all;
+}
+
+uint64_t ProgramBuilder::rows_as(uint64_t rows) const {
+  return rows_ > 0 && rows % rows_ == 0 ? rows / rows_ * all_rows_ : rows;
+}
+
 uint64_t ProgramBuilder::rows_per_binding(uint64_t bytes_per_row) const {
   const uint64_t limit = capabilities().max_storage_range;
   // Rows after which an offset is aligned again.
@@ -150,14 +159,15 @@ struct Program::Impl {
   std::string name;
   std::vector<Node> nodes;
   MemoryPlan plan;
-  Buffer arena;
+  Buffer own_arena;
+  BufferView arena;
   std::unique_ptr<Recording> recording;
   size_t last_submissions = 0;
 
   explicit Impl(Device& d) : device(d) {}
 
   BufferView resolve(const Tensor& tensor) const {
-    BufferView base = tensor.arena_id >= 0 ? arena.view() : tensor.view;
+    BufferView base = tensor.arena_id >= 0 ? arena : tensor.view;
     uint64_t offset = tensor.byte_offset;
     if (tensor.arena_id >= 0) offset += plan.tensors[tensor.arena_id].offset;
     base.offset += offset;
@@ -186,7 +196,7 @@ MemoryPlan ProgramBuilder::plan() const {
   return plan;
 }
 
-Program ProgramBuilder::build() {
+Program ProgramBuilder::build(const BufferView& arena) {
   if (!device_)
     throw DeviceError(DeviceError::Kind::kUnavailable, name_,
                       "was planned for a device that is not here");
@@ -194,8 +204,15 @@ Program ProgramBuilder::build() {
   impl->name = name_;
   impl->plan = plan();
   impl->nodes = std::move(nodes_);
-  if (impl->plan.arena_bytes > 0) {
-    impl->arena = device_->memory().allocate(impl->plan.arena_bytes, MemoryUsage::kActivations);
+  impl->arena = arena;
+  if (!arena.buffer && impl->plan.arena_bytes > 0) {
+    impl->own_arena = device_->memory().allocate(impl->plan.arena_bytes, MemoryUsage::kActivations);
+    impl->arena = impl->own_arena.view();
+  } else if (arena.buffer && impl->plan.arena_bytes > arena.size) {
+    throw ShapeError(name_,
+                     fmt::format("needs an arena of {} bytes and is given {}",
+                                 impl->plan.arena_bytes, arena.size),
+                     "");
   }
   std::vector<ResolvedNode> resolved;
   for (const Node& node : impl->nodes) {
@@ -234,7 +251,7 @@ void Program::record(VkCommandBuffer commands) {
 }
 Recording& Program::recording() { return *impl_->recording; }
 BufferView Program::view(const Tensor& tensor) const { return impl_->resolve(tensor); }
-BufferView Program::arena() const { return impl_->arena.view(); }
+BufferView Program::arena() const { return impl_->arena; }
 const std::string& Program::name() const { return impl_->name; }
 const std::vector<Node>& Program::nodes() const { return impl_->nodes; }
 const MemoryPlan& Program::plan() const { return impl_->plan; }

@@ -103,6 +103,14 @@ class ProgramBuilder {
   /// row cannot serve the problem asked for.
   void force(const Kernel& kernel);
 
+  /// Of a batch of up to `all` rows this program computes `rows`: from now on kernels, and how sums
+  /// are split, are chosen as for all of them, so that what is computed of a row does not depend on
+  /// how many there are.
+  void select_as(uint64_t rows, uint64_t all);
+  /// What selection is to see in place of so many rows: whole multiples of those of select_as()
+  /// count for as many of all.
+  uint64_t rows_as(uint64_t rows) const;
+
   /// Leaves `bytes` free before and after every tensor of the arena: what changes there was written
   /// by mistake. A multiple of 256. For conformance; memory grows.
   void set_guard(uint64_t bytes) { guard_ = bytes; }
@@ -127,7 +135,9 @@ class ProgramBuilder {
   /// Where build() will put every tensor of the arena. Needs no device.
   MemoryPlan plan() const;
 
-  Program build();
+  /// arena: memory of at least plan().arena_bytes that programs share which never run at the same
+  /// time; it must outlive them. None: the program allocates its own.
+  Program build(const BufferView& arena = {});
 
  private:
   friend class Program;
@@ -142,6 +152,7 @@ class ProgramBuilder {
   std::vector<PlannedTensor> planned_;  // by arena id
   std::map<Op, const Kernel*> forced_;
   uint64_t guard_ = 0;
+  uint64_t rows_ = 0, all_rows_ = 0;  // of select_as()
 };
 
 /// A built program. Movable. Must not outlive its device, nor the weights its nodes read.
