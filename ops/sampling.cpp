@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "mulciber/error.h"
@@ -27,6 +28,7 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   params.history_capacity = layout.history_capacity;
   params.banned_capacity = layout.banned.count - 1;
   params.stop_capacity = layout.stops.count - 1;
+  params.bias_capacity = layout.bias_capacity;
   params.positions = layout.positions.word;
   params.tokens = layout.tokens.word;
   params.fed = layout.fed.word;
@@ -34,6 +36,7 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   params.stopped = layout.stopped.word;
   params.settings = layout.settings.index();
   params.history = layout.history.word;
+  params.biases = layout.biases.word;
   params.banned = layout.banned.word;
   params.stops = layout.stops.word;
   params.ring = layout.ring;
@@ -65,7 +68,7 @@ uint32_t SampleStateLayout::progress_words() const { return (2 + ring) * rows; }
 
 SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
                                     uint32_t history_capacity, uint32_t banned_capacity,
-                                    uint32_t stop_capacity, uint32_t ring) {
+                                    uint32_t stop_capacity, uint32_t ring, uint32_t bias_capacity) {
   if (rows == 0 || history_capacity == 0 || ring == 0) {
     refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
            "use 1 row and 1 token or more");
@@ -81,9 +84,29 @@ SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
   layout.stopped = control.add<uint32_t>(rows);
   layout.settings = control.add<shader::SampleSettings>(rows);
   layout.history = control.add<uint32_t>(uint64_t{rows} * history_capacity);
+  layout.bias_capacity = bias_capacity;
+  if (bias_capacity > 0)
+    layout.biases = control.add<uint32_t>(rows * (1 + 2 * uint64_t{bias_capacity}));
   layout.banned = control.add_list(banned_capacity);
   layout.stops = control.add_list(stop_capacity);
   return layout;
+}
+
+void set_biases(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
+                const LogitBiases& biases) {
+  if (biases.empty() && layout.bias_capacity == 0) return;
+  if (biases.size() > layout.bias_capacity)
+    throw SettingError(
+        "logit biases",
+        fmt::format("are {}, there is room for {}", biases.size(), layout.bias_capacity),
+        "leave out the smallest");
+  const uint32_t words = 1 + 2 * layout.bias_capacity;
+  const ControlArray<uint32_t> own = layout.biases.part(uint64_t{row} * words, words);
+  control.set(own, 0, static_cast<uint32_t>(biases.size()));
+  for (uint32_t i = 0; i < biases.size(); ++i) {
+    control.set(own, 1 + i, biases[i].first);
+    control.set(own, 1 + layout.bias_capacity + i, std::bit_cast<uint32_t>(biases[i].second));
+  }
 }
 
 shader::SampleSettings sample_settings(const SampleRow& row) {
@@ -144,6 +167,7 @@ void initialize_sample_state(ControlWords& control, const SampleStateLayout& lay
     control.set(layout.counts, row, static_cast<uint32_t>(given.history.size()));
     control.set(layout.stopped, row, given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING);
     control.set(layout.settings, row, sample_settings(given));
+    set_biases(control, layout, row, given.biases);
     const size_t lost =
         given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);
     for (size_t i = lost; i < given.history.size(); ++i)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "mulciber/sampling.h"
@@ -18,10 +19,12 @@ namespace mulciber {
 /// `positions`, attention takes `positions` as key counts with 1 extra.
 struct SampleStateLayout {
   uint32_t rows = 1, history_capacity = 1;
+  uint32_t bias_capacity = 0;
   uint32_t ring = 1;  // chosen tokens of a row that `progress` holds: later ones take their place
   ControlArray<uint32_t> positions, tokens, fed, counts, stopped;  // (rows) each
   ControlArray<shader::SampleSettings> settings;                   // (rows)
   ControlArray<uint32_t> history;                                  // (rows, history_capacity)
+  ControlArray<uint32_t> biases;                                   // (rows, 1 + 2 * bias_capacity)
   ControlArray<uint32_t> banned, stops;                            // lists
 
   /// Of one row.
@@ -41,7 +44,14 @@ struct SampleStateLayout {
 /// tensor.
 SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
                                     uint32_t history_capacity, uint32_t banned_capacity,
-                                    uint32_t stop_capacity, uint32_t ring = 1);
+                                    uint32_t stop_capacity, uint32_t ring = 1,
+                                    uint32_t bias_capacity = 0);
+
+/// Ids, each once, and what is added to their logits; -infinity makes one impossible.
+using LogitBiases = std::vector<std::pair<uint32_t, float>>;
+/// Writes those of a row. Throws SettingError where the layout has no room for so many.
+void set_biases(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
+                const LogitBiases& biases);
 
 /// A sequence before the step that the first choice follows.
 struct SampleRow {
@@ -57,6 +67,7 @@ struct SampleRow {
   uint32_t fed = 1;       // tokens it feeds: the first choice stands at position + fed
   uint32_t token = 0;     // where that is one: the token
   bool idle = false;      // takes no part
+  LogitBiases biases = {};
 };
 
 /// Writes the state. Throws ShapeError when something does not fit the layout, SettingError when a
@@ -74,13 +85,13 @@ shader::SampleSettings sample_settings(const SampleRow& row);
 /// counter: it depends neither on the row nor on how many steps are submitted at once. Ids of equal
 /// logits stay or go together. -infinity is a logit that makes an id impossible; where nothing is
 /// possible the choice is id 0. Sums are f32. logits: (rows, vocabulary) f32, one
-/// row for each sequence; penalties and bans are written into them. control: u32, holds the state.
-/// A running row: its choice goes to `tokens` and to the end of the history, `positions` grows by
-/// `fed`, `fed` becomes 1; a choice that is one of `stops`, and a position or a history that comes
-/// to the settings' last, set `stopped`. A row with NaN or infinity among its logits, banned ids
-/// included, stops without a choice. A stopped row changes no more: it feeds its last token at
-/// its last position again. progress: u32, layout.progress_words() or more, which may be host
-/// memory. Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
+/// row for each sequence; penalties, then biases and bans, are written into them. control: u32,
+/// holds the state. A running row: its choice goes to `tokens` and to the end of the history,
+/// `positions` grows by `fed`, `fed` becomes 1; a choice that is one of `stops`, and a position or
+/// a history that comes to the settings' last, set `stopped`. A row with NaN or infinity among its
+/// logits, banned ids included, stops without a choice. A stopped row changes no more: it feeds its
+/// last token at its last position again. progress: u32, layout.progress_words() or more, which may
+/// be host memory. Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
             const SampleStateLayout& layout, const Tensor& progress);
 

@@ -12,6 +12,8 @@
 //   settings   per row: SampleSettings
 //   history    per row: `history_capacity` ids; token t of the sequence, the prompt included,
 //              stands at t % history_capacity
+//   biases     per row: how many, then room for `bias_capacity` ids, then for what is added to the
+//              logit of each; an id stands there once
 //   banned     how many, then ids that are never chosen
 //   stops      how many, then ids that end a row
 //
@@ -63,6 +65,7 @@ SHADER_STRUCT(SampleParams) {
   uint history_capacity;
   uint banned_capacity;
   uint stop_capacity;
+  uint bias_capacity;
   uint positions;
   uint tokens;
   uint fed;
@@ -70,6 +73,7 @@ SHADER_STRUCT(SampleParams) {
   uint stopped;
   uint settings;
   uint history;
+  uint biases;
   uint banned;
   uint stops;
   uint ring;

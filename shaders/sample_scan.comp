@@ -1,7 +1,7 @@
-// Penalties and banned ids onto the logits, then the largest logit and the sum of exponentials of
-// each chunk of a row, or 0 and -1 where a logit is NaN or infinity. One workgroup per chunk. What
-// the history and the rules say of the chunk's ids is first marked in shared memory, by whole
-// numbers, whose order does not matter.
+// Penalties, biases and banned ids onto the logits, then the largest logit and the sum of
+// exponentials of each chunk of a row, or 0 and -1 where a logit is NaN or infinity. One workgroup
+// per chunk. What the history and the rules say of the chunk's ids is first marked in shared
+// memory, by whole numbers, whose order does not matter.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef ROW_PER_SUBGROUP
@@ -41,6 +41,7 @@ void settle() { barrier(); }
 const uint BANNED = 0x80000000u;
 shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the window, and whether
                                        // it is banned
+shared float added[SAMPLE_MOST_CHUNK];  // to each id
 
 uint row;
 
@@ -73,6 +74,19 @@ void serve_chunk(uint chunk) {
     settle();
   }
 
+  uint biases = params.biases + row * (1 + 2 * params.bias_capacity), biased = 0;
+  if (params.bias_capacity > 0) biased = min(AT(control, biases), params.bias_capacity);
+  if (biased > 0) {
+    for (uint i = LANE; i < params.chunk; i += LANES) added[i] = 0.0;
+    settle();
+    for (uint i = LANE; i < biased; i += LANES) {
+      uint id = AT(control, biases + 1 + i);
+      if (id >= begin && id < end)
+        added[id - begin] = uintBitsToFloat(AT(control, biases + 1 + params.bias_capacity + i));
+    }
+    settle();
+  }
+
   float largest = NEVER;
   bool lost = false;
   for (uint id = begin + LANE; id < end; id += LANES) {
@@ -83,6 +97,11 @@ void serve_chunk(uint chunk) {
       value = value > 0.0 ? value / repetition : value * repetition;
       value = min(value - (presence + frequency * float(mark)), LARGEST);
       if ((mark & BANNED) != 0) value = NEVER;
+      AT(logits, first + id) = value;
+    }
+    if (biased > 0 && added[id - begin] != 0.0 && value != NEVER) {
+      float bias = added[id - begin];
+      value = bias < -LARGEST ? NEVER : clamp(value + bias, -LARGEST, LARGEST);
       AT(logits, first + id) = value;
     }
     largest = max(largest, value);

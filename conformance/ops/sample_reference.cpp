@@ -68,7 +68,8 @@ bool are_logits(std::span<const double> logits) {
 }
 
 std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
-                              std::span<const uint32_t> history, std::span<const uint32_t> banned) {
+                              std::span<const uint32_t> history, std::span<const uint32_t> banned,
+                              const LogitBiases& biases) {
   std::vector<double> result(logits.begin(), logits.end());
   std::map<uint32_t, double> times;
   const size_t window = std::min<size_t>(history.size(), sampling.penalty_window);
@@ -78,6 +79,9 @@ std::vector<double> penalized(std::span<const double> logits, const Sampling& sa
     double& logit = result[token];
     logit = logit > 0 ? logit / sampling.repetition_penalty : logit * sampling.repetition_penalty;
     logit -= sampling.presence_penalty + n * sampling.frequency_penalty;
+  }
+  for (const auto& [id, bias] : biases) {
+    if (id < result.size()) result[id] += bias;
   }
   for (uint32_t id : banned) {
     if (id < result.size()) result[id] = -kInfinity;

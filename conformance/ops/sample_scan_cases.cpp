@@ -13,6 +13,8 @@
 namespace mulciber::conformance {
 namespace {
 
+constexpr float kInfinityF = std::numeric_limits<float>::infinity();
+
 OpCase scan_case(const SampleVariant& v, KernelTypes types) {
   OpCase c;
   c.types = types;
@@ -33,8 +35,9 @@ OpCase scan_case(const SampleVariant& v, KernelTypes types) {
       const SampleRow& row = v.rows[r];
       double* own = &logits.values[r * v.vocabulary];
       const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
-      const std::vector<double> after = penalized(std::span(own, v.vocabulary), row.sampling,
-                                                  std::span(row.history).last(held), v.banned);
+      const std::vector<double> after =
+          penalized(std::span(own, v.vocabulary), row.sampling, std::span(row.history).last(held),
+                    v.banned, row.biases);
       std::vector<bool> lost;  // chunks
       for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk)
         lost.push_back(!are_logits({own + begin, std::min(chunk, v.vocabulary - begin)}));
@@ -99,6 +102,10 @@ class SampleScanCases : public SampleCases {
                 .penalty_window = 7}},
               vocabulary);
           v.banned = {1, 4, 200, 255, 256, 4000000};
+          // Of the second row, on ids with penalties and without, and one banned; of the third one.
+          v.rows[1].biases = {{0, 2.6f},   {3, -1.25f},  {4, 7.f},      {6, -kInfinityF},
+                              {255, 0.5f}, {256, -0.5f}, {4000, 100.f}, {4000001, 1.f}};
+          v.rows[2].biases = {{2, -100.f}};
           v.history_capacity = 20;
         }
         cases.push_back(scan_case(v, types));

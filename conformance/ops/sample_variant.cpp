@@ -32,9 +32,12 @@ void draw_logits(const SampleVariant& v, uint64_t row, std::span<double> logits,
 
 SampleStateLayout layout_of(const SampleVariant& v) {
   ControlLayout all(kFirstWord);
+  size_t biases = 0;
+  for (const SampleRow& row : v.rows) biases = std::max(biases, row.biases.size());
   return plan_sample_state(all, static_cast<uint32_t>(v.rows.size()), v.history_capacity,
                            static_cast<uint32_t>(v.banned.size()) + 2,
-                           static_cast<uint32_t>(v.stops.size()) + 1, v.ring);
+                           static_cast<uint32_t>(v.stops.size()) + 1, v.ring,
+                           static_cast<uint32_t>(biases));
 }
 
 std::vector<uint32_t> control_of(const SampleVariant& v) {
@@ -53,8 +56,9 @@ double step_reference(const SampleVariant& v, const SampleRow& given,
   }
   const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
   const std::span<const uint32_t> window = std::span(row.history).last(held);
-  const Choice choice = choose(penalized(logits, given.sampling, window, v.banned), given.sampling,
-                               random_number(given.sampling.seed, row.count, given.stream));
+  const Choice choice =
+      choose(penalized(logits, given.sampling, window, v.banned, given.biases), given.sampling,
+             random_number(given.sampling.seed, row.count, given.stream));
   row.history.push_back(choice.id);
   row.position += row.fed;
   row.fed = 1;
