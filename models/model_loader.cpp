@@ -71,7 +71,7 @@ Translator ModelLoader::translator() {
 TextGenerator ModelLoader::generator() {
   auto made = std::make_shared<TextGenerator::Impl>(impl_->device);
   std::shared_ptr<WeightsLoad> weights = impl_->take(Capability::kContinueText);
-  made->load(impl_->model, impl_->options, std::move(weights));
+  made->start(impl_->model, impl_->options, std::move(weights));
   return TextGenerator(std::move(made));
 }
 

@@ -19,14 +19,6 @@
 
 namespace mulciber {
 
-GenerateEnd end_of(SequenceEnd end, bool until_full) {
-  switch (end) {
-    case SequenceEnd::kStop: return GenerateEnd::kEndOfText;
-    case SequenceEnd::kFull: return GenerateEnd::kContextFull;
-    default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
-  }
-}
-
 void TextGenerator::Impl::begin_count() {
   const GenerateStatistics& s = statistics;
   statistics = {.load_seconds = s.load_seconds,
@@ -66,12 +58,6 @@ void TextGenerator::Impl::refuse_prompt(size_t tokens) const {
       "prompt",
       fmt::format("has {} tokens, which leaves no room in a context of {}", tokens, context),
       "give a shorter text, ask for a larger context, or let it go on without the oldest tokens");
-}
-
-Sampling TextGenerator::Impl::default_sampling() const {
-  Sampling sampling = opened->architecture().generation().sampling;
-  sampling.penalty_window = std::min(sampling.penalty_window, context);
-  return sampling;
 }
 
 SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) const {
@@ -173,22 +159,11 @@ MemoryPrediction TextGenerator::predict(Device& device, const std::string& path,
   return predict(device, *open_model(path), options);
 }
 
-void TextGenerator::Impl::load(std::shared_ptr<const OpenModel> files,
-                               const GeneratorOptions& options,
-                               std::shared_ptr<WeightsLoad> weights) {
-  opened = std::move(files);
-  opened->require(Capability::kContinueText);
-  const Architecture& architecture = opened->architecture();
-  ModelOptions loading = model_options(options, architecture.extents().context);
-  loading.weights = std::move(weights);
+void TextGenerator::Impl::start(std::shared_ptr<const OpenModel> files,
+                                const GeneratorOptions& options,
+                                std::shared_ptr<WeightsLoad> weights) {
+  const ModelOptions loading = load(std::move(files), options, std::move(weights));
   context = loading.context;
-  tokenizer = opened->tokenizer();
-  check_vocabulary(*tokenizer, architecture.extents().vocabulary,
-                   opened->checkpoint().path().string());
-  ends = end_ids(architecture, *tokenizer);
-  model = load_model(*device, *opened, loading);
-  language = model->continues_text();
-  fingerprint = sequence_fingerprint(opened->checkpoint(), language->network());
   batch.emplace(*device, language->network(), BatchShape{loading.sequences, context}, std::nullopt);
   const MemoryPrediction& plan = language->memory_plan();
   statistics.predicted_device_bytes = plan.weight_bytes + plan.context_bytes;
@@ -199,7 +174,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
                              const GeneratorOptions& options)
     : impl_(std::make_shared<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
-  impl_->load(open_model(path), options);
+  impl_->start(open_model(path), options);
   impl_->statistics.load_seconds = seconds_since(start);
 }
 
@@ -207,7 +182,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<con
                              const GeneratorOptions& options)
     : impl_(std::make_shared<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
-  impl_->load(std::move(model), options);
+  impl_->start(std::move(model), options);
   impl_->statistics.load_seconds = seconds_since(start);
 }
 

@@ -8,25 +8,10 @@
 #include <vector>
 
 #include "models/decoding/sequence_batch.h"
-#include "models/language_model.h"
-#include "models/open_model.h"
+#include "models/shared_generator.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber {
-
-/// until_full: no number of tokens was asked for.
-GenerateEnd end_of(SequenceEnd end, bool until_full);
-
-/// What the conversations of a model have in common.
-struct SharedGenerator {
-  std::shared_ptr<Device> device;
-  std::shared_ptr<const OpenModel> opened;
-  uint64_t fingerprint = 0;
-  std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<Model> model;
-  LanguageModel* language = nullptr;  // what it can do
-  std::vector<uint32_t> ends;
-};
 
 struct TextGenerator::Impl : SharedGenerator {
   std::optional<SequenceBatch> batch;
@@ -36,8 +21,8 @@ struct TextGenerator::Impl : SharedGenerator {
   explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
   explicit Impl(const SharedGenerator& other) : SharedGenerator(other) {}
   /// weights: ModelOptions::weights.
-  void load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
-            std::shared_ptr<WeightsLoad> weights = {});
+  void start(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
+             std::shared_ptr<WeightsLoad> weights = {});
   /// An empty prompt too.
   std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
   /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
@@ -46,8 +31,7 @@ struct TextGenerator::Impl : SharedGenerator {
   [[noreturn]] void refuse_prompt(size_t tokens) const;
   /// How many tokens stay at the beginning when the context shifts.
   uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
-  /// What the model's files say, within this context.
-  Sampling default_sampling() const;
+  Sampling default_sampling() const { return SharedGenerator::default_sampling(context); }
   /// Of every row of the batch, without its prompts.
   SequenceRequest request(const GenerateOptions& options) const;
   /// Tokens of the longest text whose attention is kept.

@@ -21,7 +21,7 @@
 
 namespace mulciber {
 
-struct BatchOptions {
+struct BatchGeneratorOptions {
   /// load, key_values, context (of each text) and on_plan. sequences: texts that grow at once; a
   /// request beyond them waits for a place.
   GeneratorOptions generator;
@@ -93,7 +93,7 @@ class MULCIBER_API BatchGenerator {
  public:
   /// Throws as TextGenerator's.
   BatchGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
-                 const BatchOptions& options = {});
+                 const BatchGeneratorOptions& options = {});
   ~BatchGenerator();
   BatchGenerator(BatchGenerator&&) noexcept;
   BatchGenerator& operator=(BatchGenerator&&) noexcept;

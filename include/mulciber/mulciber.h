@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mulciber/attention.h"
+#include "mulciber/batch_generator.h"
 #include "mulciber/device.h"
 #include "mulciber/error.h"
 #include "mulciber/graph_attention.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/copy.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 
@@ -34,8 +35,8 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.prompt = layout.control.add<uint32_t>(uint64_t{shape.rows} * longest);
   layout.last = layout.control.add<uint32_t>(shape.rows);
   // The last token of a sequence need not be in the cache.
-  layout.state =
-      plan_sample_state(layout.control, shape.rows, shape.context + 1, 0, kMostStops, kRing);
+  layout.state = plan_sample_state(layout.control, shape.rows, shape.context + 1, 0, kMostStops,
+                                   kRing, shape.biases);
   uint32_t heads = 0;
   for (const CausalLayer& layer : network.decoder.layers)
     heads = std::max(heads, layer.attention.heads);
@@ -43,6 +44,30 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   if (!network.head_masks.empty())
     layout.head_masks = layout.control.add<float>(network.head_masks.size());
   return layout;
+}
+
+BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows) {
+  BatchLayout part = layout;
+  SampleStateLayout& state = part.state;
+  part.last = layout.last.part(first, rows);
+  state.rows = rows;
+  for (auto* array : {&state.positions, &state.tokens, &state.fed, &state.counts, &state.stopped})
+    *array = array->part(first, rows);
+  state.settings = state.settings.part(first, rows);
+  const uint64_t capacity = state.history_capacity;
+  state.history = state.history.part(first * capacity, rows * capacity);
+  const uint64_t biases = 1 + 2 * uint64_t{state.bias_capacity};
+  if (state.bias_capacity > 0) state.biases = state.biases.part(first * biases, rows * biases);
+  return part;
+}
+
+BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows) {
+  BatchTensors part = tensors;
+  for (Tensor& cache : part.caches) {
+    const uint64_t context = cache.shape[1], columns = cache.shape.columns();
+    cache = cache.row_slice(first * context, rows * context).reshaped({rows, context, columns});
+  }
+  return part;
 }
 
 ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
@@ -110,6 +135,12 @@ PassTensors build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& ne
   if (shape.length > 1) x = last_tokens(builder, x, layout, tensors.control);
   kept.logits = network.decoder.logits(builder, x).reshaped({rows, network.vocabulary});
   builder.keep(kept.logits);
+  if (shape.raw_logits) {
+    // Penalties and biases are written into those that are chosen from.
+    kept.raw_logits = builder.activation(kept.logits.shape, DataType::kF32);
+    copy_columns(builder, kept.logits, kept.raw_logits);
+    builder.keep(kept.raw_logits);
+  }
   sample(builder, kept.logits, tensors.control, layout.state, tensors.progress);
   return kept;
 }

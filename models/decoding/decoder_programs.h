@@ -19,6 +19,7 @@ constexpr uint32_t kPassLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
 struct BatchShape {
   uint32_t rows = 1;
   uint32_t context = 0;  // tokens of a sequence
+  uint32_t biases = 0;   // ids of a row that may have one
 };
 
 /// What stands in control. Every program of a batch reads the same.
@@ -39,6 +40,8 @@ struct BatchLayout {
   }
 };
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);
+/// The same control as a batch of rows [first, first + rows) alone sees it.
+BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows);
 /// Control before anything is taken in.
 ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& layout);
 
@@ -48,6 +51,9 @@ struct BatchTensors {
   std::vector<Tensor> caches;  // per layer: (rows, context, columns)
   std::optional<Tensor> rows;  // (longest pass, D) f32: embeddings that no table has
 };
+/// Those of rows [first, first + rows). What a row's cache takes must be a multiple of the device's
+/// storage alignment. What they chose stands in `progress` as that of a batch of so many rows.
+BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows);
 /// Shapes alone: for planning.
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
                                  const BatchLayout& layout);
@@ -60,15 +66,17 @@ enum class PassOutput {
 struct DecoderPass {
   uint32_t length = 1;
   PassOutput result = PassOutput::kChoice;
-  bool from_rows = false;  // ids are rows of BatchTensors::rows, not of the model's table
-  bool states = false;     // what the output product takes is kept, of every token
+  bool from_rows = false;   // ids are rows of BatchTensors::rows, not of the model's table
+  bool states = false;      // what the output product takes is kept, of every token
+  bool raw_logits = false;  // logits as the model gives them are kept beside those chosen from
   auto operator<=>(const DecoderPass&) const = default;
 };
 
 /// What a pass keeps; without shape where it was not asked for.
 struct PassTensors {
-  Tensor logits;  // of kChoice, that are chosen from: (rows, vocabulary)
-  Tensor states;  // (rows, length, D) f32
+  Tensor logits;      // of kChoice, that are chosen from: (rows, vocabulary)
+  Tensor states;      // (rows, length, D) f32
+  Tensor raw_logits;  // (rows, vocabulary)
 };
 
 /// Adds `length` tokens of every row, whose keys and values are appended to the caches: what the

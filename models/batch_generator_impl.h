@@ -1,0 +1,84 @@
+// What stands behind a BatchGenerator.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/answer.h"
+#include "models/decoding/sequence_slots.h"
+#include "models/shared_generator.h"
+#include "mulciber/batch_generator.h"
+
+namespace mulciber {
+
+/// A request and its answer so far.
+struct BatchText {
+  uint64_t number = 0;
+  BatchRequest request;
+  std::vector<uint32_t> prompt;
+  Sampling sampling;
+  LogitBiases biases;
+  bool cancelled = false;
+  std::string piece;  // that became certain last
+  Answer answer;
+
+  BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
+            const std::vector<int32_t>& ids);
+};
+
+struct BatchGenerator::Impl : SharedGenerator {
+  using Text = std::unique_ptr<BatchText>;
+  /// A place: who has it, and what it holds.
+  struct Place {
+    Text text;
+    /// Tokens of whole chunks of a prompt, whose keys and values stand at the beginning: what any
+    /// prompt that begins so would compute.
+    std::vector<uint32_t> held;
+    uint64_t last_used = 0;
+    /// Whether the whole prompt is in, and the text grows.
+    bool grows = false;
+  };
+
+  std::optional<SequenceSlots> slots;
+  std::vector<Place> places;  // by slot
+  std::deque<Text> waiting;
+  BatchStatistics statistics;
+  uint32_t context = 0;
+  uint64_t next_number = 1, clock = 0;
+  uint32_t turn = 0;  // the place whose prompt is looked at first
+
+  void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
+             const BatchGeneratorOptions& options);
+  std::vector<int32_t> encode(const std::string& text, bool add_special, bool parse_special) const;
+  /// Throws ModelError where the tokenizer has no such id.
+  void check_id(uint32_t id) const;
+  uint64_t submit(BatchRequest request);
+  bool step();
+
+  /// Ends what was cancelled. True where there was something.
+  bool end_cancelled();
+  /// Gives places to those that wait.
+  void admit();
+  std::optional<uint32_t> place_for(const BatchText& text) const;
+  /// Tokens of whole chunks that a place holds of the beginning of a prompt whose last token is to
+  /// be fed.
+  uint32_t common(const Place& place, const BatchText& text) const;
+  /// Takes over what another place holds of a text's prompt beyond what the text has.
+  void take_over(uint32_t slot);
+  /// A part of one prompt; false where none is left.
+  bool feed();
+  /// Moves texts that grow to the first places, where a step over few of them costs less.
+  void close_ranks();
+  bool decode();
+  /// A text chose an id, or had no finite logits.
+  void take(uint32_t slot, const SequenceSlots::Choice& choice);
+  /// Makes a place free; what it holds of a prompt stays there for others.
+  Text leave(uint32_t slot);
+  /// The last call of a text that has left.
+  void finish(BatchText& text, GenerateEnd end);
+};
+
+}  // namespace mulciber

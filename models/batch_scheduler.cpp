@@ -1,0 +1,322 @@
+// Which text gets a place, whose prompt goes on, and what comes of a step.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "models/batch_generator_impl.h"
+#include "models/decoding/not_finite.h"
+#include "models/generator_options.h"
+#include "models/token_probabilities.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+/// Tokens of a prompt in one pass: what was asked for in whole lengths of passes, or what keeps a
+/// pass as short as others may be kept waiting for it.
+uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t context) {
+  const uint32_t most = asked > 0 ? asked : device.has(kCpu) ? 32 : 256;
+  uint32_t chunk = 1;
+  for (const uint32_t length : kPassLengths)
+    if (length <= most && length <= context) chunk = length;
+  return chunk;
+}
+
+/// Each id once, in any order. Throws SettingError.
+LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
+  const auto refuse = [](std::string problem, std::string remedy) {
+    throw SettingError("BatchRequest::logit_bias", std::move(problem), std::move(remedy));
+  };
+  if (asked.size() > kMostLogitBiases)
+    refuse(fmt::format("has {} ids", asked.size()),
+           fmt::format("give at most {}", kMostLogitBiases));
+  for (const auto& [id, bias] : asked) {
+    if (id >= vocabulary)
+      refuse(fmt::format("has the id {}, the model's are below {}", id, vocabulary),
+             "take ids of a text of this model");
+    if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
+      refuse(fmt::format("of the id {} is {}", id, bias), "give a number, or -infinity");
+  }
+  // Of an id that stands there twice, the last counts.
+  std::map<uint32_t, float> by_id;
+  for (const auto& [id, bias] : asked) by_id[id] = bias;
+  return {by_id.begin(), by_id.end()};
+}
+
+}  // namespace
+
+BatchText::BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
+                     const std::vector<int32_t>& ids)
+    : number(name),
+      request(std::move(asked)),
+      prompt(ids.begin(), ids.end()),
+      answer(tokenizer, ids, request.stop, [this](std::string_view text) { piece += text; }) {}
+
+void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
+                                 const BatchGeneratorOptions& options) {
+  device = std::move(on);
+  const ModelOptions loading = load(std::move(files), options.generator);
+  context = loading.context;
+  const SlotShape shape = {loading.sequences, context,
+                           chunk_tokens(device->capabilities(), options.prompt_tokens, context),
+                           kMostLogitBiases};
+  slots.emplace(*device, language->network(), shape, loading.memory_limit);
+  places.resize(shape.slots);
+  statistics.weight_bytes = model->weight_bytes();
+  statistics.predicted_device_bytes =
+      statistics.weight_bytes +
+      SequenceSlots::predict_bytes(device->capabilities(), language->network(), shape);
+}
+
+std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& text, bool add_special,
+                                                  bool parse_special) const {
+  return tokenizer->encode(text, {.add_special = add_special, .parse_special = parse_special});
+}
+
+void BatchGenerator::Impl::check_id(uint32_t id) const {
+  const auto count = static_cast<uint32_t>(tokenizer->vocab_size());
+  if (id >= count)
+    throw ModelError("a token", fmt::format("has the id {}, the model's are below {}", id, count),
+                     "take ids of a text of this model");
+}
+
+uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
+  const Sampling sampling = checked(request.sampling.value_or(default_sampling(context)));
+  const LogitBiases biases = checked_biases(request.logit_bias, language->network().vocabulary);
+  if (request.log_probabilities.value_or(0) > kMostLikeliest)
+    throw SettingError("BatchRequest::log_probabilities",
+                       fmt::format("asks for {} tokens", *request.log_probabilities),
+                       fmt::format("ask for at most {}", kMostLikeliest));
+  const std::vector<int32_t> ids =
+      encode(request.prompt, request.add_special, request.parse_special);
+  if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
+  if (ids.size() >= context)
+    throw ModelError(
+        "prompt",
+        fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
+        "give a shorter text, or ask for a larger context");
+  for (const int32_t id : ids) check_id(static_cast<uint32_t>(id));
+  Text text = std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, ids);
+  text->sampling = sampling;
+  text->biases = biases;
+  waiting.push_back(std::move(text));
+  ++statistics.requests;
+  return next_number++;
+}
+
+bool BatchGenerator::Impl::step() {
+  bool worked = end_cancelled();
+  admit();
+  const double built = slots->build_seconds();
+  const auto start = Clock::now();
+  const bool fed = feed();
+  const double built_for_prompts = slots->build_seconds();
+  if (fed) statistics.prefill_seconds += seconds_since(start) - (built_for_prompts - built);
+  const auto decoding = Clock::now();
+  const bool decoded = decode();
+  statistics.build_seconds = slots->build_seconds();
+  if (decoded)
+    statistics.decode_seconds +=
+        seconds_since(decoding) - (slots->build_seconds() - built_for_prompts);
+  statistics.peak_device_bytes = device->memory().peak();
+  return worked || fed || decoded;
+}
+
+bool BatchGenerator::Impl::end_cancelled() {
+  // Those that are called may submit and cancel others: these wait for the next step.
+  std::vector<Text> ended;
+  for (auto text = waiting.begin(); text != waiting.end();) {
+    if ((*text)->cancelled) {
+      ended.push_back(std::move(*text));
+      text = waiting.erase(text);
+    } else {
+      ++text;
+    }
+  }
+  for (uint32_t slot = 0; slot < places.size(); ++slot) {
+    if (places[slot].text && places[slot].text->cancelled) ended.push_back(leave(slot));
+  }
+  for (const Text& text : ended) finish(*text, GenerateEnd::kCancelled);
+  return !ended.empty();
+}
+
+void BatchGenerator::Impl::admit() {
+  while (!waiting.empty()) {
+    const auto place = place_for(*waiting.front());
+    if (!place) return;
+    Text text = std::move(waiting.front());
+    waiting.pop_front();
+    const uint32_t held = common(places[*place], *text);
+    places[*place].held.resize(held);
+    slots->begin(*place, {.prompt = text->prompt,
+                          .held = held,
+                          .sampling = text->sampling,
+                          .stream = text->request.stream,
+                          .biases = text->biases,
+                          .keeps_logits = text->request.log_probabilities.has_value()});
+    statistics.prompt_tokens += text->prompt.size();
+    statistics.reused_tokens += held;
+    places[*place].text = std::move(text);
+    take_over(*place);
+  }
+}
+
+std::optional<uint32_t> BatchGenerator::Impl::place_for(const BatchText& text) const {
+  std::optional<uint32_t> best;
+  // Going on where all that is held is of use, else in an empty place; else what was not used for
+  // the longest time gives way.
+  const auto rank = [&](const Place& place) {
+    const uint32_t shared = common(place, text);
+    const bool whole = shared > 0 && shared == place.held.size();
+    return std::tuple(whole ? shared : 0, place.held.empty(), UINT64_MAX - place.last_used);
+  };
+  for (uint32_t slot = 0; slot < places.size(); ++slot) {
+    if (places[slot].text) continue;
+    if (!best || rank(places[slot]) > rank(places[*best])) best = slot;
+  }
+  return best;
+}
+
+uint32_t BatchGenerator::Impl::common(const Place& place, const BatchText& text) const {
+  // The last token is fed in any case: its logits are needed.
+  const size_t most = std::min(place.held.size(), text.prompt.size() - 1);
+  const auto end = place.held.begin() + static_cast<std::ptrdiff_t>(most);
+  const auto same = std::mismatch(place.held.begin(), end, text.prompt.begin()).first;
+  const auto tokens = static_cast<uint32_t>(same - place.held.begin());
+  return tokens / slots->shape().chunk * slots->shape().chunk;
+}
+
+void BatchGenerator::Impl::take_over(uint32_t slot) {
+  const BatchText& text = *places[slot].text;
+  const uint32_t held = slots->length(slot);
+  uint32_t most = held, from = slot;
+  for (uint32_t other = 0; other < places.size(); ++other) {
+    const uint32_t shared = common(places[other], text);
+    if (shared > most) {
+      most = shared;
+      from = other;
+    }
+  }
+  if (from == slot) return;
+  slots->copy(from, slot, held, most);
+  places[slot].held.assign(text.prompt.begin(), text.prompt.begin() + most);
+  places[from].last_used = ++clock;
+  statistics.reused_tokens += most - held;
+}
+
+bool BatchGenerator::Impl::feed() {
+  const auto count = static_cast<uint32_t>(places.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t slot = (turn + i) % count;
+    Place& place = places[slot];
+    if (!place.text || place.grows) continue;
+    turn = (slot + 1) % count;
+    // Another may have taken in meanwhile what both begin with.
+    take_over(slot);
+    BatchText& text = *place.text;
+    const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
+    const uint32_t held = slots->length(slot);
+    const uint32_t left = std::min(size - held, chunk);
+    const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
+    const uint32_t done = held + fed;
+    place.grows = done == size;
+    const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
+    if (fed == chunk) place.held.assign(text.prompt.begin(), text.prompt.begin() + done);
+    if (text.request.on_prompt) text.request.on_prompt(done, size);
+    if (place.grows) take(slot, choice);
+    return true;
+  }
+  return false;
+}
+
+void BatchGenerator::Impl::close_ranks() {
+  const auto count = static_cast<uint32_t>(std::ranges::count_if(places, &Place::grows));
+  const auto wanted = std::min(std::bit_ceil(std::max(count, 1u)), slots->shape().slots);
+  uint32_t free = 0;
+  for (uint32_t slot = wanted; slot < places.size(); ++slot) {
+    if (!places[slot].grows) continue;
+    while (places[free].grows) ++free;
+    slots->exchange(slot, free);
+    std::swap(places[slot], places[free]);
+  }
+}
+
+bool BatchGenerator::Impl::decode() {
+  close_ranks();
+  std::vector<uint32_t> growing;
+  for (uint32_t slot = 0; slot < places.size(); ++slot)
+    if (places[slot].grows) growing.push_back(slot);
+  if (growing.empty()) return false;
+  const std::vector<SequenceSlots::Choice> choices = slots->step(growing);
+  ++statistics.steps;
+  statistics.row_steps += growing.size();
+  for (size_t i = 0; i < growing.size(); ++i) take(growing[i], choices[i]);
+  return true;
+}
+
+void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choice) {
+  BatchText& text = *places[slot].text;
+  if (!choice) {
+    try {
+      slots->refuse(slot);
+    } catch (const LogitsError& error) {
+      places[slot].held.clear();
+      const Text lost = leave(slot);
+      ++statistics.ended;
+      if (lost->request.on_error) lost->request.on_error(error);
+    }
+    return;
+  }
+  const bool ends = !text.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
+  text.piece.clear();
+  const bool stopped = !text.answer.push(*choice, ends);
+  ++statistics.new_tokens;
+  if (text.request.on_token) {
+    BatchToken token = {.id = *choice, .piece = text.piece};
+    TokenProbabilities probabilities;
+    if (text.request.log_probabilities) {
+      probabilities =
+          token_probabilities(slots->logits(slot), *choice, *text.request.log_probabilities);
+      token.log_probability = probabilities.chosen;
+      token.likeliest = probabilities.likeliest;
+    }
+    text.request.on_token(token);
+  }
+  const size_t tokens = text.answer.so_far().ids.size();
+  std::optional<GenerateEnd> end;
+  if (stopped) {
+    end = GenerateEnd::kStopText;
+  } else if (ends) {
+    end = GenerateEnd::kEndOfText;
+  } else if (text.request.max_new_tokens > 0 && tokens >= text.request.max_new_tokens) {
+    end = GenerateEnd::kTokenLimit;
+  } else if (slots->length(slot) >= context) {
+    end = GenerateEnd::kContextFull;
+  }
+  if (end) finish(*leave(slot), *end);
+}
+
+BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot) {
+  Place& place = places[slot];
+  slots->end(slot, static_cast<uint32_t>(place.held.size()));
+  place.grows = false;
+  place.last_used = ++clock;
+  return std::move(place.text);
+}
+
+void BatchGenerator::Impl::finish(BatchText& text, GenerateEnd end) {
+  const bool cancelled = end == GenerateEnd::kCancelled;
+  ++(cancelled ? statistics.cancelled : statistics.ended);
+  text.piece.clear();
+  const Generation generation = text.answer.finish(end, cancelled);
+  if (text.request.on_end) text.request.on_end(generation, text.piece);
+}
+
+}  // namespace mulciber

@@ -1,0 +1,129 @@
+// Places for sequences over one decoder-only network, each filled, made longer and emptied apart
+// from the others. What is computed of a sequence depends neither on its place nor on what the
+// others hold: a part of a prompt goes through alone, and a step of decoding chooses its kernels as
+// for all places, however few take part.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/decoding/decoder_programs.h"
+#include "runtime/device_copy.h"
+#include "runtime/program.h"
+
+namespace mulciber {
+
+struct SlotShape {
+  uint32_t slots = 1;
+  uint32_t context = 0;  // tokens of a sequence
+  uint32_t chunk = 1;    // of a prompt in one pass, at most: one of kPassLengths
+  uint32_t biases = 0;   // ids of a sequence that may have one
+};
+
+/// A sequence before its prompt is in.
+struct SlotSequence {
+  std::span<const uint32_t> prompt;
+  uint32_t held = 0;  // tokens of it that the place holds already; the others are to be fed
+  Sampling sampling = {};
+  uint32_t stream = 0;
+  LogitBiases biases = {};
+  bool keeps_logits = false;  // of every choice, as the model gives them
+};
+
+/// Not thread-safe. Must not outlive the device or the network's weights.
+class SequenceSlots {
+ public:
+  /// What a sequence chose: no id where its logits are not finite.
+  using Choice = std::optional<uint32_t>;
+
+  /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is
+  /// available.
+  SequenceSlots(Device& device, const DecoderNetwork& network, const SlotShape& shape,
+                uint64_t memory_limit = 0);
+  /// Device memory that it takes, before anything is allocated. The network's weights need shapes
+  /// alone.
+  static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
+                                const SlotShape& shape);
+  const SlotShape& shape() const { return shape_; }
+
+  /// Throws SettingError when a setting is out of its range.
+  void begin(uint32_t slot, const SlotSequence& sequence);
+  /// Feeds the next `count` tokens of the prompt, up to chunk; `chooses`: they are the last, and
+  /// the first id is chosen.
+  Choice feed(uint32_t slot, uint32_t count, bool chooses);
+  /// The next id of every sequence in `slots`, which have chosen one before.
+  std::vector<Choice> step(std::span<const uint32_t> slots);
+
+  /// What the last choice of a slot that keeps_logits was made from, until the next pass.
+  std::vector<float> logits(uint32_t slot) const;
+
+  /// Tokens whose keys and values are there.
+  uint32_t length(uint32_t slot) const { return words_.get(layout_.state.positions, slot); }
+  /// Keeps the first `length` tokens of a sequence that has ended.
+  void end(uint32_t slot, uint32_t length);
+  /// Keys and values of tokens [first, end), the first that are missing, from another place that
+  /// holds the same tokens up to there.
+  void copy(uint32_t from, uint32_t to, uint32_t first, uint32_t end);
+  /// Exchanges two places and all that they hold.
+  void exchange(uint32_t a, uint32_t b);
+
+  /// Tokens of the pass that feeds `tokens` of a prompt from `held` on, the padding included.
+  uint32_t pass_tokens(uint32_t held, uint32_t tokens) const;
+
+  /// Why a sequence whose choice was none has no finite logits: throws LogitsError. Its keys and
+  /// values are lost.
+  [[noreturn]] void refuse(uint32_t slot);
+
+  double build_seconds() const { return build_seconds_; }
+
+ private:
+  struct Pass {
+    uint32_t first = 0, slots = 1;  // [first, first + slots)
+    bool prompt = false;            // else a step of decoding
+    DecoderPass pass;
+    auto operator<=>(const Pass&) const = default;
+  };
+  struct Built {
+    Pass pass;
+    Program program;
+    PassTensors kept;
+  };
+  static BatchLayout plan(const DecoderNetwork& network, const SlotShape& shape);
+  static BatchTensors shapes(const DecoderNetwork& network, const SlotShape& shape,
+                             const BatchLayout& layout);
+  static PassTensors add_nodes(ProgramBuilder& builder, const DecoderNetwork& network,
+                               const BatchLayout& layout, const BatchTensors& tensors,
+                               const SlotShape& shape, const Pass& pass);
+  static uint64_t arena_bytes(const Capabilities& device, const DecoderNetwork& network,
+                              const SlotShape& shape, const BatchLayout& layout,
+                              const BatchTensors& tensors);
+  Built& built(const Pass& pass);
+  void run(const Pass& pass);
+  /// What a slot of a pass chose last, which the host's copy of control takes over.
+  Choice take_choice(const Pass& pass, uint32_t slot);
+  /// Tokens [first, end) of a slot in a layer's cache.
+  BufferView part_of_cache(size_t layer, uint32_t slot, uint32_t first, uint32_t end) const;
+  /// Writes words [first, end) of control to the device.
+  void push(uint64_t first, uint64_t end);
+  /// What stands in control of a slot's sequence behind what changes from pass to pass.
+  void push_sequence(uint32_t slot);
+
+  Device& device_;
+  const DecoderNetwork& network_;
+  SlotShape shape_;
+  BatchLayout layout_;
+  ControlWords words_;   // of control: the device's between two calls
+  bool changed_ = true;  // by the host, before the history
+  Buffer control_, progress_, arena_, exchanged_;
+  std::vector<Buffer> cache_buffers_;
+  BatchTensors tensors_;
+  std::list<Built> programs_;  // the one used last first
+  std::vector<bool> keeps_logits_;
+  double build_seconds_ = 0;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,43 @@
+#include "models/shared_generator.h"
+
+#include <algorithm>
+
+#include "models/decoding/saved_sequence.h"
+#include "models/generator_options.h"
+#include "models/vocabulary_check.h"
+
+namespace mulciber {
+
+GenerateEnd end_of(SequenceEnd end, bool until_full) {
+  switch (end) {
+    case SequenceEnd::kStop: return GenerateEnd::kEndOfText;
+    case SequenceEnd::kFull: return GenerateEnd::kContextFull;
+    default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
+  }
+}
+
+Sampling SharedGenerator::default_sampling(uint32_t context) const {
+  Sampling sampling = opened->architecture().generation().sampling;
+  sampling.penalty_window = std::min(sampling.penalty_window, context);
+  return sampling;
+}
+
+ModelOptions SharedGenerator::load(std::shared_ptr<const OpenModel> files,
+                                   const GeneratorOptions& options,
+                                   std::shared_ptr<WeightsLoad> weights) {
+  opened = std::move(files);
+  opened->require(Capability::kContinueText);
+  const Architecture& architecture = opened->architecture();
+  ModelOptions loading = model_options(options, architecture.extents().context);
+  loading.weights = std::move(weights);
+  tokenizer = opened->tokenizer();
+  check_vocabulary(*tokenizer, architecture.extents().vocabulary,
+                   opened->checkpoint().path().string());
+  ends = end_ids(architecture, *tokenizer);
+  model = load_model(*device, *opened, loading);
+  language = model->continues_text();
+  fingerprint = sequence_fingerprint(opened->checkpoint(), language->network());
+  return loading;
+}
+
+}  // namespace mulciber

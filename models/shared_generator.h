@@ -1,0 +1,36 @@
+// What the conversations of a language model, and the texts of a batch, have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/decoding/sequence_batch.h"
+#include "models/language_model.h"
+#include "models/model_options.h"
+#include "models/open_model.h"
+#include "mulciber/text_generator.h"
+#include "text/tokenizer.h"
+
+namespace mulciber {
+
+/// until_full: no number of tokens was asked for.
+GenerateEnd end_of(SequenceEnd end, bool until_full);
+
+struct SharedGenerator {
+  std::shared_ptr<Device> device;
+  std::shared_ptr<const OpenModel> opened;
+  uint64_t fingerprint = 0;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<Model> model;
+  LanguageModel* language = nullptr;  // what it can do
+  std::vector<uint32_t> ends;
+
+  /// weights: ModelOptions::weights. Returns how the model was loaded.
+  ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
+                    std::shared_ptr<WeightsLoad> weights = {});
+  /// What the model's files say, within a context.
+  Sampling default_sampling(uint32_t context) const;
+};
+
+}  // namespace mulciber
