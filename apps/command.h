@@ -74,6 +74,7 @@ void add_match(Command& app, int& code);
 void add_read(Command& app, int& code);
 void add_generate(Command& app, int& code);
 void add_chat(Command& app, int& code);
+void add_serve(Command& app, int& code);
 void add_perplexity(Command& app, int& code);
 void add_tokenize(Command& app, int& code);
 void add_conform(Command& app, int& code);

@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   add_translate(app, code);
   add_generate(app, code);
   add_chat(app, code);
+  add_serve(app, code);
   add_perplexity(app, code);
   add_transcribe(app, code);
   add_embed(app, code);

@@ -1,6 +1,8 @@
 # Libraries that Mulciber builds on, by Debian package name:
 #   libvulkan-dev libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev
 #   libzstd-dev catch2
+# what serves HTTP (the command alone needs it, the library does not):
+#   libcpp-httplib-dev pkg-config
 # what compiles shaders, which may be left out (MULCIBER_SHADERS):
 #   glslang-tools spirv-tools zstd
 # what reads pictures, each of which may be left out:
@@ -50,3 +52,10 @@ find_library(SNDFILE_LIBRARY sndfile)
 find_path(SAMPLERATE_INCLUDE_DIR samplerate.h)
 find_library(SAMPLERATE_LIBRARY samplerate)
 find_package(ZLIB QUIET)
+
+# Headers alone or a library: its pkg-config file names what it was built with. Tests without programs of ours use it
+# as well.
+if(MULCIBER_PROGRAMS OR MULCIBER_TESTS)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+endif()

@@ -8,7 +8,8 @@ set -euo pipefail
 packages=(g++ cmake ninja-build ccache pkg-config libvulkan-dev libvulkan1
   mesa-vulkan-drivers glslang-tools spirv-tools libfmt-dev libglm-dev nlohmann-json3-dev libcli11-dev
   libpcre2-dev libutf8proc-dev libzstd-dev zstd libcurl4-openssl-dev nettle-dev
-  libsndfile1-dev libsamplerate0-dev zlib1g-dev libpng-dev libjpeg-dev libwebp-dev)
+  libsndfile1-dev libsamplerate0-dev zlib1g-dev libpng-dev libjpeg-dev libwebp-dev
+  libcpp-httplib-dev)
 test_packages=(catch2 vulkan-validationlayers vulkan-tools shellcheck git python3 clang lld clang-format clang-tidy
   libsdl2-dev xvfb xauth libglfw3-dev libimgui-dev fonts-dejavu-core)
 yes=0

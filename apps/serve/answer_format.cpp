@@ -1,0 +1,165 @@
+#include "apps/serve/answer_format.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "checkpoints/json.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+/// JSON has no infinity; OpenAI writes this for a token that is as good as impossible.
+constexpr float kLeastLogProbability = -9999;
+
+float finite(float log_probability) { return std::max(log_probability, kLeastLogProbability); }
+
+Json with_bytes(const std::string& text, float log_probability) {
+  Json bytes = Json::array();
+  for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"token", text}, {"logprob", finite(log_probability)}, {"bytes", std::move(bytes)}};
+}
+
+Json chat_probabilities(const std::vector<TokenRecord>& tokens) {
+  Json content = Json::array();
+  for (const TokenRecord& token : tokens) {
+    Json entry = with_bytes(token.bytes, token.log_probability);
+    entry["top_logprobs"] = Json::array();
+    for (const auto& [text, probability] : token.likeliest)
+      entry["top_logprobs"].push_back(with_bytes(text, probability));
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+size_t characters(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+}
+
+Json completion_probabilities(const std::vector<TokenRecord>& tokens, size_t offset) {
+  Json texts = Json::array(), probabilities = Json::array(), tops = Json::array(),
+       offsets = Json::array();
+  for (const TokenRecord& token : tokens) {
+    texts.push_back(token.bytes);
+    probabilities.push_back(finite(token.log_probability));
+    Json top = Json::object();
+    for (const auto& [text, probability] : token.likeliest) {
+      // Keys of JSON must be valid, and two tokens may have one text: the likelier one stays.
+      const std::string key = Json::parse(json_line(text)).get<std::string>();
+      if (!top.contains(key)) top[key] = finite(probability);
+    }
+    tops.push_back(std::move(top));
+    offsets.push_back(offset);
+    offset += characters(token.bytes);
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(probabilities)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json call_json(const ToolCall& call) {
+  return {{"id", call.id},
+          {"type", "function"},
+          {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.answer_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};
+}
+
+}  // namespace
+
+std::string TokenTexts::text_behind(uint32_t id) const {
+  const auto token = static_cast<int32_t>(id);
+  if (!before_) return tokenizer_->decode(std::array{token}, false);
+  const std::string before = tokenizer_->decode(std::array{*before_}, false);
+  const std::string both = tokenizer_->decode(std::array{*before_, token}, false);
+  return both.starts_with(before) ? both.substr(before.size())
+                                  : tokenizer_->decode(std::array{token}, false);
+}
+
+TokenRecord TokenTexts::next(const AnswerEvent& event) {
+  TokenRecord record;
+  record.bytes = text_behind(event.token->id);
+  record.log_probability = event.token->log_probability;
+  for (const LikelyToken& likely : event.likeliest)
+    record.likeliest.emplace_back(text_behind(likely.id), likely.log_probability);
+  before_ = static_cast<int32_t>(event.token->id);
+  return record;
+}
+
+Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usage) const {
+  Json choices = Json::array();
+  for (const AnswerPart& part : parts) {
+    Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
+    choice["logprobs"] = !part.tokens ? Json(nullptr)
+                         : chat       ? chat_probabilities(*part.tokens)
+                                      : completion_probabilities(*part.tokens, part.text_offset);
+    if (chat) {
+      Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
+      if (!part.calls.empty()) {
+        message["tool_calls"] = Json::array();
+        for (const ToolCall& call : part.calls) message["tool_calls"].push_back(call_json(call));
+        if (part.text.empty()) message["content"] = nullptr;
+      }
+      choice["message"] = std::move(message);
+    } else {
+      choice["text"] = part.text;
+    }
+    choices.push_back(std::move(choice));
+  }
+  return {{"id", id},
+          {"object", chat ? "chat.completion" : "text_completion"},
+          {"created", created},
+          {"model", model},
+          {"choices", std::move(choices)},
+          {"usage", usage_json(usage)}};
+}
+
+Json AnswerFormat::chunk(const AnswerPart& part, bool first, bool usage_follows) const {
+  Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
+  choice["logprobs"] = !part.tokens ? Json(nullptr)
+                       : chat       ? chat_probabilities(*part.tokens)
+                                    : completion_probabilities(*part.tokens, part.text_offset);
+  if (chat) {
+    Json delta = Json::object();
+    if (first) delta["role"] = "assistant";
+    if (first || !part.text.empty()) delta["content"] = part.text;
+    for (size_t i = 0; i < part.calls.size(); ++i) {
+      Json call = call_json(part.calls[i]);
+      call["index"] = i;
+      delta["tool_calls"].push_back(std::move(call));
+    }
+    choice["delta"] = std::move(delta);
+  } else {
+    choice["text"] = part.text;
+  }
+  Json object = {{"id", id},
+                 {"object", chat ? "chat.completion.chunk" : "text_completion"},
+                 {"created", created},
+                 {"model", model},
+                 {"choices", Json::array({std::move(choice)})}};
+  if (usage_follows) object["usage"] = nullptr;
+  return object;
+}
+
+Json AnswerFormat::usage_chunk(const Usage& usage) const {
+  return {{"id", id},
+          {"object", chat ? "chat.completion.chunk" : "text_completion"},
+          {"created", created},
+          {"model", model},
+          {"choices", Json::array()},
+          {"usage", usage_json(usage)}};
+}
+
+std::string finish_reason(GenerateEnd end) {
+  return end == GenerateEnd::kTokenLimit || end == GenerateEnd::kContextFull ? "length" : "stop";
+}
+
+}  // namespace mulciber::apps::serve

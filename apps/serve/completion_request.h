@@ -1,0 +1,43 @@
+// What a client asks a language model for: the bodies of /v1/chat/completions and /v1/completions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/sampling_options.h"
+
+namespace mulciber::apps::serve {
+
+struct CompletionRequest {
+  std::string model;  // empty: the only one
+  bool chat = false;
+  std::vector<std::string> prompts;  // of a completion; chat: none
+  /// Of a chat: a JSON list of messages with role and content, and tool_calls where there are some,
+  /// as chat templates take them: contents are texts, and arguments of calls are objects.
+  std::string messages_json;
+  std::string tools_json;  // a JSON list; empty: none, or tool_choice says "none"
+  /// Further variables of the chat template as JSON texts.
+  std::map<std::string, std::string> template_variables;
+
+  uint32_t n = 1;           // answers for each prompt
+  uint32_t max_tokens = 0;  // 0: what the context has room for
+  SamplingOptions sampling;
+  std::vector<std::string> stop;
+  std::vector<std::pair<uint32_t, float>> logit_bias;
+  std::optional<uint32_t> log_probabilities;  // how many of the likeliest beside the chosen
+  bool echo = false;                          // the answer begins with the prompt
+  bool ignore_end = false;
+  bool stream = false, include_usage = false;
+};
+
+/// Throws ApiError (400) naming the field: JSON that cannot be read, values out of range, fields
+/// that OpenAI does not know, and what is not supported here.
+CompletionRequest parse_chat_request(std::string_view body);
+CompletionRequest parse_completion_request(std::string_view body);
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,129 @@
+#include "apps/serve/connection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace mulciber::apps::serve {
+namespace {
+
+using Name = int (*)(int, sockaddr*, socklen_t*);
+
+void address_of(int socket, Name name, std::string& ip, int& port) {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof(address);
+  ip.clear(), port = -1;
+  if (name(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
+  char text[INET6_ADDRSTRLEN] = {};
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text));
+    port = ntohs(v4.sin_port);
+  } else if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
+    port = ntohs(v6.sin6_port);
+  }
+  ip = text;
+}
+
+}  // namespace
+
+Connection::Connection(int socket, std::chrono::seconds write_time)
+    : socket_(socket), write_time_(write_time) {
+  const int on = 1;  // pieces of an answer are small, and leave at once
+  setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+Connection::~Connection() { ::close(socket_); }
+
+bool Connection::ready(short events, Clock::time_point until) const {
+  while (true) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd wanted = {socket_, events, 0};
+    const int found = ::poll(&wanted, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000)));
+    if (found > 0) return true;
+    if (found < 0 && errno == EINTR) continue;
+    if (found < 0 || Clock::now() >= until) return false;
+  }
+}
+
+bool Connection::fill(Clock::time_point until) {
+  if (!ready(POLLIN, until)) {
+    trouble_ = Trouble::kTooSlow;
+    return false;
+  }
+  buffer_.resize(16384);
+  at_ = 0;
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  buffer_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  if (got <= 0) trouble_ = Trouble::kGone;
+  return got > 0;
+}
+
+void Connection::expect(size_t bytes, std::chrono::seconds time) {
+  budget_ = bytes;
+  deadline_ = Clock::now() + time;
+  wrote_ = false;
+}
+
+ssize_t Connection::read(char* to, size_t size) {
+  if (budget_ == 0) trouble_ = Trouble::kTooLarge;
+  if (trouble_ != Trouble::kNone) return -1;
+  if (at_ == buffer_.size() && !fill(deadline_)) return -1;
+  const size_t count = std::min({size, buffer_.size() - at_, budget_});
+  std::copy_n(buffer_.data() + at_, count, to);
+  at_ += count;
+  budget_ -= count;
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t Connection::write(const char* from, size_t size) {
+  const Clock::time_point end = Clock::now() + write_time_;
+  size_t done = 0;
+  wrote_ = true;
+  while (done < size) {
+    if (!ready(POLLOUT, end)) return -1;
+    const ssize_t sent = ::send(socket_, from + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) done += static_cast<size_t>(sent);
+    if (sent < 0 && errno != EINTR && errno != EAGAIN) return -1;
+  }
+  return static_cast<ssize_t>(size);
+}
+
+bool Connection::gone() const {
+  pollfd wanted = {socket_, POLLRDHUP, 0};
+  return ::poll(&wanted, 1, 0) > 0 && (wanted.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void Connection::finish() {
+  constexpr size_t kMost = size_t{4} << 20;
+  ::shutdown(socket_, SHUT_WR);
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
+  for (size_t read = 0; read < kMost && fill(end); read += buffer_.size()) {
+  }
+}
+
+bool Connection::readable() const { return at_ < buffer_.size() || ready(POLLIN, deadline_); }
+
+bool Connection::writable() const { return !gone() && ready(POLLOUT, Clock::now() + write_time_); }
+
+void Connection::remote(std::string& ip, int& port) const {
+  address_of(socket_, ::getpeername, ip, port);
+}
+
+void Connection::local(std::string& ip, int& port) const {
+  address_of(socket_, ::getsockname, ip, port);
+}
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,31 @@
+// What each address of the server does.
+#pragma once
+
+#include <string>
+
+#include "apps/serve/completions.h"
+#include "apps/serve/engine.h"
+#include "apps/serve/http_server.h"
+#include "apps/serve/metrics.h"
+
+namespace mulciber::apps::serve {
+
+struct Service {
+  Engine& engine;
+  Metrics& metrics;
+  CompletionSettings completions;
+};
+
+/// Adds all of them; `service` must outlive the server.
+void add_endpoints(HttpServer& server, Service& service);
+
+// By what they need; each throws ApiError.
+HttpAnswer list_models(const Service& service);
+HttpAnswer show_model(const Service& service, const std::string& id);
+HttpAnswer embed_texts(const Service& service, const HttpRequest& request);
+HttpAnswer tokenize_text(const Service& service, const HttpRequest& request);
+HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request);
+HttpAnswer translate_texts(const Service& service, const HttpRequest& request);
+HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request);
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,127 @@
+#include "apps/serve/messages.h"
+
+#include <fmt/format.h>
+
+#include "checkpoints/json.h"
+#include "mulciber/error.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+constexpr size_t kMostMessages = 10'000;
+constexpr size_t kMostTools = 256;
+
+/// A text, or the texts of a list of parts one after the other.
+std::string read_content(const Json& content, const std::string& where) {
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) refuse(where, where + " must be a string or a list of parts");
+  std::string text;
+  for (size_t i = 0; i < content.size(); ++i) {
+    RequestFields part(content[i], fmt::format("{}[{}]", where, i));
+    const std::string type = part.text("type").value_or("");
+    if (type != "text")
+      refuse(part.path("type"),
+             "parts of type '" + printable(type) + "' are not supported: text is",
+             "unsupported_parameter");
+    text += part.text("text").value_or("");
+  }
+  return text;
+}
+
+/// OpenAI has a call's arguments as JSON in a string, templates take the object itself.
+Json read_call(const Json& given, const std::string& where) {
+  RequestFields call(given, where);
+  call.ignore("index");
+  call.only("type", "function", "calls are of functions");
+  const std::string id = call.text("id").value_or("");
+  const Json* inner = call.find("function");
+  if (!inner) refuse(where, where + ".function is missing");
+  RequestFields function(*inner, where + ".function");
+  const auto name = function.text("name");
+  if (!name) refuse(function.path("name"), function.path("name") + " is missing");
+  Json arguments = Json::object();
+  if (const Json* found = function.find("arguments")) {
+    arguments = *found;
+    if (found->is_string()) try {
+        arguments = parse_json(found->get<std::string>(), function.path("arguments"));
+      } catch (const ModelError& error) {
+        refuse(function.path("arguments"), error.what());
+      }
+  }
+  return {{"id", id},
+          {"type", "function"},
+          {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};
+}
+
+Json read_message(const Json& given, const std::string& where) {
+  RequestFields fields(given, where);
+  std::string role = fields.text("role").value_or("");
+  if (role == "developer") role = "system";  // OpenAI's newer word
+  if (role != "system" && role != "user" && role != "assistant" && role != "tool")
+    refuse(fields.path("role"),
+           fields.path("role") + " must be system, developer, user, assistant or tool");
+  Json message = {{"role", role}};
+  const Json* calls = fields.find("tool_calls");
+  const Json* content = fields.find("content");
+  if (content)
+    message["content"] = read_content(*content, fields.path("content"));
+  else if (role == "assistant" && calls)
+    message["content"] = "";
+  else
+    refuse(fields.path("content"), fields.path("content") + " is missing");
+  if (calls) {
+    if (role != "assistant" || !calls->is_array())
+      refuse(fields.path("tool_calls"), "tool_calls must be a list, in a message of the assistant");
+    Json list = Json::array();
+    for (size_t i = 0; i < calls->size(); ++i)
+      list.push_back(read_call((*calls)[i], fmt::format("{}.tool_calls[{}]", where, i)));
+    if (!list.empty()) message["tool_calls"] = std::move(list);
+  }
+  for (const char* name : {"name", "tool_call_id", "reasoning_content"})
+    if (const auto text = fields.text(name)) message[name] = *text;
+  for (const char* name : {"refusal", "audio", "annotations", "function_call"})
+    fields.only(name, nullptr, "messages are texts");
+  fields.finish();
+  return message;
+}
+
+}  // namespace
+
+std::string read_messages(RequestFields& fields) {
+  const Json* given = fields.find("messages");
+  if (!given) refuse("messages", "messages is missing");
+  if (!given->is_array() || given->empty() || given->size() > kMostMessages)
+    refuse("messages", fmt::format("messages must be a list of 1 to {} messages", kMostMessages));
+  Json messages = Json::array();
+  for (size_t i = 0; i < given->size(); ++i)
+    messages.push_back(read_message((*given)[i], fmt::format("messages[{}]", i)));
+  return messages.dump();
+}
+
+std::string read_tools(RequestFields& fields) {
+  const Json* tools = fields.find("tools");
+  const Json* choice = fields.find("tool_choice");
+  fields.ignore("parallel_tool_calls");
+  if (choice && *choice != "none" && *choice != "auto")
+    refuse("tool_choice", "only the tool_choice auto or none is supported",
+           "unsupported_parameter");
+  if (!tools) return {};
+  if (!tools->is_array() || tools->size() > kMostTools)
+    refuse("tools", fmt::format("tools must be a list of at most {}", kMostTools));
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const std::string where = fmt::format("tools[{}]", i);
+    RequestFields tool((*tools)[i], where);
+    if (tool.text("type").value_or("") != "function")
+      refuse(tool.path("type"), "only tools of type function are supported",
+             "unsupported_parameter");
+    const Json* inner = tool.find("function");
+    if (!inner) refuse(tool.path("function"), tool.path("function") + " is missing");
+    RequestFields function(*inner, where + ".function");
+    if (!function.text("name"))
+      refuse(function.path("name"), function.path("name") + " is missing");
+  }
+  if (tools->empty() || (choice && *choice == "none")) return {};
+  return tools->dump();
+}
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,49 @@
+#include "apps/serve/model_choice.h"
+
+#include <fmt/format.h>
+
+#include "apps/serve/api_error.h"
+#include "checkpoints/json.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+bool offers(const ServedModel& model, Capability wanted) {
+  switch (wanted) {
+    case Capability::kContinueText: return model.generator != nullptr;
+    case Capability::kEncodeText: return model.encoder != nullptr;
+    case Capability::kTranslate: return model.translator != nullptr;
+    case Capability::kHear: return model.transcriber != nullptr;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+ServedModel& choose_model(const Engine& engine, const std::string& name, Capability wanted) {
+  ServedModel* chosen = nullptr;
+  size_t candidates = 0;
+  for (const auto& model : engine.models()) {
+    if (name.empty() ? !offers(*model, wanted) : model->id != name) continue;
+    chosen = model.get();
+    ++candidates;
+  }
+  if (!chosen && !name.empty())
+    throw ApiError(404,
+                   fmt::format("the model '{}' is not served here; GET /v1/models lists those "
+                               "that are",
+                               printable(name)),
+                   "model", "model_not_found");
+  if (!chosen)
+    throw ApiError(404, fmt::format("no model is served that {}", row_of(wanted).does), "model",
+                   "model_not_found");
+  if (candidates > 1) refuse("model", fmt::format("{} models could answer: say which", candidates));
+  if (!offers(*chosen, wanted))
+    refuse("model",
+           fmt::format("the model '{}' {}, which is not what this address is for", chosen->id,
+                       chosen->does()),
+           "wrong_model");
+  return *chosen;
+}
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,36 @@
+// Requests to the server that the page came from.
+
+class ServerError extends Error {}
+
+async function ask(path, key, options = {}) {
+  const headers = {'Content-Type': 'application/json'};
+  if (key) headers.Authorization = `Bearer ${key}`;
+  const response = await fetch(path, {...options, headers});
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = `${response.status} ${response.statusText}`;
+  try {
+    message = JSON.parse(text).error.message;
+  } catch {}  // not one of the server's own: a proxy's, say
+  throw new ServerError(message);
+}
+
+// Calls `take` with the object of each event of an answer that is streamed.
+async function streamed(path, key, body, signal, take) {
+  const response = await ask(path, key, {method: 'POST', body: JSON.stringify({...body, stream: true}), signal});
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const {value, done} = await reader.read();
+    if (done) return;
+    const events = (rest + value).split('\n\n');
+    rest = events.pop();
+    for (const event of events) {
+      const data = event.replace(/^data: /, '');
+      if (data === '[DONE]') return;
+      const object = JSON.parse(data);
+      if (object.error) throw new ServerError(object.error.message);
+      take(object);
+    }
+  }
+}

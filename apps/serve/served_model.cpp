@@ -1,0 +1,97 @@
+#include "apps/serve/served_model.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+
+#include "apps/progress.h"
+#include "mulciber/error.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+// Those that the server has endpoints for.
+constexpr Capability kServed[] = {Capability::kContinueText, Capability::kTranslate,
+                                  Capability::kRewriteText, Capability::kEncodeText,
+                                  Capability::kHear};
+
+/// A folder's or file's name, without the file's ending.
+std::string id_of(const std::filesystem::path& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  const std::filesystem::path last =
+      whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  return last.extension() == ".gguf" ? last.stem().string() : last.string();
+}
+
+void load_language_model(ServedModel& model, const std::shared_ptr<Device>& device,
+                         const ModelSettings& settings) {
+  BatchGeneratorOptions options;
+  options.generator = generator_options(settings.language);
+  options.generator.sequences = settings.sequences;
+  std::optional<Progress> progress;
+  options.generator.load.on_progress = [&](uint64_t done, uint64_t total) {
+    if (!progress) progress.emplace(fmt::format("loading {}, MiB", model.id), total >> 20);
+    progress->update(done >> 20);
+    if (done == total) progress->finish();
+  };
+  model.generator = std::make_unique<BatchGenerator>(device, model.files, options);
+  model.context = model.generator->context();
+  model.vocabulary = model.generator->vocabulary();
+  model.default_sampling = model.generator->default_sampling();
+  model.chat_template = settings.chat_template.empty()
+                            ? model.files->chat_template()
+                            : std::make_shared<const ChatTemplate>(ChatTemplate::choose(
+                                  settings.chat_template, model.files->checkpoint()));
+}
+
+}  // namespace
+
+const char* ServedModel::does() const {
+  const CapabilitySet capabilities = files->capabilities();
+  for (const Capability capability : kServed)
+    if (capabilities.has(capability)) return row_of(capability).does;
+  return "does nothing that is served";
+}
+
+std::unique_ptr<ServedModel> open_served(const std::string& argument) {
+  auto model = std::make_unique<ServedModel>();
+  model->path = argument;
+  const size_t equals = argument.find('=');
+  if (equals != std::string::npos && equals > 0 &&
+      argument.substr(0, equals).find('/') == std::string::npos &&
+      !std::filesystem::exists(argument)) {
+    model->id = argument.substr(0, equals);
+    model->path = argument.substr(equals + 1);
+  } else {
+    model->id = id_of(argument);
+  }
+  model->files = open_model(model->path);
+  model->created = std::time(nullptr);
+  return model;
+}
+
+void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
+                 const ModelSettings& settings) {
+  const LoadOptions load = generator_options(settings.language).load;
+  const CapabilitySet capabilities = model.files->capabilities();
+  if (capabilities.has(Capability::kContinueText)) {
+    load_language_model(model, device, settings);
+  } else if (capabilities.has(Capability::kTranslate) ||
+             capabilities.has(Capability::kRewriteText)) {
+    model.translator = std::make_unique<Translator>(device, model.files, load);
+  } else if (capabilities.has(Capability::kEncodeText)) {
+    model.encoder = std::make_unique<TextEncoder>(device, model.files, load);
+    model.context = model.encoder->max_tokens();
+  } else if (capabilities.has(Capability::kHear)) {
+    model.transcriber = std::make_unique<Transcriber>(device, model.files, load);
+    model.languages = model.transcriber->languages();
+    return;
+  } else {
+    throw ModelError(model.path, "is a model that the server has no endpoint for",
+                     "give one that continues, translates, embeds or transcribes");
+  }
+  model.tokenizer = model.files->tokenizer();
+}
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,56 @@
+// A model that the server answers with: what any thread may read of it, and what belongs to the
+// engine's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/language_model.h"
+#include "models/open_model.h"
+#include "mulciber/batch_generator.h"
+#include "mulciber/text_encoder.h"
+#include "mulciber/transcriber.h"
+#include "mulciber/translator.h"
+
+namespace mulciber::apps::serve {
+
+struct ServedModel {
+  std::string id;  // what requests call it
+  std::string path;
+  std::shared_ptr<const OpenModel> files;
+  int64_t created = 0;  // when it was opened, in seconds since 1970
+
+  // Fixed once it is loaded, so that every thread may read them.
+  std::shared_ptr<const Tokenizer> tokenizer;  // nullptr where it reads no text
+  std::shared_ptr<const ChatTemplate> chat_template;
+  uint32_t context = 0, vocabulary = 0;
+  Sampling default_sampling;
+  std::vector<std::string> languages;  // of speech
+
+  // One of these; used by the thread of the engine alone.
+  std::unique_ptr<BatchGenerator> generator;
+  std::unique_ptr<TextEncoder> encoder;
+  std::unique_ptr<Translator> translator;
+  std::unique_ptr<Transcriber> transcriber;
+
+  /// "continues text", as `mulciber inspect` says it.
+  const char* does() const;
+};
+
+struct ModelSettings {
+  LanguageModelOptions language;  // but for its `model`
+  std::string chat_template;      // in place of that of the files
+  uint32_t sequences = 8;         // texts that grow at once
+  bool verbose = false;
+};
+
+/// argument: a file or folder, or NAME=FILE|DIR. Opens its files. Throws ModelError.
+std::unique_ptr<ServedModel> open_served(const std::string& argument);
+
+/// Loads it onto the device. Throws ModelError where it does nothing that this server offers,
+/// DeviceError.
+void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
+                 const ModelSettings& settings);
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,170 @@
+// Endpoints of texts that are not continued: vectors, tokens, translations.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "apps/base64.h"
+#include "apps/serve/endpoints.h"
+#include "apps/serve/model_choice.h"
+#include "apps/serve/request_fields.h"
+#include "checkpoints/json.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+constexpr size_t kMostTexts = 2048;  // of one request, as OpenAI
+constexpr size_t kMostTokenIds = 1u << 20;
+constexpr uint64_t kMostBeams = 32;
+
+/// What any of the models reads and writes texts with.
+const ServedModel& model_with_tokenizer(const Engine& engine, const std::string& name) {
+  const ServedModel* chosen = nullptr;
+  for (const auto& model : engine.models()) {
+    if (!name.empty() ? model->id != name : model->tokenizer == nullptr) continue;
+    if (chosen) refuse("model", "several models have a tokenizer: say which");
+    chosen = model.get();
+  }
+  if (!chosen)
+    throw ApiError(404, fmt::format("the model '{}' is not served here", printable(name)), "model",
+                   "model_not_found");
+  if (!chosen->tokenizer)
+    refuse("model", fmt::format("the model '{}' reads no texts", chosen->id), "wrong_model");
+  return *chosen;
+}
+
+}  // namespace
+
+HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& model =
+      choose_model(service.engine, fields.text("model").value_or(""), Capability::kEncodeText);
+  const Json* input = fields.find("input");
+  if (!input) refuse("input", "input is missing");
+  if (input->is_array() && !input->empty() && !input->front().is_string())
+    refuse("input", "inputs of token ids are not supported: give texts", "unsupported_parameter");
+  const std::vector<std::string> texts = fields.texts("input", kMostTexts);
+  if (texts.empty()) refuse("input", "input is an empty list");
+  for (const std::string& text : texts)
+    if (text.empty()) refuse("input", "input holds an empty text");
+  const std::string format = fields.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64")
+    refuse("encoding_format", "encoding_format must be float or base64");
+  if (const auto width = fields.whole("dimensions", 1, 1u << 20);
+      width && *width != model.encoder->width())
+    refuse("dimensions",
+           fmt::format("the vectors of '{}' have {} dimensions", model.id, model.encoder->width()),
+           "unsupported_parameter");
+  EmbedOptions options;
+  options.prompt_name = fields.text("prompt_name").value_or("");
+  options.batch.truncate = fields.flag("truncate").value_or(false);
+  fields.ignore("user");
+  fields.finish();
+
+  std::vector<TextVector> vectors;
+  service.engine.call(
+      [&](const std::atomic<bool>& cancel) {
+        options.batch.cancel = &cancel;
+        vectors = model.encoder->embed(texts, options);
+      },
+      request.gone);
+  Json data = Json::array();
+  size_t tokens = 0;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    const std::vector<float>& values = vectors[i].values;
+    tokens += vectors[i].tokens;
+    data.push_back(
+        {{"object", "embedding"},
+         {"index", i},
+         {"embedding", format == "float"
+                           ? Json(values)
+                           : Json(base64(std::as_bytes(std::span<const float>(values))))}});
+  }
+  return {.body = json_line({{"object", "list"},
+                             {"data", std::move(data)},
+                             {"model", model.id},
+                             {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}}) +
+                  "\n"};
+}
+
+HttpAnswer tokenize_text(const Service& service, const HttpRequest& request) {
+  RequestFields fields(request.body);
+  const ServedModel& model =
+      model_with_tokenizer(service.engine, fields.text("model").value_or(""));
+  const auto text = fields.text("text");
+  if (!text) refuse("text", "text is missing");
+  const EncodeOptions options = {.add_special = fields.flag("add_special").value_or(true),
+                                 .parse_special = fields.flag("parse_special").value_or(true)};
+  fields.finish();
+  Json ids = Json::array(), pieces = Json::array();
+  for (const Token& token : model.tokenizer->tokenize(*text, options)) {
+    ids.push_back(token.id);
+    pieces.push_back(token.text);
+  }
+  const size_t count = ids.size();
+  return {
+      .body =
+          json_line({{"tokens", std::move(ids)}, {"pieces", std::move(pieces)}, {"count", count}}) +
+          "\n"};
+}
+
+HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request) {
+  RequestFields fields(request.body);
+  const ServedModel& model =
+      model_with_tokenizer(service.engine, fields.text("model").value_or(""));
+  const Json* tokens = fields.find("tokens");
+  const bool skip = fields.flag("skip_special").value_or(false);
+  fields.finish();
+  if (!tokens || !tokens->is_array() || tokens->size() > kMostTokenIds)
+    refuse("tokens", fmt::format("tokens must be a list of at most {} ids", kMostTokenIds));
+  const auto vocabulary = static_cast<uint64_t>(model.tokenizer->vocab_size());
+  std::vector<int32_t> ids;
+  for (const Json& id : *tokens) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= vocabulary)
+      refuse("tokens", fmt::format("tokens must be ids below {}", vocabulary));
+    ids.push_back(id.get<int32_t>());
+  }
+  return {.body = json_line({{"text", model.tokenizer->decode(ids, skip)}}) + "\n"};
+}
+
+HttpAnswer translate_texts(const Service& service, const HttpRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& model =
+      choose_model(service.engine, fields.text("model").value_or(""), Capability::kTranslate);
+  const bool single = fields.find("text") && fields.find("text")->is_string();
+  const std::vector<std::string> texts = fields.texts("text", kMostTexts);
+  if (texts.empty()) refuse("text", "text is missing: a string or a list of strings");
+  TranslateOptions options;
+  options.source_language = fields.text("source_language").value_or("");
+  options.target_language = fields.text("target_language").value_or("");
+  if (const auto beams = fields.whole("beams", 1, kMostBeams))
+    options.beams = static_cast<uint32_t>(*beams);
+  if (const auto most = fields.whole("max_tokens", 1, 1u << 20))
+    options.max_new_tokens = static_cast<uint32_t>(*most);
+  fields.finish();
+
+  std::vector<Translation> made;
+  service.engine.call(
+      [&](const std::atomic<bool>& cancel) {
+        options.cancel = &cancel;
+        made = model.translator->translate(texts, options);
+      },
+      request.gone);
+  Json translations = Json::array();
+  size_t read = 0, written = 0;
+  for (const Translation& translation : made) {
+    read += translation.source_ids.size();
+    written += translation.ids.size();
+    translations.push_back({{"text", translation.text}, {"score", translation.score}});
+  }
+  Json object = {{"model", model.id},
+                 {"translations", std::move(translations)},
+                 {"usage",
+                  {{"prompt_tokens", read},
+                   {"completion_tokens", written},
+                   {"total_tokens", read + written}}}};
+  if (single) object["text"] = made.front().text;
+  return {.body = json_line(object) + "\n"};
+}
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# `mulciber serve`, asked with curl: answers and streams, what is refused and how, keys, limits, clients that leave,
+# and how it stops. MULCIBER and MULCIBER_SOURCE come from ctest.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/exits.bash"
+. "$here/server.bash"
+command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
+work=$(mktemp -d)
+server=
+trap '[[ -z $server ]] || kill -KILL $server; rm -rf "$work"' EXIT
+cd "$work"
+exec </dev/null
+chat_model chat
+marian=$MULCIBER_SOURCE/tests/data/marian
+
+"$MULCIBER" generate -m chat --raw --ignore-end -p "The red hammer" -n 12 --json >raw
+"$MULCIBER" generate -m chat --ignore-end -p "The red hammer" -n 12 --json >asked
+serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 1
+
+curl -sS "$url/health" | grep -q '"ok"' || fail "/health"
+curl -sS "$url/v1/models" >answer
+python3 -c 'import json; m = json.load(open("answer"))["data"]; assert [x["id"] for x in m] == ["chat", "en-de"] and m[0]["chat"], m' || fail "/v1/models"
+curl -sS "$url/v1/models/en-de" | grep -q '"object":"model"' || fail "/v1/models/en-de"
+
+# The answers are those of `mulciber generate`.
+greedy='"model":"chat","temperature":0,"ignore_eos":true,"max_tokens":12'
+ask /v1/completions "{$greedy,\"prompt\":\"The red hammer\"}"
+python3 - <<'PYTHON' || fail "/v1/completions: $(cat answer)"
+import json
+answer, wanted = json.load(open("answer")), json.load(open("raw"))
+assert answer["object"] == "text_completion" and answer["choices"][0]["text"] == wanted["text"], (answer, wanted)
+assert answer["choices"][0]["finish_reason"] == "length" and answer["choices"][0]["logprobs"] is None
+assert answer["usage"] == {"prompt_tokens": len(wanted["prompt_ids"]), "completion_tokens": 12,
+                           "total_tokens": len(wanted["prompt_ids"]) + 12}, answer["usage"]
+PYTHON
+ask /v1/chat/completions "{$greedy,\"messages\":[{\"role\":\"user\",\"content\":\"The red hammer\"}]}"
+python3 - <<'PYTHON' || fail "/v1/chat/completions: $(cat answer)"
+import json
+answer, wanted = json.load(open("answer")), json.load(open("asked"))
+message = answer["choices"][0]["message"]
+assert answer["object"] == "chat.completion" and message["role"] == "assistant" and message["content"] == wanted["text"]
+assert answer["usage"]["prompt_tokens"] == len(wanted["prompt_ids"])
+PYTHON
+# A stream holds the same text in pieces.
+ask /v1/chat/completions "{$greedy,\"messages\":[{\"role\":\"user\",\"content\":\"The red hammer\"}],\"stream\":true,\"stream_options\":{\"include_usage\":true}}"
+python3 - <<'PYTHON' || fail "a stream: $(cat answer)"
+import json
+wanted = json.load(open("asked"))
+events = open("answer").read().split("\n\n")
+assert events[-1] == "" and events[-2] == "data: [DONE]", events[-2:]
+chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
+assert all(chunk["object"] == "chat.completion.chunk" for chunk in chunks) and len({chunk["id"] for chunk in chunks}) == 1
+*pieces, usage = chunks
+assert usage["choices"] == [] and usage["usage"]["completion_tokens"] == 12
+assert all(chunk["usage"] is None for chunk in pieces)
+assert pieces[0]["choices"][0]["delta"]["role"] == "assistant" and len(pieces) > 3
+assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in pieces) == wanted["text"]
+assert [chunk["choices"][0]["finish_reason"] for chunk in pieces] == [None] * (len(pieces) - 1) + ["length"]
+PYTHON
+
+# Several answers by chance: the seed says which, whoever else asks.
+drawn='"model":"chat","temperature":1.2,"seed":7,"n":3,"max_tokens":8,"ignore_eos":true,"prompt":"The red hammer"'
+ask /v1/completions "{$drawn}"
+cp answer first
+for ((i = 0; i < 3; ++i)); do
+  curl -sS -d "{$greedy,\"prompt\":\"Other words $i\"}" "$url/v1/completions" >/dev/null &
+  others[i]=$!
+done
+sleep 1.2
+ask /v1/completions "{$drawn}"
+wait "${others[@]}"
+python3 - <<'PYTHON' || fail "answers drawn with a seed: $(cat first answer)"
+import json
+first, second = ([c["text"] for c in json.load(open(name))["choices"]] for name in ("first", "answer"))
+assert len(first) == 3 and len(set(first)) == 3 and first == second, (first, second)
+PYTHON
+# A stop text ends the answer and is no part of it; log probabilities add up to the text.
+ask /v1/completions "{$greedy,\"prompt\":\"The red hammer\",\"logprobs\":3}"
+python3 - <<'PYTHON' || fail "logprobs: $(cat answer)"
+import json
+choice = json.load(open("answer"))["choices"][0]
+given = choice["logprobs"]
+assert len(given["tokens"]) == len(given["token_logprobs"]) == len(given["top_logprobs"]) == 12, given
+assert all(p <= 0 and p == max(top.values()) for p, top in zip(given["token_logprobs"], given["top_logprobs"])), given
+assert all(1 <= len(top) <= 3 for top in given["top_logprobs"])
+text = choice["text"]
+open("word", "w").write(json.dumps(text[len(text) // 2:len(text) // 2 + 3]))
+open("before", "w").write(text[:text.index(text[len(text) // 2:len(text) // 2 + 3])])
+PYTHON
+ask /v1/completions "{$greedy,\"prompt\":\"The red hammer\",\"stop\":$(cat word)}"
+python3 -c 'import json; c = json.load(open("answer"))["choices"][0]; assert c["finish_reason"] == "stop" and c["text"] == open("before").read(), c' || fail "stop: $(cat answer word)"
+ask /v1/chat/completions "{$greedy,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"logprobs\":true,\"top_logprobs\":2}"
+python3 - <<'PYTHON' || fail "logprobs of a chat: $(cat answer)"
+import json
+for token in json.load(open("answer"))["choices"][0]["logprobs"]["content"]:
+    assert len(token["top_logprobs"]) == 2 and bytes(token["bytes"]).decode(errors="replace") == token["token"]
+PYTHON
+# A token that is forbidden does not come.
+ask /tokenize '{"model":"chat","text":"The red hammer","add_special":false}'
+python3 -c 'import json; a = json.load(open("answer")); assert a["count"] == len(a["tokens"]) == len(a["pieces"]) > 1' || fail "/tokenize"
+python3 -c 'import json; print(json.dumps({"model": "chat", "tokens": json.load(open("answer"))["tokens"]}))' >ids
+ask /detokenize "$(cat ids)"
+grep -q '"text":"The red hammer"' answer || fail "/detokenize: $(cat answer)"
+first=$(python3 -c 'import json; print(json.load(open("raw"))["ids"][0])')
+ask /v1/completions "{$greedy,\"prompt\":\"The red hammer\",\"logit_bias\":{\"$first\":-100}}"
+python3 -c 'import json; assert json.load(open("answer"))["choices"][0]["text"] != json.load(open("raw"))["text"]' || fail "logit_bias"
+
+ask /translate '{"model":"en-de","text":["a dog","the cat"],"beams":2}'
+"$MULCIBER" translate -m "$marian" --beam 2 "a dog" "the cat" >translated
+python3 -c 'import json; assert [t["text"] for t in json.load(open("answer"))["translations"]] == open("translated").read().splitlines()' || fail "/translate: $(cat answer translated)"
+
+# What is refused, and how.
+chat_path=/v1/chat/completions
+refuses 400 invalid_json "" $chat_path '{"messages":'
+refuses 400 invalid_json "" $chat_path "$(printf '[%.0s' {1..50000})"
+refuses 400 invalid_json "" $chat_path "$(printf '{"messages":[{"role":"user","content":"\xff"}]}')"
+refuses 400 "" messages $chat_path '{"model":"chat"}'
+refuses 400 unknown_parameter wizardry $chat_path '{"wizardry":1,"messages":[{"role":"user","content":"x"}]}'
+refuses 400 unsupported_parameter tools $chat_path '{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}'
+refuses 400 unsupported_parameter response_format $chat_path '{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema"}}'
+refuses 404 model_not_found model /v1/completions '{"model":"other","prompt":"x"}'
+refuses 400 wrong_model model /v1/completions '{"model":"en-de","prompt":"x"}'
+refuses 404 model_not_found model /v1/embeddings '{"input":"x"}'
+refuses 400 wrong_model model /v1/embeddings '{"model":"chat","input":"x"}'
+refuses 400 context_length_exceeded prompt /v1/completions "{\"prompt\":\"$(printf 'word %.0s' {1..20000})\"}"
+refuses 400 context_length_exceeded prompt /v1/completions '{"prompt":"x","max_tokens":1000000}'
+refuses 400 "" n /v1/completions '{"prompt":"x","n":9}'
+refuses 400 "" logit_bias /v1/completions '{"prompt":"x","logit_bias":{"16000000":1}}'
+refuses 404 unknown_address "" /v1/nothing '{}'
+refuses 404 unknown_address "" /../../etc/passwd '{}' --path-as-is
+refuses 405 "" "" /v1/models '{}'
+refuses 415 content_encoding "" $chat_path '{}' -H 'Content-Encoding: gzip'
+refuses 403 unknown_origin "" $chat_path '{}' -H 'Origin: https://example.org'
+refuses 403 unknown_host "" $chat_path '{}' -H 'Host: example.org'
+head -c 1500000 /dev/zero | tr '\0' x >large
+refuses 413 body_too_large "" $chat_path @large
+refuses 413 body_too_large "" $chat_path @large -H 'Transfer-Encoding: chunked'
+python3 "$here/serve_sockets.py" "$url" || fail "connections that do not do as they should"
+curl -sS -D headers -o answer -H 'X-Request-Id: mine-1' "$url/health"
+grep -qi '^x-request-id: mine-1' headers || fail "no X-Request-Id: $(cat headers)"
+grep -q ' mine-1 .* GET /health 200 ' log || fail "no line of the log for mine-1"
+
+# A client that leaves makes place: nothing is computed for it any more.
+long='"model":"chat","ignore_eos":true,"temperature":0,"prompt":"x","max_tokens":2000'
+cancelled=$(metric 'mulciber_cancelled_total{model="chat"}')
+for stream in true false; do
+  curl -sS -m 1 -d "{$long,\"stream\":$stream}" "$url/v1/completions" >/dev/null 2>&1 && fail "2000 tokens in a second"
+  cancelled=$((cancelled + 1))
+  becomes 'mulciber_cancelled_total{model="chat"}' "$cancelled"
+  becomes 'mulciber_batch_running{model="chat"}' 0
+done
+
+# A full queue: who finds no place is told when to come back, the others are answered.
+for ((i = 0; i < 8; ++i)); do
+  curl -sS -m 60 -d "{$long}" "$url/v1/completions" >/dev/null 2>&1 &
+  others[i]=$!
+done
+becomes mulciber_answers 8
+refuses 429 queue_full "" /v1/completions '{"model":"chat","prompt":"x"}' -D headers
+grep -qi '^retry-after: 1' headers || fail "no Retry-After: $(cat headers)"
+kill "${others[@]}"
+wait "${others[@]}" || true
+becomes mulciber_answers 0
+
+# The examples of docs/server.md.
+sed -n '/^```bash$/,/^```$/p' "$MULCIBER_SOURCE/docs/server.md" | grep -v '^```' | sed 's/^curl -s/curl -fsS/' >examples
+(($(grep -c '^curl' examples) >= 9)) || fail "docs/server.md has no examples"
+url=$url bash -euo pipefail examples >answer || fail "an example of docs/server.md: $(tail -c 300 answer)"
+
+# SIGTERM: what is under way is finished, who comes then is sent away, and the server ends with success.
+curl -sS -o late -d "{$greedy,\"prompt\":\"The red hammer\",\"n\":4}" "$url/v1/completions" &
+late=$!
+curl -sS -N -d "{\"model\":\"chat\",\"ignore_eos\":true,\"prompt\":\"x\",\"max_tokens\":400,\"stream\":true}" "$url/v1/completions" >stream &
+streaming=$!
+for ((i = 0; i < 100; ++i)); do
+  [[ ! -s stream ]] || break
+  sleep 0.02
+done
+kill -TERM $server
+sleep 0.2
+[[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 503 ]] || fail "/health of a server that stops: $(cat answer)"
+refuses 503 unavailable "" /v1/completions '{"model":"chat","prompt":"x"}'
+wait $late $streaming || fail "an answer under way is not finished"
+grep -q '"finish_reason":"length"' stream && grep -q 'DONE' stream || fail "a stream is cut: $(tail -c 200 stream)"
+wait $server || fail "the server ends with $?: $(tail -n 3 log)"
+server=
+
+# Keys and other origins.
+echo "secret-of-file" >keys
+MULCIBER_API_KEY=secret serve -m chat --api-key-file keys --cors https://example.org --log-json
+refuses 401 invalid_api_key "" /v1/completions '{"prompt":"x"}'
+refuses 401 invalid_api_key "" /v1/completions '{"prompt":"x"}' -H 'Authorization: Bearer wrong'
+for key in secret secret-of-file; do
+  ask /v1/completions '{"prompt":"x","max_tokens":1}' -H "Authorization: Bearer $key" -H 'Origin: https://example.org' -D headers
+  [[ $status == 200 ]] || fail "the key is not taken: $(cat answer)"
+  grep -qi '^access-control-allow-origin: https://example.org' headers || fail "no CORS header: $(cat headers)"
+done
+[[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 200 ]] || fail "/health needs a key"
+[[ $(curl -sS -X OPTIONS -H 'Origin: https://example.org' -o answer -w '%{http_code}' "$url/v1/completions") == 204 ]] || fail "a preflight"
+refuses 403 unknown_origin "" /v1/completions '{"prompt":"x"}' -H 'Origin: https://example.com'
+stop_server
+grep -v '^{' log && fail "a line of the log is not JSON"
+grep -q secret log && fail "a key is in the log"
+grep '"path":"/v1/completions","seconds":[0-9.e-]*,"status":401' log >/dev/null || fail "the log has no refusal: $(cat log)"
+
+# The command line.
+says 2 "name of two models" "$MULCIBER" serve -m chat -m chat
+says 2 "holds no key" "$MULCIBER" serve -m chat --api-key-file none
+says 2 "no endpoint" "$MULCIBER" serve -m "$MULCIBER_SOURCE/tests/data/deit"
+says 2 "cannot be listened on" "$MULCIBER" serve -m chat --host 203.0.113.1

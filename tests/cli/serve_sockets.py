@@ -1,0 +1,97 @@
+"""Connections that curl would not make, to a server with --header-seconds 1 and --body 1.
+
+    python3 serve_sockets.py URL"""
+import socket
+import sys
+import time
+import urllib.parse
+
+URL = urllib.parse.urlsplit(sys.argv[1])
+
+
+def connect():
+    connection = socket.create_connection((URL.hostname, URL.port), timeout=20)
+    return connection
+
+
+def talk(data, close=True):
+    """Everything that comes back until the server closes."""
+    with connect() as connection:
+        try:
+            connection.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        if close:
+            connection.shutdown(socket.SHUT_WR)
+        received = b""
+        try:
+            while part := connection.recv(1 << 16):
+                received += part
+        except ConnectionResetError:
+            pass
+        return received
+
+
+def status(answer):
+    assert answer.startswith(b"HTTP/1.1 "), answer[:200]
+    return int(answer.split()[1])
+
+
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+# A flood in one connection: each request is answered, in order, and the last one closes.
+answer = talk(GET * 200 + GET.replace(b"Host", b"Connection: close\r\nHost"), close=False)
+assert answer.count(b"HTTP/1.1 200") == 201, answer.count(b"HTTP/1.1 200")
+
+# Headers without end: one of a megabyte, and many small ones.
+for headers in (b"X-Large: " + b"x" * 1_000_000 + b"\r\n", b"X-Small: x\r\n" * 100_000):
+    answer = talk(b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n", close=False)
+    assert status(answer) == 431 and b"headers_too_large" in answer, answer[:300]
+
+# An address that is too long, and what is no HTTP.
+assert status(talk(b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", close=False)) == 414
+assert status(talk(b"NONSENSE\r\n\r\n", close=False)) == 400
+assert status(talk(b"DELETE /health HTTP/1.1\r\nHost: localhost\r\n\r\n")) >= 400
+
+# A body whose length is not a number, and one that ends too early.
+POST = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n%s"
+assert status(talk(POST % (b"-1", b"{}"), close=False)) in (400, 413)
+assert status(talk(POST % (b"100", b"{}"))) == 400
+# Chunks without end.
+answer = talk(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" +
+              b"10000\r\n" + (b"x" * 65536 + b"\r\n10000\r\n") * 40, close=False)
+assert status(answer) == 413 and b"body_too_large" in answer, answer[:300]
+
+# Somebody who sends a byte now and then is not waited for, and holds nobody up.
+with connect() as slow:
+    begin = time.monotonic()
+    received = b""
+    try:
+        for byte in GET * 10:
+            slow.sendall(bytes([byte]))
+            assert status(talk(GET.replace(b"Host", b"Connection: close\r\nHost"), close=False)) == 200
+            time.sleep(0.2)
+            assert time.monotonic() - begin < 10
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert time.monotonic() - begin < 5, "a slow sender is waited for"
+
+# Connections that say nothing do no harm either.
+idle = [connect() for _ in range(30)]
+assert status(talk(GET.replace(b"Host", b"Connection: close\r\nHost"), close=False)) == 200
+for connection in idle:
+    connection.close()
+
+# More clients than the server takes (64): those who come too late are told so.
+many = [connect() for _ in range(64)]
+time.sleep(0.3)
+answer = talk(GET, close=False)
+assert status(answer) == 503 and b"too_many_clients" in answer and b"Retry-After" in answer, answer[:300]
+for connection in many:
+    connection.close()
+for _ in range(100):
+    if status(talk(GET.replace(b"Host", b"Connection: close\r\nHost"), close=False)) == 200:
+        break
+    time.sleep(0.02)
+else:
+    raise SystemExit("closed connections are not forgotten")

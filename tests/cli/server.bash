@@ -1,0 +1,51 @@
+# For the tests of `mulciber serve`, which read it with `.` after exits.bash and work in a folder of their own.
+# serve OPTIONS...: starts a server on a free port; its address is in $url, its number in $server, its log in the file log.
+serve() {
+  : >log
+  "$MULCIBER" serve --port 0 "$@" 2>log &
+  server=$!
+  for ((i = 0; i < 1200; ++i)); do
+    url=$(sed -n 's/.*listening on \(http:[^ "]*\).*/\1/p' log)
+    [[ -z $url ]] || return 0
+    kill -0 $server 2>/dev/null || fail "the server ended: $(cat log)"
+    sleep 0.05
+  done
+  fail "the server does not listen: $(cat log)"
+}
+# Lets it end by itself, which must be a success.
+stop_server() {
+  kill -TERM "$server"
+  local status=0
+  wait "$server" || status=$?
+  server=
+  [[ $status == 0 ]] || fail "the server ends with $status: $(tail -n 3 log)"
+}
+# ask PATH JSON [CURL OPTIONS...]: the body goes to answer, the status to $status.
+ask() { status=$(curl -sS -o answer -w '%{http_code}' -H 'Content-Type: application/json' "${@:3}" -d "$2" "$url$1"); }
+# refuses STATUS CODE PARAM PATH JSON [CURL OPTIONS...]: an error object with these.
+refuses() {
+  ask "${@:4}"
+  [[ $status == "$1" ]] || fail "status $status, expected $1: ${*:4} $(head -c 300 answer)"
+  python3 - "$2" "$3" <<'PYTHON' || fail "error object: ${*:4} $(head -c 300 answer)"
+import json, sys
+error = json.load(open("answer"))["error"]
+assert set(error) == {"message", "type", "param", "code"} and error["message"] and error["type"], error
+assert (error["code"] or "") == sys.argv[1] and (error["param"] or "") == sys.argv[2], error
+PYTHON
+}
+# metric NAME: its value, for the model of that name or without one.
+metric() { curl -sS "$url/metrics" | sed -n "s/^$1 //p"; }
+# becomes NAME VALUE: waits until the metric is that.
+becomes() {
+  for ((i = 0; i < 400; ++i)); do
+    [[ $(metric "$1") != "$2" ]] || return 0
+    sleep 0.02
+  done
+  fail "$1 is $(metric "$1"), not $2"
+}
+# A model for conversations: the small one, with a template, and a context that takes seconds to fill.
+chat_model() {
+  cp -r "$MULCIBER_SOURCE/tests/data/gemma3" "$1"
+  sed -i 's/"max_position_embeddings": 128/"max_position_embeddings": 4096/' "$1/config.json"
+  echo "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }} {% endfor %}[model]" >"$1/chat_template.jinja"
+}

@@ -1,0 +1,161 @@
+// What `mulciber serve` hands between its threads, who may come in, and what it counts.
+#include <thread>
+
+#include "apps/serve/access.h"
+#include "apps/serve/answer_channel.h"
+#include "apps/serve/engine.h"
+#include "apps/serve/http_server.h"
+#include "apps/serve/metrics.h"
+#include "mulciber/error.h"
+#include "tests/catch.h"
+
+using namespace mulciber;
+using namespace mulciber::apps::serve;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// "STATUS CODE" of what a call throws, or "".
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const ApiError& error) {
+    return std::to_string(error.status()) + " " + error.code();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("events of a channel arrive in their order, on another thread") {
+  constexpr int kEvents = 1000;
+  AnswerChannel channel;
+  CHECK_FALSE(channel.pop(1ms));
+  std::thread writer([&] {
+    for (int i = 0; i < kEvents; ++i) {
+      AnswerEvent event;
+      event.answer_tokens = static_cast<size_t>(i);
+      if (i + 1 == kEvents) event.end = GenerateEnd::kEndOfText;
+      channel.push(std::move(event));
+    }
+  });
+  size_t next = 0;
+  bool in_order = true, last = false;
+  while (!last) {
+    const auto event = channel.pop(10s);
+    REQUIRE(event);
+    in_order = in_order && event->answer_tokens == next++;
+    last = event->last();
+  }
+  writer.join();
+  CHECK(in_order);
+  CHECK(next == kEvents);
+  CHECK_FALSE(channel.cancelled());
+  channel.cancel();
+  CHECK(channel.cancelled());
+}
+
+TEST_CASE("a full queue refuses, and lets in who comes later") {
+  Admission admission(3);
+  admission.enter(2);
+  CHECK(refusal([&] { admission.enter(2); }) == "429 queue_full");
+  CHECK(admission.inside() == 2);
+  admission.enter(1);
+  CHECK(refusal([&] { admission.enter(1); }) == "429 queue_full");
+  // Never possible: waiting would not help.
+  CHECK(refusal([&] { admission.enter(4); }) == "400 ");
+  admission.leave(2);
+  admission.enter(2);
+  CHECK_FALSE(admission.wait_until_empty(1ms));
+  admission.close("stopping");
+  CHECK(refusal([&] { admission.enter(1); }) == "503 unavailable");
+  CHECK(admission.closed() == "stopping");
+  std::thread leaver([&] { admission.leave(3); });
+  CHECK(admission.wait_until_empty(10s));
+  leaver.join();
+}
+
+TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
+  Metrics metrics;
+  Engine engine({}, 1, 1, metrics);
+  const auto nobody_gone = [] { return false; };
+  const auto fail_with = [&](DeviceError::Kind kind) {
+    engine.call([kind](const std::atomic<bool>&) { throw DeviceError(kind, "device", "played"); },
+                nobody_gone);
+  };
+  std::thread::id worker;
+  engine.call([&](const std::atomic<bool>&) { worker = std::this_thread::get_id(); }, nobody_gone);
+  CHECK(worker != std::this_thread::get_id());
+  CHECK_THROWS_AS(
+      engine.call([](const std::atomic<bool>&) { throw ModelError("a", "b", "c"); }, nobody_gone),
+      ModelError);
+  CHECK(engine.admission().inside() == 0);
+
+  // A client that goes away ends its work.
+  std::atomic<bool> begun{false};
+  engine.call(
+      [&](const std::atomic<bool>& cancel) {
+        begun = true;
+        while (!cancel) std::this_thread::sleep_for(1ms);
+      },
+      [&] { return begun.load(); });
+
+  // Without memory it goes on; a lost device is lost for everybody, and they are told why.
+  CHECK_THROWS_AS(fail_with(DeviceError::Kind::kOutOfMemory), DeviceError);
+  CHECK_FALSE(engine.failure());
+  CHECK_THROWS_AS(fail_with(DeviceError::Kind::kLost), DeviceError);
+  REQUIRE(engine.failure());
+  CHECK(engine.failure()->find("played") != std::string::npos);
+  CHECK(refusal([&] { engine.call([](const std::atomic<bool>&) {}, nobody_gone); }) ==
+        "503 unavailable");
+  CHECK(refusal([&] { engine.submit(std::vector<TextJob>(1)); }) == "503 unavailable");
+}
+
+TEST_CASE("keys and origins say who may ask") {
+  HttpSettings settings;
+  const AccessRules open(settings);
+  CHECK(refusal([&] { open.check_key(""); }) == "");
+  CHECK(open.check_origin("", "localhost:8080").empty());
+  CHECK(open.check_origin("http://localhost:8080", "localhost:8080").empty());
+  CHECK(open.check_origin("", "[::1]:8080").empty());
+  CHECK(refusal([&] { open.check_origin("https://example.org", "localhost:8080"); }) ==
+        "403 unknown_origin");
+  // A page may have its own name point at this machine.
+  CHECK(refusal([&] { open.check_origin("http://example.org:8080", "example.org:8080"); }) ==
+        "403 unknown_host");
+
+  settings.keys = {"secret", "other"};
+  settings.origins = {"https://example.org"};
+  const AccessRules locked(settings);
+  CHECK(refusal([&] { locked.check_key("Bearer secret"); }) == "");
+  CHECK(refusal([&] { locked.check_key("Bearer other"); }) == "");
+  for (const char* wrong :
+       {"", "secret", "Bearer ", "Bearer secre", "Bearer secrets", "Basic secret"})
+    CHECK(refusal([&] { locked.check_key(wrong); }) == "401 invalid_api_key");
+  CHECK(locked.check_origin("https://example.org", "models.example.org") == "https://example.org");
+  CHECK(refusal([&] { locked.check_origin("https://example.com", "x"); }) == "403 unknown_origin");
+
+  settings.origins = {"*"};
+  CHECK(AccessRules(settings).check_origin("https://example.com", "x") == "*");
+}
+
+TEST_CASE("metrics are text that Prometheus reads") {
+  Metrics metrics;
+  metrics.count_request("/health", 200, 0.0005);
+  metrics.count_request("/health", 200, 100);
+  metrics.count_first_token(0.003);
+  metrics.set_batch({"a \"name\"", 2, 1, {.requests = 5, .reused_tokens = 7}});
+  const std::string text = metrics.text(3, false);
+  for (const char* line :
+       {"mulciber_requests_total{endpoint=\"/health\",status=\"200\"} 2\n",
+        "mulciber_request_seconds_bucket{le=\"0.001\"} 1\n",
+        "mulciber_request_seconds_bucket{le=\"+Inf\"} 2\n", "mulciber_request_seconds_count 2\n",
+        "mulciber_first_token_seconds_bucket{le=\"0.002\"} 0\n",
+        "mulciber_first_token_seconds_bucket{le=\"0.004\"} 1\n",
+        "mulciber_batch_running{model=\"a \\\"name\\\"\"} 2\n",
+        "mulciber_reused_tokens_total{model=\"a \\\"name\\\"\"} 7\n", "mulciber_answers 3\n",
+        "mulciber_device_lost 0\n"})
+    CHECK(text.find(line) != std::string::npos);
+  CHECK(metrics.text(0, true).find("mulciber_device_lost 1\n") != std::string::npos);
+}

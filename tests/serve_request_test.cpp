@@ -1,0 +1,171 @@
+// What `mulciber serve` makes of the bodies of requests, and of tools' calls in answers.
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/completion_request.h"
+#include "apps/serve/tool_calls.h"
+#include "checkpoints/json.h"
+#include "tests/catch.h"
+
+using namespace mulciber;
+using namespace mulciber::apps::serve;
+
+namespace {
+
+/// The field that a refusal names, and its status.
+std::string refused(const std::string& body, bool chat = true) {
+  try {
+    chat ? parse_chat_request(body) : parse_completion_request(body);
+  } catch (const ApiError& error) {
+    CHECK(error.status() == 400);
+    CHECK_FALSE(std::string(error.what()).empty());
+    return error.param() + "|" + error.code();
+  }
+  return "taken";
+}
+
+std::string chat_with(const std::string& more) {
+  return R"({"model": "m", "messages": [{"role": "user", "content": "Hello"}])" + more + "}";
+}
+
+/// Text that is shown and calls that are found, however the answer is cut.
+std::string read_calls(const std::string& answer, size_t piece, std::set<std::string> tools) {
+  ToolCallReader reader(std::move(tools));
+  std::string shown;
+  for (size_t at = 0; at < answer.size(); at += piece)
+    shown += reader.push(answer.substr(at, piece));
+  shown += reader.finish();
+  for (const ToolCall& call : reader.calls()) {
+    CHECK(call.id.starts_with("call_"));
+    shown += "|" + call.name + call.arguments;
+  }
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE("a chat request is read") {
+  const CompletionRequest request = parse_chat_request(chat_with(
+      R"(, "n": 3, "max_completion_tokens": 7, "temperature": 0.5, "top_p": 0, "min_p": 0.1,
+         "top_k": 5, "presence_penalty": 1, "seed": -1, "stop": "end", "logit_bias": {"7": -100, "8": 2.5},
+         "logprobs": true, "top_logprobs": 2, "stream": true, "stream_options": {"include_usage": true},
+         "user": "somebody", "response_format": {"type": "text"}, "tools": null)"));
+  CHECK(request.chat);
+  CHECK(request.model == "m");
+  CHECK(Json::parse(request.messages_json) ==
+        Json::parse(R"([{"role": "user", "content": "Hello"}])"));
+  CHECK(request.n == 3);
+  CHECK(request.max_tokens == 7);
+  CHECK(request.sampling.temperature == 0.5f);
+  CHECK(*request.sampling.top_p > 0);
+  CHECK(request.sampling.min_p == 0.1f);
+  CHECK(request.sampling.top_k == 5u);
+  CHECK(request.sampling.presence_penalty == 1.0f);
+  CHECK(request.sampling.penalty_window == std::numeric_limits<uint32_t>::max());
+  CHECK(request.sampling.seed == std::numeric_limits<uint64_t>::max());
+  CHECK(request.stop == std::vector<std::string>{"end"});
+  REQUIRE(request.logit_bias.size() == 2);
+  CHECK(request.logit_bias[0].second == -std::numeric_limits<float>::infinity());
+  CHECK(request.logit_bias[1] == std::pair<uint32_t, float>{8, 2.5f});
+  CHECK(request.log_probabilities == 2u);
+  CHECK((request.stream && request.include_usage));
+}
+
+TEST_CASE("a completion request is read") {
+  const CompletionRequest request = parse_completion_request(
+      R"({"prompt": ["a", "b"], "max_tokens": 5, "logprobs": 3, "best_of": 1, "suffix": null})");
+  CHECK(request.prompts == std::vector<std::string>{"a", "b"});
+  CHECK(request.log_probabilities == 3u);
+  CHECK(parse_completion_request(R"({"prompt": "a"})").max_tokens == 16);
+  CHECK(parse_completion_request(R"({"prompt": "a", "echo": true})").echo);
+}
+
+TEST_CASE("messages become what templates take") {
+  const auto messages = [](const std::string& list) {
+    return Json::parse(parse_chat_request("{\"messages\": " + list + "}").messages_json);
+  };
+  CHECK(messages(R"([{"role": "developer", "content": [{"type": "text", "text": "a"},
+                                                       {"type": "text", "text": "b"}]}])") ==
+        Json::parse(R"([{"role": "system", "content": "ab"}])"));
+  const Json called = messages(
+      R"([{"role": "user", "content": "?"},
+          {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+          {"role": "tool", "tool_call_id": "1", "content": "2"}])");
+  CHECK(called[1]["tool_calls"][0]["function"]["arguments"] == Json({{"x", 1}}));
+  CHECK(called[2]["tool_call_id"] == "1");
+}
+
+TEST_CASE("what cannot be used is refused by name") {
+  CHECK(refused("{") == "|invalid_json");
+  CHECK(refused(std::string(100'000, '[')) == "|invalid_json");
+  CHECK(refused(chat_with(", \"user\": \"\xff\"")) == "|invalid_json");
+  CHECK(refused("[]") == "|");
+  CHECK(refused("{}") == "messages|");
+  CHECK(refused(R"({"messages": []})") == "messages|");
+  CHECK(refused(R"({"messages": [{"role": "wizard", "content": "a"}]})") == "messages[0].role|");
+  CHECK(refused(R"({"messages": [{"role": "user"}]})") == "messages[0].content|");
+  CHECK(refused(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})") ==
+        "messages[0].content[0].type|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "wizardry": 1)")) == "wizardry|unknown_parameter");
+  CHECK(refused(chat_with(R"(, "temperature": 3)")) == "temperature|");
+  CHECK(refused(chat_with(R"(, "temperature": "hot")")) == "temperature|");
+  CHECK(refused(chat_with(R"(, "n": 0)")) == "n|");
+  CHECK(refused(chat_with(R"(, "n": 1.5)")) == "n|");
+  CHECK(refused(chat_with(R"(, "max_tokens": 1, "max_completion_tokens": 1)")) == "max_tokens|");
+  CHECK(refused(chat_with(R"(, "stop": [""])")) == "stop|");
+  CHECK(refused(chat_with(R"(, "stop": [1])")) == "stop|");
+  CHECK(refused(chat_with(R"(, "logit_bias": {"x": 1})")) == "logit_bias|");
+  CHECK(refused(chat_with(R"(, "logit_bias": {"1": 101})")) == "logit_bias|");
+  CHECK(refused(chat_with(R"(, "top_logprobs": 2)")) == "top_logprobs|");
+  CHECK(refused(chat_with(R"(, "logprobs": true, "top_logprobs": 21)")) == "top_logprobs|");
+  CHECK(refused(chat_with(R"(, "stream_options": {})")) == "stream_options|");
+  CHECK(refused(chat_with(R"(, "response_format": {"type": "json_object"})")) ==
+        "response_format|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "functions": [])")) == "functions|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "store": true)")) == "store|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "tool_choice": "required")")) ==
+        "tool_choice|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "tools": [{"type": "function"}])")) == "tools[0].function|");
+  CHECK(refused(chat_with(R"(, "chat_template_kwargs": {"messages": []})")) ==
+        "chat_template_kwargs|");
+  CHECK(refused(R"({"prompt": [1, 2]})", false) == "prompt|unsupported_parameter");
+  CHECK(refused(R"({"prompt": []})", false) == "prompt|");
+  CHECK(refused(R"({"prompt": "a", "best_of": 2})", false) == "best_of|unsupported_parameter");
+  CHECK(refused(R"({"prompt": "a", "echo": true, "logprobs": 0})", false) ==
+        "echo|unsupported_parameter");
+}
+
+TEST_CASE("tool_choice none takes the tools away") {
+  const std::string tools =
+      R"(, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}])";
+  CHECK(tool_names(parse_chat_request(chat_with(tools)).tools_json) == std::set<std::string>{"f"});
+  CHECK(parse_chat_request(chat_with(tools + R"(, "tool_choice": "none")")).tools_json.empty());
+}
+
+TEST_CASE("calls of tools are taken out of answers, however they are cut") {
+  const std::set<std::string> tools = {"f", "g"};
+  for (const size_t piece : {1, 3, 1000}) {
+    const auto read = [&](const std::string& answer) { return read_calls(answer, piece, tools); };
+    CHECK(read("No call, a < b.") == "No call, a < b.");
+    CHECK(read("Let me see. <tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
+               "1}}\n</tool_call>") == "Let me see. |f{\"x\":1}");
+    CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n"
+               "<tool_call>{\"name\": \"g\", \"arguments\": {\"y\": \"</b>\"}}</tool_call>") ==
+          "|f{}|g{\"y\":\"</b>\"}");
+    // The end mark may be the token that ended the answer.
+    CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}") == "|f{}");
+    CHECK(read("[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"x\": 1}}, {\"name\": \"g\"}]") ==
+          "|f{\"x\":1}|g{}");
+    CHECK(read("[{\"name\": \"f\", \"arguments\": {\"x\": 1}}]") == "|f{\"x\":1}");
+    CHECK(read("{\"name\": \"f\", \"parameters\": {\"x\": 1}}") == "|f{\"x\":1}");
+    CHECK(read("<|python_tag|>{\"name\": \"g\", \"parameters\": {}}") == "|g{}");
+    // What is no call of a known tool stays text.
+    CHECK(read("{\"name\": \"h\", \"parameters\": {}}") == "{\"name\": \"h\", \"parameters\": {}}");
+    CHECK(read("{not JSON") == "{not JSON");
+    CHECK(read("<tool_call>nothing</tool_call>") == "<tool_call>nothing</tool_call>");
+    CHECK(read("  blanks stay") == "  blanks stay");
+    CHECK(read("a <tool") == "a <tool");
+  }
+  CHECK(read_calls("<tool_call>{\"name\": \"f\"}</tool_call>", 4, {}) ==
+        "<tool_call>{\"name\": \"f\"}</tool_call>");
+}
