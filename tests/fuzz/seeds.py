@@ -149,6 +149,19 @@ put("sound", "flac", b"fLaC" + bytes([0x80, 0, 0, 34, 16, 0, 16, 0, 0, 0, 0, 0, 
 put("sound", "mp3", (b"\xff\xfb\x90\x64" + bytes(413)) * 3)
 put("sound", "ogg", b"OggS\0\2" + bytes(20) + b"\1\x1e\1vorbis" + bytes(23))
 
+put("request", "chat", json.dumps({
+    "model": "m", "messages": [{"role": "system", "content": [{"type": "text", "text": "a"}]}, {"role": "user", "content": "?"},
+                               {"role": "assistant", "content": None, "tool_calls": [
+                                   {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+                               {"role": "tool", "tool_call_id": "1", "content": "2"}],
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "auto", "n": 2, "stop": ["a"],
+    "temperature": 0.5, "seed": -1, "logit_bias": {"1": -100}, "logprobs": True, "top_logprobs": 2, "stream": True,
+    "stream_options": {"include_usage": True}, "chat_template_kwargs": {"a": [1]}, "response_format": {"type": "text"}}))
+put("request", "completion", json.dumps({"prompt": ["a", "b"], "max_tokens": 5, "logprobs": 3, "echo": False, "best_of": 1}))
+put("request", "hermes", 'Well. <tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>')
+put("request", "mistral", '[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}}]')
+put("request", "llama", '<|python_tag|>{"name": "f", "parameters": {"x": 1}}')
+
 
 def quoted(word):
     """In libFuzzer's form: letters and digits of ASCII, every other byte by its number."""
@@ -162,7 +175,7 @@ def dictionary(target, words):
 
 dictionary("gguf", {*SPM, *BPE, "general.alignment", "llama-bpe", "qwen2", "deepseek-llm", "bert", "\u2581"})
 dictionary("safetensors", {"dtype", "shape", "data_offsets", "__metadata__", "F16", "BF16", "F64", "U8", "BOOL", "F8_E4M3"})
-for target in ("config", "tokenizer"):
+for target in ("config", "tokenizer", "request"):
     words = set()
     for name in os.listdir(os.path.join(OUT, target)):
         words |= set(re.findall(r'"([A-Za-z_]{2,40})"', open(os.path.join(OUT, target, name), encoding="utf-8").read()))
