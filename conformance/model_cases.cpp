@@ -161,7 +161,7 @@ CaseResult forward_case(Device& device, const ModelsUnderTest& models, const Run
 std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<uint32_t>& source,
                                        uint32_t beams, const BeamSettings& settings) {
   ControlLayout all;
-  const BeamStateLayout layout = plan_beam_state(all, 1, beams, settings.max_length, 0);
+  const BeamStateLayout layout = plan_beam_state(all, 1, beams, settings.max_length, BeamRoom{});
   BeamSettings free = settings;  // bans are applied to the candidates, below
   free.banned.clear();
   ControlWords state(all.words());

@@ -89,7 +89,8 @@ NamedArrays EncoderDecoderModel::search(const NamedArrays& inputs, const Generat
 
   // As transformers fills up what beam search found: to it a pad of 0 is none.
   const GenerationSettings& settings = request.settings;
-  const uint32_t fill = settings.pad == 0 ? settings.eos.value_or(0) : settings.pad;
+  const uint32_t fill =
+      settings.pad == 0 && !settings.ends.empty() ? settings.ends.front() : settings.pad;
   size_t longest = 0;
   for (const Hypothesis& sequence : found) longest = std::max(longest, sequence.ids.size());
   NamedArray ids = {{found.size(), longest + 1}, {}}, scores = {{found.size()}, {}};

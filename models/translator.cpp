@@ -51,6 +51,7 @@ GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabular
   settings.n_best = options.n_best;
   settings.banned.insert(settings.banned.end(), options.banned_tokens.begin(),
                          options.banned_tokens.end());
+  for (const std::vector<uint32_t>& ids : options.banned_sequences) ban(settings, ids);
   check_settings(settings, vocabulary, model.max_target_tokens());
   return settings;
 }

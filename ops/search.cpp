@@ -35,8 +35,8 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
            fmt::format("ask for 1 to {}", std::min<uint64_t>(kMostCandidates, vocabulary)));
   }
   if (!fits(rules.banned, 1, control) || !fits(rules.position, 1, control) ||
-      !fits(rules.by_position, 1, control) ||
-      (rules.repeats && !fits(*rules.repeats, rows * rules.context, control))) {
+      !fits(rules.by_position, 1, control) || (rules.ends && !fits(*rules.ends, 1, control)) ||
+      (rules.forbidden && !fits(*rules.forbidden, rows * rules.forbidden_row, control))) {
     refuse(where,
            fmt::format("the rules, at words {}, {} and {}, do not stand in control, {} {}",
                        rules.banned.word, rules.position.word, rules.by_position.word,
@@ -76,8 +76,11 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     params.banned_capacity = rules.banned_capacity();
     params.position = rules.position.word;
     params.rules = rules.by_position.word;
-    params.repeats = rules.repeats ? rules.repeats->word : BEAM_NO_REPEATS;
-    params.repeats_row = rules.context;
+    params.ends = rules.ends ? rules.ends->word : 0;
+    params.ends_room = rules.ends ? rules.ends->count - 1 : 0;
+    params.forbidden = rules.forbidden ? rules.forbidden->word : 0;
+    params.forbidden_row = rules.forbidden ? rules.forbidden_row : 0;
+    params.forbidden_first = rules.forbidden_first;
     node.set_params(params);
     node.groups = {groups_for(builder, count), 1, 1};
     node.work.bytes = count * row_bytes + count * k * 8;
@@ -88,7 +91,7 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
 }
 
 BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
-                                uint32_t context, uint32_t banned_capacity, bool forbids_repeats) {
+                                uint32_t context, const BeamRoom& room) {
   if (batch == 0 || beams == 0 || context < 2 || beams > kMostCandidates / 2) {
     refuse("beam search", fmt::format("batch {}, {} beams, {} tokens", batch, beams, context),
            fmt::format("use 1 to {} beams, and room for 2 tokens or more", kMostCandidates / 2));
@@ -99,7 +102,9 @@ BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t
   layout.beams = beams;
   layout.context = context;
   layout.search = control.add<shader::BeamSearch>(1);
-  layout.banned = control.add_list(banned_capacity);
+  layout.banned = control.add_list(room.banned);
+  layout.ends = control.add_list(room.ends);
+  layout.room = room;
   layout.items = control.add<shader::BeamItem>(batch);
   layout.finished = control.add<shader::BeamFinished>(rows);
   layout.tokens = control.add<uint32_t>(rows);
@@ -107,38 +112,63 @@ BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t
   layout.ancestry = control.add<uint32_t>(rows * context);
   layout.history_tokens = control.add<uint32_t>(rows * context);
   layout.history_parents = control.add<uint32_t>(rows * context);
-  if (forbids_repeats) layout.repeats = control.add<uint32_t>(rows * context);
+  if (room.words > 0) layout.words = control.add<uint32_t>(1 + room.words + room.word_ids);
+  layout.forbidden = control.add<uint32_t>(rows * layout.forbidden_row());
   return layout;
 }
 
+namespace {
+
+/// How many sequences, where each ends among the ids, and the ids.
+void write_words(ControlWords& control, const BeamStateLayout& layout,
+                 const std::vector<std::vector<uint32_t>>& words) {
+  const BeamRoom& room = layout.room;
+  uint32_t count = 0, end = 0;
+  for (const std::vector<uint32_t>& word : words) {
+    if (count == room.words || word.empty() || word.size() > room.word_ids - end)
+      refuse("beam search",
+             fmt::format("{} forbidden sequences do not fit a state for {} of {} ids in all",
+                         words.size(), room.words, room.word_ids),
+             "plan a larger state, and sequences of one id or more");
+    for (uint32_t id : word) control.set(layout.words, 1 + room.words + end++, id);
+    control.set(layout.words, 1 + count++, end);
+  }
+  if (room.words > 0) control.set(layout.words, 0, count);
+}
+
+}  // namespace
+
 void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
                            const BeamSettings& settings) {
-  if (settings.banned.size() >= layout.banned.count || settings.max_length < 2 ||
-      settings.max_length > layout.context) {
+  if (settings.banned.size() > layout.room.banned || settings.ends.size() > layout.room.ends ||
+      settings.max_length < 2 || settings.max_length > layout.context) {
     refuse("beam search",
-           fmt::format("{} banned ids and a maximum length of {} do not fit a state for {} ids and "
-                       "{} tokens",
-                       settings.banned.size(), settings.max_length, layout.banned.count - 1,
-                       layout.context),
+           fmt::format("{} banned ids, {} that end and a maximum length of {} do not fit a state "
+                       "for {}, {} and {} tokens",
+                       settings.banned.size(), settings.ends.size(), settings.max_length,
+                       layout.room.banned, layout.room.ends, layout.context),
            "plan a larger state, and a maximum length of 2 or more");
   }
-  if (settings.ngram > 0 && !layout.repeats)
+  if (settings.ngram > 0 && !layout.room.ngrams)
     refuse("beam search", "the state has no room for what would repeat", "plan it for that");
   control.set(layout.search, 0,
               {.position = 0,
                .unfinished = layout.batch,
                .rules = {.last = settings.forced_last,
                          .first = settings.forced_first,
-                         .late = settings.eos,
                          .late_from = settings.least_length},
                .ngram = settings.ngram,
-               .eos = settings.eos,
                .pad = settings.pad,
                .last_position = settings.max_length - 1,
                .length_penalty = settings.length_penalty,
                .early_stopping = static_cast<uint32_t>(settings.early_stopping)});
   control.fill(layout.banned, 0);
   control.set_list(layout.banned, settings.banned);
+  control.fill(layout.ends, 0);
+  control.set_list(layout.ends, settings.ends);
+  control.fill(layout.words, 0);
+  write_words(control, layout, settings.words);
+  control.fill(layout.forbidden, 0xffffffff);
   control.fill(layout.items, {});
   control.fill(layout.finished, {});
   control.fill(layout.tokens, settings.start);
@@ -150,10 +180,15 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
     control.fill(layout.ancestry.part(uint64_t{row} * layout.context, layout.context), row);
     control.set(layout.history_tokens, row, settings.start);
     control.set(layout.history_parents, row, row);
-    if (!layout.repeats) continue;
-    // Of the start alone a single token can repeat.
-    control.fill(layout.repeats->part(uint64_t{row} * layout.context, layout.context), 0xffffffff);
-    if (settings.ngram == 1) control.set(*layout.repeats, row * layout.context, settings.start);
+    // Of the start alone a single token can repeat, and a sequence of two ids end.
+    const uint32_t first = row * layout.forbidden_row();
+    for (uint32_t word = 0; word < settings.words.size(); ++word) {
+      const std::vector<uint32_t>& ids = settings.words[word];
+      if (ids.size() == 1 || (ids.size() == 2 && ids.front() == settings.start))
+        control.set(layout.forbidden, first + word, ids.back());
+    }
+    if (settings.ngram == 1)
+      control.set(layout.forbidden, first + layout.room.words, settings.start);
   }
 }
 
@@ -194,7 +229,7 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
     if (found.length < found.step || found.length > found.step + 1) refuse_state();
     hypotheses[i].score = found.score;
     hypotheses[i].ids = history_of(layout, control, found.row, found.step);
-    if (found.length > found.step) hypotheses[i].ids.push_back(control.get(layout.search).eos);
+    if (found.length > found.step) hypotheses[i].ids.push_back(found.end);
   }
   return hypotheses;
 }
@@ -219,11 +254,12 @@ std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
 namespace {
 
 void check_control(const std::string& where, const Tensor& control, const BeamStateLayout& layout) {
-  // The last array that plan_beam_state() makes room for.
-  const ControlArray<uint32_t>& last = layout.repeats ? *layout.repeats : layout.history_parents;
-  if (fits(last, uint64_t{layout.batch} * layout.beams * layout.context, control)) return;
+  const uint64_t rows = uint64_t{layout.batch} * layout.beams;
+  if (fits(layout.history_parents, rows * layout.context, control) &&
+      fits(layout.forbidden, rows * layout.forbidden_row(), control))
+    return;
   refuse(where,
-         fmt::format("a state up to word {} does not fit control {} {}", last.end(),
+         fmt::format("a state up to word {} does not fit control {} {}", layout.forbidden.end(),
                      name_of(control.type), control.shape.to_string()),
          "control must hold the state, as u32");
 }
@@ -291,7 +327,12 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   params.ancestry = layout.ancestry.word;
   params.history_tokens = layout.history_tokens.word;
   params.history_parents = layout.history_parents.word;
-  params.repeats = layout.repeats ? layout.repeats->word : BEAM_NO_REPEATS;
+  params.ends = layout.ends.word;
+  params.ends_room = layout.room.ends;
+  params.words = layout.words.word;
+  params.words_room = layout.room.words;
+  params.forbidden = layout.forbidden.word;
+  params.forbidden_row = layout.forbidden_row();
   node.set_params(params);
   node.constants = {{BEAM_BEAMS, layout.beams}};
   // Candidates once, and per row the scores, the token, its history, and half the ancestry on

@@ -1,6 +1,7 @@
 // Choosing tokens on the device: the best continuations of each row, and one step of beam search.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,13 +18,15 @@ struct TokenRules {
   ControlArray<uint32_t> banned;
   /// Index of the token just fed; the one being chosen is the next.
   ControlArray<uint32_t> position;
-  /// As the token of an index only one id, with log probability 0; and an id that counts as banned
-  /// for the first ones.
+  /// As the token of an index only one id, with log probability 0; and from where on `ends` are
+  /// chosen.
   ControlArray<shader::PositionRules> by_position;
-  /// (rows, context): ids that count as banned for that row alone, position + 1 of each row. None:
-  /// no array.
-  std::optional<ControlArray<uint32_t>> repeats = {};
-  uint32_t context = 0;
+  /// A list of ids that count as banned for the first positions. None: no array.
+  std::optional<ControlArray<uint32_t>> ends = {};
+  /// (rows, forbidden_row): ids that count as banned for that row alone, forbidden_first +
+  /// position + 1 of each row. None: no array.
+  std::optional<ControlArray<uint32_t>> forbidden = {};
+  uint32_t forbidden_row = 0, forbidden_first = 0;
 
   uint32_t banned_capacity() const { return banned.count - 1; }
 };
@@ -37,6 +40,16 @@ struct TokenRules {
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
              const TokenRules& rules);
 
+/// What a search is planned for.
+struct BeamRoom {
+  uint32_t banned = 0;    // BeamSettings::banned
+  uint32_t ends = 1;      // BeamSettings::ends
+  uint32_t words = 0;     // BeamSettings::words
+  uint32_t word_ids = 0;  // of all words together
+  bool ngrams = false;    // BeamSettings::ngram
+  auto operator<=>(const BeamRoom&) const = default;
+};
+
 /// Where beam search keeps its state in control; shaders/beam.h says what each array holds. Made by
 /// plan_beam_state().
 struct BeamStateLayout {
@@ -49,34 +62,39 @@ struct BeamStateLayout {
   ControlArray<float> scores;                   // (batch * beams)
   ControlArray<uint32_t> ancestry;              // (batch * beams, context)
   ControlArray<uint32_t> history_tokens, history_parents;  // (context, batch * beams) each
-  ControlArray<uint32_t> banned;                           // a list
-  std::optional<ControlArray<uint32_t>> repeats;           // (batch * beams, context)
+  ControlArray<uint32_t> banned, ends;                     // lists
+  BeamRoom room;
+  ControlArray<uint32_t> words;      // 1 + room.words + room.word_ids, none without words
+  ControlArray<uint32_t> forbidden;  // (batch * beams, forbidden_row())
+
+  uint32_t forbidden_row() const { return room.words + (room.ngrams ? context : 0); }
 
   /// Index of the token to be fed next.
   ControlArray<uint32_t> position() const { return search.field(&shader::BeamSearch::position); }
   /// What top_k needs to know.
   TokenRules rules() const {
-    return {banned, position(), search.field(&shader::BeamSearch::rules), repeats, context};
+    return {banned,          position(), search.field(&shader::BeamSearch::rules), ends, forbidden,
+            forbidden_row(), room.words};
   }
 };
-/// Takes room from `control`. forbids_repeats: of searches with BeamSettings::ngram. Throws
-/// ShapeError when the state would be empty or too large.
+/// Takes room from `control`. Throws ShapeError when the state would be empty or too large.
 BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
-                                uint32_t context, uint32_t banned_capacity,
-                                bool forbids_repeats = false);
+                                uint32_t context, const BeamRoom& room);
 
 enum class EarlyStopping : uint32_t { kHeuristic = 0, kEarly = 1, kNever = 2 };  // BEAM_STOP_*
 
 struct BeamSettings {
-  uint32_t start = 0;         // token at position 0
-  uint32_t eos = 0xffffffff;  // 0xffffffff: none
+  uint32_t start = 0;          // token at position 0
+  std::vector<uint32_t> ends;  // ids that end a hypothesis
   uint32_t pad = 0;
   uint32_t max_length = 1;  // tokens of the longest hypothesis, start token included
   float length_penalty = 1;
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
   std::vector<uint32_t> banned;
   shader::ForcedToken forced_first = {0xffffffff, 0}, forced_last = {0xffffffff, 0};
-  uint32_t least_length = 0;  // tokens before eos, start token included
+  /// Sequences of one or more ids that never occur; the start token counts.
+  std::vector<std::vector<uint32_t>> words;
+  uint32_t least_length = 0;  // tokens before the end, start token included
   uint32_t ngram = 0;         // no n-gram of that length occurs twice; 0: any may
 };
 
@@ -86,7 +104,7 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
                            const BeamSettings& settings);
 
 struct Hypothesis {
-  std::vector<uint32_t> ids;  // after the start token; eos included where there is one
+  std::vector<uint32_t> ids;  // after the start token; the end included where there is one
   float score = 0;            // sum of log probabilities / length ^ penalty
 };
 /// The finished hypotheses of an item, best first. control: as read back. Throws ShapeError when it
@@ -100,14 +118,14 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
 std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
                                            const ControlWords& control, uint32_t item);
 
-/// One step for every item of the batch, as transformers' generate does it: of the 2 * beams best
-/// continuations over all beams, those that end in eos and rank among the first `beams` become
-/// finished results, the best `beams` others go on; early stopping and length penalty from the
-/// settings; at the last position the running ones become results too. With beams = 1 this is
-/// greedy search. An item with a row of ids 0xffffffff ends as BEAM_NOT_FINITE. Updates tokens,
-/// scores, ancestry, history, position and unfinished in `control`, and writes {position,
-/// unfinished} to `progress`: (2) u32, which may be host memory. candidates: (batch * beams, min(2
-/// * beams, vocabulary), 2) u32 from top_k.
+/// One step for every item of the batch, as transformers' generate does it: of the best
+/// continuations over all beams, those that end and rank among the first `beams` become finished
+/// results, the best `beams` others go on; early stopping and length penalty from the settings; at
+/// the last position the running ones become results too. With beams = 1 this is greedy search. An
+/// item with a row of ids 0xffffffff ends as BEAM_NOT_FINITE. Updates tokens, scores, ancestry,
+/// history, position and unfinished in `control`, and writes {position, unfinished} to `progress`:
+/// (2) u32, which may be host memory. candidates: (batch * beams, k, 2) u32 from top_k, k being
+/// `beams` and the number of ends at least, or 1 with one beam, or the vocabulary.
 void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& control,
                const BeamStateLayout& layout, const Tensor& progress);
 

@@ -13,12 +13,17 @@
 //   history_tokens   per position t and row: the token chosen for t by the hypothesis then there
 //   history_parents  per position t and row: the row of that hypothesis at t - 1
 //   banned           how many, then ids that are never chosen
-//   repeats          per row and position t: the token of t, where choosing it next would repeat an
-//                    n-gram of the hypothesis, else 0xffffffff. Only of searches that forbid that
+//   ends             how many, then ids that end a hypothesis
+//   words            sequences of ids that never occur: how many, then for each where it ends among
+//                    the ids, then the ids. Only of searches that have any
+//   forbidden        per row: ids not chosen next, 0xffffffff where there is none. First one for
+//                    each sequence of `words`: its last id, where the hypothesis ends with those
+//                    before it. Then one for each position t, of searches in which n-grams occur
+//                    once: the token of t, where choosing it next would repeat one
 //
 // A finished hypothesis is read backwards: from (step, row), token by token, through
-// history_parents to position 0. Where its length is above `step`, it ended in eos, which stands in
-// no history.
+// history_parents to position 0. Where its length is above `step`, it ended in an id of `ends`,
+// which stands in no history.
 #ifndef MULCIBER_SHADERS_BEAM_H
 #define MULCIBER_SHADERS_BEAM_H
 
@@ -36,8 +41,7 @@ SHADER_STRUCT_END
 // What top_k looks up for the position that a token is chosen for.
 SHADER_STRUCT(PositionRules) {
   ForcedToken last, first;  // where both are of one position, `last` counts
-  uint late;                // an id not chosen for positions below late_from
-  uint late_from;           // 0: no id
+  uint late_from;           // below this position no id is chosen that ends a hypothesis
 }
 SHADER_STRUCT_END
 
@@ -46,7 +50,6 @@ SHADER_STRUCT(BeamSearch) {
   uint unfinished;       // items still searching
   PositionRules rules;   // read by top_k
   uint ngram;            // length of the n-grams that occur once; 0: they may repeat
-  uint eos;              // id that ends a hypothesis; 0xffffffff: none
   uint pad;              // id fed by items that are done
   uint last_position;    // the longest hypothesis has its last token here
   float length_penalty;  // score = sum / length ^ penalty
@@ -68,9 +71,10 @@ SHADER_STRUCT_END
 
 SHADER_STRUCT(BeamFinished) {
   float score;
-  uint length;  // ids after the start token, eos included
+  uint length;  // ids after the start token, the one that ends it included
   uint row;
   uint step;
+  uint end;  // the id that ended it, where length is above step
 }
 SHADER_STRUCT_END
 
@@ -98,11 +102,14 @@ SHADER_STRUCT(BeamStepParams) {
   uint ancestry;
   uint history_tokens;
   uint history_parents;
-  uint repeats;  // BEAM_NO_REPEATS: there are none
+  uint ends;
+  uint ends_room;  // ids that there is room for
+  uint words;
+  uint words_room;  // sequences that there is room for; 0: none
+  uint forbidden;
+  uint forbidden_row;  // entries of a row; words_room: n-grams may repeat
 }
 SHADER_STRUCT_END
-
-#define BEAM_NO_REPEATS 0xffffffffu
 
 // Rows of a state that go where their hypotheses went. search, items, history_parents: as
 // BeamStepParams has them.
@@ -115,10 +122,10 @@ SHADER_STRUCT(FollowBeamsParams) {
 }
 SHADER_STRUCT_END
 
-// The k best of each row of logits. banned: word of control, of a list; position: word of control;
-// rules: word of PositionRules; repeats: word of rows of ids that are not chosen, each
-// `repeats_row` long, of which position + 1 count, or BEAM_NO_REPEATS. first: word of logits at
-// which row 0 begins. result_row: where the first row goes.
+// The k best of each row of logits. banned, ends: words of control, of lists; position: word of
+// control; rules: word of PositionRules; forbidden: word of rows of ids that are not chosen, each
+// `forbidden_row` long, of which forbidden_first + position + 1 count at most. first: word of
+// logits at which row 0 begins. result_row: where the first row goes.
 SHADER_STRUCT(TopKParams) {
   uint rows;
   uint vocabulary;
@@ -129,8 +136,11 @@ SHADER_STRUCT(TopKParams) {
   uint banned_capacity;
   uint position;  // index of the token just fed; the one being chosen is the next
   uint rules;
-  uint repeats;
-  uint repeats_row;
+  uint ends;
+  uint ends_room;
+  uint forbidden;
+  uint forbidden_row;
+  uint forbidden_first;
 }
 SHADER_STRUCT_END
 

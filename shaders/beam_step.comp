@@ -35,23 +35,31 @@ float normalizer(uint generated, float penalty) {
 }
 
 // Keeps the best BEAMS, best first; of equals the older one goes first.
-void add_finished(uint item, float score, uint generated, uint row, uint step) {
+void add_finished(uint item, float score, uint generated, uint row, uint step, uint end) {
   uint count = ITEM(item).count;
   uint rank = count;
   while (rank > 0 && score > FINISHED(item, rank - 1).score) --rank;
   if (rank == BEAMS) return;
   count = min(count + 1, BEAMS);
   for (uint i = count - 1; i > rank; --i) FINISHED(item, i) = FINISHED(item, i - 1);
-  FINISHED(item, rank) = BeamFinished(score, generated, row, step);
+  FINISHED(item, rank) = BeamFinished(score, generated, row, step, end);
   ITEM(item).count = count;
   ITEM(item).worst = FINISHED(item, count - 1).score;
+}
+
+bool ends_text(uint token) {
+  uint count = min(AT(state, params.ends), params.ends_room);
+  for (uint i = 1; i <= count; ++i) {
+    if (AT(state, params.ends + i) == token) return true;
+  }
+  return false;
 }
 
 // Chooses the continuations of one item. Returns whether it goes on.
 bool advance(uint item, uint position) {
   uint first_row = item * BEAMS;
   uint rows = params.batch * BEAMS;
-  uint eos = SEARCH.eos, pad = SEARCH.pad;
+  uint pad = SEARCH.pad;
   uint last_position = SEARCH.last_position;
   float penalty = SEARCH.length_penalty;
   uint early = SEARCH.early_stopping;
@@ -72,7 +80,7 @@ bool advance(uint item, uint position) {
   uint next_parent[BEAMS];
   float next_score[BEAMS];
   uint next_count = 0;
-  for (uint rank = 0; rank < 2 * BEAMS; ++rank) {
+  for (uint rank = 0; rank < BEAMS || next_count < BEAMS; ++rank) {
     float best = NEVER;
     uint best_beam = BEAMS;
     uint best_token = 0;
@@ -88,11 +96,13 @@ bool advance(uint item, uint position) {
     }
     if (best_beam == BEAMS) break;  // nothing left of finite log probability
     ++head[best_beam];
-    if (best_token == eos && eos != 0xffffffffu) {
-      if (rank < BEAMS) add_finished(item, best / divisor, chosen, first_row + best_beam, position);
+    if (ends_text(best_token)) {
+      if (rank < BEAMS) {
+        add_finished(item, best / divisor, chosen, first_row + best_beam, position, best_token);
+      }
     } else if (next_count < BEAMS) {
       if (at_limit && rank < BEAMS) {
-        add_finished(item, best / divisor, chosen, first_row + next_count, chosen);
+        add_finished(item, best / divisor, chosen, first_row + next_count, chosen, NO_ID);
       }
       next_token[next_count] = best_token;
       next_parent[next_count] = first_row + best_beam;
@@ -106,7 +116,7 @@ bool advance(uint item, uint position) {
     for (uint beam = 0; beam < BEAMS && ITEM(item).count == 0; ++beam) {
       if (running[beam] > NEVER) {
         add_finished(item, running[beam] / normalizer(position, penalty), position,
-                     first_row + beam, position);
+                     first_row + beam, position, NO_ID);
       }
     }
   }
@@ -144,6 +154,41 @@ uint fed_token(uint row, uint position) {
   return AT(state, params.history_tokens + position * (params.batch * BEAMS) + from);
 }
 
+// Sequences that never occur: the last id of one whose others the hypothesis, its start included,
+// ends with.
+void forbid_words(uint invocation, uint tokens) {
+  uint count = params.words_room > 0 ? min(AT(state, params.words), params.words_room) : 0;
+  uint rows = params.batch * BEAMS;
+  for (uint i = invocation; i < rows * count; i += LOCAL_SIZE) {
+    uint row = i / count, word = i - row * count;
+    if (ITEM(row / BEAMS).status != BEAM_SEARCHES) continue;
+    uint first = word > 0 ? AT(state, params.words + word) : 0;
+    uint size = AT(state, params.words + word + 1) - first;
+    uint last = params.words + 1 + params.words_room + first + size - 1;
+    bool follows = size <= tokens + 1;
+    for (uint back = 1; back < size && follows; ++back) {
+      follows = fed_token(row, tokens - back) == AT(state, last - back);
+    }
+    AT(state, params.forbidden + row * params.forbidden_row + word) =
+        follows ? AT(state, last) : NO_ID;
+  }
+}
+
+// Ids that would repeat an n-gram: those that once followed the tokens the hypothesis ends with.
+void forbid_repeats(uint invocation, uint tokens) {
+  uint ngram = SEARCH.ngram, rows = params.batch * BEAMS;
+  for (uint i = invocation; i < rows * tokens; i += LOCAL_SIZE) {
+    uint row = i / tokens, at = i - row * tokens;
+    if (ITEM(row / BEAMS).status != BEAM_SEARCHES) continue;
+    bool repeats = ngram > 0 && at + 1 >= ngram;
+    for (uint back = 1; back < ngram && repeats; ++back) {
+      repeats = fed_token(row, at - back) == fed_token(row, tokens - back);
+    }
+    AT(state, params.forbidden + row * params.forbidden_row + params.words_room + at) =
+        repeats ? fed_token(row, at) : NO_ID;
+  }
+}
+
 void main() {
   uint invocation = gl_LocalInvocationID.x;
   uint position = SEARCH.position;
@@ -178,21 +223,11 @@ void main() {
     }
   }
 
-  // Ids that would repeat an n-gram: those that once followed the tokens the hypothesis ends with.
-  uint ngram = SEARCH.ngram;
-  if (params.repeats != BEAM_NO_REPEATS && room) {
+  if (params.forbidden_row > 0 && room) {
     memoryBarrier();
     barrier();
-    uint tokens = position + 2;
-    for (uint i = invocation; i < rows * tokens; i += LOCAL_SIZE) {
-      uint row = i / tokens, at = i - row * tokens;
-      if (ITEM(row / BEAMS).status != BEAM_SEARCHES) continue;
-      bool repeats = ngram > 0 && at + 1 >= ngram;
-      for (uint back = 1; back < ngram && repeats; ++back) {
-        repeats = fed_token(row, at - back) == fed_token(row, tokens - back);
-      }
-      AT(state, params.repeats + row * params.context + at) = repeats ? fed_token(row, at) : NO_ID;
-    }
+    forbid_words(invocation, position + 2);
+    if (params.forbidden_row > params.words_room) forbid_repeats(invocation, position + 2);
   }
 
   if (invocation == 0) {

@@ -20,29 +20,33 @@ bool follows(float value, uint id, Choice last) {
 }
 
 // What the rules say of the row at hand; NO_ID: nothing.
-uint late_id = NO_ID;
-uint first_repeat = 0, last_repeat = 0;  // words of control, the last one exclusive
+bool too_early = false;                        // to end
+uint first_forbidden = 0, last_forbidden = 0;  // words of control, the last one exclusive
 
 // Called for a row before its rules are asked for.
 void read_rules(uint row) {
   uint chosen = AT(control, params.position) + 1;
-  late_id = chosen < AT(control, params.rules + 5) ? AT(control, params.rules + 4) : NO_ID;
-  if (params.repeats == BEAM_NO_REPEATS) return;
-  first_repeat = params.repeats + (params.result_row + row) * params.repeats_row;
-  last_repeat = first_repeat + min(chosen, params.repeats_row);
+  too_early = chosen < AT(control, params.rules + 4);
+  first_forbidden = params.forbidden + (params.result_row + row) * params.forbidden_row;
+  last_forbidden = first_forbidden + min(params.forbidden_first + chosen, params.forbidden_row);
+}
+
+// list: word of control, of how many ids there are and then the ids.
+bool is_listed(uint id, uint list, uint room) {
+  if (room == 0) return false;
+  uint count = min(AT(control, list), room);
+  for (uint i = 1; i <= count; ++i) {
+    if (AT(control, list + i) == id) return true;
+  }
+  return false;
 }
 
 bool is_banned(uint id) {
-  if (id == late_id) return true;
-  for (uint i = first_repeat; i < last_repeat; ++i) {
+  for (uint i = first_forbidden; i < last_forbidden; ++i) {
     if (AT(control, i) == id) return true;
   }
-  if (params.banned_capacity == 0) return false;
-  uint count = min(AT(control, params.banned), params.banned_capacity);
-  for (uint i = 1; i <= count; ++i) {
-    if (AT(control, params.banned + i) == id) return true;
-  }
-  return false;
+  if (too_early && is_listed(id, params.ends, params.ends_room)) return true;
+  return is_listed(id, params.banned, params.banned_capacity);
 }
 
 // Takes (value, id) if it beats what is there and no rule forbids it. The rules are looked up only

@@ -98,15 +98,15 @@ TEST_CASE("One element serves all rows, or each row has its own") {
 
 TEST_CASE("States of search and sampling do not overlap in one control") {
   ControlLayout layout;
-  const BeamStateLayout beams = plan_beam_state(layout, 2, 3, 4, 2);
+  const BeamStateLayout beams = plan_beam_state(layout, 2, 3, 4, {.banned = 2});
   const uint32_t between = layout.words();
   const SampleStateLayout rows = plan_sample_state(layout, 3, 4, 1, 1);
-  CHECK(beams.history_parents.end() == between);
+  CHECK(beams.forbidden.end() == between);
   CHECK(rows.positions.word == between);
   CHECK(rows.settings.word % ControlArray<shader::SampleSettings>::kWords == 0);
   ControlWords words(layout.words());
   initialize_beam_state(words, beams,
-                        {.eos = 5, .max_length = 4, .length_penalty = 0.5f, .banned = {}});
+                        {.ends = {5}, .max_length = 4, .length_penalty = 0.5f, .banned = {}});
   const std::vector<uint32_t> before = words.words();
   initialize_sample_state(words, rows, std::vector<SampleRow>(3));
   CHECK(std::equal(before.begin(), before.begin() + between, words.words().begin()));

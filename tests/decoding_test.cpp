@@ -45,7 +45,7 @@ TEST_CASE("Settings come from the model's files") {
   GenerationSettings settings = generation_settings(from, 64);
   CHECK(settings.beams == 4);
   CHECK(settings.max_new_tokens == 24);
-  CHECK(settings.eos == 0u);
+  CHECK(settings.ends == std::vector<uint32_t>{0});
   CHECK(settings.forced_eos == 0u);
   CHECK_FALSE(settings.forced_bos.has_value());
   CHECK(settings.start == 9);
@@ -66,13 +66,32 @@ TEST_CASE("Settings come from the model's files") {
   CHECK(generation_settings(from, 64).max_new_tokens == 64);
 }
 
+TEST_CASE("Several ids end a text, and forbidden sequences have any length") {
+  GenerationConfig from = config();
+  from.eos = {0, 3, 7};
+  from.bad_words_ids = {{9}, {3}, {4, 5}, {3, 3}};
+  GenerationSettings settings = generation_settings(from, 64);
+  CHECK(settings.ends == std::vector<uint32_t>{0, 3, 7});
+  // An id that ends a text is allowed alone, as transformers has it.
+  CHECK(settings.banned == std::vector<uint32_t>{9});
+  CHECK(settings.banned_words == std::vector<std::vector<uint32_t>>{{4, 5}, {3, 3}});
+  CHECK(refusal(settings).empty());
+  settings.banned_words.push_back({1, 10});
+  CHECK_THAT(refusal(settings), ContainsSubstring("id 10"));
+  settings.banned_words.clear();
+  settings.beams = 10;
+  settings.ends.resize(55);
+  CHECK_THAT(refusal(settings), ContainsSubstring("55 ids that end a text"));
+  CHECK_THAT(model_error([&] { ban(settings, {}); }).value_or(""),
+             ContainsSubstring("without an id"));
+}
+
 TEST_CASE("What a search cannot do is refused by the key that asks for it") {
   GenerationConfig wrong = config();
   wrong.bad_words_ids = {{3, 4}};
+  wrong.renormalize_logits = true;
+  CHECK_THAT(refusal(wrong), ContainsSubstring("renormalize_logits"));
   CHECK_THAT(refusal(wrong), ContainsSubstring("bad_words_ids"));
-  wrong = config();
-  wrong.eos = {0, 1};
-  CHECK_THAT(refusal(wrong), ContainsSubstring("eos_token_id"));
   wrong = config();
   wrong.sampling.temperature = 1;
   CHECK_THAT(refusal(wrong), ContainsSubstring("do_sample"));
@@ -108,7 +127,7 @@ TEST_CASE("Settings that contradict the model are refused") {
 
 TEST_CASE("Padding items of a batch are done before they start") {
   ControlLayout all(5);
-  const BeamStateLayout layout = plan_beam_state(all, 3, 2, 16, 8);
+  const BeamStateLayout layout = plan_beam_state(all, 3, 2, 16, {.banned = 8});
   const GenerationSettings settings = generation_settings(config(), 15);
   ControlWords words(all.words());
   initialize_search(words, layout, settings, 2);
@@ -119,10 +138,12 @@ TEST_CASE("Padding items of a batch are done before they start") {
   CHECK(finished_hypotheses(layout, words, 0).empty());
 }
 
-TEST_CASE("A greedy row has one candidate, a beam two for every beam") {
-  CHECK(candidates_per_row(1, 100) == 1);
-  CHECK(candidates_per_row(4, 100) == 8);
-  CHECK(candidates_per_row(4, 5) == 5);
+TEST_CASE("A greedy row has one candidate, others two for every beam, or one and all ends") {
+  CHECK(candidates_per_row(1, 1, 100) == 1);
+  CHECK(candidates_per_row(4, 1, 100) == 8);
+  CHECK(candidates_per_row(4, 1, 5) == 5);
+  CHECK(candidates_per_row(1, 3, 100) == 1);
+  CHECK(candidates_per_row(4, 6, 100) == 10);
 }
 
 TEST_CASE("Batches hold every text once, like lengths together, within their bounds") {

@@ -130,12 +130,12 @@ TEST_CASE("A search keeps the rules on length, repetition and the first token") 
         said(beams, [](GenerationSettings& settings) { settings.forced_bos = 33; });
     CHECK(forced.at(0) == 33);
     const std::vector<uint32_t> ended = said(beams, [&](GenerationSettings& settings) {
-      settings.eos = plain.at(2);  // comes early
+      settings.ends = {plain.at(2)};  // comes early
       settings.length_penalty = 0;
     });
     CHECK(ended.size() <= 3);
     const std::vector<uint32_t> longer = said(beams, [&](GenerationSettings& settings) {
-      settings.eos = plain.at(2);
+      settings.ends = {plain.at(2)};
       settings.length_penalty = 0;
       settings.min_length = 12;  // the start counts
     });

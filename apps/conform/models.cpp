@@ -102,12 +102,12 @@ class MarianFiles : public TranslationFiles {
   BeamSettings search_settings(uint32_t max_new_tokens) const override {
     const GenerationSettings settings = search_of(config_, 1, max_new_tokens);
     BeamSettings beam = {.start = settings.start,
+                         .ends = settings.ends,
                          .pad = settings.pad,
                          .max_length = max_new_tokens + 1,
                          .length_penalty = settings.length_penalty,
                          .early_stopping = settings.early_stopping,
                          .banned = settings.banned};
-    if (settings.eos) beam.eos = *settings.eos;
     if (settings.forced_eos) beam.forced_last = {max_new_tokens, *settings.forced_eos};
     return beam;
   }

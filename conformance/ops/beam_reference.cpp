@@ -24,7 +24,7 @@ struct Continuation {
 
 struct Finished {
   double score;
-  uint32_t length, row, step;
+  uint32_t length, row, step, end;
 };
 
 // The state of one item, out of the words and back.
@@ -34,7 +34,7 @@ class Item {
       : layout_(layout), control_(control), index_(index), first_row_(index * layout.beams) {
     for (uint32_t i = 0; i < control_.get(layout_.items, index_).count; ++i) {
       const shader::BeamFinished entry = control_.get(layout_.finished, first_row_ + i);
-      finished_.push_back({entry.score, entry.length, entry.row, entry.step});
+      finished_.push_back({entry.score, entry.length, entry.row, entry.step, entry.end});
     }
   }
 
@@ -50,8 +50,8 @@ class Item {
       return sum / std::pow(std::max(ids, 1u), penalty);
     };
 
-    // The best 2 * beams continuations over all beams; of equals, the lower beam and then the
-    // better candidate first.
+    // The best continuations over all beams; of equals, the lower beam and then the better
+    // candidate first.
     std::vector<Continuation> all;
     bool lost = false;
     for (uint32_t row = first_row_; row < first_row_ + beams; ++row) {
@@ -63,20 +63,21 @@ class Item {
       }
     }
     std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.sum > b.sum; });
-    if (all.size() > 2 * beams) all.resize(2 * beams);
-
+    const std::span<const uint32_t> ends = control_.values(layout_.ends);
+    const auto last_end = ends.begin() + 1 + ends.front();
     std::vector<Continuation> next;
     for (uint32_t rank = 0; rank < all.size(); ++rank) {
       const Continuation& candidate = all[rank];
-      bool ends = candidate.token == search.eos && search.eos != kNoId;
+      bool is_end = std::find(ends.begin() + 1, last_end, candidate.token) != last_end;
       bool counts = rank < beams;
-      if (ends && counts) {
-        finished_.push_back({score_of(candidate.sum, length), length, candidate.row, position});
+      if (is_end && counts) {
+        finished_.push_back(
+            {score_of(candidate.sum, length), length, candidate.row, position, candidate.token});
       }
-      if (ends || next.size() == beams) continue;
+      if (is_end || next.size() == beams) continue;
       if (at_limit && counts) {
         uint32_t row = first_row_ + static_cast<uint32_t>(next.size());
-        finished_.push_back({score_of(candidate.sum, length), length, row, length});
+        finished_.push_back({score_of(candidate.sum, length), length, row, length, kNoId});
       }
       next.push_back(candidate);
     }
@@ -85,7 +86,7 @@ class Item {
       for (uint32_t row = first_row_; row < first_row_ + beams; ++row) {
         float sum = control_.get(layout_.scores, row);
         if (sum == kImpossible) continue;
-        finished_.push_back({score_of(sum, position), position, row, position});
+        finished_.push_back({score_of(sum, position), position, row, position, kNoId});
         break;
       }
     }
@@ -128,7 +129,7 @@ class Item {
     for (uint32_t i = 0; i < finished_.size(); ++i) {
       const Finished& f = finished_[i];
       control_.set(layout_.finished, first_row_ + i,
-                   {static_cast<float>(f.score), f.length, f.row, f.step});
+                   {static_cast<float>(f.score), f.length, f.row, f.step, f.end});
     }
     shader::BeamItem item = control_.get(layout_.items, index_);
     item.status = status;
@@ -195,8 +196,28 @@ void write_repeats(const BeamStateLayout& layout, ControlWords& control, uint32_
     const bool repeats =
         ngram > 0 && at + 1 >= ngram &&
         std::equal(tokens.end() - (ngram - 1), tokens.end(), tokens.begin() + (at + 1 - ngram));
-    control.set(*layout.repeats, row * layout.context + at, repeats ? tokens[at] : kNoId);
+    control.set(layout.forbidden, row * layout.forbidden_row() + layout.room.words + at,
+                repeats ? tokens[at] : kNoId);
   }
+}
+
+/// As transformers' NoBadWordsLogitsProcessor: the last id of a sequence where the text ends with
+/// the others.
+void write_words(const BeamStateLayout& layout, ControlWords& control, uint32_t row,
+                 uint32_t last) {
+  const std::vector<uint32_t> tokens = tokens_of(layout, control, row, last);
+  const std::span<const uint32_t> words = control.values(layout.words);
+  const auto ids = words.begin() + 1 + layout.room.words;
+  std::vector<uint32_t> forbidden;
+  for (uint32_t word = 0, first = 0; word < words.front(); ++word) {
+    const std::vector<uint32_t> sequence(ids + first, ids + words[1 + word]);
+    first = words[1 + word];
+    const bool follows = sequence.size() <= tokens.size() + 1 &&
+                         std::equal(sequence.rbegin() + 1, sequence.rend(), tokens.rbegin());
+    forbidden.push_back(follows ? sequence.back() : kNoId);
+  }
+  for (uint32_t word = 0; word < forbidden.size(); ++word)
+    control.set(layout.forbidden, row * layout.forbidden_row() + word, forbidden[word]);
 }
 
 }  // namespace
@@ -210,8 +231,11 @@ void beam_step_reference(const BeamStateLayout& layout, std::span<const double> 
     if (!item.done()) item.advance(candidates, k);
     if (!item.done()) ++unfinished;
     const uint32_t chosen = control.get(layout.search).position + 1;
-    for (uint32_t beam = 0; beam < layout.beams && layout.repeats && !item.done(); ++beam)
-      write_repeats(layout, control, index * layout.beams + beam, chosen);
+    for (uint32_t beam = 0; beam < layout.beams && !item.done(); ++beam) {
+      const uint32_t row = index * layout.beams + beam;
+      if (layout.room.words > 0) write_words(layout, control, row, chosen);
+      if (layout.room.ngrams) write_repeats(layout, control, row, chosen);
+    }
   }
   shader::BeamSearch search = control.get(layout.search);
   search.unfinished = unfinished;

@@ -33,7 +33,7 @@ class BeamStepCases : public OpCases {
     // Half way through a search that has not ended: the typical step.
     Variant options;
     options.settings.max_length = 128;
-    options.settings.eos = kNever;
+    options.settings.ends = {};
     options.first_position = 63;
     options.steps = 1;
     return variant(static_cast<uint32_t>(shape[0]), static_cast<uint32_t>(shape[1]), types,
@@ -69,7 +69,7 @@ class BeamStepCases : public OpCases {
     }
     for (uint32_t beams : {1, 4}) {
       Variant never_ends;
-      never_ends.settings.eos = kNever;
+      never_ends.settings.ends = {};
       never_ends.settings.max_length = 6;
       never_ends.steps = 6;
       add(2, beams, never_ends);
@@ -106,6 +106,33 @@ class BeamStepCases : public OpCases {
         add(ngram, beams, no_repeats);
       }
     }
+    // Several ids that end a hypothesis, with as many candidates as that takes.
+    for (uint32_t beams : {1, 2, 4}) {
+      for (uint32_t ends : {2, 5}) {
+        Variant several;
+        several.settings.ends.resize(ends);
+        std::iota(several.settings.ends.begin(), several.settings.ends.end(), 0);
+        several.settings.max_length = 10;
+        several.steps = 7;
+        several.eos_share = 0.4;
+        several.candidates = beams == 1 ? 1 : beams + std::max(beams, ends);
+        add(3, beams, several);
+      }
+    }
+    // Sequences that never occur, of few ids, so that their beginnings do; with n-grams and
+    // without.
+    for (uint32_t ngram : {0, 3}) {
+      for (uint32_t beams : {1, 3, 4}) {
+        Variant words;
+        words.settings.words = {{10, 11}, {12, 12}, {3, 14, 15}, {15}, {13, 10, 11, 12}, {11, 13}};
+        words.settings.ngram = ngram;
+        words.settings.max_length = 16;
+        words.ids = 9;
+        words.steps = 13;
+        words.eos_share = 0.05;
+        add(2, beams, words);
+      }
+    }
     Variant few_candidates;  // a vocabulary below 2 * beams
     few_candidates.candidates = 3;
     few_candidates.settings.max_length = 8;
@@ -126,7 +153,7 @@ class BeamStepCases : public OpCases {
 
  private:
   struct Variant {
-    BeamSettings settings = {.start = 3, .eos = 0, .pad = 1, .max_length = 10};
+    BeamSettings settings = {.start = 3, .ends = {0}, .pad = 1, .max_length = 10};
     uint32_t first_position =
         0;  // steps start here, from a state that looks as if they had come so far
     uint32_t steps = 1;
@@ -137,7 +164,7 @@ class BeamStepCases : public OpCases {
     double lost_share = 0;        // of rows whose logits were not finite
     uint32_t ids = 100;           // that candidates are drawn from
   };
-  static constexpr uint32_t kFirstWord = 3, kBannedCapacity = 2;
+  static constexpr uint32_t kFirstWord = 3;
 
   // Best first, ids different, values multiples of 1/64: then sums in f32 are exact.
   static std::vector<uint32_t> random_candidates(uint32_t rows, uint32_t k, const Variant& options,
@@ -151,8 +178,12 @@ class BeamStepCases : public OpCases {
       std::ranges::shuffle(ids, random);
       ids.resize(k);
       if (share(random) < options.eos_share) {
-        ids[random() % std::max(1u, k / 2)] =
-            options.settings.eos == kNever ? 5 : options.settings.eos;
+        const std::vector<uint32_t>& ends = options.settings.ends;
+        ids[random() % std::max(1u, k / 2)] = ends.empty() ? 5 : ends.front();
+        for (size_t end = 1; end < ends.size() && end < k; ++end) {
+          uint32_t& other = ids[random() % k];
+          if (std::ranges::count(ends, other) == 0) other = ends[end];
+        }
       }
       int level = 0;
       for (uint32_t i = 0; i < k; ++i) {
@@ -185,6 +216,17 @@ class BeamStepCases : public OpCases {
     return words;
   }
 
+  // More of everything than is used.
+  static BeamRoom room_for(const BeamSettings& settings) {
+    BeamRoom room = {.banned = 2,
+                     .ends = static_cast<uint32_t>(settings.ends.size()) + 1,
+                     .ngrams = settings.ngram > 0};
+    for (const std::vector<uint32_t>& word : settings.words)
+      room.word_ids += static_cast<uint32_t>(word.size());
+    if (room.word_ids > 0) room.words = static_cast<uint32_t>(settings.words.size()) + 2;
+    return room;
+  }
+
   // A state at `position` with made-up history: every hypothesis has always stood in its own row.
   static void set_state(ControlWords& control, const BeamStateLayout& layout,
                         const Variant& options) {
@@ -210,7 +252,11 @@ class BeamStepCases : public OpCases {
                          options.first_position, options.steps, options.settings.max_length,
                          name_part(options.settings.length_penalty),
                          early[static_cast<uint32_t>(options.settings.early_stopping)]);
-    if (options.settings.eos == kNever) c.name += ".no_eos";
+    if (options.settings.ends.empty()) c.name += ".no_eos";
+    if (options.settings.ends.size() > 1)
+      c.name += fmt::format(".ends_{}", options.settings.ends.size());
+    if (!options.settings.words.empty())
+      c.name += fmt::format(".words_{}", options.settings.words.size());
     if (options.eos_share != 0.3) c.name += fmt::format(".eos_{}", name_part(options.eos_share));
     if (options.impossible_share > 0)
       c.name += fmt::format(".impossible_{}", name_part(options.impossible_share));
@@ -220,7 +266,7 @@ class BeamStepCases : public OpCases {
     ControlLayout all(kFirstWord);
     const BeamStateLayout layout =
         plan_beam_state(all, batch, beams, options.settings.max_length + options.spare_capacity,
-                        kBannedCapacity, options.settings.ngram > 0);
+                        room_for(options.settings));
     ControlWords control(all.words(), kNever);
     set_state(control, layout, options);
     const std::vector<uint32_t>& words = control.words();

@@ -22,7 +22,7 @@ constexpr uint32_t kCapacity = 7;
 std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layout,
                                    uint32_t words) {
   ControlWords control(words, 0xffffffff);
-  initialize_beam_state(control, layout, {.eos = 0, .max_length = kCapacity});
+  initialize_beam_state(control, layout, {.ends = {0}, .max_length = kCapacity});
   control.set(layout.position(), 0, v.position);
   const uint32_t rows = v.batch * v.beams;
   for (uint32_t position = 1; position <= v.position; ++position) {
@@ -47,7 +47,7 @@ OpCase build_case(const Variant& v) {
   c.exact = true;  // nothing is computed
   c.must_pass = v.beams == 5;
   ControlLayout all(v.first_word);
-  const BeamStateLayout layout = plan_beam_state(all, v.batch, v.beams, kCapacity, 1);
+  const BeamStateLayout layout = plan_beam_state(all, v.batch, v.beams, kCapacity, {.banned = 1});
   c.inputs = {
       words_input(search_words(v, layout, all.words())),
       whole_input({v.states, uint64_t{v.batch} * v.beams, v.columns}, DataType::kF32, 2000)};

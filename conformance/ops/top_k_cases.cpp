@@ -23,11 +23,13 @@ struct TopKVariant {
   uint32_t position = 7;
   uint32_t forced_index = kNever, forced_id = 0;
   uint32_t first_index = kNever, first_id = 0;  // the other forced one
-  uint32_t late_from = 0, late_id = 0;          // not chosen for positions below
+  uint32_t late_from = 0;                       // `late` is not chosen for positions below
+  std::vector<uint32_t> late = {};
   double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
   bool odd_values = false;  // -inf in all rows; rows of NaN alone, -inf alone, with a NaN, with inf
   double offset = 0;
-  uint32_t repeats = 0;  // room for ids of each row
+  uint32_t repeats = 0;  // room for ids of each row, one for each position
+  uint32_t words = 0;    // room for others before them
 };
 
 class TopKCases : public OpCases {
@@ -99,14 +101,20 @@ class TopKCases : public OpCases {
     add(2, 90, 4, {.forced_index = 8, .forced_id = 2, .first_index = 8, .first_id = 5});
     add(2, 90, 4, {.forced_index = 9, .forced_id = 2, .first_index = 8, .first_id = 5});
     for (uint32_t late_from : {7, 8, 9, 100}) {
-      add(9, 12, 6, {.late_from = late_from, .late_id = 3});
-      add(3, 400, 2, {.banned = range(0, 399), .late_from = late_from, .late_id = 399});
+      add(9, 12, 6, {.late_from = late_from, .late = {3}});
+      add(9, 12, 6, {.late_from = late_from, .late = {0, 7, 11}});
+      add(3, 400, 2, {.banned = range(0, 399), .late_from = late_from, .late = {399}});
     }
     // Ids of one row alone: fewer than there is room for, and as many.
     for (uint32_t room : {20u, 8u, 5u}) {
       add(5, 30, 30, {.repeats = room});
       add(5, 1000, 3, {.banned = {4}, .levels = 1, .repeats = room});
       add(2, 6007, 16, {.levels = 0.25, .repeats = room});
+    }
+    for (uint32_t words : {1u, 5u, 40u}) {
+      add(5, 30, 30, {.words = words});
+      add(5, 30, 30, {.repeats = 20, .words = words});
+      add(2, 6007, 16, {.levels = 0.25, .repeats = 5, .words = words});
     }
     add(300, 1030, 4, {.repeats = 12});
     // Logits above 1 MiB: several nodes where the storage range is that small.
@@ -128,8 +136,9 @@ class TopKCases : public OpCases {
     if (options.first_index != kNever)
       c.name += fmt::format(".first_{}_at_{}", options.first_id, options.first_index);
     if (options.late_from > 0)
-      c.name += fmt::format(".late_{}_from_{}", options.late_id, options.late_from);
+      c.name += fmt::format(".late_{}_from_{}", fmt::join(options.late, "_"), options.late_from);
     if (options.repeats > 0) c.name += fmt::format(".repeats_{}", options.repeats);
+    if (options.words > 0) c.name += fmt::format(".words_{}", options.words);
     if (options.levels > 0) c.name += fmt::format(".ties_{}", name_part(options.levels));
     if (options.odd_values) c.name += ".odd_values";
     if (options.offset != 0) c.name += ".offset";
@@ -160,24 +169,27 @@ class TopKCases : public OpCases {
     rules.by_position = layout.add<shader::PositionRules>(1);
     layout.add<uint32_t>(1);
     rules.banned = layout.add_list(options.banned.size() + options.spare_banned);
-    if (options.repeats > 0) rules.repeats = layout.add<uint32_t>(rows * options.repeats);
-    rules.context = options.repeats;
+    const uint32_t by_row = options.words + options.repeats;
+    if (!options.late.empty()) rules.ends = layout.add_list(options.late.size() + 1);
+    if (by_row > 0) rules.forbidden = layout.add<uint32_t>(rows * by_row);
+    rules.forbidden_row = by_row;
+    rules.forbidden_first = options.words;
     ControlWords control(layout.words() + 1, kNever);
     control.set(rules.position, 0, options.position);
     control.set(rules.by_position, 0,
                 {.last = {options.forced_index, options.forced_id},
                  .first = {options.first_index, options.first_id},
-                 .late = options.late_id,
                  .late_from = options.late_from});
     control.fill(rules.banned, 3);
     control.set_list(rules.banned, options.banned);
+    if (rules.ends) control.set_list(*rules.ends, options.late);
     // What stands behind the position is not looked at.
-    std::vector<uint32_t> repeats(rows * options.repeats);
+    std::vector<uint32_t> forbidden(rows * by_row);
     std::mt19937 random(1);
-    for (uint32_t& id : repeats)
+    for (uint32_t& id : forbidden)
       id = random() % 3 == 0 ? kNever : static_cast<uint32_t>(random() % vocabulary);
-    if (rules.repeats) control.set(*rules.repeats, repeats);
-    const uint32_t repeats_that_count = std::min(options.repeats, options.position + 1);
+    if (rules.forbidden) control.set(*rules.forbidden, forbidden);
+    const uint32_t forbidden_that_count = std::min(by_row, options.words + options.position + 1);
     c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       Tensor result = top_k(builder, inputs[0], k, inputs[1], rules);
@@ -192,7 +204,7 @@ class TopKCases : public OpCases {
     // Ties, rules and odd values leave few results that differ: they are what such a case is about.
     c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() ||
                    options.forced_index != kNever || options.first_index != kNever ||
-                   options.late_from > 0 || options.repeats > 0;
+                   options.late_from > 0 || by_row > 0;
     c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
       HostTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
       ids.type = DataType::kU32;
@@ -224,9 +236,10 @@ class TopKCases : public OpCases {
         for (uint32_t id : options.banned) {
           if (id < vocabulary) key[id] = -kInfinity;
         }
-        if (chosen < options.late_from) key[options.late_id] = -kInfinity;
-        for (uint32_t i = 0; i < repeats_that_count; ++i) {
-          const uint32_t id = repeats[row * options.repeats + i];
+        for (uint32_t id : options.late)
+          if (chosen < options.late_from) key[id] = -kInfinity;
+        for (uint32_t i = 0; i < forbidden_that_count; ++i) {
+          const uint32_t id = forbidden[row * by_row + i];
           if (id != kNever) key[id] = -kInfinity;
         }
         if (forced) {

@@ -30,6 +30,9 @@ struct TranslateOptions {
   std::optional<uint32_t> max_new_tokens;  // end of sentence included
   uint32_t n_best = 1;                     // hypotheses per text, at most `beams`
   std::vector<uint32_t> banned_tokens;     // ids never chosen, besides the model's own
+  /// Ids never chosen one after the other, besides the model's own (bad_words_ids). The token that
+  /// texts start from counts.
+  std::vector<std::vector<uint32_t>> banned_sequences;
   /// Of models of many languages, as their vocabularies call them: "de" (M2M-100, ">>de<<" of
   /// Marian's), "deu_Latn" (NLLB). Empty: what the model's files say.
   std::string source_language, target_language;
@@ -64,7 +67,8 @@ struct Alternative {
   std::string text;
   /// Sum of log probabilities over the number of tokens to the power of the length penalty.
   float score = 0;
-  std::vector<uint32_t> ids;        // end of sentence included, where it was reached
+  /// End of sentence included, where it was reached: of models with several, the one it ends with.
+  std::vector<uint32_t> ids;
   std::vector<std::string> tokens;  // the same as pieces of the vocabulary
 };
 

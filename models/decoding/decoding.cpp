@@ -20,14 +20,16 @@ namespace {
 
 GenerationSettings generation_settings(const GenerationConfig& config, uint32_t context) {
   GenerationSettings settings;
-  if (config.eos.size() > 1) unsupported("eos_token_id", "names several ids");
   if (config.sampling.temperature > 0) unsupported("do_sample", "asks for sampling");
   if (config.sampling.repetition_penalty != 1) unsupported("repetition_penalty", "is not 1");
+  settings.ends.assign(config.eos.begin(), config.eos.end());
   for (const std::vector<int32_t>& word : config.bad_words_ids) {
-    if (word.size() != 1) unsupported("bad_words_ids", "holds a sequence of several ids");
-    settings.banned.push_back(static_cast<uint32_t>(word.front()));
+    // As in transformers: what ends a text is allowed, whatever the list says.
+    if (word.size() == 1 && std::ranges::count(config.eos, word.front()) > 0) continue;
+    ban(settings, std::vector<uint32_t>(word.begin(), word.end()));
   }
-  if (!config.eos.empty()) settings.eos = static_cast<uint32_t>(config.eos.front());
+  if (config.renormalize_logits && !settings.banned_words.empty())
+    unsupported("renormalize_logits", "is true beside `bad_words_ids` of several ids");
   if (config.forced_bos) settings.forced_bos = static_cast<uint32_t>(*config.forced_bos);
   settings.min_length = static_cast<uint32_t>(config.min_length);
   settings.no_repeat_ngram = static_cast<uint32_t>(config.no_repeat_ngram_size);
@@ -69,27 +71,44 @@ void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uin
   if (settings.forced_bos && *settings.forced_bos >= vocabulary)
     fail("forced_bos_token_id",
          fmt::format("{} is not below {}", *settings.forced_bos, vocabulary));
-  for (uint32_t id : settings.banned) {
-    if (id >= vocabulary)
-      fail("banned tokens", fmt::format("id {} is not below {}", id, vocabulary));
+  if (settings.ends.size() + settings.beams > 2 * kMaxBeams)
+    fail("beams", fmt::format("{} and {} ids that end a text are more than {}", settings.beams,
+                              settings.ends.size(), 2 * kMaxBeams));
+  const auto check = [&](std::span<const uint32_t> ids) {
+    for (uint32_t id : ids) {
+      if (id >= vocabulary)
+        fail("banned tokens", fmt::format("id {} is not below {}", id, vocabulary));
+    }
+  };
+  check(settings.banned);
+  for (const std::vector<uint32_t>& word : settings.banned_words) check(word);
+}
+
+void ban(GenerationSettings& settings, std::span<const uint32_t> ids) {
+  if (ids.empty()) throw ModelError("banned tokens", "hold a sequence without an id", "");
+  if (ids.size() == 1) {
+    settings.banned.push_back(ids.front());
+  } else {
+    settings.banned_words.emplace_back(ids.begin(), ids.end());
   }
 }
 
-uint32_t candidates_per_row(uint32_t beams, uint32_t vocabulary) {
-  return beams == 1 ? 1 : std::min(2 * beams, vocabulary);
+uint32_t candidates_per_row(uint32_t beams, uint32_t ends, uint32_t vocabulary) {
+  return beams == 1 ? 1 : std::min(beams + std::max(beams, ends), vocabulary);
 }
 
 void initialize_search(ControlWords& control, const BeamStateLayout& layout,
                        const GenerationSettings& settings, uint32_t items) {
   BeamSettings beam = {.start = settings.start,
+                       .ends = settings.ends,
                        .pad = settings.pad,
                        .max_length = settings.max_new_tokens + 1,
                        .length_penalty = settings.length_penalty,
                        .early_stopping = settings.early_stopping,
                        .banned = settings.banned,
+                       .words = settings.banned_words,
                        .least_length = settings.min_length,
                        .ngram = settings.no_repeat_ngram};
-  if (settings.eos) beam.eos = *settings.eos;
   if (settings.forced_bos) beam.forced_first = {1, *settings.forced_bos};
   if (settings.forced_eos) beam.forced_last = {settings.max_new_tokens, *settings.forced_eos};
   initialize_beam_state(control, layout, beam);

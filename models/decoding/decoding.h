@@ -24,24 +24,29 @@ struct GenerationSettings {
   float length_penalty = 1;
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
   uint32_t start = 0, pad = 0;
-  std::optional<uint32_t> eos;
+  std::vector<uint32_t> ends;          // ids that end a text
   std::optional<uint32_t> forced_bos;  // the first id after the start is this one
   std::optional<uint32_t> forced_eos;  // the last allowed id is this one
   uint32_t min_length = 0;             // tokens before the end of text, the start token included
   uint32_t no_repeat_ngram = 0;        // no n-gram of that length occurs twice; 0: any may
   std::vector<uint32_t> banned;        // never chosen
-  bool renormalize = false;            // scores are log probabilities over the ids that are left
+  /// Never chosen one after the other, of two ids or more each.
+  std::vector<std::vector<uint32_t>> banned_words;
+  bool renormalize = false;  // scores are log probabilities over the ids that are left
 };
 
 /// What a model's files ask for. context: ids the decoder can be fed; where the files name no
 /// length it bounds the text. Throws ModelError naming the key for what these searches cannot do:
-/// several end ids, forbidden sequences of more than one id, sampling, penalties on repetition.
+/// sampling, penalties on repetition, scores normalized again where sequences are forbidden.
 GenerationSettings generation_settings(const GenerationConfig& config, uint32_t context);
 /// Throws ModelError when the numbers contradict each other or the model.
 void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uint32_t context);
 
-/// How many candidates of each row a step looks at.
-uint32_t candidates_per_row(uint32_t beams, uint32_t vocabulary);
+/// Adds a sequence of ids that is never to occur, of one id or more.
+void ban(GenerationSettings& settings, std::span<const uint32_t> ids);
+
+/// How many candidates of each row a step looks at: those that may go on and those that may end.
+uint32_t candidates_per_row(uint32_t beams, uint32_t ends, uint32_t vocabulary);
 
 /// Writes the state of a search that has not begun. Items from `items` up to layout.batch are
 /// padding: done before they start.

@@ -51,14 +51,22 @@ EncoderDecoder::~EncoderDecoder() = default;
 
 SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
                                          const GenerationSettings& settings) const {
-  const uint32_t banned = static_cast<uint32_t>(settings.banned.size());
+  const auto banned = static_cast<uint32_t>(settings.banned.size());
+  const auto ends = static_cast<uint32_t>(settings.ends.size());
+  const auto words = static_cast<uint32_t>(settings.banned_words.size());
+  uint32_t word_ids = 0;
+  for (const std::vector<uint32_t>& word : settings.banned_words)
+    word_ids += static_cast<uint32_t>(word.size());
   return {.batch = round_up_batch(items),
           .source_length = std::min(round_up(source_length, kLengthStep), network_->context),
           .beams = settings.beams,
           .context = round_up(settings.max_new_tokens + 1, kContextStep),
-          .banned_capacity = round_up(std::max(banned, 1u), kBannedStep),
-          .masked_output = settings.renormalize && banned > 0,
-          .forbids_repeats = settings.no_repeat_ngram > 0};
+          .room = {.banned = round_up(std::max(banned, 1u), kBannedStep),
+                   .ends = std::max(ends, 1u),
+                   .words = round_up(words, kBannedStep),
+                   .word_ids = round_up(word_ids, kBannedStep),
+                   .ngrams = settings.no_repeat_ngram > 0},
+          .masked_output = settings.renormalize && banned > 0};
 }
 
 uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {

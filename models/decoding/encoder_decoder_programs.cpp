@@ -35,9 +35,9 @@ void add_step(ProgramBuilder& builder, const EncoderDecoderNetwork& network, con
   const SearchShape& shape = view.shape;
   const Tensor logits =
       logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
-  const Tensor candidates =
-      top_k(builder, logits, candidates_per_row(shape.beams, network.target_vocabulary),
-            view.control, view.beam.rules());
+  const Tensor candidates = top_k(
+      builder, logits, candidates_per_row(shape.beams, shape.room.ends, network.target_vocabulary),
+      view.control, view.beam.rules());
   beam_step(builder, candidates, view.control, view.beam, progress);
 }
 
@@ -67,8 +67,8 @@ std::vector<PipelineKey> search_pipelines(const Capabilities& device,
                                           const SearchShape& shape) {
   ControlLayout all;
   const SourceControl layout = plan_source(all, network, shape.batch, shape.source_length);
-  const BeamStateLayout beam = plan_beam_state(all, shape.batch, shape.beams, shape.context,
-                                               shape.banned_capacity, shape.forbids_repeats);
+  const BeamStateLayout beam =
+      plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.room);
   std::vector<Tensor> state;
   for (const StateTensor& tensor : network.state_tensors(shape))
     state.push_back(planned_tensor(tensor.shape, tensor.type));
@@ -117,8 +117,7 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
     : shape(wanted) {
   ControlLayout all;
   layout = plan_source(all, network, shape.batch, shape.source_length);
-  beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.banned_capacity,
-                         shape.forbids_repeats);
+  beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.room);
   words = all.words();
   control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUsage::kActivations);
   progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUsage::kReadback);

@@ -16,9 +16,9 @@ namespace mulciber {
 
 /// What the programs of a search are built for.
 struct SearchShape {
-  uint32_t batch, source_length, beams, context, banned_capacity;
-  bool masked_output;    // the output's bias takes banned ids away, see SearchPrograms::output_bias
-  bool forbids_repeats;  // of n-grams
+  uint32_t batch, source_length, beams, context;
+  BeamRoom room;
+  bool masked_output;  // the output's bias takes banned ids away, see SearchPrograms::output_bias
   auto operator<=>(const SearchShape&) const = default;
   uint32_t rows() const { return batch * beams; }
 };
