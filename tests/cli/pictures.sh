@@ -69,6 +69,22 @@ says 2 "is a second file" "$MULCIBER" classify -m "$texts" labels labels
 mkdir bare
 cp "$model"/{config.json,model.safetensors} bare
 says 2 "has no preprocessor_config.json" "$MULCIBER" classify -m bare zero.pgm
+for header in "100000 100000:at most 67108864" "0 5:it shows nothing"; do
+  printf 'P6 %s 255\n' "${header%%:*}" >size.ppm
+  says 2 "${header#*:}" "$MULCIBER" classify -m "$model" size.ppm
+  says 2 "${header#*:}" "$MULCIBER" read -m "$MULCIBER_SOURCE/assets/digit-strings" size.ppm
+done
+
+# The bundled reader on its sample, where PNG files are read.
+strings=$MULCIBER_SOURCE/assets/digit-strings
+if "$MULCIBER" read -m "$strings" "$strings/string.png" --attention string.html >string 2>string_error; then
+  [[ $(<string) == 31977* ]] || fail "the sample reads: $(<string)"
+  grep -q '"tokens":\["3","1","9","7","7"\]' string.html || fail "the page has other tokens"
+  head -c 3000 "$strings/string.png" >cut.png
+  says 2 "ends before its pixels do" "$MULCIBER" read -m "$strings" cut.png
+else
+  grep -q "this build reads none" string_error || fail "$(<string_error)"
+fi
 
 # A model that reads pictures, of random weights: what it writes is no text, but the same each time.
 cp -r "$MULCIBER_SOURCE/tests/data/picture_reader" reader

@@ -1,0 +1,114 @@
+// Reading strings of digits with the bundled model: right ones, maps that follow the digits, and
+// what cannot be read.
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "mulciber/device.h"
+#include "mulciber/picture_reader.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/model_error.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+PictureReader digit_reader() {
+  return {std::shared_ptr<Device>(std::shared_ptr<Device>(), &shared_device()),
+          (source_dir() / "assets/digit-strings").string()};
+}
+
+Picture sample() {
+  return read_picture((source_dir() / "assets/digit-strings/string.png").string());
+}
+
+struct Strings {
+  std::vector<Picture> pictures;
+  std::vector<std::string> texts;
+};
+
+/// Strings of digits that training held out, one to a row of 8 pixels, from the left.
+Strings held_out_strings() {
+  constexpr uint32_t kSide = 8;
+  const Picture sheet = read_picture((data_dir() / "digit_strings.png").string());
+  std::ifstream texts(data_dir() / "digit_strings.txt");
+  Strings result;
+  for (std::string text; std::getline(texts, text);) {
+    const auto row = static_cast<uint32_t>(result.texts.size());
+    Picture picture = {static_cast<uint32_t>(text.size()) * kSide, kSide, {}};
+    for (uint32_t y = 0; y < kSide; ++y) {
+      const auto* line = &sheet.rgb[(row * kSide + y) * size_t{sheet.width} * 3];
+      picture.rgb.insert(picture.rgb.end(), line, line + picture.width * size_t{3});
+    }
+    result.pictures.push_back(std::move(picture));
+    result.texts.push_back(text);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("The bundled reader reads nine of ten strings of digits that it has not seen") {
+  const Strings strings = held_out_strings();
+  REQUIRE(strings.texts.size() == 60);
+  PictureReader reader = digit_reader();
+  for (const uint32_t beams : {1u, 3u}) {
+    const std::vector<PictureText> found = reader.read(strings.pictures, {.beams = beams});
+    size_t right = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i].complete);
+      CHECK(found[i].ids.size() == found[i].text.size());
+      right += found[i].text == strings.texts[i] ? 1 : 0;
+    }
+    INFO(right << " of " << found.size() << " with " << beams << " beams");
+    CHECK(right >= 54);
+  }
+  CHECK(reader.statistics().pictures == 60);
+}
+
+TEST_CASE("Each token of the sample is read where its digit stands") {
+  PictureReader reader = digit_reader();
+  const PictureText found = reader.read(sample(), {.attention = true});
+  CHECK(found.text == "31977");
+  REQUIRE(found.rows * found.columns == 64);
+  const size_t tokens = found.ids.size(), patches = 64;
+  REQUIRE(found.maps.size() == size_t{found.layers} * found.heads * tokens * patches);
+  double before = -1;
+  for (size_t token = 0; token < tokens; ++token) {
+    // The mean column of all heads' weight in the last layer.
+    double sum = 0, columns = 0;
+    for (uint32_t head = 0; head < found.heads; ++head) {
+      const size_t map = ((found.layers - 1) * size_t{found.heads} + head) * tokens + token;
+      for (size_t patch = 0; patch < patches; ++patch) {
+        const double weight = found.maps[map * patches + patch];
+        sum += weight;
+        columns += weight * static_cast<double>(patch % found.columns);
+      }
+    }
+    CHECK(sum > 0);
+    CHECK(sum <= found.heads * 1.0001);
+    CHECK(columns / sum > before);  // from left to right
+    before = columns / sum;
+  }
+}
+
+TEST_CASE("Pictures and options that no reader takes are refused") {
+  PictureReader reader = digit_reader();
+  const auto refusal = [&](const Picture& picture, const PictureReadOptions& options = {}) {
+    return model_error([&] { reader.read(picture, options); }).value_or("");
+  };
+  CHECK_THAT(refusal({}), ContainsSubstring("picture"));
+  CHECK_THAT(refusal({4, 4, std::vector<uint8_t>(47)}), ContainsSubstring("has 47 bytes"));
+  CHECK_THAT(refusal(sample(), {.beams = 0}), ContainsSubstring("beams"));
+  CHECK_THAT(refusal(sample(), {.beams = 33}), ContainsSubstring("not 1 to 32"));
+  // A single pixel is a picture: whatever is read there, it ends.
+  const PictureText dot = reader.read(Picture{1, 1, {255, 255, 255}});
+  CHECK(dot.complete);
+  CHECK(dot.ids.size() <= 8);
+  std::atomic<bool> cancel{true};
+  CHECK_FALSE(reader.read(sample(), {.cancel = &cancel}).complete);
+}
