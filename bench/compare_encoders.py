@@ -5,7 +5,8 @@
         [--python "tools/drivers/in_debian_testing.sh /opt/peers/bin/python"] [--drivers NAME=FILE.json ...]
 
 Every sentence has --tokens tokens, every batch --sentences of them; vectors are means, normalized. In each turn every
-contestant encodes the same batches once, and the medians over the turns are printed, with the least and the most. Of
+contestant encodes the same batches once, and the medians over the turns are printed, with the least and the most. After
+--seconds no turn begins, once there are three. Standard error says how far it is. Of
 this program the time is that of `mulciber embed --stats` on the device and on the way there and back, of the others
 that of their call with ids that are tokenized already. All use --threads threads, which must be what the driver uses.
 
@@ -39,8 +40,9 @@ def arguments():
     add("--drivers", nargs="*", default=[], metavar="NAME=FILE", help="for VK_DRIVER_FILES (default: the machine's)")
     add("--tokens", type=int, default=64)
     add("--sentences", type=int, default=32, help="of a batch")
-    add("--batches", type=int, default=8, help="of a turn")
-    add("--turns", type=int, default=7)
+    add("--batches", type=int, default=2, help="of a turn")
+    add("--turns", type=int, default=7, help="at most, after one that warms up")
+    add("--seconds", type=float, default=120)
     add("--threads", type=int, default=2)
     add("--serve", choices=["torch", "ctranslate2"], help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -151,13 +153,17 @@ def main() -> None:
     if options.serve:
         serve(options)
         return
+    begin = time.monotonic()
     drivers = [entry.split("=", 1) for entry in options.drivers] or [["mulciber", None]]
     contestants = [Mulciber(options, name, driver) for name, driver in drivers]
     contestants += [Peer(options, peer) for peer in options.peers]
     seconds = {contestant.name: [] for contestant in contestants}
     for turn in range(options.turns + 1):
+        if turn > 3 and time.monotonic() - begin > options.seconds:
+            break
         for contestant in contestants:
             measured = contestant.turn()
+            print(f"turn {turn}: {contestant.name} {measured:.2f} s", file=sys.stderr, flush=True)
             if turn > 0:  # the first one warms up
                 seconds[contestant.name].append(measured)
     count = options.sentences * options.batches
