@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "base/clock.h"
 #include "images/processor.h"
 #include "models/decoding/decoding.h"
@@ -14,6 +18,35 @@
 #include "runtime/public_devices.h"
 
 namespace mulciber {
+
+namespace {
+
+/// What generation_config.json forbids after a text: ends that come too early, sequences of ids,
+/// and n-grams that occurred. The start counts, and an id that ends a text is never forbidden
+/// alone.
+void apply_rules(const PictureReaderConfig& config, std::span<float> logits,
+                 std::span<const uint32_t> text) {
+  const GenerationConfig& rules = config.generation;
+  const auto forbid = [&](int64_t id) {
+    logits[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
+  };
+  std::vector<int64_t> ids = {config.start};
+  ids.insert(ids.end(), text.begin(), text.end());
+  if (std::cmp_less(ids.size(), rules.min_length)) std::ranges::for_each(rules.eos, forbid);
+  for (const std::vector<int32_t>& word : rules.bad_words_ids) {
+    if (word.size() == 1 && std::ranges::count(rules.eos, word.front()) > 0) continue;
+    if (word.size() <= ids.size() + 1 && std::equal(word.rbegin() + 1, word.rend(), ids.rbegin()))
+      forbid(word.back());
+  }
+  const auto ngram = static_cast<size_t>(rules.no_repeat_ngram_size);
+  for (size_t at = 0; ngram > 0 && at + ngram <= ids.size(); ++at) {
+    const auto first = ids.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto last = first + static_cast<std::ptrdiff_t>(ngram - 1);
+    if (std::equal(first, last, ids.end() - (last - first))) forbid(*last);
+  }
+}
+
+}  // namespace
 
 struct PictureReader::Impl {
   std::shared_ptr<Device> device;
@@ -54,7 +87,10 @@ struct PictureReader::Impl {
     SpeechSearchSettings settings;
     settings.beams = options.beams;
     settings.max_tokens = options.max_tokens > 0 ? options.max_tokens : config.context;
-    settings.eos = static_cast<uint32_t>(config.generation.eos.front());
+    settings.ends.assign(config.generation.eos.begin(), config.generation.eos.end());
+    settings.rules = [&config](std::span<float> logits, std::span<const uint32_t> text) {
+      apply_rules(config, logits, text);
+    };
     settings.cancel = options.cancel;
     const uint32_t start = config.start;
     const SpeechText found = search_speech(reader->texts(), {&start, 1}, settings);

@@ -154,7 +154,7 @@ struct Transcriber::Impl {
       settings.candidates = options.candidates;
       settings.seed = options.seed + i;
       settings.max_tokens = speech->config().context / 2;
-      settings.eos = ids->end;
+      settings.ends = {ids->end};
       settings.rules = rules;
       settings.cancel = options.cancel;
       settings.silence = ids->no_speech;

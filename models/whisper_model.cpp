@@ -186,7 +186,7 @@ NamedArrays WhisperModel::search(const NamedArrays& inputs, const GenerationConf
   SpeechSearchSettings settings;
   settings.beams = static_cast<uint32_t>(std::max(config.num_beams, 1));
   settings.max_tokens = static_cast<uint32_t>(config.max_new_tokens.value_or(1));
-  if (!config.eos.empty()) settings.eos = static_cast<uint32_t>(config.eos.front());
+  settings.ends.assign(config.eos.begin(), config.eos.end());
   const SpeechText text = search_speech(*this, ids.ids, settings);
   return {{"output_ids",
            {{1, text.ids.size()}, std::vector<double>(text.ids.begin(), text.ids.end())}}};

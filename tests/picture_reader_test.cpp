@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <numeric>
+#include <set>
 
 #include "mulciber/device.h"
 #include "mulciber/picture_reader.h"
@@ -93,6 +94,32 @@ TEST_CASE("Each token of the sample is read where its digit stands") {
     CHECK(sum <= found.heads * 1.0001);
     CHECK(columns / sum > before);  // from left to right
     before = columns / sum;
+  }
+}
+
+TEST_CASE("What generation_config.json asks for is kept") {
+  const auto read_with = [](const std::string& rules, uint32_t beams) {
+    const TemporaryFolder folder;
+    for (const auto& file :
+         std::filesystem::directory_iterator(source_dir() / "assets/digit-strings"))
+      std::filesystem::copy(file.path(), folder.path() / file.path().filename());
+    write_file(folder.path() / "generation_config.json", rules);
+    PictureReader reader({std::shared_ptr<Device>(), &shared_device()}, folder.path().string());
+    return reader.read(sample(), {.beams = beams}).text;
+  };
+  for (const uint32_t beams : {1u, 3u}) {
+    INFO(beams << " beams");
+    CHECK(read_with("{}", beams) == "31977");
+    CHECK(read_with(R"({"eos_token_id": [2, 12]})", beams) == "31");  // a 9 ends the text
+    CHECK(read_with(R"({"eos_token_id": [2, 12], "min_length": 4})", beams).size() >= 3);
+    CHECK(read_with(R"({"bad_words_ids": [[10, 10], [2]]})", beams).find("77") ==
+          std::string::npos);
+    CHECK(read_with(R"({"bad_words_ids": [[2, 6]]})", beams).front() != '3');  // the start is 2
+    // The start is the end as well, so that no text ends by itself.
+    std::string once = read_with(R"({"no_repeat_ngram_size": 1})", beams);
+    std::erase_if(once, [](char c) { return c < '0' || c > '9'; });
+    CHECK(once.size() >= 3);
+    CHECK(std::set<char>(once.begin(), once.end()).size() == once.size());
   }
 }
 

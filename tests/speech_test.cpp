@@ -66,7 +66,7 @@ TableModel garden_path() {
 }
 
 SpeechText found_by(TableModel& model, SpeechSearchSettings settings) {
-  settings.eos = 3;
+  settings.ends = {3};
   settings.max_tokens = 4;
   const uint32_t start = 0;
   return search_speech(model, {&start, 1}, settings);

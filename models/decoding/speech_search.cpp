@@ -71,6 +71,8 @@ class SpeechSearch {
     return std::exp(row[*settings_.silence]);
   }
 
+  bool ends(uint32_t id) const { return std::ranges::count(settings_.ends, id) > 0; }
+
   bool done() const {
     if (!draws_ && rows_ > 1) return finished_.size() >= rows_;
     return std::all_of(branches_.begin(), branches_.end(), [](const Branch& b) { return b.ended; });
@@ -102,7 +104,7 @@ class SpeechSearch {
   void take(uint32_t row, const Continuation& chosen) {
     Branch& branch = branches_[row];
     branch.log_probability += chosen.log_probability;
-    branch.ended = settings_.eos == chosen.id;
+    branch.ended = ends(chosen.id);
     if (!branch.ended) branch.ids.push_back(chosen.id);
     tokens_[row] = chosen.id;
     parents_[row] = row;
@@ -152,7 +154,7 @@ class SpeechSearch {
     std::vector<Branch> next;
     for (const Continuation& one : all) {
       if (next.size() == rows_) break;
-      Branch branch = {branches_[one.branch].ids, one.log_probability, settings_.eos == one.id};
+      Branch branch = {branches_[one.branch].ids, one.log_probability, ends(one.id)};
       if (branch.ended) {
         if (finished_.size() < rows_) finished_.push_back(std::move(branch));
         continue;

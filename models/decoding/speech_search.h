@@ -17,8 +17,8 @@ struct SpeechSearchSettings {
   double temperature = 0;   // above 0: tokens are drawn
   uint32_t candidates = 1;  // texts drawn at a temperature, of which the likeliest is taken
   uint64_t seed = 0;
-  uint32_t max_tokens = 1;  // after the prompt, the end included
-  std::optional<uint32_t> eos;
+  uint32_t max_tokens = 1;     // after the prompt, the end included
+  std::vector<uint32_t> ends;  // ids that end a text
   /// Sets logits of what must not follow to -infinity. text: what follows the prompt so far.
   std::function<void(std::span<float> logits, std::span<const uint32_t> text)> rules;
   /// Called with each step's likeliest text so far.
