@@ -95,6 +95,7 @@ nlohmann::json to_json(const Capabilities& c, bool rows) {
                         {"b", t.b},
                         {"c", t.c},
                         {"result", t.result},
+                        {"saturating", t.saturating},
                         {"flexible", t.flexible}});
   }
   nlohmann::json result = {{"name", c.name},
@@ -158,8 +159,9 @@ void print(size_t index, const Capabilities& c, bool rows) {
   print_self_tested(c);
   if (!rows) return;
   for (const MatrixType& t : c.matrix_types) {
-    fmt::print("   matrix type {}{}x{}x{} (components {} {} -> {})\n",
-               t.flexible ? "multiples of " : "", t.m, t.n, t.k, t.a, t.b, t.result);
+    fmt::print("   matrix type {}{}x{}x{} (components {} {} -> {}{})\n",
+               t.flexible ? "multiples of " : "", t.m, t.n, t.k, t.a, t.b, t.result,
+               t.saturating ? ", saturating" : "");
   }
   fmt::print(
       "   kernels, best first within each op (+ passed its self-test, ? not tested yet, - not "

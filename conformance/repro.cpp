@@ -138,7 +138,8 @@ std::string c_features(FeatureSet features) {
       {kCooperativeMatrix | kMatrixUnits, "COOPERATIVE_MATRIX"},
       {kFlexibleMatrices, "FLEXIBLE_MATRICES"},
       {kWorkgroupMatrices, "WORKGROUP_MATRICES"},
-      {kBF16Operands, "BF16_MATRICES"}};
+      {kBF16Operands, "BF16_MATRICES"},
+      {kIntegerMatrices, "INTEGER_MATRICES"}};
   std::string text;
   for (const auto& [bits, name] : kNames) {
     if (features & bits) text += (text.empty() ? "" : " | ") + std::string(name);
@@ -222,8 +223,8 @@ std::string case_header(const SuiteCase& suite_case, const Planned& planned, con
       "#define SUBGROUP_SIZE {}\n#define SUBGROUPS_NEEDED {}\n",
       c_string(suite_case.name), c_string(c.name), planned.bytes, c_features(needed),
       c_features(c.features), c.subgroup_size,
-      (needed & (kSubgroupArithmetic | kSubgroupShuffle | kCooperativeMatrix | kHalfMatrices)) !=
-          0);
+      (needed &
+       (kSubgroupArithmetic | kSubgroupShuffle | kCooperativeMatrix | kSubgroupMatrices)) != 0);
   std::string list;
   HazardTracker hazards;
   const std::vector<Node>& nodes = planned.builder.nodes();
@@ -308,7 +309,7 @@ std::string readme(const SuiteCase& suite_case, const Planned& planned, const Ca
       "- subgroups of {}\n- features enabled: {}\n- seed of the inputs: {}\n",
       c.name, c.driver_name, c.driver_info, VK_VERSION_MAJOR(c.api_version),
       VK_VERSION_MINOR(c.api_version), VK_VERSION_PATCH(c.api_version), c.vendor_id, c.device_id,
-      c.packed_driver_version, c.subgroup_size, describe_features(c.features & 0xffff), seed);
+      c.packed_driver_version, c.subgroup_size, describe_features(c.features & ~kTraits), seed);
   std::string limits;
   for (const std::string& limit : c.applied_limits) limits += (limits.empty() ? "" : ",") + limit;
   if (!limits.empty()) text += fmt::format("- with the limits {}\n", limits);

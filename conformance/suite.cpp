@@ -32,7 +32,8 @@ bool on_short_list(const Kernel& row, const OpCase& op_case) {
   if (row.made_for == kPlainMatrices || op_case.needs_constant != 0) return false;
   if (row.needs & (kWorkgroupMatrices | kBF16Operands)) return false;
   const bool exact_cases =
-      (row.needs & kHalfMatrices & ~kMatrix16x16x16F16) != 0 || (row.made_for & kFastHalf) != 0;
+      (row.needs & (kHalfMatrices | kIntegerMatrices) & ~kMatrix16x16x16F16) != 0 ||
+      (row.made_for & kFastHalf) != 0;
   return op_case.exact || (op_case.must_pass && !exact_cases);
 }
 

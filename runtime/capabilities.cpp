@@ -128,7 +128,8 @@ void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device
     c.matrix_types.push_back({p.MGranularity, p.NGranularity, p.KGranularity,
                               static_cast<uint32_t>(p.AType), static_cast<uint32_t>(p.BType),
                               static_cast<uint32_t>(p.CType), static_cast<uint32_t>(p.ResultType),
-                              p.scope == VK_SCOPE_SUBGROUP_KHR, true});
+                              p.scope == VK_SCOPE_SUBGROUP_KHR, p.saturatingAccumulation == VK_TRUE,
+                              true});
   }
 }
 
@@ -144,8 +145,8 @@ void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device,
   for (const auto& p : list) {
     c.matrix_types.push_back({p.MSize, p.NSize, p.KSize, static_cast<uint32_t>(p.AType),
                               static_cast<uint32_t>(p.BType), static_cast<uint32_t>(p.CType),
-                              static_cast<uint32_t>(p.ResultType),
-                              p.scope == VK_SCOPE_SUBGROUP_KHR});
+                              static_cast<uint32_t>(p.ResultType), p.scope == VK_SCOPE_SUBGROUP_KHR,
+                              p.saturatingAccumulation == VK_TRUE});
   }
   if (c.has(kFlexibleMatrices)) {
     const bool workgroups = features.workgroup_matrices && features.matrix_tensors &&
@@ -154,18 +155,28 @@ void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device,
     read_flexible_matrices(vk, device, workgroups, c);
   }
   const auto offers = [&](uint32_t m, uint32_t n, uint32_t k,
-                          uint32_t operands = VK_COMPONENT_TYPE_FLOAT16_KHR) {
+                          uint32_t operands = VK_COMPONENT_TYPE_FLOAT16_KHR,
+                          uint32_t sums = VK_COMPONENT_TYPE_FLOAT32_KHR) {
     return std::ranges::any_of(c.matrix_types, [&](const MatrixType& t) {
       const bool size = t.flexible ? m % t.m == 0 && n % t.n == 0 && k % t.k == 0
                                    : m == t.m && n == t.n && k == t.k;
-      return size && t.subgroup_scope && t.a == operands && t.b == operands && t.c == 1 &&
-             t.result == 1;
+      return size && t.subgroup_scope && !t.saturating && t.a == operands && t.b == operands &&
+             t.c == sums && t.result == sums;
     });
   };
   if (offers(16, 16, 16)) c.features |= kMatrix16x16x16F16;
   if (offers(8, 16, 16)) c.features |= kMatrix8x16x16F16;
   if (offers(8, 8, 16)) c.features |= kMatrix8x8x16F16;
   if (offers(8, 8, 8)) c.features |= kMatrix8x8x8F16;
+  if (features.int8) {
+    const auto offers_int8 = [&](uint32_t m, uint32_t n, uint32_t k) {
+      return offers(m, n, k, VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_SINT32_KHR);
+    };
+    if (offers_int8(16, 16, 16)) c.features |= kMatrix16x16x16I8;
+    if (offers_int8(16, 16, 32)) c.features |= kMatrix16x16x32I8;
+    if (offers_int8(8, 16, 32)) c.features |= kMatrix8x16x32I8;
+    if (offers_int8(8, 8, 32)) c.features |= kMatrix8x8x32I8;
+  }
   if (!features.bf16 || !features.bf16_matrices) return;
   constexpr uint32_t kBF16 = VK_COMPONENT_TYPE_BFLOAT16_KHR;
   if (offers(16, 16, 16, kBF16)) c.features |= kMatrix16x16x16BF16;
@@ -221,6 +232,10 @@ const std::vector<FeatureName>& feature_names() {
       {kMatrix16x16x16BF16, "16x16x16 bf16 matrices", "no-bf16-matrices"},
       {kMatrix8x16x16BF16, "8x16x16 bf16 matrices", nullptr},
       {kMatrix8x8x16BF16, "8x8x16 bf16 matrices", nullptr},
+      {kMatrix16x16x16I8, "16x16x16 int8 matrices", "no-int8-matrices"},
+      {kMatrix16x16x32I8, "16x16x32 int8 matrices", nullptr},
+      {kMatrix8x16x32I8, "8x16x32 int8 matrices", nullptr},
+      {kMatrix8x8x32I8, "8x8x32 int8 matrices", nullptr},
       {kSubgroupSizeControl, "subgroup size control", "no-subgroup-size"},
       {kIntegerDot, "integer dot products", "no-integer-dot"},
       {kGpu, "hardware devices", nullptr},

@@ -16,7 +16,7 @@
 namespace mulciber {
 
 /// Features a kernel row may need, as bits. Names for people are in feature_names().
-enum Feature : uint32_t {
+enum Feature : uint64_t {
   kNothing = 0,
   kFloat16 = 1u << 0,             // 16-bit arithmetic
   kStorage16 = 1u << 1,           // 16-bit types in storage buffers
@@ -51,9 +51,17 @@ enum Feature : uint32_t {
   kMatrix8x16x16BF16 = 1u << 27,
   kMatrix8x8x16BF16 = 1u << 28,
   kFastHalf = 1u << 29,  // a trait: f16 arithmetic at twice the rate of f32, and no matrix units
+  kMatrix16x16x16I8 = 1u << 30,  // signed 8-bit operands, sums of 32-bit integers, subgroup scope
+  kMatrix16x16x32I8 = 1u << 31,
+  kMatrix8x16x32I8 = uint64_t{1} << 32,
+  kMatrix8x8x32I8 = uint64_t{1} << 33,
 };
-using FeatureSet = uint32_t;
+using FeatureSet = uint64_t;
 constexpr FeatureSet kAnyDevice = kNothing;
+/// Bits that say what suits a device, and stop no row.
+constexpr FeatureSet kTraits = kGpu | kCpu | kFastAddress | kUniformLoads | kNoUnrolling |
+                               kUnrolling | kLargeTiles | kFastIntegerDot | kFastMixedDot |
+                               kPlainMatrices | kFastHalf;
 /// Matrix units that multiply f16, whatever the size.
 constexpr FeatureSet kHalfMatrices =
     kMatrix16x16x16F16 | kMatrix8x16x16F16 | kMatrix8x8x16F16 | kMatrix8x8x8F16;
@@ -61,7 +69,12 @@ constexpr FeatureSet kWorkgroupMatrices = kWorkgroupMatrix256 | kWorkgroupMatrix
 /// What takes operands in f16, and in bf16.
 constexpr FeatureSet kF16Operands = kHalfMatrices | kWorkgroupMatrices;
 constexpr FeatureSet kBF16Operands = kMatrix16x16x16BF16 | kMatrix8x16x16BF16 | kMatrix8x8x16BF16;
-constexpr FeatureSet kMatrixUnits = kF16Operands | kBF16Operands;
+/// Matrix units that multiply signed 8-bit integers.
+constexpr FeatureSet kIntegerMatrices =
+    kMatrix16x16x16I8 | kMatrix16x16x32I8 | kMatrix8x16x32I8 | kMatrix8x8x32I8;
+/// Matrices that a subgroup holds, and what has matrix units of any kind.
+constexpr FeatureSet kSubgroupMatrices = kHalfMatrices | kBF16Operands | kIntegerMatrices;
+constexpr FeatureSet kMatrixUnits = kSubgroupMatrices | kWorkgroupMatrices;
 
 struct FeatureName {
   Feature feature;
@@ -77,8 +90,9 @@ const char* name_of(DeviceKind kind);
 
 struct MatrixType {
   uint32_t m, n, k;          // of flexible sizes: what they must be multiples of
-  uint32_t a, b, c, result;  // VkComponentTypeKHR: 0 is f16, 1 is f32
+  uint32_t a, b, c, result;  // VkComponentTypeKHR: 0 is f16, 1 is f32, 3 is int8, 5 is int32
   bool subgroup_scope;
+  bool saturating;  // sums of integers stay at the largest
   bool flexible = false;
 };
 

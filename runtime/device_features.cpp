@@ -52,6 +52,12 @@ const std::vector<FeatureEntry>& feature_entries() {
        MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                       VkPhysicalDeviceVulkan12Features, shaderFloat16),
        "arithmetic in 16 bits"},
+      {&F::int8, "shaderInt8", VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME, VK_API_VERSION_1_2,
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+                      VkPhysicalDeviceShaderFloat16Int8Features, shaderInt8),
+       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                      VkPhysicalDeviceVulkan12Features, shaderInt8),
+       "products of 8-bit integers on matrix units"},
       {&F::buffer_address, "bufferDeviceAddress", VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME,
        VK_API_VERSION_1_2,
        MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
@@ -243,6 +249,7 @@ DeviceFeatures features_of(const Capabilities& c) {
   features.flexible_matrices = c.has(kFlexibleMatrices);
   features.workgroup_matrices = features.matrix_tensors = features.matrix_blocks =
       features.matrix_elements = (c.features & kWorkgroupMatrices) != 0;
+  features.int8 = (c.features & kIntegerMatrices) != 0;
   features.bf16 = features.bf16_matrices = (c.features & kBF16Operands) != 0;
   features.memory_priority = c.memory_priority;
   features.occupancy_priority = c.occupancy_priority;

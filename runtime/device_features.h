@@ -17,6 +17,7 @@ struct DeviceFeatures {
   bool storage16 = false;
   bool storage8 = false;
   bool float16 = false;
+  bool int8 = false;
   bool buffer_address = false;
   bool timeline_semaphore = false;
   bool subgroup_size_control = false;

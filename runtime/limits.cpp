@@ -95,6 +95,7 @@ bool apply_one(Capabilities& c, std::string_view word) {
     if (name.feature == kWorkgroupMatrix256 || name.feature == kBufferAddress)
       c.features &= ~kWorkgroupMatrices;
     if (name.feature == kMatrix16x16x16BF16) c.features &= ~kBF16Operands;
+    if (name.feature == kMatrix16x16x16I8) c.features &= ~kIntegerMatrices;
     if (name.feature == kSubgroupArithmetic) c.features &= ~kSubgroupShuffle;
     if (name.feature == kIntegerDot) c.features &= ~(kFastIntegerDot | kFastMixedDot);
     if (name.feature == kBufferAddress) c.features &= ~(kFastAddress | kUniformLoads);

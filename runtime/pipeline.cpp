@@ -152,7 +152,7 @@ bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device) {
 
 SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& device) {
   const bool counts_on_size =
-      kernel.needs & (kSubgroupArithmetic | kSubgroupShuffle | kHalfMatrices | kBF16Operands);
+      kernel.needs & (kSubgroupArithmetic | kSubgroupShuffle | kSubgroupMatrices);
   if (counts_on_size && !requires_subgroup_size(kernel, device)) return {};
   return {local_size(kernel, device) / device.subgroup_size, device.subgroup_size};
 }

@@ -59,6 +59,8 @@ TEST_CASE("Declarations for old Vulkan headers are those of new ones") {
   CHECK(std::string(vulkan::kMatrixExtension) == VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   CHECK(int{VK_COMPONENT_TYPE_FLOAT16_KHR} == int{recent::VK_COMPONENT_TYPE_FLOAT16_KHR});
   CHECK(int{VK_COMPONENT_TYPE_FLOAT32_KHR} == int{recent::VK_COMPONENT_TYPE_FLOAT32_KHR});
+  CHECK(int{VK_COMPONENT_TYPE_SINT8_KHR} == int{recent::VK_COMPONENT_TYPE_SINT8_KHR});
+  CHECK(int{VK_COMPONENT_TYPE_SINT32_KHR} == int{recent::VK_COMPONENT_TYPE_SINT32_KHR});
   CHECK(int{VK_SCOPE_SUBGROUP_KHR} == int{recent::VK_SCOPE_SUBGROUP_KHR});
   CHECK(sizeof(VkCooperativeMatrixPropertiesKHR) ==
         sizeof(recent::VkCooperativeMatrixPropertiesKHR));

@@ -25,7 +25,8 @@ enum {
   INTEGER_DOT = 64,
   FLEXIBLE_MATRICES = 128,
   WORKGROUP_MATRICES = 256,
-  BF16_MATRICES = 512
+  BF16_MATRICES = 512,
+  INTEGER_MATRICES = 1024
 };
 
 struct constant { /* of specialization */

@@ -105,7 +105,9 @@ static void choose_features(void) {
   static VkPhysicalDeviceShaderFloat16Int8Features float16 = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
   QUERY(offered(VK_API_VERSION_1_2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME), float16);
-  float16.shaderInt8 = VK_FALSE;
+  if ((FEATURES_NEEDED & INTEGER_MATRICES) && !float16.shaderInt8)
+    give_up("the device lacks", "8-bit integers");
+  if (!(FEATURES_ENABLED & INTEGER_MATRICES)) float16.shaderInt8 = VK_FALSE;
   enable(float16.shaderFloat16, FLOAT_16, "16-bit arithmetic", &float16, VK_API_VERSION_1_2,
          VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
 
