@@ -149,10 +149,11 @@ struct Tile {
     // arithmetic where no branch stands in the way, and then spills 2 to 6 registers.
     const bool checked_depth =
         kernel.find(RowConstant::FRAGMENT_N) == 8u && kernel.find(RowConstant::FRAGMENT_K) == 16u;
+    // Rows that name no depth take whole blocks, which every depth in blocks is made of.
+    const uint32_t tile_depth = kernel.find(RowConstant::TILE_K).value_or(1);
     return (y_rows % rows == 0 ? MATMUL_WHOLE_ROWS : 0u) |
            (y_columns % columns == 0 ? MATMUL_WHOLE_COLUMNS : 0u) |
-           (!checked_depth && depth % kernel.constant(RowConstant::TILE_K) == 0 ? MATMUL_WHOLE_DEPTH
-                                                                                : 0u);
+           (!checked_depth && depth % tile_depth == 0 ? MATMUL_WHOLE_DEPTH : 0u);
   }
 
   bool open_height;      // the op chooses MATMUL_ROWS

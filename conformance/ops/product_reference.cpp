@@ -31,11 +31,11 @@ Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bia
       half_sums_(arithmetic.half_sums && x.type == DataType::kF16 && w.type == DataType::kF16) {
   if (bias) grain_ = std::min(grain_, grain_of(bias->values));
   x_error_ = x.bounds;
-  // Matrix units take halves; no row with weights in f32 uses them. Kernels round to bf16 by
-  // arithmetic of integers, so to the nearest; drivers round to halves.
+  // Matrix units take halves, or integers as they are; no row with weights in f32 uses them.
+  // Kernels round to bf16 by arithmetic of integers, so to the nearest; drivers round to halves.
   if (arithmetic.bf16_operands && w.type == DataType::kBF16 && x.type == DataType::kF32) {
     round_operand(DataType::kBF16, 0.5, x, x_error_);
-  } else if (arithmetic.half_operands && w.type != DataType::kF32) {
+  } else if (arithmetic.half_operands && w.type != DataType::kF32 && x.type != DataType::kQ8_1) {
     if (x.type == DataType::kF32) round_operand(DataType::kF16, 1, x, x_error_);
     if (w.type != DataType::kF16) round_operand(DataType::kF16, 1, w, w_error_);
   }
