@@ -41,8 +41,9 @@ Tensor quantize(ProgramBuilder& builder, const Tensor& x) {
 }
 
 bool integers_pay(const Capabilities& device, uint64_t rows) {
-  constexpr FeatureSet kMatrices = kMatrix16x16x16F16 | kMatrix8x8x8F16;
-  return rows <= 8 || !device.has(kGpu) || (device.features & kMatrices) == 0;
+  constexpr FeatureSet kTwiceAsDeep = kMatrix16x16x32I8 | kMatrix8x16x32I8 | kMatrix8x8x32I8;
+  return rows <= 8 || !device.has(kGpu) || (device.features & kF16Operands) == 0 ||
+         (device.features & kTwiceAsDeep) != 0;
 }
 
 }  // namespace mulciber

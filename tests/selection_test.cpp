@@ -8,6 +8,7 @@
 #include "mulciber/error.h"
 #include "ops/attention.h"
 #include "ops/matmul.h"
+#include "ops/quantize.h"
 #include "runtime/kernel.h"
 #include "runtime/op.h"
 #include "runtime/spirv_modules.h"
@@ -285,4 +286,46 @@ TEST_CASE("Matrices of workgroups and of bf16 serve where the device has them") 
         "matmul_coopmat_128_f32_bf16");
   CHECK(chosen(kMatrix8x16x16BF16, DataType::kBF16, 64) == "matmul_coopmat_8x16_64_f32_bf16");
   CHECK(chosen(kMatrix8x16x16BF16, DataType::kF16, 64) == "matmul_coopmat_64_f32_f16");
+}
+
+TEST_CASE("Integers are multiplied on matrix units that take them, in whatever size") {
+  const auto chosen = [](FeatureSet features, uint64_t rows) {
+    Capabilities c = large_gpu();
+    c.features |= features | kIntegerDot | kFastIntegerDot | kLargeTiles;
+    const ShapeFacts facts = kRowsAbove8 | kColumnsAtLeast256 | (rows > 64 ? kRowsAbove64 : 0u);
+    const Problem problem{Op::kMatmul, {DataType::kQ8_1, DataType::kQ4_0}, facts};
+    return std::string(select_kernel(c, problem).kernel->id);
+  };
+  CHECK(chosen(kNothing, 128) == "matmul_dot_64_q8_1_blocks");
+  CHECK(chosen(kMatrix16x16x16I8, 128) == "matmul_coopmat_dot_128_q8_1_blocks");
+  CHECK(chosen(kMatrix16x16x16I8, 64) == "matmul_coopmat_dot_64_q8_1_blocks");
+  CHECK(chosen(kMatrix16x16x32I8, 128) == "matmul_coopmat_dot_16x16x32_128_q8_1_blocks");
+  CHECK(chosen(kMatrix16x16x32I8, 64) == "matmul_coopmat_dot_16x16x32_64_q8_1_blocks");
+  CHECK(chosen(kMatrix8x16x32I8, 128) == "matmul_coopmat_dot_8x16_128_q8_1_blocks");
+  CHECK(chosen(kMatrix8x16x32I8, 64) == "matmul_coopmat_dot_8x16_64_q8_1_blocks");
+  CHECK(chosen(kMatrix8x8x32I8, 128) == "matmul_coopmat_dot_8x8_64_q8_1_blocks");
+}
+
+TEST_CASE("Many rows are multiplied as halves where matrix units take halves alone") {
+  const auto pays = [](FeatureSet features, uint64_t rows) {
+    Capabilities c = least_device();
+    c.features |= kIntegerDot | kFastIntegerDot | features;
+    return integers_pay(c, rows);
+  };
+  for (const FeatureSet halves : {kMatrix16x16x16F16, kMatrix8x16x16F16, kMatrix8x8x16F16,
+                                  kMatrix8x8x8F16, kWorkgroupMatrix256, kWorkgroupMatrix128}) {
+    INFO(describe_features(halves));
+    CHECK(pays(halves, 8));
+    CHECK_FALSE(pays(halves, 9));
+    CHECK_FALSE(pays(halves | kMatrix16x16x16I8, 9));  // no deeper than those of halves
+    for (const FeatureSet integers : {kMatrix16x16x32I8, kMatrix8x16x32I8, kMatrix8x8x32I8}) {
+      INFO(describe_features(integers));
+      CHECK(pays(halves | integers, 9));
+    }
+  }
+  CHECK(pays(kNothing, 9));
+  CHECK(pays(kFastHalf, 9));
+  Capabilities software = least_device();
+  software.features = kCpu | kIntegerDot | kMatrix8x8x8F16;
+  CHECK(integers_pay(software, 512));
 }
