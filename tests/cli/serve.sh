@@ -142,10 +142,10 @@ grep -qi '^x-request-id: mine-1' headers || fail "no X-Request-Id: $(cat headers
 grep -q ' mine-1 .* GET /health 200 ' log || fail "no line of the log for mine-1"
 
 # A client that leaves makes place: nothing is computed for it any more.
-long='"model":"chat","ignore_eos":true,"temperature":0,"prompt":"x","max_tokens":2000'
+long='"model":"chat","ignore_eos":true,"temperature":0,"prompt":"x","max_tokens":4000'
 cancelled=$(metric 'mulciber_cancelled_total{model="chat"}')
 for stream in true false; do
-  curl -sS -m 1 -d "{$long,\"stream\":$stream}" "$url/v1/completions" >/dev/null 2>&1 && fail "2000 tokens in a second"
+  curl -sS -m 1 -d "{$long,\"stream\":$stream}" "$url/v1/completions" >/dev/null 2>&1 && fail "4000 tokens in a second"
   cancelled=$((cancelled + 1))
   becomes 'mulciber_cancelled_total{model="chat"}' "$cancelled"
   becomes 'mulciber_batch_running{model="chat"}' 0
