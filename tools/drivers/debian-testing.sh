@@ -8,7 +8,7 @@ set -euo pipefail
 folder=${MULCIBER_DEBIAN_TESTING:-$HOME/.cache/debian-testing}
 here=$(cd "$(dirname "$0")" && pwd)
 packages=(mesa-vulkan-drivers vulkan-tools g++ cmake ninja-build pkg-config libvulkan-dev
-  glslang-tools spirv-tools catch2 nlohmann-json3-dev libcli11-dev
+  glslang-tools spirv-tools catch2 nlohmann-json3-dev libcli11-dev libcpp-httplib-dev
   libfmt-dev libglm-dev libpcre2-dev libutf8proc-dev libzstd-dev zstd)
 say() { echo "debian-testing: $*"; }
 fail() { say "$*"; exit 1; }
