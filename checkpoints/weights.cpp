@@ -113,8 +113,7 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
                                  spec.shape.elements(), spec.shape.to_string()),
                      "");
   }
-  const bool same =
-      std::all_of(types.begin(), types.end(), [&](DataType t) { return t == types.front(); });
+  const bool same = std::ranges::all_of(types, [&](DataType t) { return t == types.front(); });
   if (same || spec.in_turns > 1 || spec.role == WeightRole::kExperts) {
     result.segments.push_back({same ? types.front() : DataType::kF32, spec.shape});
     result.ranges.push_back({0, types.size()});
@@ -161,6 +160,7 @@ struct Converted {
 
   /// Elements [first, first + count), whole rows where by_rows() says so.
   std::vector<float> floats(uint64_t first, uint64_t count) const {
+    if (form == SourceForm::kOnes) return std::vector<float>(count, 1.0f);
     if (form != SourceForm::kTransposed) {
       std::vector<float> values = read_floats(*tensor, skipped + first, count);
       if (form == SourceForm::kPlusOne) {
@@ -200,11 +200,6 @@ struct Converted {
     }
     std::vector<std::byte> result(count * size_of(type));
     if (form == SourceForm::kZeros) return result;
-    if (form == SourceForm::kOnes) {
-      const std::vector<float> ones(count, 1.0f);
-      std::memcpy(result.data(), ones.data(), result.size());
-      return result;
-    }
     if (as_it_is()) {
       const auto read = tensor->read((skipped + first) * size_of(type), result.size(), result);
       if (read.data() != result.data()) std::memcpy(result.data(), read.data(), read.size());

@@ -272,7 +272,8 @@ class BeamStepCases : public OpCases {
     const std::vector<uint32_t>& words = control.words();
     const uint64_t state_words = words.size();
     c.inputs = {words_input(words)};
-    c.must_pass = options.steps < 10 || beams == 4 || options.settings.length_penalty == 1;
+    c.must_pass = beams == 4 || (options.settings.ends.size() < 5 &&
+                                 (options.steps < 10 || options.settings.length_penalty == 1));
     c.degenerate = true;  // few hypotheses are finished: most scores are those of the beginning
     for (uint32_t step = 0; step < options.steps; ++step) {
       c.inputs.push_back({{batch * beams, k, 2},

@@ -164,6 +164,7 @@ wait "${others[@]}" || true
 becomes mulciber_answers 0
 
 # The examples of docs/server.md.
+# shellcheck disable=SC2016 # a fence of Markdown
 sed -n '/^```bash$/,/^```$/p' "$MULCIBER_SOURCE/docs/server.md" | grep -v '^```' | sed 's/^curl -s/curl -fsS/' >examples
 (($(grep -c '^curl' examples) >= 9)) || fail "docs/server.md has no examples"
 url=$url bash -euo pipefail examples >answer || fail "an example of docs/server.md: $(tail -c 300 answer)"
@@ -182,7 +183,7 @@ sleep 0.2
 [[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 503 ]] || fail "/health of a server that stops: $(cat answer)"
 refuses 503 unavailable "" /v1/completions '{"model":"chat","prompt":"x"}'
 wait $late $streaming || fail "an answer under way is not finished"
-grep -q '"finish_reason":"length"' stream && grep -q 'DONE' stream || fail "a stream is cut: $(tail -c 200 stream)"
+{ grep -q '"finish_reason":"length"' stream && grep -q 'DONE' stream; } || fail "a stream is cut: $(tail -c 200 stream)"
 wait $server || fail "the server ends with $?: $(tail -n 3 log)"
 server=
 
