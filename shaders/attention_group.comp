@@ -196,7 +196,7 @@ void main() {
     first_key += LOCAL_SIZE;
   } while (first_key < end);
 
-  barrier();
+  // Everybody has read the last tile's maxima: the barrier in front of its values says so.
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     float subgroup_total = subgroupAdd(total[i]);
     if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = subgroup_total;
