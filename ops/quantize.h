@@ -17,7 +17,7 @@ Tensor quantize(ProgramBuilder& builder, const Tensor& x);
 /// of every block, which costs more than it saves where an instruction multiplies no more integers
 /// than halves. A step of 32 columns of K of a tile with q4_0 weights takes so many instructions,
 /// with halves and with integers: 396 and 457 on that Radeon, 302 and 458 on an RX 9070 XT, 400 and
-/// 380 on an Arc B580, 707 and 502 on an Arc A770.
+/// 380 on an Arc B580.
 bool integers_pay(const Capabilities& device, uint64_t rows);
 
 }  // namespace mulciber
