@@ -35,7 +35,9 @@ void center(std::span<Bounded> row) {
 }
 
 OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
-  const auto [rows, columns, first, groups, width] = problem;
+  // Not bound by structure: lambdas of C++20 may take such names, which clang 14 does not know.
+  const uint64_t rows = problem.rows, columns = problem.columns, first = problem.first,
+                 groups = problem.groups, width = problem.width;
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_c{}.from_{}.g{}_w{}", rows, columns, first, groups, width);
