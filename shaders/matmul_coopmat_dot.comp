@@ -66,7 +66,8 @@ uvec4 w_integers(uint row_at, uint group, uint half_of_it) {
     bool one = BLOCKS_HIGH_BITS(FORMAT) == 1;
     uint high = AT(blocks, high_at + (one ? group : group * 2 + half_of_it));
     if (one) high >>= 4 * half_of_it;
-    uvec4 shifts = uvec4(0, 1, 2, 3) * BLOCKS_HIGH_BITS(FORMAT);
+    // Not a product with the bits: SPIRV-Tools of 2023 fold one of vectors into an invalid module.
+    uvec4 shifts = one ? uvec4(0, 1, 2, 3) : uvec4(0, 2, 4, 6);
     words |= (uvec4(high) >> shifts & (one ? 0x01010101u : 0x03030303u)) << 4;
   }
   if (BLOCKS_OFFSET(FORMAT) == 0) return words;
