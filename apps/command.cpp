@@ -11,6 +11,7 @@
 
 #include "apps/bench/peaks.h"
 #include "apps/progress.h"
+#include "apps/standard_error.h"
 #include "conformance/self_test.h"
 #include "runtime/profiler.h"
 #include "runtime/queue_priority.h"
@@ -103,13 +104,12 @@ bool test_driver(const DeviceOptions& device_options, const Capabilities& device
   const conformance::SelfTestReport report = conformance::self_test(device_options, options);
   progress.finish();
   for (const auto& [row, reason] : report.failures) {
-    fmt::print(stderr, "warning: {} fails its self-test on {} and will not be used: {}\n", row,
-               device.name, reason);
+    tell("warning: {} fails its self-test on {} and will not be used: {}\n", row, device.name,
+         reason);
   }
   if (verbose && report.kept) {
-    fmt::print(stderr,
-               "self-test: {} rows passed, {} failed, {} left for the next start, {:.1f} s\n",
-               report.passed, report.failures.size(), report.untested, report.seconds);
+    tell("self-test: {} rows passed, {} failed, {} left for the next start, {:.1f} s\n",
+         report.passed, report.failures.size(), report.untested, report.seconds);
   }
   return report.kept;
 }
@@ -127,10 +127,10 @@ std::unique_ptr<Device> open_device(const CommonOptions& options, double self_te
   }
   if (options.verbose) {
     const Capabilities& c = device->capabilities();
-    fmt::print(stderr, "device: {} ({}, {})\n", c.name, c.driver_name, c.driver_info);
+    tell("device: {} ({}, {})\n", c.name, c.driver_name, c.driver_info);
     if (device_options.queue_priority != QueuePriority::kDefault)
-      fmt::print(stderr, "queue priority: {} was asked for, {} granted\n",
-                 name_of(device_options.queue_priority), name_of(device->options().queue_priority));
+      tell("queue priority: {} was asked for, {} granted\n", name_of(device_options.queue_priority),
+           name_of(device->options().queue_priority));
   }
   return device;
 }
@@ -141,7 +141,7 @@ int finish(Device& device, const CommonOptions& options, int code) {
     const std::vector<ProfileEvent> events = profiler->events();
     const Peaks peaks = measure_peaks(device);  // adds events of its own
     profiler->restore(events);
-    fmt::print(stderr, "{}", profiler->table(peaks.bytes_per_second, peaks.flops_per_second));
+    tell("{}", profiler->table(peaks.bytes_per_second, peaks.flops_per_second));
     std::ofstream out(options.profile_file, std::ios::binary);
     out << trace;
     if (!out.flush()) {
@@ -150,7 +150,7 @@ int finish(Device& device, const CommonOptions& options, int code) {
     }
   }
   auto messages = device.validation_messages();
-  for (const std::string& message : messages) fmt::print(stderr, "validation: {}\n", message);
+  for (const std::string& message : messages) tell("validation: {}\n", message);
   if (!messages.empty() && code == kSuccess) return kDeviceFailed;
   return code;
 }

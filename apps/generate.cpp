@@ -16,6 +16,7 @@
 #include "apps/language_model.h"
 #include "apps/progress.h"
 #include "apps/sampling_options.h"
+#include "apps/standard_error.h"
 #include "checkpoints/json.h"
 #include "mulciber/text_generator.h"
 #include "mulciber/translator.h"
@@ -83,25 +84,23 @@ nlohmann::json sampling_json(const Sampling& s) {
 
 void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host_bytes) {
   const DeviceDescription d = describe(device);
-  fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
-  fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
-  fmt::print(stderr, "time to 1st token {:.3f} s ({:.3f} s of it making programs)\n",
-             s.first_token_seconds, s.build_seconds);
-  fmt::print(stderr,
-             "prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
-             per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens,
-             s.reused_tokens, s.prefill_seconds);
+  tell("device            {}{}\n", d.name, d.software ? " (software)" : "");
+  tell("time to load      {:.3f} s\n", s.load_seconds);
+  tell("time to 1st token {:.3f} s ({:.3f} s of it making programs)\n", s.first_token_seconds,
+       s.build_seconds);
+  tell("prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
+       per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens,
+       s.reused_tokens, s.prefill_seconds);
   fmt::print(
       stderr,
       "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
       per_second(s.decode_steps, s.decode_seconds), s.decode_steps, s.decode_seconds,
       100 * floor_share(s, measure_peaks(device).bytes_per_second));
-  fmt::print(stderr,
-             "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
-             mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
-             mebibytes(s.weight_bytes));
-  fmt::print(stderr, "host memory       {:.1f} MiB at most{}\n", mebibytes(host_bytes),
-             d.software ? ", what the software driver allocates included" : "");
+  tell("device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+       mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
+       mebibytes(s.weight_bytes));
+  tell("host memory       {:.1f} MiB at most{}\n", mebibytes(host_bytes),
+       d.software ? ", what the software driver allocates included" : "");
 }
 
 /// How the prompt becomes a question. A base model continues a text, unless a template or a system
@@ -250,13 +249,11 @@ int run(const GenerateArguments& options) {
   } else {
     write_piece("\n");
     if (result.end == GenerateEnd::kContextFull && options.tokens == 0)
-      fmt::print(stderr,
-                 "mulciber: the context of {} tokens is full; --shift goes on without the oldest\n",
-                 generator.context());
+      tell("mulciber: the context of {} tokens is full; --shift goes on without the oldest\n",
+           generator.context());
     if (result.left_out > 0)
-      fmt::print(stderr,
-                 "mulciber: the context of {} tokens was full: the {} oldest were left out\n",
-                 generator.context(), result.left_out);
+      tell("mulciber: the context of {} tokens was full: the {} oldest were left out\n",
+           generator.context(), result.left_out);
     if (options.stats) print_statistics(statistics, *device, host_bytes);
   }
   if (result.attention)

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/progress.h"
+#include "apps/standard_error.h"
 #include "conformance/tune.h"
 #include "models/open_model.h"
 
@@ -91,8 +92,8 @@ std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
   const conformance::TuneReport report = conformance::tune(common.device_options, *asked, tuning);
   if (progress) progress->finish();
   if (common.verbose && report.tuned.size() + report.left > 0)
-    fmt::print(stderr, "tuned: {} problems measured, {} left for the next start, {:.1f} s\n",
-               report.tuned.size(), report.left, report.seconds);
+    tell("tuned: {} problems measured, {} left for the next start, {:.1f} s\n", report.tuned.size(),
+         report.left, report.seconds);
   if (!report.kept) return device;
   device.reset();
   return open_device(common, self_test_seconds);
@@ -109,12 +110,12 @@ TextGenerator load(const LanguageModelOptions& options, std::shared_ptr<Device> 
   };
   if (tell_plan) {
     loading.on_plan = [](const MemoryPrediction& predicted) {
-      fmt::print(stderr,
-                 "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} "
-                 "activations\n",
-                 mebibytes(predicted.weight_bytes + predicted.context_bytes),
-                 mebibytes(predicted.weight_bytes), mebibytes(predicted.key_value_bytes),
-                 mebibytes(predicted.context_bytes - predicted.key_value_bytes));
+      tell(
+          "memory plan       {:.1f} MiB: {:.1f} weights, {:.1f} keys and values, {:.1f} "
+          "activations\n",
+          mebibytes(predicted.weight_bytes + predicted.context_bytes),
+          mebibytes(predicted.weight_bytes), mebibytes(predicted.key_value_bytes),
+          mebibytes(predicted.context_bytes - predicted.key_value_bytes));
     };
   }
   return TextGenerator(std::move(device), std::move(model), loading);

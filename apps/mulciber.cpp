@@ -6,6 +6,7 @@
 #include <new>
 
 #include "apps/command.h"
+#include "apps/standard_error.h"
 #include "conformance/records/fingerprint.h"
 #include "mulciber/error.h"
 
@@ -54,23 +55,22 @@ int main(int argc, char** argv) {
     flush_output();
     return code;
   } catch (const DeviceError& error) {
-    fmt::print(stderr, "mulciber: {}\n", message_of(error, line));
+    tell("mulciber: {}\n", message_of(error, line));
     return kDeviceFailed;
   } catch (const KernelError& error) {  // what the device has is not enough, or its driver refused
-    fmt::print(stderr, "mulciber: {}\n", error.what());
+    tell("mulciber: {}\n", error.what());
     return kDeviceFailed;
   } catch (const Error& error) {
-    fmt::print(stderr, "mulciber: {}\n", message_of(error, line));
+    tell("mulciber: {}\n", message_of(error, line));
     return kBadInput;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "mulciber: out of memory\n");
+    tell("mulciber: out of memory\n");
     return kDeviceFailed;
   } catch (const std::exception& error) {
     // fmt throws when standard output cannot take a long listing.
-    fmt::print(stderr, "mulciber: {}\n",
-               std::ferror(stdout)
-                   ? "standard output: cannot be written; make room, or print elsewhere"
-                   : error.what());
+    tell("mulciber: {}\n", std::ferror(stdout)
+                               ? "standard output: cannot be written; make room, or print elsewhere"
+                               : error.what());
     return kBadInput;
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/standard_error.h"
 #include "base/clock.h"
 
 namespace mulciber::apps {
@@ -28,21 +29,20 @@ void Progress::update(size_t done) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(done) / seconds;
   if (total_ == 0) {
-    fmt::print(stderr, "\r{}: {} lines, {:.1f}/s ", what_, done, rate);
+    tell("\r{}: {} lines, {:.1f}/s ", what_, done, rate);
   } else {
     constexpr size_t kWidth = 30;
     const size_t filled = kWidth * std::min(done, total_) / total_;
     const double left = rate > 0 ? static_cast<double>(total_ - std::min(done, total_)) / rate : 0;
-    fmt::print(stderr, "\r{} [{}{}] {}/{}, {:.1f}/s, {:.0f} s left ", what_,
-               std::string(filled, '#'), std::string(kWidth - filled, '.'), done, total_, rate,
-               left);
+    tell("\r{} [{}{}] {}/{}, {:.1f}/s, {:.0f} s left ", what_, std::string(filled, '#'),
+         std::string(kWidth - filled, '.'), done, total_, rate, left);
   }
   std::fflush(stderr);
 }
 
 void Progress::finish() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  tell("\r\x1b[K");
   std::fflush(stderr);
   drawn_ = false;
 }

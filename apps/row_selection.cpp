@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "apps/command.h"
+#include "apps/standard_error.h"
 
 namespace mulciber::apps {
 namespace {
@@ -51,14 +52,12 @@ std::vector<const Kernel*> selected_rows(const RowSelection& selection,
         selection.kernel);
   } else if (!selection.shape.empty() &&
              !std::ranges::all_of(rows, [&](auto* row) { return row->op == rows[0]->op; })) {
-    fmt::print(stderr, "mulciber: --shape needs rows of one op; \"{}\" matches several\n",
-               selection.kernel);
+    tell("mulciber: --shape needs rows of one op; \"{}\" matches several\n", selection.kernel);
     rows.clear();
   } else if (std::ranges::all_of(
                  rows, [&](auto* row) { return selected_types(selection, *row).empty(); })) {
-    fmt::print(stderr,
-               "mulciber: no row that matches \"{}\" has weights of a type that matches \"{}\"\n",
-               selection.kernel, selection.weight);
+    tell("mulciber: no row that matches \"{}\" has weights of a type that matches \"{}\"\n",
+         selection.kernel, selection.weight);
     rows.clear();
   }
   return rows;

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <random>
 
+#include "apps/standard_error.h"
+
 namespace mulciber::apps {
 
 void add_sampling_options(Command& command, SamplingOptions& options) {
@@ -85,8 +87,7 @@ void tell(const Sampling& sampling, const Sampling& of_model) {
   if (describe(sampling) == describe(Sampling{})) return;
   Sampling same = of_model;
   same.seed = sampling.seed;
-  fmt::print(stderr, "sampling: {}{}\n", describe(sampling),
-             same == sampling ? " (from the model's files)" : "");
+  tell("sampling: {}{}\n", describe(sampling), same == sampling ? " (from the model's files)" : "");
 }
 
 }  // namespace mulciber::apps

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 
+#include "apps/standard_error.h"
 #include "apps/translate/lines.h"
 
 namespace mulciber::apps {
@@ -76,28 +77,28 @@ void add_encoder_options(Command& command, EncoderArguments& arguments) {
 void report(const EncoderArguments& arguments, const EncoderStatistics& statistics,
             uint32_t max_tokens) {
   if (statistics.truncated > 0)
-    fmt::print(stderr, "mulciber: {} of {} texts are longer than {} tokens, and were cut\n",
-               statistics.truncated, statistics.texts, max_tokens);
+    tell("mulciber: {} of {} texts are longer than {} tokens, and were cut\n", statistics.truncated,
+         statistics.texts, max_tokens);
   if (!arguments.stats) return;
   const double seconds = statistics.run_seconds;
-  fmt::print(stderr,
-             "texts       {} in {} batches, {} tokens, {:.1f} % of the batches is padding\n"
-             "speed       {:.0f} tokens/s on the device, {:.0f} texts/s in all\n"
-             "seconds     {:.3f} load, {:.3f} tokens, {:.3f} programs, {:.3f} device\n"
-             "memory      {:.1f} MiB weights, {:.1f} MiB predicted, {:.1f} MiB at most\n",
-             statistics.texts, statistics.batches, statistics.tokens,
-             statistics.padded_tokens > 0
-                 ? 100.0 * static_cast<double>(statistics.padded_tokens - statistics.tokens) /
-                       static_cast<double>(statistics.padded_tokens)
-                 : 0.0,
-             seconds > 0 ? static_cast<double>(statistics.tokens) / seconds : 0.0,
-             statistics.total_seconds > 0
-                 ? static_cast<double>(statistics.texts) / statistics.total_seconds
-                 : 0.0,
-             statistics.load_seconds, statistics.tokenize_seconds, statistics.prepare_seconds,
-             seconds, static_cast<double>(statistics.weight_bytes) / 1048576,
-             static_cast<double>(statistics.predicted_device_bytes) / 1048576,
-             static_cast<double>(statistics.peak_device_bytes) / 1048576);
+  tell(
+      "texts       {} in {} batches, {} tokens, {:.1f} % of the batches is padding\n"
+      "speed       {:.0f} tokens/s on the device, {:.0f} texts/s in all\n"
+      "seconds     {:.3f} load, {:.3f} tokens, {:.3f} programs, {:.3f} device\n"
+      "memory      {:.1f} MiB weights, {:.1f} MiB predicted, {:.1f} MiB at most\n",
+      statistics.texts, statistics.batches, statistics.tokens,
+      statistics.padded_tokens > 0
+          ? 100.0 * static_cast<double>(statistics.padded_tokens - statistics.tokens) /
+                static_cast<double>(statistics.padded_tokens)
+          : 0.0,
+      seconds > 0 ? static_cast<double>(statistics.tokens) / seconds : 0.0,
+      statistics.total_seconds > 0
+          ? static_cast<double>(statistics.texts) / statistics.total_seconds
+          : 0.0,
+      statistics.load_seconds, statistics.tokenize_seconds, statistics.prepare_seconds, seconds,
+      static_cast<double>(statistics.weight_bytes) / 1048576,
+      static_cast<double>(statistics.predicted_device_bytes) / 1048576,
+      static_cast<double>(statistics.peak_device_bytes) / 1048576);
 }
 
 }  // namespace mulciber::apps

@@ -7,6 +7,7 @@
 
 #include "apps/command.h"
 #include "apps/fast_activations.h"
+#include "apps/standard_error.h"
 #include "models/open_model.h"
 #include "models/verify.h"
 
@@ -77,7 +78,7 @@ int run(const VerifyArguments& options) {
   struct Interrupted {};
   verify_options.on_case = [&](const std::string& name, size_t index, size_t total) {
     if (interrupted()) throw Interrupted();
-    if (options.common.verbose) fmt::print(stderr, "case {} of {}: {}\n", index + 1, total, name);
+    if (options.common.verbose) tell("case {} of {}: {}\n", index + 1, total, name);
   };
   VerifyReport report;
   try {

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "apps/standard_error.h"
+
 namespace mulciber::apps {
 
 void add_attention_options(Command& command, MapOptions& options,
@@ -86,7 +88,7 @@ SvgOptions figure_view(const std::string& text, const SentenceMaps& maps) {
 void write_maps(const MapOptions& options, const std::vector<SentenceMaps>& maps) {
   for (const auto& path :
        write_attention(options.file, maps, figure_view(options.view, maps.front())))
-    fmt::print(stderr, "wrote {}\n", path.string());
+    tell("wrote {}\n", path.string());
 }
 
 std::string name_of_model(const std::string& path) {

@@ -13,6 +13,7 @@
 #include "apps/fast_activations.h"
 #include "apps/key_values.h"
 #include "apps/row_selection.h"
+#include "apps/standard_error.h"
 #include "conformance/time_case.h"
 #include "runtime/kernel.h"
 
@@ -47,7 +48,7 @@ struct Result {
 };
 
 void progress(size_t done, size_t total, const char* id) {
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}/{} {}", done, total, id);
+  if (isatty(STDERR_FILENO)) tell("\r\033[K{}/{} {}", done, total, id);
 }
 
 std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& rows,
@@ -66,7 +67,7 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
           results.push_back(std::move(result));
         });
   }
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
+  if (isatty(STDERR_FILENO)) tell("\r\033[K");
   // Rows side by side, shape after shape.
   std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) {
     auto key = [](const Result& r) {
@@ -96,7 +97,7 @@ std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel
       }
     }
   }
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K");
+  if (isatty(STDERR_FILENO)) tell("\r\033[K");
   return results;
 }
 
@@ -169,8 +170,8 @@ int run_bench(const BenchOptions& options) {
   std::vector<Result> results =
       options.kinds ? measure_kinds(*device, rows, options) : measure(*device, rows, options);
   if (options.kinds && results.empty() && !interrupted()) {
-    fmt::print(stderr, "mulciber: nothing that matches \"{}\" comes in kinds; attention does\n",
-               options.rows.kernel);
+    tell("mulciber: nothing that matches \"{}\" comes in kinds; attention does\n",
+         options.rows.kernel);
     return finish(*device, options, kBadInput);
   }
   for (const Result& r : results) {

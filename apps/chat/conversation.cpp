@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/standard_error.h"
 #include "text/known_templates.h"
 
 namespace mulciber::apps {
@@ -48,10 +49,10 @@ std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& o
   };
   if (!options.chat_template.empty()) return choose(options.chat_template);
   if (model.chat_template()) return model.chat_template();
-  fmt::print(stderr,
-             "The model's files have no chat template, it was not made for conversations: "
-             "--template {} is taken.\n",
-             kDialogueTemplate);
+  tell(
+      "The model's files have no chat template, it was not made for conversations: "
+      "--template {} is taken.\n",
+      kDialogueTemplate);
   return choose(std::string(kDialogueTemplate));
 }
 

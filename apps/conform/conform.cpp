@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "apps/conform/models.h"
+#include "apps/standard_error.h"
 #include "conformance/malformed.h"
 #include "conformance/vectors/vectors.h"
 
@@ -67,8 +68,7 @@ int conform(ConformOptions& options) {
   read_selection(options);
   const std::vector<const SuiteCase*> cases = select_cases(list_cases(options.child), options.rule);
   if (cases.empty()) {
-    fmt::print(stderr,
-               "mulciber: no case is selected; `mulciber conform --list` prints all names\n");
+    tell("mulciber: no case is selected; `mulciber conform --list` prints all names\n");
     return kNothingCompared;
   }
   if (options.list) {
@@ -89,9 +89,9 @@ int conform(ConformOptions& options) {
     if (baseline) print_changes(changed);
   }
   if (!run.record.cases.empty()) write_reports(run.record, options);
-  if (!run.aborted.empty()) fmt::print(stderr, "mulciber: {}\n", run.aborted);
+  if (!run.aborted.empty()) tell("mulciber: {}\n", run.aborted);
   if (!run.record.complete && !options.output.empty() && !run.record.cases.empty()) {
-    fmt::print(stderr, "mulciber: stopped; the same command with --resume goes on\n");
+    tell("mulciber: stopped; the same command with --resume goes on\n");
   }
   return code;
 }

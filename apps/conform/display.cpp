@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/standard_error.h"
+
 namespace mulciber::apps {
 
 using namespace conformance;
@@ -42,15 +44,14 @@ void ConformDisplay::ended(const CaseRecord& record) {
   ++counts_[static_cast<size_t>(record.result.status)];
   if (!is_good(record.result.status)) {
     clear();
-    fmt::print(stderr, "{}: {}: {}\n", name_of(record.result.status), record.name,
-               record.result.detail);
+    tell("{}: {}: {}\n", name_of(record.result.status), record.name, record.result.detail);
   }
   if (terminal_) {
     draw();
   } else if (done_ * 10 / total_ > tenth_) {
     tenth_ = done_ * 10 / total_;
     op_.clear();
-    fmt::print(stderr, "{}\n", status_line());
+    tell("{}\n", status_line());
   }
 }
 
@@ -62,13 +63,13 @@ void ConformDisplay::draw() {
   winsize size{};
   size_t width = 80;
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width = size.ws_col;
-  fmt::print(stderr, "\r\x1b[K{}", status_line().substr(0, width - 1));
+  tell("\r\x1b[K{}", status_line().substr(0, width - 1));
   std::fflush(stderr);
 }
 
 void ConformDisplay::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  tell("\r\x1b[K");
   std::fflush(stderr);
   drawn_ = false;
 }

@@ -12,6 +12,7 @@
 #include "apps/child_process.h"
 #include "apps/conform/conform.h"
 #include "apps/conform/display.h"
+#include "apps/standard_error.h"
 #include "base/clock.h"
 #include "conformance/schedule.h"
 
@@ -249,8 +250,7 @@ class Parent {
     waivers_->apply(record);
     if (writer_) writer_->add(record);
     display_->clear();
-    fmt::print(stderr, "{}: {}: {}\n", name_of(record.result.status), record.name,
-               record.result.detail);
+    tell("{}: {}: {}\n", name_of(record.result.status), record.name, record.result.detail);
     records_[last] = std::move(record);
   }
 

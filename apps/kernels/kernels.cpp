@@ -9,6 +9,7 @@
 #include "apps/command.h"
 #include "apps/kernels/compile_rows.h"
 #include "apps/kernels/executable.h"
+#include "apps/standard_error.h"
 #include "runtime/op.h"
 
 namespace mulciber::apps {
@@ -135,9 +136,9 @@ int run_kernels(const KernelsOptions& options) {
   if (options.chosen)
     std::erase_if(pipelines, [](const CompiledRow& p) { return p.chosen_for.empty(); });
   if (pipelines.empty() && !interrupted()) {
-    fmt::print(stderr, "mulciber: no row that matches \"{}\" {}\n", options.rows.kernel,
-               options.chosen ? "is what selection takes for these shapes and types of weights"
-                              : "serves these shapes and types of weights");
+    tell("mulciber: no row that matches \"{}\" {}\n", options.rows.kernel,
+         options.chosen ? "is what selection takes for these shapes and types of weights"
+                        : "serves these shapes and types of weights");
     return finish(*device, options, kBadInput);
   }
   if (!options.json) {

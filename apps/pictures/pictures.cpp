@@ -8,6 +8,7 @@
 
 #include "apps/base64.h"
 #include "apps/progress.h"
+#include "apps/standard_error.h"
 #include "apps/whole_file.h"
 #include "base/html_template.h"
 #include "checkpoints/json.h"
@@ -56,16 +57,16 @@ void refuse_text_options(std::span<const TextOption> options) {
 void report(const EncoderArguments& arguments, const PictureStatistics& statistics, size_t pictures,
             double seconds) {
   if (!arguments.stats) return;
-  fmt::print(stderr,
-             "pictures    {}, {:.1f} a second\n"
-             "seconds     {:.3f} load; of the last batch {:.3f} resizing, {:.3f} programs, {:.3f} "
-             "device\n"
-             "memory      {:.1f} MiB weights, {:.1f} MiB predicted, {:.1f} MiB at most\n",
-             pictures, seconds > 0 ? static_cast<double>(pictures) / seconds : 0.0,
-             statistics.load_seconds, statistics.resize_seconds, statistics.prepare_seconds,
-             statistics.run_seconds, static_cast<double>(statistics.weight_bytes) / 1048576,
-             static_cast<double>(statistics.predicted_device_bytes) / 1048576,
-             static_cast<double>(statistics.peak_device_bytes) / 1048576);
+  tell(
+      "pictures    {}, {:.1f} a second\n"
+      "seconds     {:.3f} load; of the last batch {:.3f} resizing, {:.3f} programs, {:.3f} "
+      "device\n"
+      "memory      {:.1f} MiB weights, {:.1f} MiB predicted, {:.1f} MiB at most\n",
+      pictures, seconds > 0 ? static_cast<double>(pictures) / seconds : 0.0,
+      statistics.load_seconds, statistics.resize_seconds, statistics.prepare_seconds,
+      statistics.run_seconds, static_cast<double>(statistics.weight_bytes) / 1048576,
+      static_cast<double>(statistics.predicted_device_bytes) / 1048576,
+      static_cast<double>(statistics.peak_device_bytes) / 1048576);
 }
 
 void add_picture_attention(Command& command, std::string& page) {

@@ -10,6 +10,7 @@
 #include "apps/progress.h"
 #include "apps/pull/download.h"
 #include "apps/pull/model_source.h"
+#include "apps/standard_error.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 
@@ -117,9 +118,9 @@ int run(const PullArguments& options) {
                       {"checked", result.checked},
                       {"was_there", result.was_there}});
     if (!options.json)
-      fmt::print(stderr, "{}: {}, SHA-256 {}{}\n", target.filename().string(),
-                 result.was_there ? "was there" : megabytes(result.bytes), result.sha256,
-                 result.checked ? " as expected" : " (nothing to compare it with)");
+      tell("{}: {}, SHA-256 {}{}\n", target.filename().string(),
+           result.was_there ? "was there" : megabytes(result.bytes), result.sha256,
+           result.checked ? " as expected" : " (nothing to compare it with)");
   }
   if (options.json)
     fmt::print("{}\n", nlohmann::json{{"path", place.string()}, {"files", report}}.dump());
@@ -162,7 +163,7 @@ void add_pull(Command& app, int& code) {
       code = run(*options);
     } catch (const ModelError&) {
       if (!interrupted()) throw;
-      fmt::print(stderr, "mulciber: interrupted: the next pull goes on where this one ended\n");
+      tell("mulciber: interrupted: the next pull goes on where this one ended\n");
       code = kInterrupted;
     }
   });

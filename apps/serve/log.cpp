@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "apps/standard_error.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps::serve {
@@ -28,7 +29,7 @@ std::string now_text() {
 
 void RequestLog::line(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  fmt::print(stderr, "{}\n", text);
+  tell("{}\n", text);
 }
 
 void RequestLog::request(const HttpRecord& record) {

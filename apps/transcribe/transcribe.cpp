@@ -12,6 +12,7 @@
 #include "apps/command.h"
 #include "apps/interrupt_watch.h"
 #include "apps/progress.h"
+#include "apps/standard_error.h"
 #include "apps/transcribe/attention_page.h"
 #include "apps/transcribe/subtitles.h"
 #include "apps/translate/lines.h"
@@ -101,14 +102,13 @@ class TranscribeRun {
     progress.finish();
     print(transcript);
     if (transcript.missing_seconds > 0)
-      fmt::print(stderr,
-                 "mulciber: {}: is cut short: its header says {:.1f} s, and {:.1f} s are there\n",
-                 printable(arguments_.file), transcript.seconds + transcript.missing_seconds,
-                 transcript.seconds);
+      tell("mulciber: {}: is cut short: its header says {:.1f} s, and {:.1f} s are there\n",
+           printable(arguments_.file), transcript.seconds + transcript.missing_seconds,
+           transcript.seconds);
     if (arguments_.attention.empty()) return;
     if (page.empty())
-      fmt::print(stderr, "mulciber: no text was heard, so that {} is not written\n",
-                 printable(arguments_.attention));
+      tell("mulciber: no text was heard, so that {} is not written\n",
+           printable(arguments_.attention));
     else
       page.write(arguments_.attention);
   }
@@ -171,22 +171,22 @@ class TranscribeRun {
     std::string text;
     for (size_t i = taken; i < heard.segments.size(); ++i)
       text += (text.empty() ? "" : " ") + heard.segments[i].text;
-    if (!text.empty()) fmt::print(stderr, "... {}\n", text);
+    if (!text.empty()) tell("... {}\n", text);
   }
 
   void report() const {
     const TranscribeStatistics& is = transcriber_.statistics();
-    fmt::print(stderr,
-               "sound       {:.2f} s in {} windows, {} tokens, {} fallbacks\n"
-               "speed       {:.2f} s of sound a second\n"
-               "seconds     {:.3f} load, {:.3f} features, {:.3f} encoder, {:.3f} decoder, {:.3f} "
-               "words\n"
-               "memory      {:.1f} MiB weights, {:.1f} MiB at most\n",
-               is.sound_seconds, is.windows, is.tokens, is.fallbacks,
-               is.total_seconds > 0 ? is.sound_seconds / is.total_seconds : 0.0, is.load_seconds,
-               is.feature_seconds, is.encode_seconds, is.decode_seconds, is.word_seconds,
-               static_cast<double>(is.weight_bytes) / 1048576,
-               static_cast<double>(is.peak_device_bytes) / 1048576);
+    tell(
+        "sound       {:.2f} s in {} windows, {} tokens, {} fallbacks\n"
+        "speed       {:.2f} s of sound a second\n"
+        "seconds     {:.3f} load, {:.3f} features, {:.3f} encoder, {:.3f} decoder, {:.3f} "
+        "words\n"
+        "memory      {:.1f} MiB weights, {:.1f} MiB at most\n",
+        is.sound_seconds, is.windows, is.tokens, is.fallbacks,
+        is.total_seconds > 0 ? is.sound_seconds / is.total_seconds : 0.0, is.load_seconds,
+        is.feature_seconds, is.encode_seconds, is.decode_seconds, is.word_seconds,
+        static_cast<double>(is.weight_bytes) / 1048576,
+        static_cast<double>(is.peak_device_bytes) / 1048576);
   }
 
   const TranscribeArguments& arguments_;

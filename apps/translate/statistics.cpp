@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/standard_error.h"
+
 namespace mulciber::apps {
 namespace {
 
@@ -35,24 +37,23 @@ void Totals::add(const TranslateStatistics& s) {
 
 void print_statistics(const TranslateStatistics& s, const Device& device) {
   const DeviceDescription d = describe(device);
-  fmt::print(stderr, "device            {}{}\n", d.name, d.software ? " (software)" : "");
-  fmt::print(stderr, "time to load      {:.3f} s\n", s.load_seconds);
-  fmt::print(stderr, "time to 1st token {:.3f} s\n", s.first_token_seconds);
-  fmt::print(stderr, "encode            {:.1f} tokens/s ({} tokens, {:.3f} s)\n",
-             per_second(s.source_tokens, s.encode_seconds), s.source_tokens, s.encode_seconds);
-  fmt::print(stderr, "decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
-             per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps,
-             s.decode_seconds);
-  fmt::print(stderr,
-             "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, "
-             "{:.3f} s)\n",
-             per_second(s.target_tokens, s.total_seconds), per_second(s.texts, s.total_seconds),
-             s.texts, s.batches, s.total_seconds);
-  fmt::print(stderr,
-             "device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
-             static_cast<double>(s.peak_device_bytes) / 1048576,
-             static_cast<double>(s.predicted_device_bytes) / 1048576,
-             static_cast<double>(s.weight_bytes) / 1048576);
+  tell("device            {}{}\n", d.name, d.software ? " (software)" : "");
+  tell("time to load      {:.3f} s\n", s.load_seconds);
+  tell("time to 1st token {:.3f} s\n", s.first_token_seconds);
+  tell("encode            {:.1f} tokens/s ({} tokens, {:.3f} s)\n",
+       per_second(s.source_tokens, s.encode_seconds), s.source_tokens, s.encode_seconds);
+  tell("decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
+       per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps,
+       s.decode_seconds);
+  tell(
+      "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, "
+      "{:.3f} s)\n",
+      per_second(s.target_tokens, s.total_seconds), per_second(s.texts, s.total_seconds), s.texts,
+      s.batches, s.total_seconds);
+  tell("device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
+       static_cast<double>(s.peak_device_bytes) / 1048576,
+       static_cast<double>(s.predicted_device_bytes) / 1048576,
+       static_cast<double>(s.weight_bytes) / 1048576);
 }
 
 nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device) {

@@ -14,6 +14,7 @@
 #include "apps/attention/options.h"
 #include "apps/command.h"
 #include "apps/progress.h"
+#include "apps/standard_error.h"
 #include "apps/translate/lines.h"
 #include "apps/translate/results.h"
 #include "apps/translate/statistics.h"
@@ -80,9 +81,9 @@ class Run {
       mask_head(settings_.head_masks, word, translator_.extents());
     if (options.common.verbose) {
       const TranslateStatistics& s = translator_.statistics();
-      fmt::print(stderr, "weights: {:.1f} MiB on the device; predicted in all: {:.1f} MiB\n",
-                 static_cast<double>(s.weight_bytes) / 1048576,
-                 static_cast<double>(s.predicted_device_bytes) / 1048576);
+      tell("weights: {:.1f} MiB on the device; predicted in all: {:.1f} MiB\n",
+           static_cast<double>(s.weight_bytes) / 1048576,
+           static_cast<double>(s.predicted_device_bytes) / 1048576);
     }
   }
 

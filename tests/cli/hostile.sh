@@ -32,6 +32,21 @@ echo 'a dog' >text
 full "cannot be written" "$MULCIBER" tokenize -m "$model" <text
 full "cannot be written" "$MULCIBER" devices
 full "cannot be written" "$MULCIBER" conform --list
+# Words that cannot be written end nothing: not a command before its exit code, nor a server that logs.
+status=0
+"$MULCIBER" inspect no-such-file 2>/dev/full || status=$?
+[[ $status == 2 ]] || fail "exit $status where standard error is a full disk"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+"$MULCIBER" serve -m "$model" --port "$port" >/dev/full 2>/dev/full &
+server=$!
+for _ in {1..600}; do
+  if curl -sf "http://127.0.0.1:$port/health" >health; then break; fi
+  kill -0 "$server" 2>/dev/null || fail "a server whose log is a full disk ends"
+  sleep 0.1
+done
+curl -sf -d '{"text": "a dog"}' "http://127.0.0.1:$port/translate" >answer || fail "no answer where the log is a full disk"
+kill -TERM "$server"
+wait "$server" || fail "such a server ends with $?"
 refuses /dev/full "$MULCIBER" conform "${one[@]}" --output /dev/full
 # The verdict is printed even where the page cannot be.
 exits 2 "$MULCIBER" conform "${one[@]}" --html /dev/full
