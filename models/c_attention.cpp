@@ -29,7 +29,8 @@ MulciberStatus mulciber_begin_attention(MulciberContext* context, MulciberTransl
 VkBool32 mulciber_is_recorded(const MulciberTask* task) {
   if (!task) return VK_FALSE;
   return (task->attention && task->attention->recorded()) ||
-         (task->embedding && task->embedding->recorded());
+         (task->embedding && task->embedding->recorded()) ||
+         (task->picture && task->picture->recorded());
 }
 
 MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask* task,

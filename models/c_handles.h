@@ -8,6 +8,7 @@
 
 #include "mulciber/embedding.h"
 #include "mulciber/mulciber_c.h"
+#include "mulciber/picture_task.h"
 #include "mulciber/text_encoder.h"
 
 struct MulciberContext {
@@ -36,10 +37,11 @@ struct MulciberTextEncoder {
 };
 struct MulciberTask {
   std::unique_ptr<mulciber::FrameTask> task;
-  mulciber::TranslationTask* translation = nullptr;  // one of the four
+  mulciber::TranslationTask* translation = nullptr;  // one of the five
   mulciber::GenerationTask* generation = nullptr;
   mulciber::AttentionTask* attention = nullptr;
   mulciber::EmbeddingTask* embedding = nullptr;
+  mulciber::PictureTask* picture = nullptr;
   std::string text = {};
   std::shared_ptr<const void> shown = {};  // what the last call points to
 };

@@ -29,6 +29,15 @@ T of_any_version(const T* from, const char* name) {
   return whole;
 }
 
+/// Into a structure of the caller's version. fill: sets what is not its size.
+template <typename T, typename Fill>
+void give(T* to, const char* name, const Fill& fill) {
+  T whole = of_any_version(to, name);
+  const uint32_t size = whole.size;
+  fill(whole);
+  std::memcpy(to, &whole, std::min<size_t>(size, sizeof(T)));
+}
+
 /// Into the caller's memory, of *size bytes; `to` null: says how many there are.
 inline void give_bytes(std::span<const std::byte> bytes, size_t* size, void* to) {
   size_t& room = given_to(size, "size");

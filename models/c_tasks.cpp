@@ -5,18 +5,10 @@
 
 #include "models/c_handles.h"
 #include "models/c_structures.h"
+#include "mulciber/picture_task.h"
 
 namespace mulciber::c {
 namespace {
-
-/// Into a structure of the caller's version. fill: sets what is not its size.
-template <typename T, typename Fill>
-void give(T* to, const char* name, const Fill& fill) {
-  T whole = of_any_version(to, name);
-  const uint32_t size = whole.size;
-  fill(whole);
-  std::memcpy(to, &whole, std::min<size_t>(size, sizeof(T)));
-}
 
 std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   std::vector<const char*> result;
@@ -61,8 +53,11 @@ MulciberTask* task_of(std::unique_ptr<EmbeddingTask> made) {
   return new MulciberTask{.task = std::move(made), .embedding = embedding};
 }
 
-EmbeddingTask& embedding_of(MulciberTask* task) {
-  return given_to(given_to(task, "task").embedding, "the task's vector");
+/// To the task of a text or of a picture that makes a vector.
+template <typename Call>
+auto with_vector(MulciberTask* task, const Call& call) {
+  if (PictureTask* picture = given_to(task, "task").picture) return call(*picture);
+  return call(given_to(task->embedding, "the task's vector"));
 }
 
 Translation so_far_of(const MulciberTask& text) {
@@ -249,21 +244,27 @@ uint32_t mulciber_embedding_tokens(const MulciberTask* task) {
 
 MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* task,
                                       VkCommandBuffer commands, const MulciberHostBuffer* buffer) {
-  return guarded(context, [&] { embedding_of(task).record_vector(commands, host_buffer(buffer)); });
+  return guarded(context, [&] {
+    with_vector(task, [&](auto& of) { of.record_vector(commands, host_buffer(buffer)); });
+  });
 }
 
 MulciberStatus mulciber_record_states(MulciberContext* context, MulciberTask* task,
                                       VkCommandBuffer commands, const MulciberHostBuffer* buffer) {
-  return guarded(context, [&] { embedding_of(task).record_states(commands, host_buffer(buffer)); });
+  return guarded(context, [&] {
+    with_vector(task, [&](auto& of) { of.record_states(commands, host_buffer(buffer)); });
+  });
 }
 
 MulciberStatus mulciber_vector(MulciberContext* context, MulciberTask* task, float* vector) {
   return guarded(context, [&] {
     given_to(vector, "vector");
-    const TextVector found = embedding_of(task).result();
-    if (!found.complete)
-      throw SettingError("task", "was cancelled", "let it come to its end, or begin another");
-    std::copy(found.values.begin(), found.values.end(), vector);
+    with_vector(task, [&](auto& of) {
+      const auto found = of.result();
+      if (!found.complete)
+        throw SettingError("task", "was cancelled", "let it come to its end, or begin another");
+      std::copy(found.values.begin(), found.values.end(), vector);
+    });
   });
 }
 

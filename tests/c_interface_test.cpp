@@ -13,6 +13,7 @@
 
 #include "mulciber/mulciber_c.h"
 #include "mulciber/mulciber_c_load.h"
+#include "mulciber/mulciber_c_pictures.h"
 #include "mulciber/mulciber_c_tasks.h"
 #include "mulciber/text_encoder.h"
 
@@ -55,6 +56,10 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberBeam)
   MULCIBER_SIZE(MulciberPromptPart)
   MULCIBER_SIZE(MulciberGenerationOutputs)
+  MULCIBER_SIZE(MulciberPicture)
+  MULCIBER_SIZE(MulciberPictureInfo)
+  MULCIBER_SIZE(MulciberPictureReport)
+  MULCIBER_SIZE(MulciberPatchMap)
 #undef MULCIBER_SIZE
   if (sizeof(void*) != 8) MULCIBER_SKIP("the record is of 64-bit processors");
   std::ifstream recorded(source_dir() / "tests/data/c_interface_sizes.txt");

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "tests/c_destination.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
 
@@ -24,16 +24,6 @@ const char* const kText = "The old house stands near the river.";
 
 std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
 std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
-
-MulciberHostBuffer c_buffer(const Destination& to) {
-  MulciberHostBuffer buffer = {sizeof(buffer)};
-  buffer.buffer = to.buffer.buffer;
-  buffer.offset = to.buffer.offset;
-  buffer.bytes = to.buffer.size;
-  buffer.stages = to.buffer.stages;
-  buffer.accesses = to.buffer.accesses;
-  return buffer;
-}
 
 }  // namespace
 

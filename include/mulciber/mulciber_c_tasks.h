@@ -123,14 +123,15 @@ MULCIBER_API MulciberStatus mulciber_begin_embedding_of_rows(
 MULCIBER_API uint32_t mulciber_embedding_width(const MulciberTextEncoder* encoder);
 /* Of such a task's text; 0 of others. */
 MULCIBER_API uint32_t mulciber_embedding_tokens(const MulciberTask* task);
-/* Behind the task's last slice: mulciber_vector_width() floats, or as many for each token. */
+/* Behind the last slice of a text's task: mulciber_vector_width() floats, or as many for each
+ * token. Of a picture's task (mulciber_c_pictures.h): what mulciber_describe_picture() says. */
 MULCIBER_API MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
                                                    const MulciberHostBuffer* buffer);
 MULCIBER_API MulciberStatus mulciber_record_states(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
                                                    const MulciberHostBuffer* buffer);
-/* Of a task that is done, and was not cancelled: mulciber_vector_width() floats. */
+/* Of a task that is done, and was not cancelled: the floats of a vector. */
 MULCIBER_API MulciberStatus mulciber_vector(MulciberContext* context, MulciberTask* task,
                                             float* vector);
 

@@ -1,0 +1,31 @@
+// Where a host takes results to, as the C interface is told.
+#pragma once
+
+#include "mulciber/mulciber_c.h"
+#include "tests/host_destination.h"
+
+namespace mulciber::tests {
+
+inline MulciberHostBuffer c_buffer(const Destination& to) {
+  MulciberHostBuffer buffer = {sizeof(buffer)};
+  buffer.buffer = to.buffer.buffer;
+  buffer.offset = to.buffer.offset;
+  buffer.bytes = to.buffer.size;
+  buffer.stages = to.buffer.stages;
+  buffer.accesses = to.buffer.accesses;
+  return buffer;
+}
+
+inline MulciberHostImage c_image(const HostImage& to) {
+  MulciberHostImage image = {sizeof(image)};
+  image.image = to.image;
+  image.format = to.format;
+  image.extent = to.extent;
+  image.layout = to.layout;
+  image.final_layout = to.final_layout;
+  image.stages = to.stages;
+  image.accesses = to.accesses;
+  return image;
+}
+
+}  // namespace mulciber::tests
