@@ -22,12 +22,14 @@ struct GenerationRequest {
   HeadMasks head_masks;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_first_token;
+  bool stays_whole = false;  // items that are done keep their places: for comparison
 };
 
 struct GenerationResult {
   std::vector<std::vector<Hypothesis>> items;  // n_best each, in the order of the sources
   bool cancelled = false;                      // items is empty then
   uint32_t steps = 0;
+  uint64_t row_steps = 0;        // rows of the steps, together
   uint64_t predicted_bytes = 0;  // of device memory for this batch, besides the weights
   double prepare_seconds = 0, encode_seconds = 0, decode_seconds = 0;
 };

@@ -118,6 +118,13 @@ std::vector<Hypothesis> finished_hypotheses(const BeamStateLayout& layout,
 std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
                                            const ControlWords& control, uint32_t item);
 
+/// The state of a search of which only `items` go on, in that order, as one planned for
+/// fewer: whatever names a row names its new one. Between steps; the other places are of items that
+/// are done. `to` is planned as `from` but for the batch, which has room for `items`. Throws
+/// ShapeError where that is not so, or `control`, as read back, holds no such state.
+void keep_items(const BeamStateLayout& from, const ControlWords& control,
+                std::span<const uint32_t> items, const BeamStateLayout& to, ControlWords& kept);
+
 /// One step for every item of the batch, as transformers' generate does it: of the best
 /// continuations over all beams, those that end and rank among the first `beams` become finished
 /// results, the best `beams` others go on; early stopping and length penalty from the settings; at

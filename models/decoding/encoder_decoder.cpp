@@ -1,7 +1,6 @@
 #include "models/decoding/encoder_decoder.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -9,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "models/decoding/batch_search.h"
 #include "models/decoding/not_finite.h"
 #include "models/device_weights.h"
 #include "models/recently_used.h"
 #include "mulciber/error.h"
-#include "shaders/beam.h"
 
 namespace mulciber {
 namespace {
@@ -30,13 +29,6 @@ constexpr size_t kPassesKept = 64;
 constexpr uint64_t kPassBytesKept = 256ull << 20;
 
 uint32_t round_up(uint32_t value, uint32_t step) { return (value + step - 1) / step * step; }
-
-/// 1, 2, 3, 4, 6, 8, 12, 16, 24, ...: at most a third of a batch is padding.
-uint32_t round_up_batch(uint32_t items) {
-  const uint32_t power = std::bit_ceil(items);
-  const uint32_t between = power / 4 * 3;
-  return items <= between ? between : power;
-}
 
 }  // namespace
 
@@ -119,14 +111,14 @@ void EncoderDecoder::trim() {
 
 uint64_t EncoderDecoder::kept_search_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& entry : searches_) bytes += search_bytes(entry->shape);
+  for (const auto& entry : searches_) bytes += search_bytes(entry->all.shape);
   return bytes;
 }
 
 std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape) {
   // Those of a task that runs are not free.
   if (const auto* found = recently_used(searches_, [&](const auto& entry) {
-        return entry->shape == shape && entry.use_count() == 1;
+        return entry->all.shape == shape && entry.use_count() == 1;
       }))
     return *found;
   const uint64_t bytes = search_bytes(shape);
@@ -158,18 +150,18 @@ std::shared_ptr<PassProgram> EncoderDecoder::pass(const PassShape& shape) {
 
 ControlWords EncoderDecoder::begin(const SearchPrograms& programs, const GenerationRequest& request,
                                    uint32_t pad) const {
-  ControlWords control(programs.words);
-  const SourceControl& layout = programs.layout;
+  ControlWords control(programs.all.words);
+  const SourceControl& layout = programs.all.layout;
   const auto items = static_cast<uint32_t>(request.sources.size());
   control.fill(layout.source, pad);
   for (uint32_t row = 0; row < items; ++row) {
     const std::vector<uint32_t>& source = request.sources[row];
-    control.set(layout.source.part(uint64_t{row} * programs.shape.source_length, source.size()),
+    control.set(layout.source.part(uint64_t{row} * programs.all.shape.source_length, source.size()),
                 source);
     control.set(layout.lengths, row, static_cast<uint32_t>(source.size()));
   }
   write_heads(control, layout, *network_, request.head_masks);
-  initialize_search(control, programs.beam, request.settings, items);
+  initialize_search(control, programs.all.beam, request.settings, items);
   return control;
 }
 
@@ -200,46 +192,24 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint
   result.predicted_bytes = kept_search_bytes();
   result.prepare_seconds = seconds_since(prepared);
 
-  ControlWords control = begin(programs, request, pad);
   if (shape.masked_output) {
     const BufferUpdate bias = programs.output_bias_update(request.settings.banned);
     upload(device_, bias.to, std::as_bytes(std::span(bias.words)));
   }
-  upload(device_, programs.control.view(), control.bytes());
-
-  const auto start = Clock::now();
-  Ticket encoded = 0;
-  if (device_.profiler()) {
-    programs.encode->run();  // its times are read when it is waited for
-  } else {
-    encoded = programs.encode->submit();
-  }
-  const auto* progress =
-      reinterpret_cast<const volatile uint32_t*>(programs.progress.view().mapped);
-  const StepLoopResult loop = run_steps(device_, *programs.step,
-                                        {.most_steps = request.settings.max_new_tokens,
-                                         .finished = [&] { return progress[1] == 0; },
-                                         .in_flight = steps_in_flight(device_),
-                                         .cancel = request.cancel,
-                                         .on_first_submitted =
-                                             [&] {
-                                               device_.wait(encoded);
-                                               result.encode_seconds = seconds_since(start);
-                                             },
-                                         .on_first_step = request.on_first_token});
-  result.decode_seconds = seconds_since(start) - result.encode_seconds;
-  result.steps = loop.steps;
-  result.cancelled = loop.cancelled;
-  if (loop.cancelled) return result;
-
-  control = ControlWords(download_as<uint32_t>(device_, programs.control.view()));
-  for (uint32_t item = 0; item < items; ++item) {
-    if (control.get(programs.beam.items, item).status == BEAM_NOT_FINITE)
-      refuse("of a translation", request.sources[item], {request.settings.start},
-             request.head_masks);
-    std::vector<Hypothesis> found = finished_hypotheses(programs.beam, control, item);
-    if (found.size() > request.settings.n_best) found.resize(request.settings.n_best);
-    result.items.push_back(std::move(found));
+  BatchSearchResult found =
+      search_batch(device_, *network_, programs, begin(programs, request, pad), request);
+  result.encode_seconds = found.encode_seconds;
+  result.decode_seconds = found.decode_seconds;
+  result.steps = found.steps;
+  result.row_steps = found.row_steps;
+  result.cancelled = found.cancelled;
+  if (found.cancelled) return result;
+  if (found.not_finite)
+    refuse("of a translation", request.sources[*found.not_finite], {request.settings.start},
+           request.head_masks);
+  for (std::vector<Hypothesis>& item : found.items) {
+    if (item.size() > request.settings.n_best) item.resize(request.settings.n_best);
+    result.items.push_back(std::move(item));
   }
   return result;
 }

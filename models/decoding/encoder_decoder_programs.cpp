@@ -41,6 +41,17 @@ void add_step(ProgramBuilder& builder, const EncoderDecoderNetwork& network, con
   beam_step(builder, candidates, view.control, view.beam, progress);
 }
 
+/// Where control of a search holds what; no program yet.
+SearchStep plan_step(const EncoderDecoderNetwork& network, const SearchShape& shape) {
+  SearchStep step;
+  ControlLayout control;
+  step.shape = shape;
+  step.layout = plan_source(control, network, shape.batch, shape.source_length);
+  step.beam = plan_beam_state(control, shape.batch, shape.beams, shape.context, shape.room);
+  step.words = control.words();
+  return step;
+}
+
 /// A tensor that stands nowhere yet.
 Tensor planned_tensor(const Shape& shape, DataType type) {
   Tensor tensor = {.shape = shape, .type = type};
@@ -65,15 +76,12 @@ void write_head_masks(ControlWords& control, const ControlArray<float>& to,
 std::vector<PipelineKey> search_pipelines(const Capabilities& device,
                                           const EncoderDecoderNetwork& network,
                                           const SearchShape& shape) {
-  ControlLayout all;
-  const SourceControl layout = plan_source(all, network, shape.batch, shape.source_length);
-  const BeamStateLayout beam =
-      plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.room);
+  const SearchStep planned = plan_step(network, shape);
   std::vector<Tensor> state;
   for (const StateTensor& tensor : network.state_tensors(shape))
     state.push_back(planned_tensor(tensor.shape, tensor.type));
-  const Tensor control = planned_tensor({all.words()}, DataType::kU32);
-  const SearchView view = {shape, layout, beam, control, state};
+  const Tensor control = planned_tensor({planned.words}, DataType::kU32);
+  const SearchView view = {shape, planned.layout, planned.beam, control, state};
   std::optional<Tensor> output_bias;
   if (shape.masked_output)
     output_bias = planned_tensor({network.target_vocabulary}, DataType::kF32);
@@ -113,15 +121,11 @@ void write_heads(ControlWords& control, const SourceControl& layout,
 }
 
 SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& network,
-                               const SearchShape& wanted)
-    : shape(wanted) {
-  ControlLayout all;
-  layout = plan_source(all, network, shape.batch, shape.source_length);
-  beam = plan_beam_state(all, shape.batch, shape.beams, shape.context, shape.room);
-  words = all.words();
-  control = device.memory().allocate(uint64_t{words} * sizeof(uint32_t), MemoryUsage::kActivations);
+                               const SearchShape& shape)
+    : all(plan_step(network, shape)) {
+  control =
+      device.memory().allocate(uint64_t{all.words} * sizeof(uint32_t), MemoryUsage::kActivations);
   progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUsage::kReadback);
-  const Tensor control_tensor = control.tensor({words}, DataType::kU32);
   if (shape.masked_output) {
     const uint64_t bytes = uint64_t{network.target_vocabulary} * sizeof(float);
     output_bias = device.memory().allocate(bytes, MemoryUsage::kActivations);
@@ -132,22 +136,54 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
       output_bias_values = download_as<float>(device, bias);
     }
   }
-
-  std::vector<Tensor> state_tensors;
-  for (const StateTensor& tensor : network.state_tensors(shape)) {
+  for (const StateTensor& tensor : network.state_tensors(shape))
     kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type),
                                             MemoryUsage::kActivations));
-    state_tensors.push_back(kept.back().tensor(tensor.shape, tensor.type));
-  }
-  const SearchView view = {shape, layout, beam, control_tensor, state_tensors};
+
+  const std::vector<Tensor> state = state_of(network, shape);
   ProgramBuilder builder(device, "encode");
-  network.encode(builder, view);
+  network.encode(builder,
+                 {shape, all.layout, all.beam, control.tensor({all.words}, DataType::kU32), state});
   encode = builder.build();
+  ProgramBuilder step(device, "decode step");
+  add_step_to(step, network, all);
+  arena = device.memory().allocate(step.plan().arena_bytes, MemoryUsage::kActivations);
+  all.program = step.build(arena.view());
+}
+
+std::vector<Tensor> SearchPrograms::state_of(const EncoderDecoderNetwork& network,
+                                             const SearchShape& shape) const {
+  std::vector<Tensor> state;
+  for (const StateTensor& tensor : network.state_tensors(shape))
+    state.push_back(kept[state.size()].tensor(tensor.shape, tensor.type));
+  return state;
+}
+
+void SearchPrograms::add_step_to(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
+                                 const SearchStep& step) const {
   std::optional<Tensor> bias;
-  if (shape.masked_output) bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
-  ProgramBuilder step_builder(device, "decode step");
-  add_step(step_builder, network, view, bias, progress.tensor({2}, DataType::kU32));
-  step = step_builder.build();
+  if (step.shape.masked_output)
+    bias = output_bias.tensor({network.target_vocabulary}, DataType::kF32);
+  const std::vector<Tensor> state = state_of(network, step.shape);
+  add_step(
+      builder, network,
+      {step.shape, step.layout, step.beam, control.tensor({step.words}, DataType::kU32), state},
+      bias, progress.tensor({2}, DataType::kU32));
+}
+
+SearchStep& SearchPrograms::step_of(Device& device, const EncoderDecoderNetwork& network,
+                                    uint32_t items) {
+  if (items == all.shape.batch) return all;
+  if (const auto found = fewer.find(items); found != fewer.end()) return found->second;
+  SearchShape shape = all.shape;
+  shape.batch = items;
+  SearchStep step = plan_step(network, shape);
+  ProgramBuilder builder(device, "decode step");
+  builder.select_as(shape.rows(), all.shape.rows());
+  add_step_to(builder, network, step);
+  const bool fits = builder.plan().arena_bytes <= arena.size();
+  step.program = builder.build(fits ? arena.view() : BufferView{});
+  return fewer.emplace(items, std::move(step)).first->second;
 }
 
 BufferUpdate SearchPrograms::output_bias_update(std::span<const uint32_t> banned) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,23 +22,41 @@ namespace mulciber {
 void write_heads(ControlWords& control, const SourceControl& layout,
                  const EncoderDecoderNetwork& network, const HeadMasks& factors);
 
-/// The two programs of a search, and what stands between them and between steps.
-struct SearchPrograms {
+/// A step of a search: of every item that was encoded, or of those that are left of them.
+struct SearchStep {
   SearchShape shape;
   SourceControl layout;
   BeamStateLayout beam;
   uint32_t words = 0;  // of control
+  std::optional<Program> program;
+};
+
+/// The programs of a search, and what stands between them and between steps.
+struct SearchPrograms {
   Buffer control, progress;
   /// Where scores are normalized over the ids that the rules leave: the network's output bias, with
   /// kBannedLogit at banned ids. Masking afterwards would leave their share in the sum.
   Buffer output_bias;
   std::vector<float> output_bias_values;
   std::vector<Buffer> kept;  // what the network keeps
-  std::optional<Program> encode, step;
+  Buffer arena;              // of all steps
+  SearchStep all;
+  std::map<uint32_t, SearchStep> fewer;  // by items
+  std::optional<Program> encode;
 
-  SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& wanted);
+  SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& shape);
+  /// The step of the first items of what is kept, with control of its own layout in the same
+  /// memory. What it computes of an item has the bits that `all` would give.
+  SearchStep& step_of(Device& device, const EncoderDecoderNetwork& network, uint32_t items);
   /// What output_bias must hold so that these ids are not chosen.
   BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
+
+ private:
+  /// What the network keeps of so many items, and where their steps begin.
+  std::vector<Tensor> state_of(const EncoderDecoderNetwork& network,
+                               const SearchShape& shape) const;
+  void add_step_to(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
+                   const SearchStep& step) const;
 };
 /// What the programs of a search of that shape are dispatched with; nothing is allocated.
 std::vector<PipelineKey> search_pipelines(const Capabilities& device,

@@ -21,13 +21,14 @@ std::optional<Stage> SearchTask::next() {
   if (encodes) {
     Stage stage = {.updates = {{programs_->control.view(), control_.words()}},
                    .program = &*programs_->encode};
-    if (programs_->shape.masked_output)
+    if (programs_->all.shape.masked_output)
       stage.updates.push_back(programs_->output_bias_update(settings_.banned));
     return stage;
   }
   BufferView from = programs_->control.view();
-  from.size = programs_->words * sizeof(uint32_t);
-  return Stage{.program = &*programs_->step, .copies = {{from, copies_[steps % kAhead].view()}}};
+  from.size = programs_->all.words * sizeof(uint32_t);
+  return Stage{.program = &*programs_->all.program,
+               .copies = {{from, copies_[steps % kAhead].view()}}};
 }
 
 void SearchTask::ended(uint64_t stages) {
@@ -36,24 +37,24 @@ void SearchTask::ended(uint64_t stages) {
     steps_ended_ = static_cast<uint32_t>(stages - 1);
     const auto* words =
         reinterpret_cast<const uint32_t*>(copies_[(steps_ended_ - 1) % kAhead].view().mapped);
-    control_ = ControlWords(std::vector<uint32_t>(words, words + programs_->words));
-    finished_ = control_.get(programs_->beam.search).unfinished == 0;
+    control_ = ControlWords(std::vector<uint32_t>(words, words + programs_->all.words));
+    finished_ = control_.get(programs_->all.beam.search).unfinished == 0;
   }
   const bool all = finished_ || steps_ended_ >= settings_.max_new_tokens;
   done_ = all && stages_ended_ == stages_given_;
 }
 
 bool SearchTask::not_finite() const {
-  return control_.get(programs_->beam.items, 0).status == BEAM_NOT_FINITE;
+  return control_.get(programs_->all.beam.items, 0).status == BEAM_NOT_FINITE;
 }
 
 std::vector<Hypothesis> SearchTask::finished_so_far() const {
-  return finished_hypotheses(programs_->beam, control_, 0);
+  return finished_hypotheses(programs_->all.beam, control_, 0);
 }
 
 std::vector<Hypothesis> SearchTask::running() const {
   if (steps_ended_ == 0) return {};
-  return running_hypotheses(programs_->beam, control_, 0);
+  return running_hypotheses(programs_->all.beam, control_, 0);
 }
 
 std::optional<Hypothesis> SearchTask::best() const {

@@ -53,6 +53,7 @@ struct HeadCounts {
 struct StateTensor {
   Shape shape;
   DataType type = DataType::kF32;
+  bool grows = false;  // (rows, context, columns), of which steps fill one position after the other
 };
 
 struct SearchView {
@@ -91,6 +92,9 @@ class EncoderDecoderNetwork {
 
   virtual HeadCounts masked_heads() const = 0;
   virtual std::vector<StateTensor> state_tensors(const SearchShape& shape) const = 0;
+  /// Whether each of them holds one item of the batch after the other, so that the first items of
+  /// many are kept as so many alone would be.
+  virtual bool keeps_items_apart() const = 0;
   /// Columns of the activations that are alive at one time, and of the widest of them, for a token.
   virtual uint64_t live_columns() const = 0;
   virtual uint64_t widest_columns() const = 0;

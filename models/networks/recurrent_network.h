@@ -19,6 +19,8 @@ class RecurrentNetwork : public EncoderDecoderNetwork {
   HeadCounts masked_heads() const override { return {.cross = 1}; }
   /// The memory, its control, then what the decoder carries from step to step.
   std::vector<StateTensor> state_tensors(const SearchShape& shape) const override;
+  // States of several layers stand one after the other, each of all items.
+  bool keeps_items_apart() const override { return false; }
   uint64_t live_columns() const override;
   uint64_t widest_columns() const override;
   void encode(ProgramBuilder& builder, const SearchView& view) const override;

@@ -53,8 +53,9 @@ std::vector<StateTensor> TransformerNetwork::state_tensors(const SearchShape& sh
                    activations});
   }
   for (const DecoderLayer& layer : decoder.layers) {
-    all.push_back(
-        {{shape.rows(), shape.context, layer.self_attention.sizes.memory_columns()}, activations});
+    all.push_back({{shape.rows(), shape.context, layer.self_attention.sizes.memory_columns()},
+                   activations,
+                   true});
   }
   return all;
 }

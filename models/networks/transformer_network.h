@@ -32,6 +32,7 @@ class TransformerNetwork : public EncoderDecoderNetwork {
   /// Memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then their caches,
   /// (rows, context, heads * (d_k + d_v)).
   std::vector<StateTensor> state_tensors(const SearchShape& shape) const override;
+  bool keeps_items_apart() const override { return true; }
   uint64_t live_columns() const override;
   uint64_t widest_columns() const override;
   void encode(ProgramBuilder& builder, const SearchView& view) const override;
