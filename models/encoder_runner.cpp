@@ -13,9 +13,11 @@
 namespace mulciber {
 namespace {
 
+/// As far as "has".
 std::string class_of(const Checkpoint& checkpoint) {
+  if (checkpoint.gguf()) return "has";
   const std::string name = checkpoint.model_class();
-  return name.empty() ? "no class" : printable(name);
+  return "is of class " + (name.empty() ? "none" : printable(name)) + ", which has";
 }
 
 /// Where `part` stands in `whole` from `from` on, or the end.
@@ -33,13 +35,15 @@ void EncoderRunner::load(const OpenModel& opened, const LoadOptions& options, Ca
   opened.require(capability);
   const std::string where = opened.checkpoint().path().string();
   const EncoderConfig& wanted = *opened.architecture().encoder();
+  if (task == EncoderTask::kClassify && !wanted.lost_head.empty())
+    throw ModelError(where, wanted.lost_head, "use the model's Hugging Face folder");
   if (task != EncoderTask::kNone && wanted.task != task)
-    throw ModelError(where,
-                     fmt::format("is of class {}, which has no head that {}",
-                                 class_of(opened.checkpoint()), row_of(capability).does),
-                     task == EncoderTask::kClassify
-                         ? "use a checkpoint whose class ends in ForSequenceClassification"
-                         : "use a checkpoint whose class ends in ForQuestionAnswering");
+    throw ModelError(
+        where,
+        fmt::format("{} no head that {}", class_of(opened.checkpoint()), row_of(capability).does),
+        task == EncoderTask::kClassify
+            ? "use a checkpoint whose class ends in ForSequenceClassification"
+            : "use a checkpoint whose class ends in ForQuestionAnswering");
   tokenizer = opened.tokenizer();
   check_vocabulary(*tokenizer, wanted.vocabulary, where);
   ModelOptions loading = model_options(options);

@@ -46,6 +46,7 @@ std::vector<ModelFamily> all_families() {
 
 /// nullptr: no such files are known of the family.
 const GgufFamily* gguf_of(const ModelFamily& family) {
+  if (family.encoder) return family.encoder->gguf ? &family.encoder->gguf->files : nullptr;
   return family.decoder && family.decoder->gguf ? &*family.decoder->gguf : nullptr;
 }
 

@@ -10,6 +10,7 @@
 #include "checkpoints/config_reader.h"
 #include "checkpoints/tensor_values.h"
 #include "models/config.h"
+#include "models/families/gguf_metadata.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -146,10 +147,23 @@ void read_prompts(const Checkpoint& checkpoint, SentenceConfig& sentence) {
     config.fail("default_prompt_name", "names no prompt of `prompts`");
 }
 
+/// Such a file says how states are pooled and no more; programs that read it give vectors of length
+/// 1.
+void read_gguf_pooling(const Checkpoint& checkpoint, SentenceConfig& sentence) {
+  const GgufMetadata metadata(checkpoint);
+  sentence.normalize = true;
+  const double type = metadata.number("pooling_type", 1);
+  if (type == 2 || type == 4) sentence.pooling = Pooling::kFirst;  // 4: what a classifier is given
+  if (type == 3) sentence.pooling = Pooling::kLast;
+  if (type < 0 || type > 4)
+    metadata.fail(metadata.full("pooling_type"), "is none of the known numbers 0 to 4");
+}
+
 }  // namespace
 
 SentenceConfig read_sentence_config(const Checkpoint& checkpoint) {
   SentenceConfig sentence;
+  if (checkpoint.gguf()) read_gguf_pooling(checkpoint, sentence);
   if (!checkpoint.is_folder()) return sentence;
   read_modules(checkpoint, sentence);
   read_prompts(checkpoint, sentence);

@@ -24,8 +24,8 @@ struct SentenceConfig {
 };
 
 /// modules.json, its Pooling and Dense modules, sentence_bert_config.json and
-/// config_sentence_transformers.json; what is missing stays as above. Throws ModelError naming file
-/// and key for what would change the numbers and is not supported.
+/// config_sentence_transformers.json, or a GGUF file's key; what is missing stays as above. Throws
+/// ModelError naming file and key for what would change the numbers and is not supported.
 SentenceConfig read_sentence_config(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

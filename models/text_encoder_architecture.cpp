@@ -8,7 +8,7 @@ namespace {
 class TextEncoderArchitecture : public Architecture {
  public:
   TextEncoderArchitecture(const Checkpoint& checkpoint, const EncoderFamily& family)
-      : Architecture(checkpoint), config_(family.read(ConfigReaders(checkpoint).config)) {}
+      : Architecture(checkpoint), config_(read_encoder_config(checkpoint, family)) {}
 
   const GenerationConfig& generation() const override { return config_.generation; }
   const EncoderConfig* encoder() const override { return &config_; }

@@ -96,9 +96,13 @@ EncoderConfig read_electra(const ConfigReader& config) {
   return encoder;
 }
 
+// RoBERTa and DistilBERT become files of this architecture too (models/families/encoder_gguf.cpp).
+constexpr EncoderGguf kBertGguf = {
+    {.architecture = "bert", .keys = kBertKeys, .activation = "gelu"}, kGgufBertNames};
+
 }  // namespace
 
-constinit const EncoderFamily kBert = {"bert", read_bert};
+constinit const EncoderFamily kBert = {"bert", read_bert, &kBertGguf};
 constinit const EncoderFamily kRoberta = {"roberta", read_roberta};
 constinit const EncoderFamily kXlmRoberta = {"xlm-roberta", read_roberta};
 constinit const EncoderFamily kDistilBert = {"distilbert", read_distilbert};

@@ -118,6 +118,7 @@ struct EncoderConfig {
   EncoderTask task = EncoderTask::kNone;
   std::vector<std::string> labels;  // of kClassify
   bool several_labels = false;      // each has a probability of its own
+  std::string lost_head;            // what is missing of a classifier's head that the file had once
   GenerationConfig generation;      // none of it is used
 
   uint32_t head_size() const { return width / heads; }

@@ -2,15 +2,53 @@
 #pragma once
 
 #include "checkpoints/checkpoint.h"
+#include "models/families/decoder_family.h"
 #include "models/families/encoder_config.h"
 
 namespace mulciber {
+
+/// What llama.cpp's converters make of a family.
+struct EncoderGguf {
+  GgufFamily files;  // but for the names of decoders
+  EncoderNames names;
+};
 
 struct EncoderFamily {
   const char* model_type;  // of config.json
   /// Throws ModelError naming file and key.
   EncoderConfig (*read)(const ConfigReader& config);
+  const EncoderGguf* gguf = nullptr;  // nullptr: there are no such files
 };
+
+/// A checkpoint's configuration as its family reads it. Throws ModelError.
+EncoderConfig read_encoder_config(const Checkpoint& checkpoint, const EncoderFamily& family);
+
+/// Metadata keys of GGUF files, as of BertConfig.
+constexpr GgufKey kBertKeys[] = {{"context_length", "max_position_embeddings"},
+                                 {"embedding_length", "hidden_size"},
+                                 {"block_count", "num_hidden_layers"},
+                                 {"feed_forward_length", "intermediate_size"},
+                                 {"attention.head_count", "num_attention_heads"},
+                                 {"attention.layer_norm_epsilon", "layer_norm_eps"},
+                                 {"rope.freq_base", "rope_theta"}};
+
+/// Names of tensors in GGUF files, of networks with their norms behind attention and feed-forward.
+constexpr EncoderNames kGgufBertNames = {.prefixes = kNoPrefix,
+                                         .words = "token_embd",
+                                         .positions = "position_embd",
+                                         .types = "token_types",
+                                         .embedding_norm = "token_embd_norm",
+                                         .layer = "blk.",
+                                         .qkv = "attn_qkv",
+                                         .q = "attn_q",
+                                         .k = "attn_k",
+                                         .v = "attn_v",
+                                         .attention_out = "attn_output",
+                                         .attention_norm = "attn_output_norm",
+                                         .gate = "ffn_gate",
+                                         .up = "ffn_up",
+                                         .down = "ffn_down",
+                                         .feed_forward_norm = "layer_output_norm"};
 
 /// Devlin et al. 2019, arXiv:1810.04805.
 extern const EncoderFamily kBert;

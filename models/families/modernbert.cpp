@@ -85,8 +85,50 @@ EncoderConfig read_modernbert(const ConfigReader& config) {
   return encoder;
 }
 
+constexpr GgufKey kKeys[] = {{"attention.layer_norm_epsilon", "norm_eps"},
+                             {"attention.sliding_window", "local_attention"},
+                             {"rope.freq_base", "global_rope_theta"},
+                             {"rope.freq_base_swa", "local_rope_theta"}};
+
+constexpr EncoderNames gguf_names() {
+  EncoderNames names = kGgufBertNames;
+  names.attention_norm = "attn_norm";
+  names.gate_up = "ffn_up";
+  names.feed_forward_norm = "ffn_norm";
+  names.final_norm = "output_norm";
+  return names;
+}
+
+/// Which layers see a window is a number, or a boolean for each layer.
+void complete(const GgufMetadata& metadata, Json& config) {
+  if (const GgufValue* act = metadata.find("hidden_activation"); act && act->is_text())
+    config["hidden_activation"] = std::string(act->text());
+  // llama.cpp's rerankers of this architecture take the mean; other files do not say.
+  constexpr double kRank = 4;
+  if (metadata.number("pooling_type", 0) == kRank) config["classifier_pooling"] = "mean";
+  config["classifier_bias"] = metadata.checkpoint().find("cls.bias") != nullptr;
+  const GgufValue* pattern = metadata.find("attention.sliding_window_pattern");
+  if (pattern == nullptr) return;
+  if (pattern->is_integer()) {
+    config["global_attn_every_n_layers"] = pattern->integer();
+  } else if (pattern->is_array && pattern->type == GgufType::kBool) {
+    for (const std::int64_t slides : pattern->integers())
+      config["layer_types"].push_back(slides != 0 ? "sliding_attention" : "full_attention");
+  } else {
+    metadata.fail(metadata.full("attention.sliding_window_pattern"),
+                  "is neither a number nor a boolean for each layer");
+  }
+}
+
+constexpr EncoderGguf kModernBertGguf = {{.architecture = "modern-bert",
+                                          .keys = kBertKeys,
+                                          .more_keys = kKeys,
+                                          .activation = "gelu",
+                                          .complete = complete},
+                                         gguf_names()};
+
 }  // namespace
 
-constinit const EncoderFamily kModernBert = {"modernbert", read_modernbert};
+constinit const EncoderFamily kModernBert = {"modernbert", read_modernbert, &kModernBertGguf};
 
 }  // namespace mulciber

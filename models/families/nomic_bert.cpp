@@ -29,8 +29,11 @@ EncoderConfig read_nomic_bert(const ConfigReader& config) {
   return encoder;
 }
 
+constexpr EncoderGguf kNomicGguf = {
+    {.architecture = "nomic-bert", .keys = kBertKeys, .activation = "silu"}, kGgufBertNames};
+
 }  // namespace
 
-constinit const EncoderFamily kNomicBert = {"nomic_bert", read_nomic_bert};
+constinit const EncoderFamily kNomicBert = {"nomic_bert", read_nomic_bert, &kNomicGguf};
 
 }  // namespace mulciber

@@ -47,6 +47,17 @@ class Metadata {
                     std::to_string(vocab_size) + " tokens");
     return static_cast<std::int32_t>(value->integer());
   }
+  /// Of an array of bytes; empty where there is none.
+  std::string bytes(const std::string& key) const {
+    const GgufValue* value = file_.find_value(key);
+    if (value == nullptr) return {};
+    if (!value->is_array || (value->type != GgufType::kU8 && value->type != GgufType::kI8))
+      fail(key, "is not an array of bytes");
+    std::string bytes(value->bytes.size(), '\0');
+    std::ranges::transform(value->bytes, bytes.begin(),
+                           [](std::byte byte) { return static_cast<char>(byte); });
+    return bytes;
+  }
   const GgufValue* array(const std::string& key, std::uint64_t count) const {
     const GgufValue* value = file_.find_value(key);
     if (value != nullptr && (!value->is_array || value->count != count))
@@ -137,15 +148,36 @@ GgufTokenizer::GgufTokenizer(const GgufFile& file) {
     kind_ = "WordPiece (GGUF)";
     const auto unknown = metadata.id("tokenizer.ggml.unknown_token_id", vocab_size());
     if (!unknown) metadata.fail("tokenizer.ggml.unknown_token_id", "is missing");
-    model_ = make_gguf_word_piece(vocabulary_, *unknown);
-    add_bos_ = add_separator_ = clean_spaces_ = true;
+    WordPieceCase changes;
+    changes.lower = metadata.boolean_or("tokenizer.ggml.normalizer.lowercase", true);
+    changes.strip_accents =
+        metadata.boolean_or("tokenizer.ggml.normalizer.strip_accents", changes.lower);
+    model_ = make_gguf_word_piece(vocabulary_, *unknown, changes);
+    add_bos_ = add_separator_ = clean_spaces_ = word_piece_ = true;
+  } else if (model == "t5") {
+    kind_ = "SentencePiece unigram (GGUF)";
+    if (score.empty()) metadata.fail("tokenizer.ggml.scores", "is missing");
+    SentencePieceSpec spec;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      spec.pieces.push_back({std::string(texts[i]), score[i], types_[i]});
+    spec.add_dummy_prefix = metadata.boolean_or("tokenizer.ggml.add_space_prefix", true);
+    spec.remove_extra_whitespaces =
+        metadata.boolean_or("tokenizer.ggml.remove_extra_whitespaces", false);
+    spec.precompiled_charsmap = metadata.bytes("tokenizer.ggml.precompiled_charsmap");
+    model_ = make_gguf_unigram(std::move(spec), file.path().string());
+    add_eos_ = strips_space_ = true;
   } else {
     metadata.fail("tokenizer.ggml.model", "is '" + printable(model) + "', which is not supported");
   }
   add_bos_ = metadata.boolean_or("tokenizer.ggml.add_bos_token", add_bos_);
   add_eos_ = metadata.boolean_or("tokenizer.ggml.add_eos_token", add_eos_);
   add_separator_ = metadata.boolean_or("tokenizer.ggml.add_sep_token", add_separator_);
-  space_prefix_ = metadata.boolean_or("tokenizer.ggml.add_space_prefix", space_prefix_);
+  if (strips_space_) {  // the model puts it there
+    strips_space_ = metadata.boolean_or("tokenizer.ggml.add_space_prefix", true);
+  } else {
+    space_prefix_ = metadata.boolean_or("tokenizer.ggml.add_space_prefix", space_prefix_);
+    strips_space_ = space_prefix_;
+  }
   read_specials(file);
 }
 
@@ -193,6 +225,31 @@ bool GgufTokenizer::is_special(std::int32_t id) const {
   if (!vocabulary_.has(id)) return false;
   const PieceType type = types_[static_cast<std::size_t>(id)];
   return type == PieceType::kControl || type == PieceType::kUnknown;
+}
+
+std::optional<std::int32_t> GgufTokenizer::ending() const {
+  if (add_eos_) return special_.eos;
+  return add_separator_ ? special_.sep : std::nullopt;
+}
+
+Encoding GgufTokenizer::encode_pair(std::string_view first, std::string_view second,
+                                    const EncodeOptions& options) const {
+  if (!ending()) return Tokenizer::encode_pair(first, second, options);
+  Encoding all;
+  const auto add = [&](std::string_view text, std::int32_t type) {
+    EncodeOptions bare = options;
+    bare.add_special = false;
+    const std::vector<std::int32_t> ids = encode(text, bare);
+    all.ids.insert(all.ids.end(), ids.begin(), ids.end());
+    if (options.add_special) all.ids.push_back(*ending());
+    all.type_ids.resize(all.ids.size(), type);
+  };
+  if (options.add_special && add_bos_) all.ids.push_back(*special_.bos);
+  add(first, 0);
+  // RoBERTa has a second one between the texts, and no types.
+  if (options.add_special && add_separator_ && !word_piece_) all.ids.push_back(*special_.sep);
+  add(second, word_piece_ ? 1 : 0);
+  return all;
 }
 
 std::vector<Token> GgufTokenizer::tokenize(std::string_view text,
@@ -250,8 +307,7 @@ std::vector<Token> GgufTokenizer::tokenize(std::string_view text,
       after_special = false;
     }
   }
-  if (options.add_special && add_eos_) ids.push_back(*special_.eos);
-  if (options.add_special && add_separator_) ids.push_back(*special_.sep);
+  if (options.add_special && ending()) ids.push_back(*ending());
 
   std::vector<Token> tokens;
   tokens.reserve(ids.size());
@@ -261,7 +317,7 @@ std::vector<Token> GgufTokenizer::tokenize(std::string_view text,
 
 std::string GgufTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
   std::string out;
-  bool strip = space_prefix_;
+  bool strip = strips_space_;
   for (const std::int32_t id : ids) {
     const std::string_view text = piece(id);
     const PieceType type = types_[static_cast<std::size_t>(id)];

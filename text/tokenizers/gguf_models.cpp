@@ -193,8 +193,8 @@ class RawBpe : public GgufTextModel {
 
 class MarkedWordPiece : public GgufTextModel {
  public:
-  MarkedWordPiece(const Vocabulary& vocabulary, std::int32_t unknown_id)
-      : vocabulary_(vocabulary), unknown_id_(unknown_id) {
+  MarkedWordPiece(const Vocabulary& vocabulary, std::int32_t unknown_id, WordPieceCase changes)
+      : vocabulary_(vocabulary), unknown_id_(unknown_id), changes_(changes) {
     for (std::int32_t id = 0; id < vocabulary.size(); ++id)
       longest_ = std::max(longest_, vocabulary.piece(id).size());
   }
@@ -225,18 +225,18 @@ class MarkedWordPiece : public GgufTextModel {
   }
 
  private:
-  /// Lower-case words without control characters; punctuation and ideographs stand alone. Of what a
-  /// character decomposes into, the first code point stays: an accent goes, and so does most of a
-  /// Hangul syllable, as in llama.cpp.
-  static std::vector<std::string> words_of(std::string_view text) {
+  /// Words without control characters, in lower case where the model knows no other; punctuation
+  /// and ideographs stand alone. Of what a character decomposes into, the first code point stays
+  /// where accents go: most of a Hangul syllable goes with them, as in llama.cpp.
+  std::vector<std::string> words_of(std::string_view text) const {
     const std::string valid = replace_invalid(text);
     std::vector<std::string> words(1);
     const auto next = [&] {
       if (!words.back().empty()) words.emplace_back();
     };
     for (std::string_view rest = valid; !rest.empty();) {
-      const std::string decomposed =
-          normalize(rest.substr(0, first_code_point(rest).length), NormalForm::kNfd);
+      std::string decomposed(rest.substr(0, first_code_point(rest).length));
+      if (changes_.strip_accents) decomposed = normalize(decomposed, NormalForm::kNfd);
       rest.remove_prefix(first_code_point(rest).length);
       const CodePoint c = first_code_point(decomposed);
       const std::string_view character = std::string_view(decomposed).substr(0, c.length);
@@ -244,13 +244,15 @@ class MarkedWordPiece : public GgufTextModel {
         next();
         continue;
       }
-      if (c.value == 0 || c.value == 0xFFFD || is_control(c.value) || is_mark(c.value)) continue;
+      if (c.value == 0 || c.value == 0xFFFD || is_control(c.value)) continue;
+      if (changes_.strip_accents && is_mark(c.value)) continue;
+      const std::string written = changes_.lower ? lower_case(character) : std::string(character);
       if (is_bert_punctuation(c.value) || is_ideograph(c.value)) {
         next();
-        words.back() = lower_case(character);
+        words.back() = written;
         next();
       } else {
-        words.back() += lower_case(character);
+        words.back() += written;
       }
     }
     if (words.back().empty()) words.pop_back();
@@ -268,7 +270,23 @@ class MarkedWordPiece : public GgufTextModel {
 
   const Vocabulary& vocabulary_;
   std::int32_t unknown_id_;
+  WordPieceCase changes_;
   std::size_t longest_ = 0;
+};
+
+class Unigram : public GgufTextModel {
+ public:
+  Unigram(SentencePieceSpec spec, const std::string& where) : model_(std::move(spec), where) {}
+
+  void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const override {
+    for (const Token& token : model_.tokenize(text)) ids.push_back(token.id);
+  }
+  std::string bytes_of_piece(std::string_view piece) const override {
+    return replace_all(piece, kSpaceSymbol, " ");
+  }
+
+ private:
+  SentencePieceModel model_;
 };
 
 }  // namespace
@@ -285,8 +303,13 @@ std::unique_ptr<GgufTextModel> make_gguf_bpe(const Vocabulary& vocabulary, const
 }
 
 std::unique_ptr<GgufTextModel> make_gguf_word_piece(const Vocabulary& vocabulary,
-                                                    std::int32_t unknown_id) {
-  return std::make_unique<MarkedWordPiece>(vocabulary, unknown_id);
+                                                    std::int32_t unknown_id,
+                                                    WordPieceCase changes) {
+  return std::make_unique<MarkedWordPiece>(vocabulary, unknown_id, changes);
+}
+
+std::unique_ptr<GgufTextModel> make_gguf_unigram(SentencePieceSpec spec, const std::string& where) {
+  return std::make_unique<Unigram>(std::move(spec), where);
 }
 
 }  // namespace mulciber
