@@ -21,6 +21,7 @@ struct Variant {
   double deviation = 1;
   bool averaged = false;  // of edge_sum
   bool exact = false;     // likewise
+  uint32_t span = 0;      // neighbours are among the nodes that follow; 0: among all
 };
 
 /// Offsets, sources, and a vector for scores, in words.
@@ -39,7 +40,9 @@ GraphWords graph_of(const Variant& v) {
   std::vector<uint32_t> offsets = {0}, sources;
   for (uint32_t node = 0; node < v.nodes; ++node) {
     const uint32_t degree = v.unequal ? random() % 4 * v.degree : v.degree;
-    for (uint32_t i = 0; i < degree; ++i) sources.push_back(random() % v.neighbors);
+    for (uint32_t i = 0; i < degree; ++i)
+      sources.push_back(v.span > 0 ? (node + random() % v.span) % v.neighbors
+                                   : random() % v.neighbors);
     offsets.push_back(static_cast<uint32_t>(sources.size()));
   }
   if (sources.empty()) {  // the least graph has an edge
@@ -199,26 +202,30 @@ std::vector<Variant> graphs() {
 }
 
 Variant of_shape(const char* op, std::span<const uint64_t> shape) {
-  if (shape.size() != 4 || std::ranges::count(shape, uint64_t{0}) > 0 ||
+  if (shape.size() < 4 || shape.size() > 5 || std::ranges::count(shape, uint64_t{0}) > 0 ||
       std::ranges::any_of(shape, [](uint64_t extent) { return extent > 1u << 24; })) {
-    throw ShapeError(op, "a shape is four positive numbers",
-                     "give nodes,neighbors of each,heads,columns of a head such as 65536,16,8,8");
+    throw ShapeError(op, "a shape is four or five positive numbers",
+                     "give nodes,neighbors of each,heads,columns of a head such as 65536,16,8,8, "
+                     "and behind them among how many nodes that follow a node its neighbors are");
   }
   return {.nodes = static_cast<uint32_t>(shape[0]),
           .neighbors = static_cast<uint32_t>(shape[0]),
           .degree = static_cast<uint32_t>(shape[1]),
           .heads = static_cast<uint32_t>(shape[2]),
-          .size = static_cast<uint32_t>(shape[3])};
+          .size = static_cast<uint32_t>(shape[3]),
+          .span = shape.size() > 4 ? static_cast<uint32_t>(shape[4]) : 0};
 }
 
-/// Graphs of 16 neighbours a node: what an edge costs must not depend on how many nodes there are.
+/// Graphs of 16 neighbours a node: what an edge costs must not depend on how many nodes there are,
+/// but through caches, which neighbours near one another show.
 std::vector<std::vector<uint64_t>> growing_graphs() {
-  return {{1024, 16, 8, 8}, {4096, 16, 8, 8}, {16384, 16, 8, 8}, {65536, 16, 8, 8}};
+  return {{1024, 16, 8, 8},  {4096, 16, 8, 8},     {16384, 16, 8, 8},
+          {65536, 16, 8, 8}, {1024, 16, 8, 8, 64}, {65536, 16, 8, 8, 64}};
 }
 
 class EdgeSoftmaxCases : public OpCases {
  public:
-  std::string shape_format() const override { return "nodes,neighbors,heads,size"; }
+  std::string shape_format() const override { return "nodes,neighbors,heads,size[,span]"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override { return growing_graphs(); }
   OpCase make(std::span<const uint64_t> shape, KernelTypes) const override {
     return softmax_case(of_shape("edge_softmax", shape));
@@ -247,7 +254,7 @@ class EdgeSoftmaxCases : public OpCases {
 
 class EdgeSumCases : public OpCases {
  public:
-  std::string shape_format() const override { return "nodes,neighbors,heads,size"; }
+  std::string shape_format() const override { return "nodes,neighbors,heads,size[,span]"; }
   bool exact(KernelTypes) const override { return true; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override { return growing_graphs(); }
   OpCase make(std::span<const uint64_t> shape, KernelTypes) const override {
