@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
-"""Sentences per second of a sentence encoder: this program and others, in turns.
+"""Sentences, pictures or seconds of sound per second: this program and others, in turns.
 
-    bench/compare_encoders.py --model build/all-MiniLM-L6-v2 [--command build/mulciber] [--peers torch onnxruntime ...]
+    bench/compare_encoders.py --model build/all-MiniLM-L6-v2 [--command build/mulciber] [--peers torch ctranslate2]
         [--python "tools/drivers/in_debian_testing.sh /opt/peers/bin/python"] [--drivers NAME=FILE.json ...]
+    bench/compare_encoders.py --task pictures --make-vit /tmp/vit-small
+    bench/compare_encoders.py --task pictures --model /tmp/vit-small --peers torch
+    bench/compare_encoders.py --task speech --model build/whisper-tiny.en --sound talk.wav
 
-Every sentence has --tokens tokens, every batch --sentences of them; vectors are means, normalized. In each turn every
-contestant encodes the same batches once, and the medians over the turns are printed, with the least and the most. After
---seconds no turn begins, once there are three. Standard error says how far it is. Of
-this program the time is that of `mulciber embed --stats` on the device and on the way there and back, of the others
-that of their call with ids that are tokenized already. All use --threads threads, which must be what the driver uses.
+Every sentence has --tokens tokens, every batch --sentences of them; vectors are means, normalized. Pictures are noise
+of the model's size, --pictures of them (16 at most) in one batch; --make-vit writes a ViT-S/16 of random weights, which
+computes as much as a trained one. A sound is 30 seconds or less, mono and of 16 kHz in a WAV file; all search for its
+text by --beams beams without timestamps, and the time is that of encoder and decoder, without features.
 
-Peers are torch (sentence-transformers in f32, whatever its backend makes of it) and ctranslate2 (its f32, of the model
-converted to a temporary folder). They run in the interpreter that --python names, which may live in another file
-system, so --model is best a path within this checkout.
+In each turn every contestant does the same work once, and the medians over the turns are printed, with the least and
+the most. After --seconds no turn begins, once there are three. Standard error says how far it is. Of this program the
+time is that on the device and on the way there and back, which --stats prints (of speech that of choosing tokens as
+well), of the others that of their call with ids, pixels or features that are there already. All use --threads threads,
+which must be what the driver uses.
+
+Peers are torch (sentence-transformers or transformers in f32, whatever its backend makes of it) and ctranslate2 (its
+f32, of the model converted to a temporary folder; it has no ViT). They run in the interpreter that --python names,
+which may live in another file system, so --model is best a path within this checkout.
 """
 
 import argparse
@@ -33,7 +41,12 @@ WORD = "the"  # one token of every vocabulary of English
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--model", required=True, help="folder that sentence-transformers reads")
+    add("--task", choices=["texts", "pictures", "speech"], default="texts")
+    add("--model", help="folder that sentence-transformers or transformers reads")
+    add("--make-vit", metavar="FOLDER", help="write a model for --task pictures, and end")
+    add("--pictures", type=int, default=8, help="of a batch")
+    add("--sound", help="WAV file of --task speech")
+    add("--beams", type=int, default=5)
     add("--command", default="build/mulciber")
     add("--python", default=sys.executable, help="command of the interpreter that has the peers")
     add("--peers", nargs="*", default=["torch", "ctranslate2"], choices=["torch", "ctranslate2"])
@@ -45,7 +58,10 @@ def arguments():
     add("--seconds", type=float, default=120)
     add("--threads", type=int, default=2)
     add("--serve", choices=["torch", "ctranslate2"], help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.make_vit is None and (options.model is None or (options.task == "speech" and options.sound is None)):
+        parser.error("--model is missing, or --sound")
+    return options
 
 
 def torch_encoder(options):
@@ -85,18 +101,127 @@ def ctranslate2_encoder(options):
     return encode, f"ctranslate2 {ctranslate2.__version__}"
 
 
+def make_vit(folder: str) -> None:
+    import torch
+    from transformers import ViTConfig, ViTImageProcessor, ViTModel
+
+    torch.manual_seed(1)
+    config = ViTConfig(hidden_size=384, num_hidden_layers=12, num_attention_heads=6, intermediate_size=1536)
+    ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
+    ViTImageProcessor().save_pretrained(folder)
+
+
+def write_pictures(options, folder: str) -> list[str]:
+    """Noise, the same for all contestants, as PPM files."""
+    import random
+
+    size = json.loads((Path(options.model) / "config.json").read_text())["image_size"]
+    source = random.Random(7)
+    paths = []
+    for i in range(options.pictures):
+        paths.append(f"{folder}/{i}.ppm")
+        Path(paths[-1]).write_bytes(f"P6 {size} {size} 255\n".encode() + source.randbytes(3 * size * size))
+    return paths
+
+
+def torch_pictures(options):
+    import numpy
+    import torch
+    from transformers import AutoModel
+
+    torch.set_num_threads(options.threads)
+    model = AutoModel.from_pretrained(options.model, dtype=torch.float32).eval()
+    rules = json.loads((Path(options.model) / "preprocessor_config.json").read_text())
+    mean, deviation = (numpy.array(rules[key], numpy.float32).reshape(3, 1, 1) for key in ("image_mean", "image_std"))
+    pixels = []
+    with tempfile.TemporaryDirectory() as folder:
+        for path in write_pictures(options, folder):
+            header, data = Path(path).read_bytes().split(b"\n", 1)
+            size = int(header.split()[1])
+            picture = numpy.frombuffer(data, numpy.uint8).reshape(size, size, 3).transpose(2, 0, 1)
+            pixels.append((picture.astype(numpy.float32) / 255 - mean) / deviation)
+    pixels = torch.tensor(numpy.stack(pixels))
+
+    def encode():
+        with torch.inference_mode():
+            return model(pixel_values=pixels).last_hidden_state[:, 0].numpy()
+
+    return encode, f"torch {torch.__version__}"
+
+
+def sound_features(options):
+    import wave
+
+    import numpy
+    from transformers import AutoTokenizer, WhisperFeatureExtractor
+
+    with wave.open(options.sound) as file:
+        assert file.getframerate() == 16000 and file.getnchannels() == 1, "16 kHz, one channel"
+        samples = numpy.frombuffer(file.readframes(file.getnframes()), "<i2").astype(numpy.float32) / 32768
+    features = WhisperFeatureExtractor.from_pretrained(options.model)(samples, sampling_rate=16000,
+                                                                      return_tensors="np").input_features
+    tokenizer = AutoTokenizer.from_pretrained(options.model)
+    prompt = tokenizer.convert_tokens_to_ids(["<|startoftranscript|>", "<|notimestamps|>"])
+    return features, tokenizer, prompt
+
+
+def torch_speech(options):
+    import torch
+    from transformers import WhisperForConditionalGeneration
+
+    torch.set_num_threads(options.threads)
+    model = WhisperForConditionalGeneration.from_pretrained(options.model, dtype=torch.float32).eval()
+    features, tokenizer, _ = sound_features(options)
+    features = torch.tensor(features)
+
+    def hear():
+        with torch.inference_mode():
+            ids = model.generate(features, num_beams=options.beams, return_timestamps=False)
+        return tokenizer.decode(ids[0], skip_special_tokens=True)
+
+    return hear, f"torch {torch.__version__}"
+
+
+def ctranslate2_speech(options):
+    import ctranslate2
+    from ctranslate2.converters import TransformersConverter
+
+    folder = Path(tempfile.mkdtemp()) / "model"
+    TransformersConverter(options.model).convert(str(folder))
+    model = ctranslate2.models.Whisper(str(folder), device="cpu", compute_type="float32", inter_threads=1,
+                                       intra_threads=options.threads)
+    features, tokenizer, prompt = sound_features(options)
+    features = ctranslate2.StorageView.from_array(features)
+
+    def hear():
+        found = model.generate(features, [prompt], beam_size=options.beams)
+        return tokenizer.decode(found[0].sequences_ids[0], skip_special_tokens=True)
+
+    return hear, f"ctranslate2 {ctranslate2.__version__}"
+
+
+PEERS = {("texts", "torch"): torch_encoder, ("texts", "ctranslate2"): ctranslate2_encoder,
+         ("pictures", "torch"): torch_pictures, ("speech", "torch"): torch_speech,
+         ("speech", "ctranslate2"): ctranslate2_speech}
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
 def text_of(options) -> str:
     return " ".join([WORD] * (options.tokens - 2))  # the tokenizer adds two
 
 
 def serve(options) -> None:
     """For each line of standard input the seconds of a turn."""
-    encode, name = {"torch": torch_encoder, "ctranslate2": ctranslate2_encoder}[options.serve](options)
-    vector = [float(value) for value in encode()[0]]
-    print(json.dumps({"name": name, "vector": vector}), flush=True)
+    encode, name = PEERS[options.task, options.serve](options)
+    made = encode()
+    made = words_of(made) if options.task == "speech" else [float(value) for value in made[0]]
+    print(json.dumps({"name": name, "made": made}), flush=True)
     for _ in sys.stdin:
         begin = time.monotonic()
-        for _ in range(options.batches):
+        for _ in range(options.batches if options.task == "texts" else 1):
             encode()
         print(time.monotonic() - begin, flush=True)
 
@@ -105,11 +230,11 @@ class Peer:
     def __init__(self, options, peer: str):
         script = os.path.relpath(__file__)
         command = shlex.split(options.python) + [script, "--serve", peer, "--model", options.model]
-        for key in ("tokens", "sentences", "batches", "threads"):
+        for key in ("task", "tokens", "sentences", "batches", "threads", "pictures", "sound", "beams"):
             command += [f"--{key}", str(getattr(options, key))]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         hello = json.loads(self.process.stdout.readline() or sys.exit(f"{peer}: did not start"))
-        self.name, self.vector = hello["name"], hello["vector"]
+        self.name, self.made = hello["name"], hello["made"]
 
     def turn(self) -> float:
         self.process.stdin.write("\n")
@@ -121,26 +246,51 @@ class Mulciber:
     def __init__(self, options, name: str, driver: str | None):
         self.options, self.name = options, name
         self.environment = dict(os.environ, **({"VK_DRIVER_FILES": driver} if driver else {}))
-        self.vector = self.embed(1)[0]
+        self.made = self.run(1)[0]
+
+    def output(self, command: list[str]):
+        """Standard output, and what --stats printed."""
+        done = subprocess.run([self.options.command, *command, "-m", self.options.model, "--stats"],
+                              capture_output=True, text=True, env=self.environment)
+        if done.returncode != 0:
+            sys.exit(f"{self.name}: {done.stderr.strip()}")
+        return done.stdout, done.stderr
+
+    def run(self, batches: int):
+        """What was made of the first input, and the seconds of all batches."""
+        return {"texts": self.embed, "pictures": self.see, "speech": self.hear}[self.options.task](batches)
 
     def embed(self, batches: int):
-        """The first vector, and the seconds of all batches."""
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write((text_of(self.options) + "\n") * (self.options.sentences * batches))
             file.flush()
-            done = subprocess.run([self.options.command, "embed", "-m", self.options.model, file.name, "--normalize",
-                                   "--stats"], capture_output=True, text=True, env=self.environment)
-        if done.returncode != 0:
-            sys.exit(f"{self.name}: {done.stderr.strip()}")
-        counts = re.search(r"texts +(\d+) in (\d+) batches, (\d+) tokens", done.stderr)
+            found, stats = self.output(["embed", file.name, "--normalize"])
+        counts = re.search(r"texts +(\d+) in (\d+) batches, (\d+) tokens", stats)
         if [int(count) for count in counts.groups()] != [self.options.sentences * batches, batches,
                                                          self.options.sentences * batches * self.options.tokens]:
             sys.exit(f"{self.name}: other batches than were asked for: {counts.group(0)}")
-        seconds = float(re.search(r"([0-9.]+) device", done.stderr).group(1))
-        return json.loads(done.stdout.splitlines()[0])["vector"], seconds
+        return json.loads(found.splitlines()[0])["vector"], float(re.search(r"([0-9.]+) device", stats).group(1))
+
+    def see(self, _: int):
+        with tempfile.TemporaryDirectory() as folder:
+            found, stats = self.output(["embed", *write_pictures(self.options, folder)])
+        return json.loads(found.splitlines()[0])["vector"], float(re.search(r"([0-9.]+) device", stats).group(1))
+
+    def hear(self, _: int):
+        found, stats = self.output(["transcribe", self.options.sound, "--no-timestamps", "--temperature", "0",
+                                    "--beams", str(self.options.beams)])
+        seconds = [float(re.search(rf"([0-9.]+) {part}", stats).group(1)) for part in ("encoder", "decoder")]
+        return words_of(found), sum(seconds)
 
     def turn(self) -> float:
-        return self.embed(self.options.batches)[1]
+        return self.run(self.options.batches)[1]
+
+
+def sound_seconds(path: str) -> float:
+    import wave
+
+    with wave.open(path) as file:
+        return file.getnframes() / file.getframerate()
 
 
 def cosine(a, b) -> float:
@@ -150,6 +300,9 @@ def cosine(a, b) -> float:
 
 def main() -> None:
     options = arguments()
+    if options.make_vit:
+        make_vit(options.make_vit)
+        return
     if options.serve:
         serve(options)
         return
@@ -166,13 +319,20 @@ def main() -> None:
             print(f"turn {turn}: {contestant.name} {measured:.2f} s", file=sys.stderr, flush=True)
             if turn > 0:  # the first one warms up
                 seconds[contestant.name].append(measured)
-    count = options.sentences * options.batches
     first = contestants[0]
-    print(f"| | sentences/s | least | most | cosine with {first.name} |\n| --- | ---: | ---: | ---: | ---: |")
+    if options.task == "speech":
+        count, unit, alike = sound_seconds(options.sound), "seconds of sound/s", "words"
+    else:
+        count = options.pictures if options.task == "pictures" else options.sentences * options.batches
+        unit, alike = ("pictures/s" if options.task == "pictures" else "sentences/s"), f"cosine with {first.name}"
+    print(f"| | {unit} | least | most | {alike} |\n| --- | ---: | ---: | ---: | ---: |")
     for contestant in contestants:
         rates = sorted(count / value for value in seconds[contestant.name])
-        print(f"| {contestant.name} | {statistics.median(rates):.0f} | {rates[0]:.0f} | {rates[-1]:.0f} | "
-              f"{cosine(first.vector, contestant.vector):.6f} |")
+        if options.task == "speech":
+            likeness = "the same" if contestant.made == first.made else " ".join(contestant.made)
+        else:
+            likeness = f"{cosine(first.made, contestant.made):.6f}"
+        print(f"| {contestant.name} | {statistics.median(rates):.2f} | {rates[0]:.2f} | {rates[-1]:.2f} | {likeness} |")
 
 
 if __name__ == "__main__":
