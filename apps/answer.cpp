@@ -19,6 +19,10 @@ struct AnswerArguments : EncoderArguments {
 
 int run_answer(const AnswerArguments& arguments) {
   const std::string passage = read_whole(arguments.passage);
+  if (passage.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+    throw ModelError(arguments.passage, "holds no words", "give a text that may hold the answer");
+  if (arguments.question.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+    throw ModelError("QUESTION", "is empty", "say what is asked");
   const std::shared_ptr<Device> device = open_device(arguments.common);
   PassageReader reader(device, arguments.model, arguments.load());
   std::atomic<bool> cancel{false};
@@ -60,7 +64,7 @@ void add_answer(Command& app, int& code) {
       .range(1, 100000);
   command
       .add_option("--overlap", options->answer.overlap_tokens,
-                  "tokens that the windows of a long passage share")
+                  "tokens that the windows of a long passage share, at most half of one")
       .range(0, 100000);
   command.add_flag("--may-be-none", options->answer.may_be_none,
                    "that the passage does not say is an answer too");

@@ -26,6 +26,11 @@ struct Input {
     if (!*file) throw ModelError(path, "cannot be read", "give a text file");
   }
   std::istream& stream() { return file ? *file : std::cin; }
+  /// Pictures and models are given by mistake, and would be read as lines of rubbish.
+  void check(std::string_view text) const {
+    if (text.find('\0') != std::string_view::npos)
+      throw ModelError(name, "is no text: it holds bytes of zero", "give a text file");
+  }
 };
 
 }  // namespace
@@ -34,7 +39,10 @@ std::vector<std::string> read_lines(const std::string& file) {
   Input input(file);
   LineReader reader(input.stream(), input.name);
   std::vector<std::string> lines;
-  for (std::string line; reader.next(line);) lines.push_back(line);
+  for (std::string line; reader.next(line);) {
+    input.check(line);
+    lines.push_back(line);
+  }
   return lines;
 }
 
@@ -50,6 +58,7 @@ std::string read_whole(const std::string& file) {
   std::istream& stream = input.stream();
   std::string text{std::istreambuf_iterator<char>(stream), {}};
   if (stream.bad()) throw ModelError(input.name, "could not be read", "");
+  input.check(text);
   return text;
 }
 
@@ -63,10 +72,12 @@ std::vector<size_t> best_first(std::span<const float> scores) {
 
 void add_encoder_options(Command& command, EncoderArguments& arguments) {
   command
-      .add_option("-m,--model", arguments.model,
-                  "Hugging Face folder of an encoder-only model of texts or pictures")
+      .add_option(
+          "-m,--model", arguments.model,
+          "Hugging Face folder of an encoder-only model of texts or pictures, or GGUF file of "
+          "texts")
       .required()
-      .type_name("DIR");
+      .type_name("DIR|FILE");
   command.add_flag("--half", arguments.half_weights,
                    "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--half-activations", arguments.half_activations, "keep activations in 16 bits");

@@ -20,9 +20,10 @@ struct Window {
   size_t first, count, position;
 };
 
-/// The passage's tokens, in windows of at most `room` that share `overlap`.
+/// The passage's tokens, in windows of at most `room` that share `overlap`, but not more than half
+/// of them: a question of many tokens, or a short model, would read all of them again and again.
 std::vector<Window> windows_of(size_t tokens, size_t room, size_t overlap, size_t position) {
-  const size_t step = room - std::min(overlap, room - 1);
+  const size_t step = room - std::min(overlap, room / 2);
   std::vector<Window> windows;
   for (size_t first = 0;; first += step) {
     windows.push_back({first, std::min(room, tokens - first), position});

@@ -373,6 +373,11 @@ TEST_CASE("Answers of long passages are the best of their windows") {
     CHECK(answers[i].text == passage.substr(answers[i].begin, answers[i].end - answers[i].begin));
     if (i > 0) CHECK(answers[i - 1].score >= answers[i].score);
   }
+  const std::string longer = passage + passage + passage + passage;
+  reader.answer(question, longer, {.overlap_tokens = 0});
+  const uint64_t tokens = reader.statistics().tokens;
+  reader.answer(question, longer, {.overlap_tokens = 48});  // windows share half at most
+  CHECK(reader.statistics().tokens < 3 * tokens);
 }
 
 TEST_CASE("That a passage does not say is an answer where it may be") {

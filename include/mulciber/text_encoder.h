@@ -162,7 +162,8 @@ class MULCIBER_API Classifier {
 struct AnswerOptions {
   uint32_t best = 1;             // answers asked for, at most
   uint32_t longest_tokens = 30;  // of an answer
-  /// Tokens that neighbouring windows of a passage share, where it is longer than the model takes.
+  /// Tokens that neighbouring windows of a passage share, where it is longer than the model takes;
+  /// at most half of a window.
   uint32_t overlap_tokens = 128;
   /// "The passage does not say" is an answer too, for models that were trained to give it.
   bool may_be_none = false;

@@ -51,6 +51,15 @@ says 2 "requires --query" "$MULCIBER" embed -m "$model" --top 2 lines
 says 2 "turns texts into vectors" "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/marian" lines
 says 2 "mulciber classify" "$MULCIBER" translate -m "$model" text
 
+"$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/gguf_encoders/roberta_cls.gguf" lines >gguf
+python3 - <<'PY' || fail "vectors of a GGUF file"
+import json
+rows = [[value for line in open(name) for value in json.loads(line)["vector"]] for name in ("gguf", "starts")]
+assert len(rows[0]) == len(rows[1]) == 192
+assert all(abs(a - b) < 1e-6 for a, b in zip(*rows))
+PY
+says 2 "is no text: it holds bytes of zero" "$MULCIBER" embed -m "$model" "$MULCIBER_SOURCE/tests/data/digits.png"
+
 "$MULCIBER" bench -m "$model" -r 1 --json |
   python3 -c 'import json, sys; b = json.load(sys.stdin); assert b["sorted_tps"] > 0 and b["sorted_padding"] < b["mixed_padding"]' ||
   fail "bench -m"
@@ -96,5 +105,7 @@ PY
 "$MULCIBER" answer -m reader --passage - --best 1000 --may-be-none "why?" <<<"The red hammer." >all
 [[ $(grep -c "(the passage does not say)" all) == 1 ]] || fail "no answer that there is none: $(cat all)"
 says 2 "leaves no room" "$MULCIBER" answer -m reader --passage lines "$(cat long)"
+says 2 "QUESTION: is empty" "$MULCIBER" answer -m reader --passage lines " "
+says 2 "holds no words" "$MULCIBER" answer -m reader --passage - "why?" <<<" "
 says 2 "no head that classifies" "$MULCIBER" classify -m reader lines
 echo "encoders: vectors, labels and answers"
