@@ -80,7 +80,82 @@ void pack_q5_1(const std::byte* block, uint64_t g, const Row& row) {
   pack_nibbles(block + 8, row.values + 4 * g);
 }
 
+// Nibbles are codes of integers, and stay.
+void pack_iq4_nl(const std::byte* block, uint64_t g, const Row& row) { pack_q4_0(block, g, row); }
+
+// The scale is an exponent, of numbers twice as large as the file means: half of it is exact in
+// bf16, the two below the normal numbers too.
+void pack_mxfp4(const std::byte* block, uint64_t g, const Row& row) {
+  const unsigned exponent = byte_at(block);
+  row.block_scales[g] =
+      static_cast<uint16_t>(exponent < 2 ? 0x20u << exponent : (exponent - 1) << 7);
+  pack_nibbles(block + 1, row.values + 4 * g);
+}
+
+// A scale in f32, then E4M3. Blocks of one span have one scale.
+void pack_f8_e4m3(const std::byte* block, uint64_t g, const Row& row) {
+  row.pairs[g / 4] = load<Word>(block);
+  std::memcpy(row.values + 8 * g, block + 4, 32);
+}
+
+// Scale and zero point, then nibbles.
+void pack_int4_32(const std::byte* block, uint64_t g, const Row& row) { pack_q4_1(block, g, row); }
+void pack_int4_128(const std::byte* block, uint64_t g, const Row& row) {
+  row.pairs[g / 4] = load<Word>(block);
+  pack_nibbles(block + 4, row.values + 4 * g);
+}
+
 // Blocks of 256; `b` counts them along the row.
+
+// Two bits of each of 32 elements: quads s and s + 4 in word s / 2, in the lower half of its bytes
+// where s is even. They stand in 32 bytes of the file, at `shift`.
+void pack_two_bits(const std::byte* from, unsigned shift, Word* values) {
+  values[0] = values[1] = 0;
+  for (unsigned i = 0; i < 32; ++i) {
+    const unsigned quad = i / 4 % 4, at = 8 * (i % 4) + quad % 2 * 4 + i / 16 * 2;
+    values[quad / 2] |= (byte_at(from + i) >> shift & 3) << at;
+  }
+}
+
+void pack_q2_k(const std::byte* block, uint64_t b, const Row& row) {
+  row.super_scales[b] = load<Word>(block + 80);
+  std::memcpy(row.block_scales + 8 * b, block, 16);
+  for (unsigned g = 0; g < 8; ++g)
+    pack_two_bits(block + 16 + g / 4 * 32, g % 4 * 2, row.values + 16 * b + 2 * g);
+}
+
+void pack_q3_k(const std::byte* block, uint64_t b, const Row& row) {
+  const float scale = half_to_float(load<uint16_t>(block + 108));
+  std::memcpy(&row.super_scales[b], &scale, 4);
+  const std::byte* packed = block + 96;
+  for (unsigned g = 0; g < 8; ++g) {
+    pack_two_bits(block + 32 + g / 4 * 32, g % 4 * 2, row.values + 16 * b + 2 * g);
+    Word bits = 0;
+    for (unsigned i = 0; i < 32; ++i) bits |= (byte_at(block + i) >> g & 1) << i;
+    row.high[8 * b + g] = spread_bits(bits);
+    // Six bits of each of sixteen scales: four in the first eight bytes, two in the last four.
+    unsigned scales = 0;
+    for (unsigned part = 0; part < 2; ++part) {
+      const unsigned i = 2 * g + part;
+      const unsigned low = byte_at(packed + i % 8) >> (i / 8 * 4) & 15;
+      const unsigned six = low | (byte_at(packed + 8 + i % 4) >> (i / 4 * 2) & 3) << 4;
+      scales |= (six - 32 & 255) << (8 * part);
+    }
+    row.block_scales[8 * b + g] = static_cast<uint16_t>(scales);
+  }
+}
+
+void pack_iq4_xs(const std::byte* block, uint64_t b, const Row& row) {
+  const float scale = half_to_float(load<uint16_t>(block));
+  std::memcpy(&row.super_scales[b], &scale, 4);
+  auto* scales = reinterpret_cast<uint8_t*>(row.block_scales) + 8 * b;
+  for (unsigned g = 0; g < 8; ++g) {
+    // Six bits: four in a nibble, two in the word in front.
+    const unsigned low = byte_at(block + 4 + g / 2) >> (g % 2 * 4) & 15;
+    scales[g] = static_cast<uint8_t>((low | (load<uint16_t>(block + 2) >> (2 * g) & 3) << 4) - 32);
+    pack_nibbles(block + 8 + 16 * g, row.values + 32 * b + 4 * g);
+  }
+}
 
 // Eight scales and eight minima of six bits in twelve bytes.
 void pack_sub_pairs(const std::byte* packed, uint16_t* block_scales) {
@@ -155,6 +230,14 @@ const Packing kPackings[] = {
     {BLOCKS_FORMAT(4u, 0u, BLOCKS_SUB_PAIR, 0u), 144, pack_q4_k},
     {BLOCKS_FORMAT(4u, 1u, BLOCKS_SUB_PAIR, 0u), 176, pack_q5_k},
     {BLOCKS_FORMAT(4u, 2u, BLOCKS_SUB_SCALES, 32u), 210, pack_q6_k},
+    {BLOCKS_FORMAT(2u, 0u, BLOCKS_SUB_NIBBLES, 0u), 84, pack_q2_k},
+    {BLOCKS_FORMAT(2u, 1u, BLOCKS_SUB_SCALES, 4u), 110, pack_q3_k},
+    {BLOCKS_FORMAT_OF_CODES(4u, BLOCKS_SCALE, 128u, BLOCKS_IQ4, 0u), 18, pack_iq4_nl},
+    {BLOCKS_FORMAT_OF_CODES(4u, BLOCKS_SUB_BYTE, 128u, BLOCKS_IQ4, 0u), 136, pack_iq4_xs},
+    {BLOCKS_FORMAT_OF_CODES(4u, BLOCKS_SCALE_BF16, 16u, BLOCKS_FP4, 0u), 17, pack_mxfp4},
+    {BLOCKS_FORMAT_OF_CODES(8u, BLOCKS_SCALE_F32, 0u, BLOCKS_E4M3, 2u), 36, pack_f8_e4m3},
+    {BLOCKS_FORMAT_OF_CODES(4u, BLOCKS_ZERO_POINT, 0u, BLOCKS_INTEGERS, 0u), 20, pack_int4_32},
+    {BLOCKS_FORMAT_OF_CODES(4u, BLOCKS_ZERO_POINT, 0u, BLOCKS_INTEGERS, 2u), 20, pack_int4_128},
 };
 
 const Packing& packing_of(DataType type) {

@@ -15,7 +15,8 @@ namespace mulciber {
 /// value of their constant WEIGHT_FORMAT. 0 for types without one.
 uint32_t block_format(DataType type);
 
-/// Bytes of one of GGUF's blocks of a type.
+/// Bytes of one of GGUF's blocks of a type; of types that GGUF lacks, of a block of 32 elements as
+/// ScaledMatrix (checkpoints/scaled_matrix.h) puts them together.
 uint32_t gguf_block_bytes(DataType type);
 
 /// Rows of GGUF blocks in the device's layout: the same integers and scales, in runs of their own.

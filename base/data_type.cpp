@@ -15,7 +15,9 @@ uint32_t size_of(DataType type) {
 uint32_t block_elements(DataType type) {
   if (type == DataType::kQ8_1) return 32;
   if (!is_block_type(type)) return 1;
-  return type >= DataType::kQ4_K ? 256 : 32;
+  const bool super_blocks =
+      (type >= DataType::kQ4_K && type <= DataType::kQ3_K) || type == DataType::kIQ4_XS;
+  return super_blocks ? 256 : 32;
 }
 
 uint64_t row_bytes(DataType type, uint64_t columns) {
@@ -45,6 +47,14 @@ const char* name_of(DataType type) {
     case DataType::kQ4_K: return "q4_k";
     case DataType::kQ5_K: return "q5_k";
     case DataType::kQ6_K: return "q6_k";
+    case DataType::kQ2_K: return "q2_k";
+    case DataType::kQ3_K: return "q3_k";
+    case DataType::kIQ4_NL: return "iq4_nl";
+    case DataType::kIQ4_XS: return "iq4_xs";
+    case DataType::kMXFP4: return "mxfp4";
+    case DataType::kF8E4M3: return "f8_e4m3";
+    case DataType::kInt4_32: return "int4_32";
+    case DataType::kInt4_128: return "int4_128";
     case DataType::kQ8_1: return "q8_1";
     case DataType::kHalf: return "half";
     case DataType::kBlocks: return "blocks";

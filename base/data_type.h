@@ -21,6 +21,14 @@ enum class DataType : uint8_t {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kQ2_K,
+  kQ3_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+  kF8E4M3,   // fp8 with f32 scales of up to 128 elements of a row
+  kInt4_32,  // 4 bits with an f16 scale and a zero point for each 32 elements: GPTQ's and AWQ's
+  kInt4_128,
   kQ8_1,  // activations quantized for integer dot products (shaders/include/blocks.h)
   // What a row of kernels.def may say instead of a type: no tensor has these.
   kHalf,    // f16 or bf16
@@ -29,7 +37,12 @@ enum class DataType : uint8_t {
 
 /// Of matrices.
 inline bool is_block_type(DataType type) {
-  return type >= DataType::kQ8_0 && type <= DataType::kQ6_K;
+  return type >= DataType::kQ8_0 && type <= DataType::kInt4_128;
+}
+/// Whether kernels multiply a block type with activations in kQ8_1: one scale, or two, for integers
+/// of 32 elements. The others take activations in f32.
+inline bool multiplies_integers(DataType type) {
+  return is_block_type(type) && type != DataType::kQ2_K && type != DataType::kF8E4M3;
 }
 /// Bytes of one element; 0 where elements lie in blocks and have none of their own.
 uint32_t size_of(DataType type);

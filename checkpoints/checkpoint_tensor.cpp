@@ -15,19 +15,37 @@ struct TypeInfo {
 
 // In the order of the enumeration.
 constexpr TypeInfo kTypes[] = {
-    {CheckpointType::kF64, "F64", 1, 8},        {CheckpointType::kF32, "F32", 1, 4},
-    {CheckpointType::kF16, "F16", 1, 2},        {CheckpointType::kBF16, "BF16", 1, 2},
-    {CheckpointType::kF8E4M3, "F8_E4M3", 1, 1}, {CheckpointType::kF8E5M2, "F8_E5M2", 1, 1},
-    {CheckpointType::kI64, "I64", 1, 8},        {CheckpointType::kI32, "I32", 1, 4},
-    {CheckpointType::kI16, "I16", 1, 2},        {CheckpointType::kI8, "I8", 1, 1},
-    {CheckpointType::kU64, "U64", 1, 8},        {CheckpointType::kU32, "U32", 1, 4},
-    {CheckpointType::kU16, "U16", 1, 2},        {CheckpointType::kU8, "U8", 1, 1},
-    {CheckpointType::kBool, "BOOL", 1, 1},      {CheckpointType::kQ4_0, "Q4_0", 32, 18},
-    {CheckpointType::kQ4_1, "Q4_1", 32, 20},    {CheckpointType::kQ5_0, "Q5_0", 32, 22},
-    {CheckpointType::kQ5_1, "Q5_1", 32, 24},    {CheckpointType::kQ8_0, "Q8_0", 32, 34},
-    {CheckpointType::kQ2_K, "Q2_K", 256, 84},   {CheckpointType::kQ3_K, "Q3_K", 256, 110},
-    {CheckpointType::kQ4_K, "Q4_K", 256, 144},  {CheckpointType::kQ5_K, "Q5_K", 256, 176},
+    {CheckpointType::kF64, "F64", 1, 8},
+    {CheckpointType::kF32, "F32", 1, 4},
+    {CheckpointType::kF16, "F16", 1, 2},
+    {CheckpointType::kBF16, "BF16", 1, 2},
+    {CheckpointType::kF8E4M3, "F8_E4M3", 1, 1},
+    {CheckpointType::kF8E5M2, "F8_E5M2", 1, 1},
+    {CheckpointType::kI64, "I64", 1, 8},
+    {CheckpointType::kI32, "I32", 1, 4},
+    {CheckpointType::kI16, "I16", 1, 2},
+    {CheckpointType::kI8, "I8", 1, 1},
+    {CheckpointType::kU64, "U64", 1, 8},
+    {CheckpointType::kU32, "U32", 1, 4},
+    {CheckpointType::kU16, "U16", 1, 2},
+    {CheckpointType::kU8, "U8", 1, 1},
+    {CheckpointType::kBool, "BOOL", 1, 1},
+    {CheckpointType::kQ4_0, "Q4_0", 32, 18},
+    {CheckpointType::kQ4_1, "Q4_1", 32, 20},
+    {CheckpointType::kQ5_0, "Q5_0", 32, 22},
+    {CheckpointType::kQ5_1, "Q5_1", 32, 24},
+    {CheckpointType::kQ8_0, "Q8_0", 32, 34},
+    {CheckpointType::kQ2_K, "Q2_K", 256, 84},
+    {CheckpointType::kQ3_K, "Q3_K", 256, 110},
+    {CheckpointType::kQ4_K, "Q4_K", 256, 144},
+    {CheckpointType::kQ5_K, "Q5_K", 256, 176},
     {CheckpointType::kQ6_K, "Q6_K", 256, 210},
+    {CheckpointType::kIQ4_NL, "IQ4_NL", 32, 18},
+    {CheckpointType::kIQ4_XS, "IQ4_XS", 256, 136},
+    {CheckpointType::kMXFP4, "MXFP4", 32, 17},
+    {CheckpointType::kScaledF8E4M3, "F8_E4M3 with scales", 32, 36},
+    {CheckpointType::kInt4_32, "INT4 in groups of 32", 32, 20},
+    {CheckpointType::kInt4_128, "INT4 in groups of 128", 32, 20},
 };
 
 const TypeInfo& info(CheckpointType type) { return kTypes[static_cast<std::size_t>(type)]; }
@@ -51,6 +69,14 @@ std::optional<DataType> device_type(CheckpointType type) {
     case CheckpointType::kQ4_K: return DataType::kQ4_K;
     case CheckpointType::kQ5_K: return DataType::kQ5_K;
     case CheckpointType::kQ6_K: return DataType::kQ6_K;
+    case CheckpointType::kQ2_K: return DataType::kQ2_K;
+    case CheckpointType::kQ3_K: return DataType::kQ3_K;
+    case CheckpointType::kIQ4_NL: return DataType::kIQ4_NL;
+    case CheckpointType::kIQ4_XS: return DataType::kIQ4_XS;
+    case CheckpointType::kMXFP4: return DataType::kMXFP4;
+    case CheckpointType::kScaledF8E4M3: return DataType::kF8E4M3;
+    case CheckpointType::kInt4_32: return DataType::kInt4_32;
+    case CheckpointType::kInt4_128: return DataType::kInt4_128;
     default: return std::nullopt;
   }
 }

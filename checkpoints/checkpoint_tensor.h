@@ -15,7 +15,9 @@
 namespace mulciber {
 
 /// Storage types a checkpoint may hold, whatever the device can compute with. Those from kQ4_0 on
-/// are GGUF's block types: a block of elements shares its scales.
+/// are block types: a block of elements shares its scales. They are GGUF's, but for those from
+/// kScaledF8E4M3 on, which are put together of several tensors of safetensors files
+/// (checkpoints/scaled_matrix.h).
 enum class CheckpointType {
   kF64,
   kF32,
@@ -42,6 +44,12 @@ enum class CheckpointType {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+  kScaledF8E4M3,
+  kInt4_32,
+  kInt4_128,
 };
 
 /// The type's name, as safetensors headers ("BF16") and GGUF tools ("Q4_K") write it.

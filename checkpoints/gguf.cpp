@@ -27,22 +27,38 @@ struct TensorType {
 
 // By the numbers of ggml; those without a type are known by name only.
 constexpr TensorType kTensorTypes[] = {
-    {0, CheckpointType::kF32, "F32"},    {1, CheckpointType::kF16, "F16"},
-    {2, CheckpointType::kQ4_0, "Q4_0"},  {3, CheckpointType::kQ4_1, "Q4_1"},
-    {6, CheckpointType::kQ5_0, "Q5_0"},  {7, CheckpointType::kQ5_1, "Q5_1"},
-    {8, CheckpointType::kQ8_0, "Q8_0"},  {9, std::nullopt, "Q8_1"},
-    {10, CheckpointType::kQ2_K, "Q2_K"}, {11, CheckpointType::kQ3_K, "Q3_K"},
-    {12, CheckpointType::kQ4_K, "Q4_K"}, {13, CheckpointType::kQ5_K, "Q5_K"},
-    {14, CheckpointType::kQ6_K, "Q6_K"}, {15, std::nullopt, "Q8_K"},
-    {16, std::nullopt, "IQ2_XXS"},       {17, std::nullopt, "IQ2_XS"},
-    {18, std::nullopt, "IQ3_XXS"},       {19, std::nullopt, "IQ1_S"},
-    {20, std::nullopt, "IQ4_NL"},        {21, std::nullopt, "IQ3_S"},
-    {22, std::nullopt, "IQ2_S"},         {23, std::nullopt, "IQ4_XS"},
-    {24, CheckpointType::kI8, "I8"},     {25, CheckpointType::kI16, "I16"},
-    {26, CheckpointType::kI32, "I32"},   {27, CheckpointType::kI64, "I64"},
-    {28, CheckpointType::kF64, "F64"},   {29, std::nullopt, "IQ1_M"},
-    {30, CheckpointType::kBF16, "BF16"}, {34, std::nullopt, "TQ1_0"},
-    {35, std::nullopt, "TQ2_0"},         {39, std::nullopt, "MXFP4"},
+    {0, CheckpointType::kF32, "F32"},
+    {1, CheckpointType::kF16, "F16"},
+    {2, CheckpointType::kQ4_0, "Q4_0"},
+    {3, CheckpointType::kQ4_1, "Q4_1"},
+    {6, CheckpointType::kQ5_0, "Q5_0"},
+    {7, CheckpointType::kQ5_1, "Q5_1"},
+    {8, CheckpointType::kQ8_0, "Q8_0"},
+    {9, std::nullopt, "Q8_1"},
+    {10, CheckpointType::kQ2_K, "Q2_K"},
+    {11, CheckpointType::kQ3_K, "Q3_K"},
+    {12, CheckpointType::kQ4_K, "Q4_K"},
+    {13, CheckpointType::kQ5_K, "Q5_K"},
+    {14, CheckpointType::kQ6_K, "Q6_K"},
+    {15, std::nullopt, "Q8_K"},
+    {16, std::nullopt, "IQ2_XXS"},
+    {17, std::nullopt, "IQ2_XS"},
+    {18, std::nullopt, "IQ3_XXS"},
+    {19, std::nullopt, "IQ1_S"},
+    {20, CheckpointType::kIQ4_NL, "IQ4_NL"},
+    {21, std::nullopt, "IQ3_S"},
+    {22, std::nullopt, "IQ2_S"},
+    {23, CheckpointType::kIQ4_XS, "IQ4_XS"},
+    {24, CheckpointType::kI8, "I8"},
+    {25, CheckpointType::kI16, "I16"},
+    {26, CheckpointType::kI32, "I32"},
+    {27, CheckpointType::kI64, "I64"},
+    {28, CheckpointType::kF64, "F64"},
+    {29, std::nullopt, "IQ1_M"},
+    {30, CheckpointType::kBF16, "BF16"},
+    {34, std::nullopt, "TQ1_0"},
+    {35, std::nullopt, "TQ2_0"},
+    {39, CheckpointType::kMXFP4, "MXFP4"},
 };
 
 std::size_t scalar_bytes(GgufType type) {
@@ -308,7 +324,8 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
       reader.fail(what + " has the unknown type " + std::to_string(id));
     if (!known->type) {
       reader.fail(what + " is stored as " + known->name,
-                  "use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K");
+                  "use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, "
+                  "Q5_K, Q6_K, IQ4_NL, IQ4_XS or MXFP4");
     }
     tensor.type = *known->type;
     if (!tensor.shape.empty() && tensor.shape.back() % block_elements(tensor.type) != 0) {

@@ -1,7 +1,10 @@
 #include "checkpoints/tensor_values.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "mulciber/error.h"
 
@@ -64,6 +67,48 @@ void read_q5_1(const std::byte* block, float* out) {
 void read_q8_0(const std::byte* block, float* out) {
   const float scale = half_at(block);
   for (int i = 0; i < 32; ++i) out[i] = scale * static_cast<float>(load<int8_t>(block + 2 + i));
+}
+
+// Nibbles are codes of these integers.
+constexpr float kIQ4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                  1,    13,   25,  38,  53,  69,  89,  113};
+// Magnitudes of E2M1.
+constexpr float kFp4Values[16] = {0,    .5f,  1,  1.5f,  2,  3,  4,  6,
+                                  -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6};
+
+void read_iq4_nl(const std::byte* block, float* out) {
+  const float scale = half_at(block);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * kIQ4Values[low(block + 2 + i)];
+    out[i + 16] = scale * kIQ4Values[high(block + 2 + i)];
+  }
+}
+
+void read_mxfp4(const std::byte* block, float* out) {
+  for (int i = 0; i < 16; ++i) {
+    out[i] = std::ldexp(kFp4Values[low(block + 1 + i)], byte_at(block) - 127);
+    out[i + 16] = std::ldexp(kFp4Values[high(block + 1 + i)], byte_at(block) - 127);
+  }
+}
+
+float e4m3_at(const std::byte* at) {
+  const int exponent = byte_at(at) >> 3 & 15, fraction = byte_at(at) & 7;
+  if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
+  const float magnitude = std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 8),
+                                     std::max(exponent, 1) - 10);
+  return byte_at(at) >= 128 ? -magnitude : magnitude;
+}
+
+void read_scaled_e4m3(const std::byte* block, float* out) {
+  for (int i = 0; i < 32; ++i) out[i] = load<float>(block) * e4m3_at(block + 4 + i);
+}
+
+void read_int4(const std::byte* block, float* out) {
+  const float scale = half_at(block), zero = load<uint16_t>(block + 2);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * (static_cast<float>(low(block + 4 + i)) - zero);
+    out[i + 16] = scale * (static_cast<float>(high(block + 4 + i)) - zero);
+  }
 }
 
 // Blocks of 256 with scales of their own for every 16 or 32 values.
@@ -144,6 +189,18 @@ void read_q6_k(const std::byte* block, float* out) {
   }
 }
 
+void read_iq4_xs(const std::byte* block, float* out) {
+  const float scale = half_at(block);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 32;
+    const std::byte* packed = block + 4 + group / 2;
+    const int upper = load<uint16_t>(block + 2) >> (2 * group) & 3;
+    const int sub_scale = ((group % 2 ? high(packed) : low(packed)) | upper << 4) - 32;
+    const std::byte* at = block + 8 + group * 16 + i % 16;
+    out[i] = scale * static_cast<float>(sub_scale) * kIQ4Values[i % 32 < 16 ? low(at) : high(at)];
+  }
+}
+
 using BlockReader = void (*)(const std::byte*, float*);
 
 BlockReader block_reader(CheckpointType type) {
@@ -158,6 +215,12 @@ BlockReader block_reader(CheckpointType type) {
     case CheckpointType::kQ4_K: return read_q4_k;
     case CheckpointType::kQ5_K: return read_q5_k;
     case CheckpointType::kQ6_K: return read_q6_k;
+    case CheckpointType::kIQ4_NL: return read_iq4_nl;
+    case CheckpointType::kIQ4_XS: return read_iq4_xs;
+    case CheckpointType::kMXFP4: return read_mxfp4;
+    case CheckpointType::kScaledF8E4M3: return read_scaled_e4m3;
+    case CheckpointType::kInt4_32:
+    case CheckpointType::kInt4_128: return read_int4;
     case CheckpointType::kF32:
       return [](const std::byte* at, float* out) { *out = load<float>(at); };
     case CheckpointType::kF64:
@@ -179,8 +242,7 @@ std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, u
   const BlockReader read = block_reader(tensor.type);
   if (!read) {
     throw ModelError("tensor `" + tensor.name + "`",
-                     std::string("is stored as ") + name_of(tensor.type),
-                     "F64, F32, F16, BF16 and the block types of GGUF are supported");
+                     std::string("is stored as ") + name_of(tensor.type), kReadableTypes);
   }
   const std::size_t elements = block_elements(tensor.type), bytes = block_bytes(tensor.type);
   std::vector<float> values(count);

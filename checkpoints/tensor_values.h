@@ -9,6 +9,11 @@
 
 namespace mulciber {
 
+/// For messages about a type that has no float values.
+constexpr const char* kReadableTypes =
+    "F64, F32, F16, BF16, the block types of GGUF, and matrices in F8_E4M3 with a multiple of 32 "
+    "columns are supported";
+
 /// Whether read_floats() can read a type: F64, F32, F16, BF16 and every block type.
 bool has_float_values(CheckpointType type);
 

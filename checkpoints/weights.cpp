@@ -47,7 +47,7 @@ const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint
     }
     if (!has_float_values(tensor->type)) {
       throw ModelError(where, fmt::format("is stored as {}", name_of(tensor->type)),
-                       "F64, F32, F16, BF16 and the block types of GGUF are supported");
+                       kReadableTypes);
     }
     return *tensor;
   }

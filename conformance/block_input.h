@@ -11,6 +11,10 @@ namespace mulciber::conformance {
 /// short sums of products are exact. Columns must be whole blocks.
 CaseInput block_input(Shape shape, DataType type, double deviation, bool whole);
 
+/// Whether a type is on the short list: each arrangement of integers, codes and scales is in one of
+/// those that are.
+bool covers_blocks(DataType type);
+
 /// Rows of the layout in words (shaders/include/blocks.h) as numbers: the definition that kernels
 /// are held to. `sizes`: of each value, the magnitudes of the two numbers it is the sum of, added
 /// up.

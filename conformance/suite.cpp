@@ -29,7 +29,8 @@ std::string types_of(KernelTypes types) {
 // cases show; so do those of rows with f16 arithmetic. A product whose depth is split is, in each
 // part, one that is not.
 bool on_short_list(const Kernel& row, const OpCase& op_case) {
-  if (row.made_for == kPlainMatrices || op_case.needs_constant != 0) return false;
+  if (row.made_for == kPlainMatrices || op_case.needs_constant != 0 || op_case.long_list_alone)
+    return false;
   if (row.needs & (kWorkgroupMatrices | kBF16Operands)) return false;
   const bool exact_cases =
       (row.needs & (kHalfMatrices | kIntegerMatrices) & ~kMatrix16x16x16F16) != 0 ||

@@ -284,13 +284,14 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                                  weight.shape.to_string()),
                      "the last extents must agree, and the weight must be (outputs, inputs)");
   }
-  const bool blocks = x.type == DataType::kQ8_1 && is_block_type(weight.type);
+  const bool blocks = x.type == DataType::kQ8_1 && multiplies_integers(weight.type);
   if (!blocks &&
       ((x.type != DataType::kF32 && x.type != DataType::kF16) || weight.type == DataType::kU32)) {
     throw ShapeError(
         builder.path() + ": matmul",
         fmt::format("{} cannot be multiplied with {}", name_of(x.type), name_of(weight.type)),
-        "x must be f32 or f16, the weight any type of numbers but u32; or q8_1 and blocks");
+        "x must be f32 or f16, the weight any type of numbers but u32; or q8_1 and blocks of "
+        "integers");
   }
   if (!options.more_segments.empty()) return matmul_of_segments(builder, x, weight, options);
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();

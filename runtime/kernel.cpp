@@ -182,7 +182,9 @@ std::string describe_shape_facts(ShapeFacts facts) {
 bool serves(KernelTypes row, KernelTypes problem) {
   if (row.activation != problem.activation) return false;
   return row.weight == problem.weight ||
-         (row.weight == DataType::kBlocks && is_block_type(problem.weight)) ||
+         (row.weight == DataType::kBlocks &&
+          (row.activation == DataType::kQ8_1 ? multiplies_integers(problem.weight)
+                                             : is_block_type(problem.weight))) ||
          (row.weight == DataType::kHalf &&
           (problem.weight == DataType::kF16 || problem.weight == DataType::kBF16));
 }

@@ -34,7 +34,7 @@ const uint LINE = 3;
 // Types with a scale for each half multiply the halves in two passes. A fragment as deep as a block
 // then takes x with zeros in place of one half: they stand between the halves in memory, so that it
 // begins with the first half or with the zeros.
-const bool HALVES = BLOCKS_SCALES(FORMAT) == BLOCKS_SUB_SCALES;
+const bool HALVES = BLOCKS_HALVES(FORMAT);
 const uint X_SECOND = HALVES && FRAGMENT_K == 32 ? 2 : 1;
 const uint PASSES = HALVES ? 2 : 1;
 const uint STEPS = HALVES || FRAGMENT_K == 32 ? 1 : 2;  // fragments along K of a pass
@@ -48,19 +48,27 @@ const uint X_SUMS = X_SCALES + TILE_M / 4;
 const uint W_SCALES = X_SUMS + TILE_M / 4;
 const uint W_SECONDS = W_SCALES + TILE_N / 4;
 
-// Four integers of W without their offset, which makes them signed. But for those of eight bits
-// none is above 63, and a bit above it keeps the borrow within the byte.
+// Four integers of W without their offset, which makes them signed. But for those with an offset of
+// 128 none is above 63, and a bit above it keeps the borrow within the byte.
 uint centered(uint bytes) {
-  if (BLOCKS_VALUE_BITS(FORMAT) == 8) return bytes ^ 0x80808080u;
+  if (BLOCKS_OFFSET(FORMAT) == 128) return bytes ^ 0x80808080u;
   return (bytes | 0x80808080u) - BLOCKS_OFFSET(FORMAT) * 0x01010101u ^ 0x80808080u;
 }
 
 // The integers of half a group of W: quads s or s + 4 of its words s (blocks.glsl).
 uvec4 w_integers(uint row_at, uint group, uint half_of_it) {
-  uint at = (row_at + group * BLOCKS_VALUE_BITS(FORMAT)) / 4;
-  if (BLOCKS_VALUE_BITS(FORMAT) == 8) at += half_of_it;
-  uvec4 words = AT(wide_blocks, at);
+  uint at = row_at + group * BLOCKS_VALUE_BITS(FORMAT);
+  uvec4 words;
+  if (BLOCKS_VALUE_BITS(FORMAT) == 2) {
+    words = uvec2(AT(blocks, at), AT(blocks, at + 1)).xxyy;
+    words = words >> uvec4(0, 4, 0, 4) + 2 * half_of_it & 0x03030303u;
+  } else {
+    words = AT(wide_blocks, at / 4 + (BLOCKS_VALUE_BITS(FORMAT) == 8 ? half_of_it : 0));
+  }
   if (BLOCKS_VALUE_BITS(FORMAT) == 4) words = words >> 4 * half_of_it & 0x0f0f0f0fu;
+  if (BLOCKS_CODE(FORMAT) != BLOCKS_INTEGERS) {
+    [[unroll]] for (uint s = 0; s < 4; ++s) words[s] = decode(FORMAT, words[s]);
+  }
   if (BLOCKS_HIGH_BITS(FORMAT) != 0) {
     uint high_at = row_at + BLOCKS_HIGH_AT(FORMAT, params.depth);
     bool one = BLOCKS_HIGH_BITS(FORMAT) == 1;
@@ -68,7 +76,8 @@ uvec4 w_integers(uint row_at, uint group, uint half_of_it) {
     if (one) high >>= 4 * half_of_it;
     // Not a product with the bits: SPIRV-Tools of 2023 fold one of vectors into an invalid module.
     uvec4 shifts = one ? uvec4(0, 1, 2, 3) : uvec4(0, 2, 4, 6);
-    words |= (uvec4(high) >> shifts & (one ? 0x01010101u : 0x03030303u)) << 4;
+    words |= (uvec4(high) >> shifts & (one ? 0x01010101u : 0x03030303u))
+             << BLOCKS_VALUE_BITS(FORMAT);
   }
   if (BLOCKS_OFFSET(FORMAT) == 0) return words;
   [[unroll]] for (uint s = 0; s < 4; ++s) words[s] = centered(words[s]);

@@ -103,11 +103,11 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
         [[unroll]] for (uint h = 0; h < 2; ++h) {
           vec4 ws[THREAD_N];
           [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
-            ws[j] = quad_quants(h == 0 ? pairs[j].first : pairs[j].second);
+            ws[j] = quad_quants(format, h == 0 ? pairs[j].first : pairs[j].second);
             if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].minimum[h];
           }
           // Only types with scales of their own for either half keep two sums.
-          const uint part = BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES ? h : 0;
+          const uint part = BLOCKS_HALVES(format) ? h : 0;
           [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             [[unroll]] for (uint c = 0; c < 4; ++c) {
 #ifdef SHUFFLE
@@ -133,7 +133,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
       [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
         sums[0][j] +=
             dot(parts[j][0], quad_scale(scales[j].scale.x)) + x_sums[0] * scales[j].minimum.x;
-        if (BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES) {
+        if (BLOCKS_HALVES(format)) {
           sums[0][j] +=
               dot(parts[j][1], quad_scale(scales[j].scale.y)) + x_sums[1] * scales[j].minimum.y;
         }

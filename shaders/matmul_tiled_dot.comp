@@ -26,15 +26,15 @@ shared uvec2 scales[SHARED_ROWS];
 // Scale and minimum, or both scales, of a group of W.
 uvec2 scales_of(uint row_at, uint group) {
   GroupScales all = group_scales(FORMAT, row_at, group);
-  bool halves = BLOCKS_SCALES(FORMAT) == BLOCKS_SUB_SCALES;
+  bool halves = BLOCKS_HALVES(FORMAT);
   return floatBitsToUint(vec2(all.scale.x, halves ? all.scale.y : all.minimum.x));
 }
 
 void main() {
   const uint lines_m = TILE_M / THREAD_M;  // invocations along M
   const uint lines_n = TILE_N / THREAD_N;
-  const bool halves = BLOCKS_SCALES(FORMAT) == BLOCKS_SUB_SCALES;  // each with a scale
-  const bool minima = BLOCKS_OFFSET(FORMAT) == 0;                  // in its place
+  const bool halves = BLOCKS_HALVES(FORMAT);       // each with a scale
+  const bool minima = BLOCKS_OFFSET(FORMAT) == 0;  // in its place
   uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * TILE_N;
   uint thread = gl_LocalInvocationIndex;
   uint thread_m = thread / lines_n, thread_n = thread % lines_n;

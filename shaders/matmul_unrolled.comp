@@ -51,9 +51,9 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   GroupScales scales##J = group_scales(format, row_at##J, group);                                  \
   QuadPair pair##J = quad_pair(format, row_at##J, group, s, group_high(format, row_at##J, group)); \
   vec4 first##J =                                                                                  \
-      quad_quants(pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.minimum.x;            \
+      quad_quants(format, pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.minimum.x;    \
   vec4 second##J =                                                                                 \
-      quad_quants(pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.minimum.y;
+      quad_quants(format, pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.minimum.y;
     COLUMN(0)
     COLUMN(1)
     COLUMN(2)

@@ -123,7 +123,7 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
         }
         if (ROWS == 1) x_sum += dot(xs[0], vec4(1));
         [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
-          vec4 ws = quad_quants(h == 0 ? pairs[j][s].first : pairs[j][s].second);
+          vec4 ws = quad_quants(format, h == 0 ? pairs[j][s].first : pairs[j][s].second);
           if (ROWS == 1) {
             products[j] += xs[0] * ws;
           } else {

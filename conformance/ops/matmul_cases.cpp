@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "conformance/block_input.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/activation_reference.h"
 #include "conformance/ops/product_reference.h"
@@ -223,12 +224,16 @@ class MatmulCases : public OpCases {
   /// own.
   static std::vector<OpCase> block_samples(KernelTypes row_types) {
     std::vector<OpCase> cases;
-    const std::vector<KernelTypes> all = concrete_types(row_types);
+    std::vector<KernelTypes> all = concrete_types(row_types);
     for (const KernelTypes& types : all) {
       const uint64_t block = block_elements(types.weight);
-      cases.push_back(variant({1}, 37, 768 - block, types, {.bias = true}));
-      cases.push_back(variant({17}, 45, block == 32 ? 96 : 256, types, {.exact = true}));
+      const bool long_list_alone = !covers_blocks(types.weight);
+      cases.push_back(
+          variant({1}, 37, 768 - block, types, {.bias = true, .long_list_alone = long_list_alone}));
+      cases.push_back(variant({17}, 45, block == 32 ? 96 : 256, types,
+                              {.exact = true, .long_list_alone = long_list_alone}));
     }
+    std::erase_if(all, [](const KernelTypes& types) { return types.weight > DataType::kQ6_K; });
     struct Sample {
       std::vector<uint64_t> rows;
       uint64_t n, k;
@@ -294,6 +299,7 @@ class MatmulCases : public OpCases {
       c.name += fmt::format(".{}", name_of(types.weight));
     if (options.exact) c.name += options.small ? ".small.exact" : ".exact";
     c.exact = options.exact;
+    c.long_list_alone = options.long_list_alone;
     c.must_pass =
         !options.long_list_alone && (options.activation != Activation::kNone || options.bias ||
                                      (n == 37 && k == 19) || n > 250 || options.gated);

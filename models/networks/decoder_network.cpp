@@ -91,9 +91,10 @@ DecoderNetwork build_decoder_network(
     const std::vector<Tensor> matrices = segments(name + ".weight");
     Linear result = {matrices[0], std::nullopt, {matrices.begin() + 1, matrices.end()}};
     if (bias) result.bias = weight(name + ".bias");
-    result.integers =
-        types.integer_products && types.activations == DataType::kF32 &&
-        std::ranges::all_of(matrices, [](const Tensor& part) { return is_block_type(part.type); });
+    result.integers = types.integer_products && types.activations == DataType::kF32 &&
+                      std::ranges::all_of(matrices, [](const Tensor& part) {
+                        return multiplies_integers(part.type);
+                      });
     return result;
   };
   // The stream is kept divided by what is put onto each sublayer's result: that need not be scaled

@@ -1,9 +1,10 @@
 // How rows of block types lie in memory, for GLSL and C++ (docs/quantization.md). A row is four
 // runs of 32-bit words, and padding to 16 bytes:
-//   values        per 32 elements 4 words of nibbles, or 8 of bytes: the quantized integers
+//   values        per 32 elements 2 words of two bits each, 4 of nibbles, or 8 of bytes: the
+//                 quantized integers, or codes that stand for them
 //   high          per 32 elements one word for each further bit of the integers
-//   block scales  per 32 elements 16 bits (an f16 scale, or two bytes), or 32 (f16 scale and
-//   minimum) super scales  per super-block of 256 elements a word, where block scales are bytes
+//   block scales  per 32 elements (or more, SPAN) 8, 16 or 32 bits, as SCALES says
+//   super scales  per super-block of 256 elements a word, where block scales are integers
 // A value is scale * (unsigned integer) + minimum; minimum is -OFFSET * scale where none is stored.
 #ifndef MULCIBER_BLOCKS_H
 #define MULCIBER_BLOCKS_H
@@ -18,10 +19,21 @@
 
 #define BLOCKS_FORMAT(VALUE_BITS, HIGH_BITS, SCALES, OFFSET) \
   ((VALUE_BITS) | (HIGH_BITS) << 4 | (SCALES) << 8 | (OFFSET) << 16)
+// The same for values that are codes, or for block scales of 2^SPAN times 32 elements.
+#define BLOCKS_FORMAT_OF_CODES(VALUE_BITS, SCALES, OFFSET, CODE, SPAN) \
+  (BLOCKS_FORMAT(VALUE_BITS, 0u, SCALES, OFFSET) | (CODE) << 12 | (SPAN) << 24)
 #define BLOCKS_VALUE_BITS(FORMAT) ((FORMAT)&15u)
 #define BLOCKS_HIGH_BITS(FORMAT) (((FORMAT) >> 4) & 15u)
-#define BLOCKS_SCALES(FORMAT) (((FORMAT) >> 8) & 255u)
-#define BLOCKS_OFFSET(FORMAT) ((FORMAT) >> 16)
+#define BLOCKS_SCALES(FORMAT) (((FORMAT) >> 8) & 15u)
+#define BLOCKS_CODE(FORMAT) (((FORMAT) >> 12) & 15u)
+#define BLOCKS_OFFSET(FORMAT) (((FORMAT) >> 16) & 255u)
+#define BLOCKS_SPAN(FORMAT) ((FORMAT) >> 24)
+
+// CODE: what the values stand for.
+#define BLOCKS_INTEGERS 0u
+#define BLOCKS_IQ4 1u   // of sixteen integers of ggml's table, 128 added
+#define BLOCKS_FP4 2u   // E2M1 of the Open Compute Project, doubled, 16 added
+#define BLOCKS_E4M3 3u  // no integers: E4M3 of the Open Compute Project, without offset
 
 // SCALES: what the block scales hold.
 #define BLOCKS_SCALE 0u  // f16 scale
@@ -30,6 +42,23 @@
 #define BLOCKS_SUB_PAIR 2u
 // signed bytes: scales of either half of the 32, times the super-block's f32
 #define BLOCKS_SUB_SCALES 3u
+// for either half of the 32 a nibble of a scale and one of a minimum, times the super-block's pair
+// of f16; the minimum is subtracted
+#define BLOCKS_SUB_NIBBLES 4u
+#define BLOCKS_SUB_BYTE 5u    // a signed byte, times the super-block's f32
+#define BLOCKS_SCALE_BF16 6u  // the upper half of an f32
+#define BLOCKS_ZERO_POINT 7u  // f16 scale, 16 bits of an integer: the minimum is that times -scale
+#define BLOCKS_SCALE_F32 8u
+
+// Whether either half of the 32 has a scale of its own. One comparison: constants of logical
+// operations come out of glslang in the wrong order.
+#define BLOCKS_HALVES(FORMAT) (BLOCKS_SCALES(FORMAT) - BLOCKS_SUB_SCALES < 2u)
+#define BLOCKS_HAS_SUPER_SCALES(FORMAT) (BLOCKS_SCALES(FORMAT) - BLOCKS_SUB_PAIR < 4u)
+// Block scales that are words, and their number.
+#define BLOCKS_WORD_SCALES(FORMAT) \
+  (BLOCKS_SCALES(FORMAT) == BLOCKS_PAIR || BLOCKS_SCALES(FORMAT) >= BLOCKS_ZERO_POINT)
+#define BLOCKS_SPANS(FORMAT, DEPTH) \
+  (((DEPTH) / 32 + (1u << BLOCKS_SPAN(FORMAT)) - 1) >> BLOCKS_SPAN(FORMAT))
 
 // The format that kernels name: keys and values are kept in it (attention_common.glsl).
 #define BLOCKS_Q8_0 BLOCKS_FORMAT(8u, 0u, BLOCKS_SCALE, 128u)
@@ -38,12 +67,14 @@
 #define BLOCKS_HIGH_AT(FORMAT, DEPTH) ((DEPTH) / 32 * BLOCKS_VALUE_BITS(FORMAT))
 #define BLOCKS_SCALES_AT(FORMAT, DEPTH) \
   ((DEPTH) / 32 * (BLOCKS_VALUE_BITS(FORMAT) + BLOCKS_HIGH_BITS(FORMAT)))
-#define BLOCKS_SUPER_SCALES_AT(FORMAT, DEPTH) \
-  (BLOCKS_SCALES_AT(FORMAT, DEPTH) +          \
-   (BLOCKS_SCALES(FORMAT) == BLOCKS_PAIR ? (DEPTH) / 32 : ((DEPTH) / 32 + 1) / 2))
-#define BLOCKS_ROW_WORDS(FORMAT, DEPTH)                                   \
-  ((BLOCKS_SUPER_SCALES_AT(FORMAT, DEPTH) +                               \
-    (BLOCKS_SCALES(FORMAT) >= BLOCKS_SUB_PAIR ? (DEPTH) / 256 : 0) + 3) / \
+#define BLOCKS_SUPER_SCALES_AT(FORMAT, DEPTH)                                                  \
+  (BLOCKS_SCALES_AT(FORMAT, DEPTH) + (BLOCKS_WORD_SCALES(FORMAT) ? BLOCKS_SPANS(FORMAT, DEPTH) \
+                                      : BLOCKS_SCALES(FORMAT) == BLOCKS_SUB_BYTE               \
+                                          ? ((DEPTH) / 32 + 3) / 4                             \
+                                          : ((DEPTH) / 32 + 1) / 2))
+#define BLOCKS_ROW_WORDS(FORMAT, DEPTH)                          \
+  ((BLOCKS_SUPER_SCALES_AT(FORMAT, DEPTH) +                      \
+    (BLOCKS_HAS_SUPER_SCALES(FORMAT) ? (DEPTH) / 256 : 0) + 3) / \
    4 * 4)
 
 // Activations in blocks (q8_1), for products of integers. A row is two runs of 32-bit words, and

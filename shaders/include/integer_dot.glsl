@@ -29,13 +29,13 @@ int dot4(uint w, uint x, int sum) {
 }
 #endif
 
-// Integers of W are unsigned. Where both factors must be signed, those of eight bits are made so,
-// which takes their offset of 128 away; all others are small enough to be either.
+// Integers of W are unsigned. Where both factors must be signed, those with an offset of 128 are
+// made so, which takes it away; all others are small enough to be either.
 bool made_signed(uint format) {
 #ifdef MIXED_DOT
   return false;
 #else
-  return BLOCKS_VALUE_BITS(format) == 8;
+  return BLOCKS_OFFSET(format) == 128;
 #endif
 }
 uint factors(uint format, uint bytes) { return made_signed(format) ? bytes ^ 0x80808080u : bytes; }
@@ -49,13 +49,12 @@ ivec2 half_sums(uint word) { return ivec2(int(word << 16) >> 16, int(word) >> 16
 // The products of a group of W with a block of x, but for x's scale. dots: those of the integers of
 // each half.
 float scaled_dots(uint format, GroupScales scales, ivec2 dots, ivec2 sums) {
-  if (BLOCKS_SCALES(format) == BLOCKS_SUB_SCALES) {
+  if (BLOCKS_HALVES(format)) {
     vec2 products = vec2(dots - offset_left(format) * sums);
     return scales.scale.x * products.x + scales.scale.y * products.y;
   }
   int both = dots.x + dots.y, sum = sums.x + sums.y;
-  if (BLOCKS_SCALES(format) == BLOCKS_SCALE)
-    return scales.scale.x * float(both - offset_left(format) * sum);
+  if (BLOCKS_OFFSET(format) != 0) return scales.scale.x * float(both - offset_left(format) * sum);
   return scales.scale.x * float(both) + scales.minimum.x * float(sum);
 }
 
