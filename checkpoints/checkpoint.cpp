@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "checkpoints/scaled_matrix.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -84,6 +85,7 @@ void Checkpoint::open_file() {
                      "look for a revision with model.safetensors");
   files_.push_back(std::make_unique<SafetensorsFile>(std::move(file)));
   list_tensors();
+  find_scaled_matrices();
 }
 
 void Checkpoint::open_folder(Contents contents) {
@@ -107,6 +109,21 @@ void Checkpoint::open_folder(Contents contents) {
                      "has neither model.safetensors nor model.safetensors.index.json",
                      "point to a Hugging Face model folder or a .safetensors file");
   }
+  find_scaled_matrices();
+}
+
+void Checkpoint::find_scaled_matrices() {
+  // A configuration that is not understood is refused where the model is read, not where it is
+  // shown.
+  QuantizationConfig config;
+  if (config_ && config_->contains("quantization_config")) {
+    try {
+      config = read_quantization(*config_, (folder_ / "config.json").string());
+    } catch (const ModelError&) {
+      return;
+    }
+  }
+  scaled_matrices_ = scaled_matrices(tensors_, config, path_.string());
 }
 
 void Checkpoint::list_tensors() {
@@ -214,6 +231,9 @@ std::string Checkpoint::model_class() const {
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {
+  const auto scaled = std::ranges::lower_bound(
+      scaled_matrices_, name, {}, [](const auto& t) -> std::string_view { return t->name; });
+  if (scaled != scaled_matrices_.end() && (*scaled)->name == name) return scaled->get();
   const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
                                    [](const auto* t, std::string_view n) { return t->name < n; });
   return it != tensors_.end() && (*it)->name == name ? *it : nullptr;

@@ -56,9 +56,10 @@ class Checkpoint {
   /// The first of `architectures` of config.json, the class that wrote it, or "".
   std::string model_class() const;
 
-  /// Sorted by name.
+  /// Those of the files, sorted by name.
   const std::vector<const CheckpointTensor*>& tensors() const { return tensors_; }
-  /// nullptr when there is no tensor of that name.
+  /// nullptr when there is no tensor of that name. Matrices that a quantizer made several tensors
+  /// of are found under the name that they had before, as blocks (checkpoints/scaled_matrix.h).
   const CheckpointTensor* find(std::string_view name) const;
   /// Throws ModelError naming the tensor when it is missing.
   const CheckpointTensor& at(std::string_view name) const;
@@ -74,6 +75,7 @@ class Checkpoint {
   void open_folder(Contents contents);
   /// Of all files, sorted by name.
   void list_tensors();
+  void find_scaled_matrices();
 
   ModelFiles sources_;
   std::filesystem::path path_, folder_;
@@ -83,6 +85,7 @@ class Checkpoint {
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::vector<std::unique_ptr<GgufFile>> gguf_files_;
   std::vector<const CheckpointTensor*> tensors_;
+  std::vector<std::unique_ptr<CheckpointTensor>> scaled_matrices_;  // sorted by name
 };
 
 }  // namespace mulciber

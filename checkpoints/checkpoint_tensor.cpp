@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checkpoints/model_file.h"
+#include "checkpoints/scaled_matrix.h"
 
 namespace mulciber {
 namespace {
@@ -83,6 +84,11 @@ std::optional<DataType> device_type(CheckpointType type) {
 
 std::span<const std::byte> CheckpointTensor::read(std::uint64_t first, std::uint64_t count,
                                                   std::vector<std::byte>& scratch) const {
+  if (parts) {
+    scratch.resize(count);
+    parts->write(first / block_bytes(type), scratch);
+    return scratch;
+  }
   const auto part = bytes.subspan(first, count);
   return file ? file->read(part, scratch) : part;
 }
@@ -92,10 +98,14 @@ std::uint64_t CheckpointTensor::most_at_once() const {
 }
 
 void CheckpointTensor::release() const {
-  if (file) file->release(bytes);
+  if (parts)
+    parts->release();
+  else if (file)
+    file->release(bytes);
 }
 
 std::uint64_t CheckpointTensor::elements() const {
+  if (parts) return shape[0] * shape[1];
   return bytes.size() / block_bytes(type) * block_elements(type);
 }
 

@@ -64,6 +64,7 @@ inline bool is_quantized(CheckpointType type) { return block_elements(type) > 1;
 /// How the device holds values of a type as they are; nothing where it must convert them.
 std::optional<DataType> device_type(CheckpointType type);
 
+class BlockParts;
 class FileBytes;
 
 /// One tensor of a checkpoint: row-major, little-endian bytes inside a file. Blocks lie along the
@@ -76,6 +77,9 @@ struct CheckpointTensor {
   /// than bytes. Of files behind a function of the host's only places: read() them.
   std::span<const std::byte> bytes;
   std::shared_ptr<const FileBytes> file = nullptr;  // null: bytes in memory
+  /// Of types from kScaledF8E4M3 on: what its blocks are put together from. `bytes` are then those
+  /// of its largest part; read() gives blocks, into `scratch`.
+  std::shared_ptr<const BlockParts> parts = nullptr;
 
   /// `count` bytes from `first` on, where they lie or in `scratch`. Throws as FileBytes::read().
   std::span<const std::byte> read(std::uint64_t first, std::uint64_t count,

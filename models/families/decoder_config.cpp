@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "checkpoints/scaled_matrix.h"
+
 namespace mulciber {
 
 void require_absent(const ConfigReader& config, const char* key) {
@@ -53,7 +55,8 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
   decoder.output.soft_cap =
       static_cast<float>(config.number_or("final_logit_softcapping", 0, 0, 1e9));
   require_absent(config, "use_bidirectional_attention");
-  require_absent(config, "quantization_config");
+  read_quantization(config.json(),
+                    config.where());  // refuses what the checkpoint cannot be read in
   return decoder;
 }
 
