@@ -111,6 +111,10 @@ TEST_CASE("malformed GGUF files are refused with the reason") {
   refused(GgufBytes().counts(1, 0).tensor("w", {33}, 8, 0).data(64), "whole blocks");
   refused(GgufBytes().counts(1, 0).tensor("w", {16}, 0, 8).data(128), "alignment");
   refused(GgufBytes().counts(1, 0).tensor("w", {256}, 16, 0).data(128), "IQ2_XXS");
+  refused(GgufBytes().counts(1, 0).tensor("w", {128}, 23, 0).data(68),
+          "not whole blocks of IQ4_XS");
+  refused(GgufBytes().counts(1, 0).tensor("w", {48}, 39, 0).data(34), "not whole blocks of MXFP4");
+  refused(GgufBytes().counts(1, 0).tensor("w", {256}, 10, 0).data(83), "bytes 0 to 84");
   refused(GgufBytes().counts(1, 0).tensor("w", {256}, 99, 0).data(128), "unknown type 99");
   refused(GgufBytes().counts(1, 0).tensor("w", {1, 1, 1, 1, 1}, 0, 0).data(128), "5 dimensions");
   refused(GgufBytes().counts(2, 0).tensor("w", {16}, 0, 0).tensor("w", {16}, 0, 64).data(128),
