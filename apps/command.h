@@ -76,6 +76,7 @@ void add_generate(Command& app, int& code);
 void add_chat(Command& app, int& code);
 void add_serve(Command& app, int& code);
 void add_perplexity(Command& app, int& code);
+void add_score(Command& app, int& code);
 void add_tokenize(Command& app, int& code);
 void add_conform(Command& app, int& code);
 void add_pull(Command& app, int& code);

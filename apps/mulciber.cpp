@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   add_chat(app, code);
   add_serve(app, code);
   add_perplexity(app, code);
+  add_score(app, code);
   add_transcribe(app, code);
   add_embed(app, code);
   add_classify(app, code);

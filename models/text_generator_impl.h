@@ -9,6 +9,7 @@
 
 #include "models/decoding/sequence_batch.h"
 #include "models/shared_generator.h"
+#include "models/token_scorer.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber {
@@ -17,6 +18,7 @@ struct TextGenerator::Impl : SharedGenerator {
   std::optional<SequenceBatch> batch;
   uint32_t context = 0;
   GenerateStatistics statistics;
+  std::optional<TokenScorer> scorer;
 
   explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
   explicit Impl(const SharedGenerator& other) : SharedGenerator(other) {}
@@ -47,6 +49,8 @@ struct TextGenerator::Impl : SharedGenerator {
   /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
   /// `ids`. Returns the tokens kept.
   uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids);
+  /// With room for a text of so many tokens.
+  TokenScorer& scorer_of(size_t tokens);
   /// Statistics of a call: from nothing, and what one pass over the device adds.
   void begin_count();
   void count(const SequenceResult& found);

@@ -30,11 +30,6 @@ struct BatchGeneratorOptions {
   uint32_t prompt_tokens = 0;
 };
 
-struct TokenProbability {
-  uint32_t id = 0;
-  float log_probability = 0;  // of the model, before sampling and its penalties
-};
-
 /// A token of an answer.
 struct BatchToken {
   uint32_t id = 0;

@@ -14,5 +14,6 @@
 #include "mulciber/sampling.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"
+#include "mulciber/text_scores.h"
 #include "mulciber/transcriber.h"
 #include "mulciber/translator.h"

@@ -17,6 +17,7 @@
 #include "mulciber/load_options.h"
 #include "mulciber/open_model.h"
 #include "mulciber/sampling.h"
+#include "mulciber/text_scores.h"
 
 namespace mulciber {
 
@@ -132,7 +133,7 @@ struct GenerateStatistics {
   uint64_t reused_tokens = 0;  // of these, computed for an earlier prompt that began alike
   uint64_t new_tokens = 0;
   uint32_t decode_steps = 0;
-  double build_seconds = 0;  // making and recording programs
+  double build_seconds = 0;      // making and recording programs
   double prefill_seconds = 0;
   double decode_seconds = 0;       // what GenerateOptions::shift computed again included
   double attention_seconds = 0;    // the pass for GenerateOptions::attention
@@ -182,6 +183,15 @@ class MULCIBER_API TextGenerator {
   /// result. statistics() then counts all together.
   std::vector<Generation> generate_all(std::span<const std::string> prompts,
                                        const GenerateOptions& options = {});
+
+  /// Log probabilities of texts and of what continues them, in keys and values of their own: what
+  /// the conversation holds stays. What a text has in common with the one before is not computed
+  /// again. Throws ModelError, naming the text, when it has no tokens or more than context().
+  TextScores score(std::span<const ScoreInput> inputs, const ScoreOptions& options = {});
+  /// Hidden states of a text's tokens; layers: of HiddenStates. Throws as score(), and where there
+  /// is no such layer.
+  HiddenStates hidden_states(const std::string& text, std::span<const uint32_t> layers,
+                             const ScoreOptions& options = {});
 
   /// How many tokens a prompt is with these options (add_special, parse_special).
   size_t count_tokens(const std::string& prompt, const GenerateOptions& options = {}) const;

@@ -13,7 +13,7 @@ grep -qE '^shaders: glslang .*, SPIR-V [0-9a-f]{16}$' version || fail "--version
 # What --help lists is what is tested: a command that is added must be named here with the others.
 "$MULCIBER" --help >all
 mapfile -t commands < <(sed -n '/^subcommands:/I,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' all)
-named="devices translate generate chat serve perplexity transcribe embed classify answer match read tokenize bench tune kernels verify inspect conform heads pull"
+named="devices translate generate chat serve perplexity score transcribe embed classify answer match read tokenize bench tune kernels verify inspect conform heads pull"
 [[ ${commands[*]} == "$named" ]] || fail "--help lists '${commands[*]}', this test knows '$named'"
 for command in "${commands[@]}"; do
   "$MULCIBER" "$command" --help >help || fail "$command --help"
