@@ -75,7 +75,7 @@ void add_encoder_options(Command& command, EncoderArguments& arguments) {
       .add_option(
           "-m,--model", arguments.model,
           "Hugging Face folder of an encoder-only model of texts or pictures, or GGUF file of "
-          "texts")
+          "texts; embed: also of a decoder")
       .required()
       .type_name("DIR|FILE");
   command.add_flag("--half", arguments.half_weights,

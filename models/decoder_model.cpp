@@ -98,7 +98,8 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
       weights_(load_weights(device, checkpoint, family_, config_, options)),
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.segments(name); },
-          context_of(config_, options), network_types(device.capabilities(), options))) {
+          context_of(config_, options), network_types(device.capabilities(), options))),
+      vectors_(device, network_, config_, family_) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
   network_.weights = &weights_;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "models/decoder_architecture.h"
+#include "models/decoder_vectors.h"
 #include "models/decoding/sequence_batch.h"
 #include "models/device_weights.h"
 #include "models/language_model.h"
@@ -22,6 +23,7 @@ class DecoderModel : public Model, public LanguageModel {
   Extents extents() const override;
   uint64_t weight_bytes() const override { return weights_.bytes(); }
   LanguageModel* continues_text() override { return this; }
+  EncodingModel* encodes_text() override { return &vectors_; }
   const DecoderNetwork& network() const override { return network_; }
   const MemoryPrediction& memory_plan() const override { return memory_plan_; }
 
@@ -45,6 +47,7 @@ class DecoderModel : public Model, public LanguageModel {
   MemoryPrediction memory_plan_;
   Weights weights_;
   DecoderNetwork network_;
+  DecoderVectors vectors_;
 };
 
 }  // namespace mulciber

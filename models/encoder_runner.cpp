@@ -13,6 +13,9 @@
 namespace mulciber {
 namespace {
 
+// Of a text that a decoder turns into a vector; its angles and positions take memory.
+constexpr uint32_t kMostDecoderTokens = 8192;
+
 /// As far as "has".
 std::string class_of(const Checkpoint& checkpoint) {
   if (checkpoint.gguf()) return "has";
@@ -34,10 +37,11 @@ void EncoderRunner::load(const OpenModel& opened, const LoadOptions& options, Ca
   const auto start = Clock::now();
   opened.require(capability);
   const std::string where = opened.checkpoint().path().string();
-  const EncoderConfig& wanted = *opened.architecture().encoder();
-  if (task == EncoderTask::kClassify && !wanted.lost_head.empty())
-    throw ModelError(where, wanted.lost_head, "use the model's Hugging Face folder");
-  if (task != EncoderTask::kNone && wanted.task != task)
+  const EncoderConfig* wanted = opened.architecture().encoder();  // none of a decoder
+  const Extents extents = opened.architecture().extents();
+  if (task == EncoderTask::kClassify && wanted && !wanted->lost_head.empty())
+    throw ModelError(where, wanted->lost_head, "use the model's Hugging Face folder");
+  if (task != EncoderTask::kNone && (!wanted || wanted->task != task))
     throw ModelError(
         where,
         fmt::format("{} no head that {}", class_of(opened.checkpoint()), row_of(capability).does),
@@ -45,8 +49,9 @@ void EncoderRunner::load(const OpenModel& opened, const LoadOptions& options, Ca
             ? "use a checkpoint whose class ends in ForSequenceClassification"
             : "use a checkpoint whose class ends in ForQuestionAnswering");
   tokenizer = opened.tokenizer();
-  check_vocabulary(*tokenizer, wanted.vocabulary, where);
+  check_vocabulary(*tokenizer, wanted ? wanted->vocabulary : extents.vocabulary, where);
   ModelOptions loading = model_options(options);
+  if (!wanted) loading.context = std::min(extents.context, kMostDecoderTokens);
   loading.weights = std::move(weights);
   model = load_model(*device, opened, loading);
   encoder = model->encodes_text();

@@ -31,7 +31,10 @@ std::vector<ModelFamily> all_families() {
                             : CapabilitySet{Capability::kTranslate},
                         read_encoder_decoder, nullptr, nullptr, family});
   for (const DecoderFamily* family : kDecoderFamilies)
-    families.push_back({family->model_type, {Capability::kContinueText}, read_decoder, family});
+    families.push_back({family->model_type,
+                        {Capability::kContinueText, Capability::kEncodeText},
+                        read_decoder,
+                        family});
   for (const EncoderFamily* family : kEncoderFamilies)
     families.push_back({family->model_type,
                         {Capability::kEncodeText, Capability::kClassify, Capability::kAnswer},

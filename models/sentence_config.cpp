@@ -102,6 +102,7 @@ void read_modules(const Checkpoint& checkpoint, SentenceConfig& sentence) {
   const std::filesystem::path& folder = checkpoint.folder();
   const std::filesystem::path path = folder / "modules.json";
   if (!files.exists(path)) return;
+  sentence.from_files = true;
   const Json modules = read_json(files.open(path));
   const auto refuse = [&](const std::string& problem) {
     throw ModelError(path.string(), problem, kRemedy);
@@ -152,7 +153,8 @@ void read_prompts(const Checkpoint& checkpoint, SentenceConfig& sentence) {
 void read_gguf_pooling(const Checkpoint& checkpoint, SentenceConfig& sentence) {
   const GgufMetadata metadata(checkpoint);
   sentence.normalize = true;
-  const double type = metadata.number("pooling_type", 1);
+  const double type = metadata.number("pooling_type", 0);
+  sentence.from_files = type != 0;
   if (type == 2 || type == 4) sentence.pooling = Pooling::kFirst;  // 4: what a classifier is given
   if (type == 3) sentence.pooling = Pooling::kLast;
   if (type < 0 || type > 4)

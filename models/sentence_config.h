@@ -15,6 +15,7 @@
 namespace mulciber {
 
 struct SentenceConfig {
+  bool from_files = false;  // the checkpoint says that it was made for vectors
   Pooling pooling = Pooling::kMean;
   std::vector<DenseModule> dense;  // what pooled states go through
   bool normalize = false;

@@ -95,7 +95,7 @@ TEST_CASE("Every file of a language model is opened once") {
   const std::vector<ChatMessage> messages = {{"user", "Hi"}};
   CHECK(generator.chat_prompt(messages) == generator.chat_prompt(messages));
   CHECK(generator.default_sampling().seed == 0);
-  CHECK(inspect(*model).at("capabilities") == Json::array({"continue text"}));
+  CHECK(inspect(*model).at("capabilities") == Json::array({"continue text", "encode text"}));
   opened.check_once(files);
 }
 
@@ -166,8 +166,8 @@ TEST_CASE("Models do what their family offers, and nothing else") {
     CapabilitySet expected;
   };
   const Row rows[] = {
-      {"gemma3", {Capability::kContinueText}},
-      {"gguf_families/gpt2.gguf", {Capability::kContinueText}},
+      {"gemma3", {Capability::kContinueText, Capability::kEncodeText}},
+      {"gguf_families/gpt2.gguf", {Capability::kContinueText, Capability::kEncodeText}},
       {"marian", {Capability::kTranslate}},
       {"bahdanau", {Capability::kTranslate}},
       {"luong", {Capability::kTranslate}},

@@ -1,13 +1,17 @@
-// Given texts: log probabilities against those of float64 logits, hidden states, errors.
+// Given texts: log probabilities against those of float64 logits, hidden states, vectors of
+// decoders, errors.
 #include "mulciber/text_scores.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 
+#include "models/decoder_vectors.h"
 #include "models/token_scorer.h"
 #include "mulciber/batch_generator.h"
+#include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -229,4 +233,60 @@ TEST_CASE("What an answer says of its tokens is what scoring it says") {
   REQUIRE(scores.size() == said.size());
   // Keys and values of the batch are in 16 bits.
   for (size_t i = 0; i < said.size(); ++i) CHECK(std::abs(scores[i] - said[i]) < 5e-2);
+}
+
+TEST_CASE("States are pooled as sentence-transformers does it") {
+  const std::vector<float> states = {1, 5, 2, -4, 6, 2};  // three tokens of two columns
+  const auto of = [&](EncoderOutput output) { return pooled(states, 2, output, false); };
+  CHECK(of(EncoderOutput::kFirst) == std::vector<float>{1, 5});
+  CHECK(of(EncoderOutput::kLast) == std::vector<float>{6, 2});
+  CHECK(of(EncoderOutput::kMax) == std::vector<float>{6, 5});
+  CHECK(of(EncoderOutput::kMean) == std::vector<float>{3, 1});
+  CHECK(std::abs(of(EncoderOutput::kMeanSqrtLength)[0] - 9 / std::sqrt(3.0)) < 1e-6);
+  CHECK(std::abs(of(EncoderOutput::kWeightedMean)[0] - 23.0 / 6) < 1e-6);
+  CHECK(std::abs(of(EncoderOutput::kWeightedMean)[1] - 3.0 / 6) < 1e-6);
+  const std::vector<float> unit = pooled(states, 2, EncoderOutput::kLast, true);
+  CHECK(std::abs(unit[0] - 6 / std::sqrt(40.0)) < 1e-6);
+}
+
+TEST_CASE("A decoder's vectors are its pooled states") {
+  TextGenerator generator(shared_handle(), small_decoder().string(),
+                          {.key_values = KeyValueStorage::kF32, .context = 64});
+  const std::string text = "the red hammer and the blue nails";
+  const auto layers =
+      static_cast<uint32_t>(open_decoder(small_decoder())->network().decoder.layers.size());
+  const HiddenStates states = generator.hidden_states(text, {&layers, 1});
+  TextEncoder encoder(shared_handle(), small_decoder().string());
+  CHECK(encoder.width() == states.width);
+  for (const auto& [pooling, output] : {std::pair(Pooling::kLast, EncoderOutput::kLast),
+                                        std::pair(Pooling::kMean, EncoderOutput::kMean)}) {
+    for (const bool normalize : {false, true}) {
+      const TextVector found = encoder.embed(text, {.pooling = pooling, .normalize = normalize});
+      CHECK(found.tokens == states.ids.size());
+      CHECK(found.values == pooled(states.values, states.width, output, normalize));
+    }
+  }
+  CHECK_THAT(model_error([&] { encoder.embed(text, {.pooling = Pooling::kPooler}); }).value_or(""),
+             ContainsSubstring("has no pooler"));
+}
+
+TEST_CASE("A decoder's folder says how its states become a vector") {
+  const TemporaryFolder folder;
+  for (const auto& entry : std::filesystem::directory_iterator(small_decoder()))
+    std::filesystem::copy(entry.path(), folder.path() / entry.path().filename());
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((folder.path() / name).parent_path());
+    std::ofstream(folder.path() / name) << text;
+  };
+  write("modules.json",
+        R"([{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},)"
+        R"({"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},)"
+        R"({"idx":2,"name":"2","path":"","type":"sentence_transformers.models.Normalize"}])");
+  write("1_Pooling/config.json",
+        R"({"pooling_mode_lasttoken":true,"pooling_mode_mean_tokens":false})");
+  write("config_sentence_transformers.json", R"({"prompts":{"query":"the red "}})");
+  TextEncoder encoder(shared_handle(), folder.path().string());
+  TextEncoder plain(shared_handle(), small_decoder().string());
+  CHECK(encoder.embed("hammer", {.prompt_name = "query"}).values ==
+        plain.embed("the red hammer", {.pooling = Pooling::kLast, .normalize = true}).values);
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "apps/progress.h"
+#include "models/sentence_config.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
@@ -48,6 +49,7 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
 }  // namespace
 
 const char* ServedModel::does() const {
+  if (encoder) return row_of(Capability::kEncodeText).does;
   const CapabilitySet capabilities = files->capabilities();
   for (const Capability capability : kServed)
     if (capabilities.has(capability)) return row_of(capability).does;
@@ -75,7 +77,10 @@ void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
                  const ModelSettings& settings) {
   const LoadOptions load = generator_options(settings.language).load;
   const CapabilitySet capabilities = model.files->capabilities();
-  if (capabilities.has(Capability::kContinueText)) {
+  // A decoder whose files say how its states are pooled was made for vectors.
+  const bool embeds = capabilities.has(Capability::kEncodeText) &&
+                      read_sentence_config(model.files->checkpoint()).from_files;
+  if (capabilities.has(Capability::kContinueText) && !embeds) {
     load_language_model(model, device, settings);
   } else if (capabilities.has(Capability::kTranslate) ||
              capabilities.has(Capability::kRewriteText)) {

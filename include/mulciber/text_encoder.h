@@ -76,7 +76,8 @@ struct TextVector {
   bool complete = false;   // false: cancelled before this text was done
 };
 
-/// An encoder-only model (a Hugging Face folder) on a device.
+/// An encoder-only model (a Hugging Face folder) on a device, or a decoder-only one (also a GGUF
+/// file), whose states of the last layer are pooled; its texts have at most 8192 tokens.
 class MULCIBER_API TextEncoder {
  public:
   /// Throws ModelError when the folder does not hold such a model or its files disagree,

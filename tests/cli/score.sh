@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `mulciber score`: lines, continuations, alternatives, errors. MULCIBER and MULCIBER_SOURCE come from ctest.
+# `mulciber score`: lines, continuations, alternatives, errors; a decoder's vectors by `embed`; and proposals of
+# `generate`. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
 model=$MULCIBER_SOURCE/tests/data/gemma3
 work=$(mktemp -d)
@@ -47,3 +48,13 @@ echo >empty
 says 2 "text 1 of 1: has no tokens to score" "$MULCIBER" score -m "$model" empty
 says 2 "the context 4" "$MULCIBER" score -m "$model" --context 4 lines
 says 2 "is not one that continues texts" "$MULCIBER" score -m "$MULCIBER_SOURCE/tests/data/marian" lines
+
+# Vectors of decoders.
+exits 0 "$MULCIBER" embed -m "$model" --pooling last --normalize lines
+python3 - <<'PYTHON' || fail "embed: $(cut -c -200 out)"
+import json
+rows = [json.loads(line) for line in open("out")]
+assert len(rows) == 2 and all(abs(sum(x * x for x in row["vector"]) - 1) < 1e-5 for row in rows)
+PYTHON
+exits 0 "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/gguf_families/gpt2.gguf" lines
+says 2 "has no pooler" "$MULCIBER" embed -m "$model" --pooling pooler lines
