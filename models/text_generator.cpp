@@ -210,6 +210,7 @@ TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 Generation TextGenerator::generate(const std::string& prompt, const GenerateOptions& options) {
   Impl& impl = *impl_;
   const std::vector<int32_t> encoded = impl.encode(prompt, options);
+  if (options.lookup > 0 || options.draft) return impl.speculate(encoded, options);
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
   if (options.shift && options.attention)
     throw SettingError("GenerateOptions::shift", "is asked for together with attention",

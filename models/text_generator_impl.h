@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/decoding/sequence_batch.h"
+#include "models/decoding/proposal_check.h"
 #include "models/shared_generator.h"
 #include "models/token_scorer.h"
 #include "mulciber/text_generator.h"
@@ -19,6 +19,8 @@ struct TextGenerator::Impl : SharedGenerator {
   uint32_t context = 0;
   GenerateStatistics statistics;
   std::optional<TokenScorer> scorer;
+  std::optional<ProposalCheck> checker;
+  std::shared_ptr<const Tokenizer> checked_draft;  // of the same tokens as this model's
 
   explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
   explicit Impl(const SharedGenerator& other) : SharedGenerator(other) {}
@@ -51,6 +53,13 @@ struct TextGenerator::Impl : SharedGenerator {
   uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids);
   /// With room for a text of so many tokens.
   TokenScorer& scorer_of(size_t tokens);
+  class Proposer;
+  /// generate() with GenerateOptions::lookup or draft.
+  Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);
+  /// Throws ModelError where its tokens are others.
+  void check_draft(const Impl& draft);
+  /// Of a request with row 0 alone: takes in all but the last of `ids`, or what is not held of it.
+  void take_in(SequenceRequest& request, std::vector<uint32_t> ids);
   /// Statistics of a call: from nothing, and what one pass over the device adds.
   void begin_count();
   void count(const SequenceResult& found);

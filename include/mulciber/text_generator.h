@@ -60,6 +60,11 @@ struct ChatMessage {
   std::string role, content;
 };
 
+class TextGenerator;
+
+/// Most tokens that speculative decoding proposes at once.
+constexpr uint32_t kMostProposals = 7;
+
 struct GenerateOptions {
   /// Not given: TextGenerator::default_sampling(). Throws SettingError when a number is out of its
   /// range.
@@ -83,6 +88,21 @@ struct GenerateOptions {
   /// Steps of decoding in one submission, 1 to 32; 0: what suits the device. The answer does not
   /// depend on it.
   uint32_t steps_per_submission = 0;
+  /// Speculative decoding (Leviathan et al. 2023, arXiv:2211.17192): tokens that follow are
+  /// proposed, and one pass of the model checks them together. lookup: the tokens that followed
+  /// where the latest `lookup` ones stood before in prompt and answer, or fewer of them, down to
+  /// two; 0: not at all. draft: another model of the same vocabulary, which must not be used
+  /// meanwhile; what it proposes comes before what is looked up. proposals: tokens of a pass, 1 to
+  /// kMostProposals; 0: as many, and of a draft as many as pay. A proposal is taken where the model
+  /// chooses that token itself, with the random number of its place: proposals change neither
+  /// tokens nor, where they are drawn, their distribution. All tokens are chosen in passes over
+  /// kMostProposals + 1, whatever is proposed. Their sums have another order than those of a step
+  /// over one token, and where a layer has a sliding window, or a GPU divides long contexts among
+  /// workgroups, one that depends on a token's place in the pass: there two tokens that are likely
+  /// alike to within rounding may change places. Only with generate(), without attention.
+  uint32_t lookup = 0;
+  TextGenerator* draft = nullptr;
+  uint32_t proposals = 0;
   /// Looked at between submissions; once true, generate() returns with what there is.
   const std::atomic<bool>* cancel = nullptr;
   /// Called with the prompt's tokens that are computed, and their number in all.
@@ -132,7 +152,9 @@ struct GenerateStatistics {
   uint64_t prompt_tokens = 0;
   uint64_t reused_tokens = 0;  // of these, computed for an earlier prompt that began alike
   uint64_t new_tokens = 0;
-  uint32_t decode_steps = 0;
+  uint32_t decode_steps = 0;     // of speculative decoding: passes
+  uint64_t proposed_tokens = 0;  // of these by GenerateOptions::lookup and draft
+  uint64_t accepted_tokens = 0;  // that the model chose too
   double build_seconds = 0;      // making and recording programs
   double prefill_seconds = 0;
   double decode_seconds = 0;       // what GenerateOptions::shift computed again included

@@ -69,6 +69,11 @@ void SequenceBatch::truncate(uint32_t row, uint32_t length) {
   words_.set(layout_.state.positions, row, std::min(this->length(row), length));
 }
 
+void SequenceBatch::hold(std::span<const uint32_t> ids) {
+  words_.set(layout_.state.positions, 0, static_cast<uint32_t>(ids.size()));
+  words_.set(layout_.state.history_of(0), ids);
+}
+
 std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
   return words_.values(layout_.state.history_of(row)).first(length(row));
 }

@@ -108,6 +108,11 @@ class SequenceBatch {
   /// Forgets what a row holds from token `length` on.
   void truncate(uint32_t row, uint32_t length);
 
+  /// Per layer: (rows, context, columns) keys and values, for a pass of a caller's over row 0;
+  /// hold() then says what its tokens are.
+  const std::vector<Tensor>& caches() const { return tensors_.caches; }
+  void hold(std::span<const uint32_t> ids);
+
   /// Keys and values of a row's tokens, for another time, another batch of the same network, or
   /// another row: a copy of row 0 in row 1 is restore(1, save(0)). restore() throws ModelError when
   /// they are of another network, or too many.
