@@ -16,6 +16,7 @@
 #include "apps/language_model.h"
 #include "apps/progress.h"
 #include "apps/sampling_options.h"
+#include "apps/speculation_options.h"
 #include "apps/standard_error.h"
 #include "checkpoints/json.h"
 #include "mulciber/text_generator.h"
@@ -30,6 +31,7 @@ struct GenerateArguments {
   SamplingOptions sampling;
   MapOptions maps;
   ConversationOptions conversation;
+  SpeculationOptions speculation;
   std::string prompt, prompt_file, cache;
   uint32_t tokens = 0, steps = 0;
   bool stats = false, ignore_end = false, raw = false;
@@ -61,7 +63,9 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint
           {"decode_seconds", s.decode_seconds},
           {"attention_seconds", s.attention_seconds},
           {"prefill_tps", per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds)},
-          {"decode_tps", per_second(s.decode_steps, s.decode_seconds)},
+          {"decode_tps", decode_rate(s)},
+          {"proposed_tokens", s.proposed_tokens},
+          {"accepted_tokens", s.accepted_tokens},
           {"floor_share", floor_share(s, measure_peaks(device).bytes_per_second)},
           {"weight_bytes", s.weight_bytes},
           {"predicted_device_bytes", s.predicted_device_bytes},
@@ -94,8 +98,9 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
   fmt::print(
       stderr,
       "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
-      per_second(s.decode_steps, s.decode_seconds), s.decode_steps, s.decode_seconds,
+      decode_rate(s), s.decode_steps, s.decode_seconds,
       100 * floor_share(s, measure_peaks(device).bytes_per_second));
+  tell_speculation(s);
   tell("device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
        mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
        mebibytes(s.weight_bytes));
@@ -147,6 +152,7 @@ void require_rewriting(const GenerateArguments& options) {
       {!c.system.empty() || !c.chat_template.empty() || !c.stop.empty() || c.shift || c.keep,
        "options of conversations"},
       {!options.cache.empty(), "--prompt-cache"},
+      {!options.speculation.draft.empty() || options.speculation.lookup > 0, "proposals"},
       {options.ignore_end, "--ignore-end"},
       {options.stats, "--stats"},
       {options.steps > 0, "--steps-per-submission"},
@@ -210,6 +216,8 @@ int run(const GenerateArguments& options) {
                               .attention = !options.maps.file.empty(),
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
+  std::optional<TextGenerator> draft = load_draft(options.speculation, options.model, device);
+  apply(options.speculation, draft, settings);
   const std::string& system = options.conversation.system;
   apply(options.conversation, asked.get(), system, generator, settings);
   std::optional<Progress> progress;
@@ -286,6 +294,7 @@ void add_generate(Command& app, int& code) {
   add_conversation_options(command, options->conversation);
   raw.excludes(command.option("--template"));
   add_sampling_options(command, options->sampling);
+  add_speculation_options(command, options->speculation);
   command
       .add_option("--prompt-cache", options->cache,
                   "file with keys and values: what the prompt and it have in common is not "

@@ -9,6 +9,7 @@
 #include "apps/interrupt_watch.h"
 #include "apps/language_model.h"
 #include "apps/sampling_options.h"
+#include "apps/speculation_options.h"
 
 namespace mulciber::apps {
 namespace {
@@ -18,6 +19,7 @@ struct ChatArguments {
   LanguageModelOptions model;
   SamplingOptions sampling;
   ConversationOptions conversation;
+  SpeculationOptions speculation;
   uint32_t tokens = 0;
   bool stats = false;
 };
@@ -27,7 +29,7 @@ std::string in_words(const GenerateStatistics& s) {
   return fmt::format(
       "[{} tokens of the conversation held, {} taken in at {:.1f}/s, {} new at {:.1f}/s]",
       s.reused_tokens, taken_in, per_second(taken_in, s.prefill_seconds), s.new_tokens,
-      per_second(s.decode_steps, s.decode_seconds));
+      decode_rate(s));
 }
 
 /// Where the model's files ask for nothing: the likeliest token, but no word again and again, which
@@ -50,6 +52,7 @@ int run(const ChatArguments& options) {
   const auto own = chosen_template(options.conversation, *model);
   const ChatTemplate& chat_template = *own;
   TextGenerator generator = load(options.model, device, model, options.common.verbose);
+  std::optional<TextGenerator> draft = load_draft(options.speculation, options.model, device);
   const Sampling sampling = chosen_sampling(
       options.sampling, conversation_sampling(generator.default_sampling(), chat_template));
   tell(sampling, generator.default_sampling());
@@ -61,6 +64,7 @@ int run(const ChatArguments& options) {
     std::atomic<bool> cancel{false};
     GenerateOptions settings = {
         .sampling = sampling, .max_new_tokens = options.tokens, .cancel = &cancel};
+    apply(options.speculation, draft, settings);
     apply(options.conversation, &chat_template, chat->system_prompt(), generator, settings);
     std::string text;
     WithoutFirstBlanks without_first_blanks;
@@ -103,6 +107,7 @@ void add_chat(Command& app, int& code) {
                   "most tokens of an answer (default: what the context has room for)")
       .range(1, 16777216);
   add_sampling_options(command, options->sampling);
+  add_speculation_options(command, options->speculation);
   command.add_flag("--stats", options->stats,
                    "after each answer: tokens, and how many a second, on standard error");
   add_common_options(command, options->common);
