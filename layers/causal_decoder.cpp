@@ -41,7 +41,8 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
   const Tensor& cache = state.caches[layer];
   const Tensor projected = [&] {
     const auto scope = builder.scope("qkv");
-    return qkv(builder, x);  // (rows, length, query columns + cache columns)
+    const Tensor y = qkv(builder, x);  // (rows, length, query columns + cache columns)
+    return clip > 0 ? mulciber::clip(builder, y, clip) : y;
   }();
   uint64_t column = 0;
   for (const Tensor& gains : group_gains) {

@@ -33,6 +33,7 @@ struct CausalAttention {
   float scale = 1;      // onto q k^T
   float soft_cap = 0;   // AttentionOptions::soft_cap
   uint32_t window = 0;  // a token sees that many, itself included; 0: all before it
+  float clip = 0;       // queries, keys and values are no further from 0 than that; 0: as they are
   struct Rope {
     Tensor angles;  // as layers/rope.h makes them
     /// Instead, where the cache has room for more than `original_context` tokens (LongRoPE). All

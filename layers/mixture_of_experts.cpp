@@ -58,6 +58,13 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
     y = expert_matmul(builder, hidden, down, made.routes,
                       {.combine = true, .normalize = normalize, .bias = down_bias});
   }
+  if (shared) {
+    const auto scope = builder.scope("shared");
+    Tensor inner = shared->up(builder, rows, shared->activation, shared->gated);
+    // A factor of what the second product takes is one of what it gives.
+    if (shared_gate) inner = gate_rows(builder, inner, (*shared_gate)(builder, rows));
+    shared->down.add_to(builder, inner, y);
+  }
   if (routing) *routing = made;
   return y.reshaped(x.shape);
 }

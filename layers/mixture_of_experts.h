@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "layers/linear.h"
+#include "layers/feed_forward.h"
 #include "ops/experts.h"
 
 namespace mulciber {
@@ -29,6 +29,10 @@ struct MixtureOfExperts {
   bool gated = false;
   uint32_t experts_per_token = 2;
   bool normalize = true;
+  /// A network that every token goes through, whose result is added: Dai et al. 2024,
+  /// arXiv:2401.06066.
+  std::optional<FeedForward> shared = {};
+  std::optional<Linear> shared_gate = {};  // (1, D): that result is multiplied by its sigmoid
 
   static std::vector<uint32_t> rules_words();
 

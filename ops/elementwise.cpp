@@ -13,15 +13,16 @@ namespace {
 
 constexpr uint64_t kElementsPerInvocation = 4;
 
-/// What y's elements are: activation(a [+ b]), or `value` where there is no a; or a scaled and
-/// capped.
+/// What y's elements are: activation(a [+ b]), or `value` where there is no a; or a scaled, and
+/// capped or clipped; or its rows times their gates in b.
 struct Pointwise {
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
   Activation activation = Activation::kNone;
   float value = 0;
-  bool scaled = false;  // by value, and capped
+  uint32_t scale = SCALE_NOT;  // by value
   float cap = 0;
+  bool gated = false;  // b holds a gate for each row of a
 };
 
 Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelTypes types,
@@ -37,6 +38,10 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
   const Capabilities& device = builder.capabilities();
   uint64_t step = elements;
   if (elements * std::max(size_of(from), size_of(to)) > device.max_storage_range) {
+    if (what.gated)
+      throw ShapeError(fmt::format("{}: {}", builder.path(), name),
+                       fmt::format("{} passes what one descriptor covers", shape.to_string()),
+                       "use fewer tokens at a time");
     step = builder.rows_per_binding(std::max(size_of(from), size_of(to)));
   }
   const auto slice = [&](const Tensor& tensor, uint64_t first, uint64_t count) {
@@ -49,21 +54,23 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
     // Every binding needs a buffer; what is no operand is not read.
     const BufferUse result = {slice(y, first, count), Access::kWrite};
     const BufferUse a = what.a ? BufferUse{slice(*what.a, first, count), Access::kRead} : result;
-    const BufferUse b = what.b ? BufferUse{slice(*what.b, first, count), Access::kRead} : a;
+    const BufferUse b = !what.b      ? a
+                        : what.gated ? BufferUse{*what.b, Access::kRead}
+                                     : BufferUse{slice(*what.b, first, count), Access::kRead};
     node.buffers = {a, b, result};
     uint64_t invocations = local_size(kernel, device);
     uint64_t groups = (count / kElementsPerInvocation + invocations - 1) / invocations;
     groups = std::clamp<uint64_t>(groups, 1, device.max_groups[0]);
     node.groups = {static_cast<uint32_t>(groups), 1, 1};
-    node.set_params(shader::ElementwiseParams{static_cast<uint32_t>(count),
-                                              static_cast<uint32_t>(groups * invocations),
-                                              what.value, what.cap});
-    node.constants = {{ELEMENTWISE_ADD, what.b ? 1u : 0u},
+    node.set_params(shader::ElementwiseParams{
+        static_cast<uint32_t>(count), static_cast<uint32_t>(groups * invocations), what.value,
+        what.cap, static_cast<uint32_t>(shape.columns())});
+    node.constants = {{ELEMENTWISE_OPERAND, !what.b      ? uint32_t{OPERAND_NONE}
+                                            : what.gated ? uint32_t{OPERAND_GATES}
+                                                         : uint32_t{OPERAND_ADDED}},
                       {ELEMENTWISE_ACTIVATION, static_cast<uint32_t>(what.activation)},
                       {ELEMENTWISE_FILL, what.a ? 0u : 1u},
-                      {ELEMENTWISE_SCALE, !what.scaled   ? uint32_t{SCALE_NOT}
-                                          : what.cap > 0 ? uint32_t{SCALE_AND_CAP}
-                                                         : uint32_t{SCALE_ONLY}}};
+                      {ELEMENTWISE_SCALE, what.scale}};
     node.work.bytes = count * (size_of(from) * ((what.a ? 1 : 0) + (what.b ? 1 : 0)) + size_of(to));
     node.work.flops = count;
     builder.add(std::move(node));
@@ -90,7 +97,26 @@ Tensor activate(ProgramBuilder& builder, const Tensor& x, Activation activation)
 
 Tensor scale_and_cap(ProgramBuilder& builder, const Tensor& x, float scale, float cap) {
   return pointwise(builder, "scale and cap", x.shape, {x.type, x.type},
-                   {.a = &x, .value = scale, .scaled = true, .cap = cap});
+                   {.a = &x,
+                    .value = scale,
+                    .scale = cap > 0 ? uint32_t{SCALE_AND_CAP} : uint32_t{SCALE_ONLY},
+                    .cap = cap});
+}
+
+Tensor clip(ProgramBuilder& builder, const Tensor& x, float limit) {
+  return pointwise(builder, "clip", x.shape, {x.type, x.type},
+                   {.a = &x, .value = limit, .scale = SCALE_CLIP});
+}
+
+Tensor gate_rows(ProgramBuilder& builder, const Tensor& x, const Tensor& gates) {
+  if (gates.type != x.type || gates.shape.columns() != 1 || gates.shape.rows() != x.shape.rows()) {
+    throw ShapeError(builder.path() + ": gates of rows",
+                     fmt::format("{} {} and {} {} do not belong together", name_of(x.type),
+                                 x.shape.to_string(), name_of(gates.type), gates.shape.to_string()),
+                     "pass one gate for each row, of one type with them");
+  }
+  return pointwise(builder, "gates of rows", x.shape, {x.type, x.type},
+                   {.a = &x, .b = &gates, .gated = true});
 }
 
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type) {

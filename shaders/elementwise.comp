@@ -1,5 +1,5 @@
-// y = activation(a [+ b]), a given value, or a scaled and capped, four elements at a time. The
-// row's first type is that of a and b, its second that of y.
+// y = activation(a [+ b]), a given value, a scaled and capped or clipped, or rows of a times their
+// gates, four elements at a time. The row's first type is that of a and b, its second that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -11,7 +11,7 @@
 
 PARAMS(ElementwiseParams)
 
-layout(constant_id = ELEMENTWISE_ADD) const uint ADD = 0;
+layout(constant_id = ELEMENTWISE_OPERAND) const uint OPERAND = OPERAND_NONE;
 layout(constant_id = ELEMENTWISE_ACTIVATION) const uint ACTIVATION_FUNCTION = 0;
 layout(constant_id = ELEMENTWISE_FILL) const uint FILL = 0;
 layout(constant_id = ELEMENTWISE_SCALE) const uint SCALE = SCALE_NOT;
@@ -50,7 +50,12 @@ void y_store_quad(uint quad, vec4 value) { AT(y, quad) = value; }
 void y_store(uint at, float value) { AT(y_elements, at) = value; }
 #endif
 
+float gate(uint at) {
+  return 1.0 / (1.0 + exp(min(-b_element(at / params.columns), 80.0)));  // exp(80) is finite
+}
+
 float scaled(float value) {
+  if (SCALE == SCALE_CLIP) return clamp(value, -params.value, params.value);
   value *= params.value;
   return SCALE == SCALE_AND_CAP ? params.cap * safe_tanh(value / params.cap) : value;
 }
@@ -59,7 +64,10 @@ void main() {
   uint quads = params.count / 4;
   for (uint quad = gl_GlobalInvocationID.x; quad < quads; quad += params.stride) {
     vec4 value = FILL != 0 ? vec4(params.value) : a_quad(quad);
-    if (ADD != 0) value += b_quad(quad);
+    if (OPERAND == OPERAND_ADDED) value += b_quad(quad);
+    if (OPERAND == OPERAND_GATES) {
+      [[unroll]] for (uint i = 0; i < 4; ++i) value[i] *= gate(quad * 4 + i);
+    }
     if (ACTIVATION_FUNCTION != ACTIVATION_NONE) {
       [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = activate(value[i], ACTIVATION_FUNCTION);
     }
@@ -71,7 +79,8 @@ void main() {
   if (gl_GlobalInvocationID.x == 0) {
     for (uint at = quads * 4; at < params.count; ++at) {
       float value = FILL != 0 ? params.value : a_element(at);
-      if (ADD != 0) value += b_element(at);
+      if (OPERAND == OPERAND_ADDED) value += b_element(at);
+      if (OPERAND == OPERAND_GATES) value *= gate(at);
       if (SCALE != SCALE_NOT) value = scaled(value);
       y_store(at, activate(value, ACTIVATION_FUNCTION));
     }

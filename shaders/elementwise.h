@@ -1,5 +1,5 @@
 // Parameters of pointwise operations: y = activation(a [+ b]), storage types converted on the way,
-// or y = value, or y = a scaled and capped.
+// or y = value, or y = a scaled and capped or clipped, or y = a times sigmoid(b) row by row.
 #ifndef MULCIBER_SHADERS_ELEMENTWISE_H
 #define MULCIBER_SHADERS_ELEMENTWISE_H
 
@@ -8,19 +8,24 @@
 #endif
 
 SHADER_STRUCT(ElementwiseParams) {
-  uint count;   // elements
-  uint stride;  // invocations of the dispatch, each taking every stride-th group of four elements
-  float value;  // with ELEMENTWISE_FILL: of every element; with ELEMENTWISE_SCALE: the factor
-  float cap;    // with SCALE_AND_CAP
+  uint count;    // elements
+  uint stride;   // invocations of the dispatch, each taking every stride-th group of four elements
+  float value;   // with ELEMENTWISE_FILL: of every element; with ELEMENTWISE_SCALE: the factor
+  float cap;     // with SCALE_AND_CAP
+  uint columns;  // of a, with OPERAND_GATES
 }
 SHADER_STRUCT_END
 
-#define ELEMENTWISE_ADD CONSTANT_OP               // 1: add buffer 1
+#define ELEMENTWISE_OPERAND CONSTANT_OP           // OPERAND_*: what buffer 1 is
 #define ELEMENTWISE_ACTIVATION (CONSTANT_OP + 1)  // a value of mulciber::Activation
 #define ELEMENTWISE_FILL (CONSTANT_OP + 2)        // 1: nothing is read
 #define ELEMENTWISE_SCALE (CONSTANT_OP + 3)       // SCALE_*
+#define OPERAND_NONE 0
+#define OPERAND_ADDED 1
+#define OPERAND_GATES 2  // a number for each row of a, whose sigmoid is multiplied onto it
 #define SCALE_NOT 0
 #define SCALE_ONLY 1     // y = value * a
 #define SCALE_AND_CAP 2  // y = cap * tanh(value * a / cap)
+#define SCALE_CLIP 3     // y = a, no further from 0 than value
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "conformance/bounds.h"
@@ -50,6 +51,9 @@ class ElementwiseCases : public OpCases {
     for (const double cap : {0.0, 0.5, 30.0}) {
       for (uint64_t count : {3, 258, 4097}) cases.push_back(scaled({count}, types, cap));
     }
+    for (uint64_t count : {3, 4097}) cases.push_back(clipped({count}, types));
+    for (const Shape& shape : {Shape{1, 1}, Shape{5, 7}, Shape{3, 64}, Shape{67, 13}})
+      cases.push_back(gated(shape, types));
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       for (double deviation : {0.01, 1.0, 8.0, 1e4}) {
@@ -123,6 +127,45 @@ class ElementwiseCases : public OpCases {
       for (double x : inputs[0].values) {
         const Bounded scaled = Bounded(x) * Bounded(kScale);
         append(y, cap > 0 ? Bounded(cap) * tanh(scaled / Bounded(cap)) : scaled);
+      }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+
+  static OpCase clipped(Shape shape, KernelTypes types) {
+    constexpr float kLimit = 0.75f;
+    OpCase c;
+    c.name = fmt::format("n{}.clip", shape.elements());
+    c.types = types;
+    c.must_pass = shape.elements() > 3;
+    c.inputs = {operand(shape, types.activation, 1, 0)};
+    c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{clip(builder, inputs[0], kLimit)};
+    };
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+      for (double x : inputs[0].values) append(y, Bounded(std::clamp<double>(x, -kLimit, kLimit)));
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+
+  static OpCase gated(Shape shape, KernelTypes types) {
+    OpCase c;
+    c.name = fmt::format("r{}_c{}.gates", shape.rows(), shape.columns());
+    c.types = types;
+    c.must_pass = shape.rows() == 67;
+    c.inputs = {operand(shape, types.activation, 1, 0),
+                operand({shape.rows(), 1}, types.activation, 4, 0)};
+    c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{gate_rows(builder, inputs[0], inputs[1])};
+    };
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+      for (uint64_t i = 0; i < shape.elements(); ++i) {
+        const double gate = inputs[1].values[i / shape.columns()];
+        append(y, Bounded(inputs[0].values[i]) * (Bounded(1) / (Bounded(1) + exp(Bounded(-gate)))));
       }
       return std::vector<HostTensor>{y};
     };

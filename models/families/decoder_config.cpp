@@ -69,14 +69,15 @@ void use_layer_norms(const ConfigReader& config, const char* key, bool bias,
 
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t, const ConfigReader&)) {
-  const auto window = config.optional_integer("sliding_window", 1, kMostContext);
+  // transformers writes that there is none as null, or as 0.
+  const int64_t window = config.optional_integer("sliding_window", 0, kMostContext).value_or(0);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != decoder.layers.size()))
     config.fail("layer_types", fmt::format("does not list {} layers", decoder.layers.size()));
   for (uint32_t i = 0; i < decoder.layers.size(); ++i) {
     bool sliding = false;
     if (!types) {
-      sliding = window && slides(i, config);
+      sliding = window > 0 && slides(i, config);
     } else if ((*types)[i] == "sliding_attention") {
       sliding = true;
     } else if ((*types)[i] != "full_attention") {
@@ -84,8 +85,8 @@ void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                                      "; full_attention and sliding_attention are supported");
     }
     if (!sliding) continue;
-    if (!window) config.fail("sliding_window", "is missing, but layers slide");
-    decoder.layers[i].window = static_cast<uint32_t>(*window);
+    if (window == 0) config.fail("sliding_window", "is missing, but layers slide");
+    decoder.layers[i].window = static_cast<uint32_t>(window);
   }
 }
 

@@ -55,6 +55,7 @@ struct DecoderAttention {
   float soft_cap = 0;                               // of scores, 0: none: Gemma 2, arXiv:2408.00118
   bool sinks = false;  // a logit per head that takes part in the softmax alone: Agarwal et al. 2025
                        // (gpt-oss), arXiv:2508.10925
+  float clip = 0;      // queries, keys and values are no further from 0; 0: none: OLMo, as DBRX
   QueryKeyNorm qk_norm = QueryKeyNorm::kNone;
   bool qkv_bias = false, out_bias = false;
 
@@ -70,6 +71,10 @@ constexpr std::int64_t kMostExpertsPerToken = 64;
 struct DecoderExperts {
   uint32_t count = 0, per_token = 0;
   bool normalized = true;  // the gates of the chosen add up to 1
+  /// Of a network beside the experts, which every token goes through: Dai et al. 2024
+  /// (DeepSeekMoE), arXiv:2401.06066. 0: there is none.
+  uint32_t shared_hidden = 0;
+  bool shared_gate = false;  // its result is multiplied by sigmoid of a product of its own: Qwen 2
 };
 
 enum class FeedForwardKind {
@@ -79,7 +84,8 @@ enum class FeedForwardKind {
 
 struct DecoderFeedForward {
   FeedForwardKind kind = FeedForwardKind::kGated;
-  uint32_t hidden = 0;  // of one expert, where there are any
+  uint32_t hidden = 0;        // of one expert, where there are any
+  uint32_t dense_hidden = 0;  // of layers without experts, where others have some
   Activation activation = Activation::kNone;
   bool bias = false;
   std::optional<DecoderExperts> experts;
@@ -102,6 +108,7 @@ struct DecoderLayerConfig {
   /// Index into DecoderConfig::ropes. None: queries and keys are not rotated (Kazemnejad et al.
   /// 2023, arXiv:2305.19466).
   std::optional<uint32_t> rope = 0;
+  bool dense = false;  // one feed-forward network, where other layers have experts
 };
 
 /// Names of a family's tensors in its files, without ".weight" and ".bias". Those of a layer stand
@@ -127,6 +134,8 @@ struct DecoderNames {
   const char* router = nullptr;
   /// Matrices of experts: all of them in one tensor, or one each, with its number instead of {}.
   const char *expert_gate = nullptr, *expert_up = nullptr, *expert_down = nullptr;
+  const char *shared_gate = nullptr, *shared_up = nullptr, *shared_down = nullptr;
+  const char* shared_router = nullptr;  // of DecoderExperts::shared_gate
   const char* after_feed_forward_norm = nullptr;
 };
 

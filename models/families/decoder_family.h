@@ -61,6 +61,10 @@ constexpr DecoderNames kGgufNames = {.prefixes = kNoPrefix,
                                      .expert_gate = "ffn_gate_exps",
                                      .expert_up = "ffn_up_exps",
                                      .expert_down = "ffn_down_exps",
+                                     .shared_gate = "ffn_gate_shexp",
+                                     .shared_up = "ffn_up_shexp",
+                                     .shared_down = "ffn_down_shexp",
+                                     .shared_router = "ffn_gate_inp_shexp",
                                      .after_feed_forward_norm = "post_ffw_norm"};
 
 /// What llama.cpp's converters make of a family. Matrices and gains are always as the network has

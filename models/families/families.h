@@ -29,6 +29,8 @@ extern const DecoderFamily kGemma3WithVision;
 extern const DecoderFamily kGemma;
 /// Gemma Team 2024, arXiv:2408.00118.
 extern const DecoderFamily kGemma2;
+/// Qwen Team 2024, "Qwen1.5-MoE", and Qwen 2 with experts: one expert beside them is shared.
+extern const DecoderFamily kQwen2Moe;
 /// Yang et al. 2025, arXiv:2505.09388, with experts.
 extern const DecoderFamily kQwen3Moe;
 /// Gunasekar et al. 2023, arXiv:2306.11644; Phi 1, 1.5 and 2.
@@ -43,7 +45,7 @@ extern const DecoderFamily kStarcoder2;
 extern const DecoderFamily kStableLm;
 /// Wang and Komatsuzaki 2021, "GPT-J-6B: a 6 billion parameter autoregressive language model".
 extern const DecoderFamily kGptJ;
-/// Groeneveld et al. 2024, arXiv:2402.00838, but for those that clip queries, keys and values.
+/// Groeneveld et al. 2024, arXiv:2402.00838.
 extern const DecoderFamily kOlmo;
 /// OLMo Team 2025, arXiv:2501.00656.
 extern const DecoderFamily kOlmo2;
@@ -57,30 +59,10 @@ extern const DecoderFamily kSmolLm3;
 /// Team GLM 2024, arXiv:2406.12793; GLM-4-0414.
 extern const DecoderFamily kGlm4;
 
-inline constexpr const DecoderFamily* kDecoderFamilies[] = {&kGpt2,
-                                                            &kMixtral,
-                                                            &kLlama,
-                                                            &kMistral,
-                                                            &kQwen2,
-                                                            &kQwen3,
-                                                            &kQwen3Moe,
-                                                            &kPhi,
-                                                            &kPhi3,
-                                                            &kGemma,
-                                                            &kGemma2,
-                                                            &kGemma3,
-                                                            &kGemma3WithVision,
-                                                            &kGptJ,
-                                                            &kGptNeoX,
-                                                            &kFalcon,
-                                                            &kStarcoder2,
-                                                            &kStableLm,
-                                                            &kOlmo,
-                                                            &kOlmo2,
-                                                            &kGranite,
-                                                            &kCohere,
-                                                            &kCohere2,
-                                                            &kSmolLm3,
-                                                            &kGlm4};
+inline constexpr const DecoderFamily* kDecoderFamilies[] = {
+    &kGpt2,     &kMixtral, &kLlama,   &kMistral,    &kQwen2,    &kQwen3,  &kQwen2Moe,
+    &kQwen3Moe, &kPhi,     &kPhi3,    &kGemma,      &kGemma2,   &kGemma3, &kGemma3WithVision,
+    &kGptJ,     &kGptNeoX, &kFalcon,  &kStarcoder2, &kStableLm, &kOlmo,   &kOlmo2,
+    &kGranite,  &kCohere,  &kCohere2, &kSmolLm3,    &kGlm4};
 
 }  // namespace mulciber

@@ -4,9 +4,9 @@ namespace mulciber {
 namespace {
 
 DecoderConfig read(const ConfigReader& config) {
-  require_absent(config, "clip_qkv");
   DecoderConfig decoder = read_llama_like(config);
   decoder.norms = {.kind = NormKind::kLayer, .gains = false, .epsilon = 1e-5f};
+  decoder.attention.clip = static_cast<float>(config.number_or("clip_qkv", 0, 0, 1e9));
   read_one_rope(config, decoder);
   return decoder;
 }

@@ -121,6 +121,7 @@ DecoderNetwork build_decoder_network(
                                  .scale = described.scale,
                                  .soft_cap = described.soft_cap,
                                  .window = layer.window,
+                                 .clip = described.clip,
                                  .appends = types.folded_appends,
                                  .qkv = linear(name + "qkv", described.qkv_bias),
                                  .out = linear(name + "out", described.out_bias)};
@@ -152,25 +153,32 @@ DecoderNetwork build_decoder_network(
     return attention;
   };
   const auto feed_forward_of =
-      [&](const std::string& name) -> std::variant<FeedForward, MixtureOfExperts> {
-    if (const auto& experts = config.feed_forward.experts) {
+      [&](const std::string& name,
+          const DecoderLayerConfig& layer) -> std::variant<FeedForward, MixtureOfExperts> {
+    const auto one = [&](const std::string& part) {
+      return FeedForward{.up = linear(part + "up", config.feed_forward.bias),
+                         .down = linear(part + "down", config.feed_forward.bias),
+                         .activation = config.feed_forward.activation,
+                         .gated = config.feed_forward.kind == FeedForwardKind::kGated};
+    };
+    if (const auto& experts = config.feed_forward.experts; experts && !layer.dense) {
       Tensor rules = weight("experts.rules");
       rules.type = DataType::kU32;
-      return MixtureOfExperts{.router = linear(name + "router", false),
-                              .rules = rules,
-                              .up = weight(name + "experts.up"),
-                              .down = weight(name + "experts.down"),
-                              .up_bias = {},
-                              .down_bias = {},
-                              .activation = config.feed_forward.activation,
-                              .gated = true,
-                              .experts_per_token = experts->per_token,
-                              .normalize = experts->normalized};
+      MixtureOfExperts mixture{.router = linear(name + "router", false),
+                               .rules = rules,
+                               .up = weight(name + "experts.up"),
+                               .down = weight(name + "experts.down"),
+                               .up_bias = {},
+                               .down_bias = {},
+                               .activation = config.feed_forward.activation,
+                               .gated = true,
+                               .experts_per_token = experts->per_token,
+                               .normalize = experts->normalized};
+      if (experts->shared_hidden > 0) mixture.shared = one(name + "shared.");
+      if (experts->shared_gate) mixture.shared_gate = linear(name + "shared.gate", false);
+      return mixture;
     }
-    return FeedForward{.up = linear(name + "up", config.feed_forward.bias),
-                       .down = linear(name + "down", config.feed_forward.bias),
-                       .activation = config.feed_forward.activation,
-                       .gated = config.feed_forward.kind == FeedForwardKind::kGated};
+    return one(name);
   };
   DecoderNetwork network;
   network.activations = types.activations;
@@ -190,7 +198,7 @@ DecoderNetwork build_decoder_network(
         .attention = attention_of(name, config.layers[i]),
         .after_attention = {},
         .before_feed_forward = {},
-        .feed_forward = feed_forward_of(name),
+        .feed_forward = feed_forward_of(name, config.layers[i]),
         .after_feed_forward =
             norm(name + "after_feed_forward",
                  last && joining == NormKind::kRmsAfter ? NormKind::kRmsBoth : joining)};

@@ -205,6 +205,10 @@ class TableWriter {
     const DecoderFeedForward& feed_forward = config_.feed_forward;
     const uint64_t D = config_.width, F = feed_forward.hidden;
     const auto file = [&](const char* part) { return in_layer(i, part); };
+    if (config_.layers[i].dense) {
+      gated(i, name, {names_.gate, names_.up, names_.down}, feed_forward.dense_hidden);
+      return;
+    }
     if (feed_forward.experts) return experts(i, name, *feed_forward.experts);
     if (feed_forward.kind == FeedForwardKind::kPlain) {
       linear(name + "up", {{file(names_.up), F}}, D, feed_forward.bias);
@@ -217,6 +221,15 @@ class TableWriter {
              true);
     }
     linear(name + "down", {{file(names_.down), D}}, F, feed_forward.bias);
+  }
+
+  struct GatedNames {
+    const char *gate, *up, *down;
+  };
+  void gated(uint32_t i, const std::string& name, const GatedNames& names, uint64_t hidden) {
+    linear(name + "up", {{in_layer(i, names.gate), hidden}, {in_layer(i, names.up), hidden}},
+           config_.width, false, true);
+    linear(name + "down", {{in_layer(i, names.down), config_.width}}, hidden, false);
   }
 
   void experts(uint32_t i, const std::string& name, const DecoderExperts& experts) {
@@ -243,6 +256,11 @@ class TableWriter {
     }
     table_.push_back(std::move(up));
     table_.push_back(std::move(down));
+    if (experts.shared_hidden > 0)
+      gated(i, name + "shared.", {names_.shared_gate, names_.shared_up, names_.shared_down},
+            experts.shared_hidden);
+    if (experts.shared_gate)
+      linear(name + "shared.gate", {{in_layer(i, names_.shared_router), 1}}, D, false);
   }
 
   /// Each norm belongs to the sublayer before it, whose result it joins to the stream.
