@@ -90,7 +90,8 @@ std::vector<SpecializationConstant> constants_of(const AttentionOptions& options
           {CONSTANT_PATTERN_QUERIES, options.pattern.block_queries},
           {CONSTANT_PATTERN_KEYS, options.pattern.block_keys},
           {CONSTANT_PATTERN_BLOCKS, options.pattern.query_blocks},
-          {CONSTANT_GLOBALS, options.global_tokens ? 1u : 0u}};
+          {CONSTANT_GLOBALS, options.global_tokens ? 1u : 0u},
+          {CONSTANT_SINKS, options.sinks ? 1u : 0u}};
 }
 
 /// The rows of one node: q and result by rows_per_kv rows for each row of keys.

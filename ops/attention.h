@@ -24,7 +24,9 @@ struct AttentionControl {
   uint32_t key_count_extra = 0;
   /// (q rows, context): row of the cache that holds key t of a q row.
   std::optional<ControlArray<uint32_t>> ancestry;
-  std::optional<ControlArray<float>> head_mask;   // (heads), multiplied onto each head's output
+  /// (heads), multiplied onto each head's output; with AttentionOptions::sinks (2, heads): these,
+  /// then the logits of the sinks.
+  std::optional<ControlArray<float>> head_mask;
   std::optional<ControlArray<float>> bias;        // as AttentionOptions::bias says
   std::optional<ControlArray<uint32_t>> pattern;  // as KeyPattern says
   /// A bit per position, 32 a word: tokens that see all and are seen by all.
@@ -92,6 +94,10 @@ struct AttentionOptions {
   uint32_t bias_span = 0;  // of kRelative
   AttentionScore score = AttentionScore::kDot;
   float leaky_slope = 0.2f;  // of AttentionScore::kLeaky
+  /// A logit of each head, in control, takes part in the softmax and has no value: probabilities
+  /// add up to less than 1. Not for hard attention and that around a center. Source: Agarwal et al.
+  /// 2025 (gpt-oss), arXiv:2508.10925; Xiao et al. 2023, arXiv:2309.17453.
+  bool sinks = false;
   /// The first largest score takes all. Source: Xu et al. 2015, arXiv:1502.03044.
   bool hard = false;
   AttentionCenter center = AttentionCenter::kNone;

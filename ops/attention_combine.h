@@ -16,8 +16,9 @@ uint32_t key_parts(const Capabilities& device, const Kernel& kernel, uint64_t ti
                    std::optional<uint32_t> parts);
 
 /// found: (lines, parts, columns + 4) f32: for each head of a query and each part of the keys the
-/// weighted sums of values, then the largest score, the sum of weights and two numbers that are not
-/// read. result: of lines * columns elements, f32 or f16. columns: a multiple of 4.
+/// weighted sums of values, then the largest score, the sum of weights, the logit of a sink and
+/// what its weight counts (those of the first part are read; 0: there is no sink). result: of lines
+/// * columns elements, f32 or f16. columns: a multiple of 4.
 void attention_combine(ProgramBuilder& builder, const Tensor& found, const Tensor& result);
 
 }  // namespace mulciber

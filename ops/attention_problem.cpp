@@ -40,7 +40,7 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   const bool shared_count = control.key_counts && control.key_counts->count == 1;
   check_room("key counts", control.key_counts, shared_count ? 1 : sizes.kv_rows);
   check_room("ancestry", control.ancestry, sizes.rows * sizes.kv_len);
-  check_room("the head mask", control.head_mask, options.heads);
+  check_room("the head mask", control.head_mask, uint64_t{options.heads} * (options.sinks ? 2 : 1));
   check_room("the bias", control.bias, bias_words(options, sizes));
   check_room("the pattern", control.pattern, options.pattern.query_blocks + uint64_t{1});
   check_room("global tokens", control.globals, divide_up(sizes.kv_len, 32));
@@ -110,6 +110,7 @@ AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns&
            "say where it stands in control");
   };
   need(options.bias != AttentionBias::kNone, "a bias", &AttentionControl::bias);
+  need(options.sinks, "a sink of each head", &AttentionControl::head_mask);
   need(options.pattern.block_queries != 0, "a pattern", &AttentionControl::pattern);
   need(options.global_tokens, "a set of global tokens", &AttentionControl::globals);
   need(options.center == AttentionCenter::kPredicted, "a predicted center",
@@ -119,6 +120,9 @@ AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns&
   if (options.pattern.block_queries != 0 &&
       (options.pattern.block_keys == 0 || options.pattern.query_blocks == 0)) {
     refuse(builder, "a pattern has blocks of no keys or no blocks", "give all of KeyPattern");
+  }
+  if (options.sinks && (options.hard || options.center != AttentionCenter::kNone)) {
+    refuse(builder, "hard or local attention has sinks", "leave the sinks out");
   }
   if (options.hard && options.center != AttentionCenter::kNone) {
     refuse(builder, "hard attention has a center", "a single key has no neighbours to fall off to");

@@ -1,6 +1,7 @@
 #include "ops/experts.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -89,7 +90,8 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
                     {EXPERT_NORMALIZE, options.normalize ? 1u : 0u},
                     {EXPERT_GATED, options.gated ? 1u : 0u},
                     {EXPERT_ACTIVATION, static_cast<uint32_t>(options.activation)},
-                    {EXPERT_BIAS, options.bias ? 1u : 0u}};
+                    {EXPERT_BIAS, options.bias ? 1u : 0u},
+                    {EXPERT_LIMIT, std::bit_cast<uint32_t>(options.limit)}};
   if (const uint32_t format = block_format(weight.type); format != 0)
     node.constants.push_back({WEIGHT_FORMAT, format});
   const uint64_t per_group =

@@ -13,7 +13,10 @@ struct ExpertOptions {
   bool combine = false;
   bool normalize = true;  // gates of a token are divided by their sum; with `combine`
   Activation activation = Activation::kNone;
-  bool gated = false;               // as MatmulOptions::gated, within each expert
+  bool gated = false;  // as MatmulOptions::gated, within each expert
+  /// Where gated, above 0: min(gate, limit) takes the place of the gate, and what it gates is no
+  /// further from 0 than limit, and 1 more. Source: gpt-oss, arXiv:2508.10925.
+  float limit = 0;
   std::optional<Tensor> bias = {};  // (experts * N) f32
 };
 

@@ -124,7 +124,9 @@ void main() {
   for (uint i = 0; i < TILE; ++i) {
     uint query = first_query + i;
     if (query >= params.queries) break;
-    float inverse = total[i] > 0 ? head_factor(query_head(query)) / total[i] : 0.0;
+    uint head = query_head(query);
+    float inverse =
+        total[i] > 0 ? head_factor(head) / with_sink(head, maximum[i], total[i], 1.0) : 0.0;
     for (uint c = 0; c < COLUMNS; ++c) {
       uint column = c * LOCAL_SIZE + lane;
       if (column >= VALUE_SIZE) break;

@@ -49,6 +49,9 @@
 // each; what they find goes to attention_combine in place of the result.
 #define CONSTANT_KEY_PARTS (CONSTANT_OP + 27)
 
+// 1: behind the head mask stands a logit for each head, which takes part in the softmax alone
+#define CONSTANT_SINKS (CONSTANT_OP + 28)
+
 // Columns of the largest head.
 #define MAX_HEAD_SIZE 256
 // Keys that a split must have to be worth the combining: on two cores of a software driver, and on
@@ -105,7 +108,8 @@ SHADER_STRUCT(AttentionParams) {
 SHADER_STRUCT_END
 
 // Buffers: 0 of each line of the result (a head of a query) and each part of the keys the sums, and
-// behind them, in four floats, their maximum and their total; 1 result.
+// behind them, in four floats, their maximum, their total, and the logit of the sink with what its
+// weight is multiplied by (of the first part; 0: there is no sink); 1 result.
 SHADER_STRUCT(AttentionCombineParams) {
   uint lines;
   uint parts;

@@ -38,5 +38,8 @@ void main() {
     total += part.y * factor;
     sums += AT(partials, base + i * step + quad) * factor;
   }
+  // A sink, which the first part knows as every part does.
+  const vec2 sink = AT(partials, base + params.quads).zw;
+  if (sink.y > 0 && total > 0) total += sink.y * exp(min(sink.x - maximum, 80.0));
   store(line * params.quads + quad, total > 0 ? sums / total : vec4(0));
 }

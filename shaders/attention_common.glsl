@@ -30,6 +30,7 @@ layout(constant_id = CONSTANT_PATTERN_QUERIES) const uint PATTERN_QUERIES = 0;
 layout(constant_id = CONSTANT_PATTERN_KEYS) const uint PATTERN_KEYS = 1;
 layout(constant_id = CONSTANT_PATTERN_BLOCKS) const uint PATTERN_BLOCKS = 0;
 layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
+layout(constant_id = CONSTANT_SINKS) const uint SINKS = 0;
 layout(constant_id = CONSTANT_NUM_SPLITS) const uint NUM_SPLITS = 1;
 
 // The workgroup's tile of queries. Its neighbours take other splits of the same keys
@@ -303,6 +304,17 @@ uint key_base(uint kv_row, uint key) {
 
 float head_factor(uint head) {
   return params.head_mask < 0 ? 1.0 : uintBitsToFloat(AT(control, uint(params.head_mask) + head));
+}
+
+/// The logit of a head that takes part in the softmax alone.
+float sink_of(uint head) {
+  return uintBitsToFloat(AT(control, uint(params.head_mask) + query_heads() + head));
+}
+
+/// The denominator of a softmax: the total of the weights of keys, of which exp(maximum) counts
+/// `unit`, and that of the sink. exp(80) is finite, and leaves nothing of the keys.
+float with_sink(uint head, float maximum, float total, float unit) {
+  return SINKS == 0u ? total : total + unit * exp(min(sink_of(head) - maximum, 80.0));
 }
 
 #endif

@@ -322,11 +322,14 @@ void main() {
         all += uintBitsToFloat(operands[own_scores + row * SCORE_LINE + KEYS / 4][j]);
       }
       uint query = first_query + own_query + row;
-      float inverse = all > 0.0 ? head_factor(query_head(query)) / all : 0.0;
+      uint head = query_head(query);
+      float inverse =
+          all > 0.0 ? head_factor(head) / with_sink(head, maximum[i], all, kLargestWeight) : 0.0;
       if (KEY_PARTS > 1) {
-        inverse = all > 0.0 ? head_factor(query_head(query)) : 0.0;
+        inverse = all > 0.0 ? head_factor(head) : 0.0;
+        vec2 sink = SINKS == 0u ? vec2(0) : vec2(sink_of(head), kLargestWeight);
         if (query < params.queries)
-          AT(partials, partial_at(kv_row, query) + VALUE_SIZE / 4) = vec4(maximum[i], all, 0, 0);
+          AT(partials, partial_at(kv_row, query) + VALUE_SIZE / 4) = vec4(maximum[i], all, sink);
       }
       operands[own_factors + row / 4][row % 4] = floatBitsToUint(inverse);
     }

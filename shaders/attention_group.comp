@@ -210,8 +210,8 @@ void main() {
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     const uint query = first_query + i;
     const float all = total[i];
-    const float inverse =
-        all > 0 ? head_factor(query_head(min(query, params.queries - 1))) / all : 0.0;
+    const uint head = query_head(min(query, params.queries - 1));
+    const float inverse = all > 0 ? head_factor(head) / with_sink(head, maximum[i], all, 1.0) : 0.0;
     const uint at = partial_at(kv_row, query, split.index);
     [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
       barrier();
@@ -248,6 +248,8 @@ void main() {
     vec2 all = combined_maximum_and_total(kv_row, query, split.count);
     vec4 sum = combined_sums(kv_row, query, split.count, quad, all.x);
     store_result(result_element(kv_row, query) + quad * 4,
-                 all.y > 0 ? sum * (head_factor(query_head(query)) / all.y) : vec4(0));
+                 all.y > 0 ? sum * (head_factor(query_head(query)) /
+                                    with_sink(query_head(query), all.x, all.y, 1.0))
+                           : vec4(0));
   }
 }

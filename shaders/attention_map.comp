@@ -93,7 +93,7 @@ void main() {
   }
   barrier();
   maximum = maxima[0];
-  total = totals[0];
+  total = with_sink(head, maximum, totals[0], 1.0);
 
   for (uint key = lane; key < params.kv_len; key += LOCAL_SIZE) {
     float probability = 0;

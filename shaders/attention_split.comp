@@ -107,7 +107,8 @@ void main() {
   } while (first_key < seen);
 
   const float all = workgroup_add(total);
-  const float inverse = all > 0 ? head_factor(query_head(query)) / all : 0.0;
+  const uint head = query_head(query);
+  const float inverse = all > 0 ? head_factor(head) / with_sink(head, maximum, all, 1.0) : 0.0;
   [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
     barrier();
     partial[thread] = sums[c];

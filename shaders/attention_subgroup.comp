@@ -283,7 +283,8 @@ void main() {
       }
     }
     uint query = first_query + i;
-    float inverse = (PACK == 1 ? factor : head_factor(query_head(query))) / all;
+    float inverse = (PACK == 1 ? factor : head_factor(query_head(query))) /
+                    with_sink(query_head(query), maximum[i], all, 1.0);
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
       if (stores && query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
         // Without a visible key the sums are those of key 0 by zero, which may be NaN.

@@ -162,6 +162,9 @@ void main() {
   } while (first_key < seen);
 
   barrier();
+  // The row's sink is one weight more, and that of a row that sees nothing divides zeros.
+  if (SINKS != 0 && row_thread == 0)
+    total = with_sink(query_head(min(first_query + row, params.queries - 1)), maximum, total, 1.0);
   scores[row * kScoreLine + row_thread] = total;
   barrier();
   [[unroll]] for (uint i = 0; i < QUERIES; ++i) {

@@ -15,6 +15,7 @@ layout(constant_id = EXPERT_NORMALIZE) const uint NORMALIZE = 0;
 layout(constant_id = EXPERT_GATED) const uint GATED = 0;
 layout(constant_id = EXPERT_ACTIVATION) const uint FUNCTION = 0;
 layout(constant_id = EXPERT_BIAS) const uint BIAS = 0;
+layout(constant_id = EXPERT_LIMIT) const float LIMIT = 0.0;
 
 PARAMS(ExpertParams)
 BUFFER(2, readonly, control, uint)
@@ -42,11 +43,16 @@ float row_product(uint x_row, uint weight_row) {
   return sum;
 }
 
+float gated(float gate, float value) {
+  if (LIMIT == 0.0) return activate(gate, FUNCTION) * value;
+  return activate(min(gate, LIMIT), FUNCTION) * (clamp(value, -LIMIT, LIMIT) + 1.0);
+}
+
 float expert_value(uint x_row, uint route, uint column) {
   uint expert = min(AT(control, route * 2 + 1), params.experts - 1);
   if (GATED == 1) {
     uint gate_row = (expert * params.columns + column) * 2;
-    return activate(row_product(x_row, gate_row), FUNCTION) * row_product(x_row, gate_row + 1);
+    return gated(row_product(x_row, gate_row), row_product(x_row, gate_row + 1));
   }
   return activate(row_product(x_row, expert * params.columns + column), FUNCTION);
 }

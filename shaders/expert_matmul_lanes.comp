@@ -17,6 +17,7 @@ layout(constant_id = EXPERT_NORMALIZE) const uint NORMALIZE = 0;
 layout(constant_id = EXPERT_GATED) const uint GATED = 0;
 layout(constant_id = EXPERT_ACTIVATION) const uint FUNCTION = 0;
 layout(constant_id = EXPERT_BIAS) const uint BIAS = 0;
+layout(constant_id = EXPERT_LIMIT) const float LIMIT = 0.0;
 ROW_CONSTANT(TILE_N, 4);
 
 PARAMS(ExpertParams)
@@ -32,6 +33,13 @@ vec4 weight_at(uint quad) { return AT(weight, quad); }
 #endif
 
 const uint ROWS = GATED == 1 ? 2 * TILE_N : TILE_N;  // of a matrix, for TILE_N of the result
+
+/// A sum of products as the result has it; GATED: the one beside it gates.
+float value_of(float sum, float beside) {
+  if (GATED == 0) return activate(sum, FUNCTION);
+  if (LIMIT == 0.0) return activate(sum, FUNCTION) * beside;
+  return activate(min(sum, LIMIT), FUNCTION) * (clamp(beside, -LIMIT, LIMIT) + 1.0);
+}
 
 void main() {
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
@@ -66,9 +74,7 @@ void main() {
       const float gate = COMBINE == 1 ? exp(uintBitsToFloat(AT(control, route * 2))) : 1.0;
       gates += gate;
       [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
-        float value = activate(sums[j * per_column], FUNCTION);
-        if (GATED == 1) value *= sums[j * per_column + 1];
-        results[j] += gate * value;
+        results[j] += gate * value_of(sums[j * per_column], sums[j * per_column + GATED]);
       }
     }
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) {

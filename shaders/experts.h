@@ -24,5 +24,7 @@ SHADER_STRUCT_END
 #define EXPERT_GATED (CONSTANT_OP + 2)       // 1: rows 2 i of a matrix gate rows 2 i + 1
 #define EXPERT_ACTIVATION (CONSTANT_OP + 3)  // a value of mulciber::Activation
 #define EXPERT_BIAS (CONSTANT_OP + 4)        // 1: there is a bias
+// float, above 0: gates are at most that, what they gate no further from 0, and 1 more
+#define EXPERT_LIMIT (CONSTANT_OP + 5)
 
 #endif

@@ -21,7 +21,7 @@ struct Variant {
   RopeVariant rope;  // positions: one for each row
   uint32_t window = 0;
   float soft_cap = 0;
-  bool head_mask = false, mask = false;
+  bool head_mask = false, sinks = false, mask = false;
   bool split_counters = false;
 };
 
@@ -67,7 +67,8 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   ControlLayout layout(3);
   control.key_counts = layout.add<uint32_t>(rope.rows);
   control.key_count_extra = 1;
-  if (v.head_mask) control.head_mask = layout.add<float>(rope.heads);
+  if (v.head_mask || v.sinks)
+    control.head_mask = layout.add<float>(uint64_t{rope.heads} * (v.sinks ? 2 : 1));
   if (v.split_counters) control.split_counters = layout.add<uint32_t>(rope.rows * rope.heads);
   if (v.mask) control.bias = layout.add<float>(rope.context);
   ControlWords words(layout.words());
@@ -75,6 +76,8 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   words.set(*control.key_counts, rope.positions);
   for (uint32_t head = 0; control.head_mask && head < rope.heads; ++head)
     words.set(*control.head_mask, head, 0.5f * static_cast<float>(head));
+  for (uint32_t head = 0; v.sinks && head < rope.heads; ++head)
+    words.set(*control.head_mask, rope.heads + head, 1.5f * static_cast<float>(head % 4));
   for (uint32_t key = 0; control.bias && key < rope.context; ++key)
     words.set(*control.bias, key,
               key % 3 == 0 ? -std::numeric_limits<float>::infinity() : 0.25f * (key % 5));
@@ -91,7 +94,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
                               .causal = true,
                               .window = v.window,
                               .soft_cap = v.soft_cap,
-                              .bias = v.mask ? AttentionBias::kMask : AttentionBias::kNone};
+                              .bias = v.mask ? AttentionBias::kMask : AttentionBias::kNone,
+                              .sinks = v.sinks};
   AttentionControl control;
   const CaseInput words = control_of(v, control);
   OpCase c;
@@ -103,6 +107,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.window != 0) c.name += fmt::format(".window_{}", v.window);
   if (v.soft_cap != 0) c.name += ".soft_cap";
   if (v.head_mask) c.name += ".head_mask";
+  if (v.sinks) c.name += ".sinks";
   if (v.mask) c.name += ".mask";
   if (v.split_counters) c.name += ".shares";
   // Of groups, the least and the largest.
@@ -229,6 +234,7 @@ class AppendAttentionCases : public OpCases {
     // Splits: one that is full, one with the position's key alone, two that a window leaves.
     add({.rope = {.context = 1100, .positions = {1023, 1024, 1099, 255, 256, 1100}},
          .head_mask = true,
+         .sinks = true,
          .split_counters = true});
     add({.rope = {.context = 1100, .positions = {1024, 400}, .interleaved = true},
          .window = 300,

@@ -38,7 +38,8 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
     control.key_counts = layout.add<uint32_t>(v.key_counts.size());
     control.key_count_extra = v.key_count_extra;
   }
-  if (v.head_mask) control.head_mask = layout.add<float>(v.heads);
+  if (v.head_mask || v.sinks)
+    control.head_mask = layout.add<float>(uint64_t{v.heads} * (v.sinks ? 2 : 1));
   if (v.bias != AttentionBias::kNone) control.bias = layout.add<float>(bias_words(v));
   if (v.score == AttentionScore::kAdditive || v.score == AttentionScore::kLeaky)
     control.score_vector = layout.add<float>(uint64_t{v.heads} * v.head_size);
@@ -56,6 +57,9 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   if (control.key_counts) words.set(*control.key_counts, v.key_counts);
   for (uint32_t head = 0; control.head_mask && head < v.heads; ++head)
     words.set(*control.head_mask, head, head == 0 ? 0.0f : 0.5f * static_cast<float>(head));
+  // Of little weight, of much, and of nearly all.
+  for (uint32_t head = 0; v.sinks && head < v.heads; ++head)
+    words.set(*control.head_mask, v.heads + head, 3.0f * static_cast<float>(head % 4) - 2);
   if (control.pattern) words.set(*control.pattern, v.keys.words);
   if (control.globals) words.set(*control.globals, v.keys.globals);
   CaseInput input = words_input(words.words());
@@ -151,6 +155,7 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   options.bias_span = v.bias_span;
   options.score = v.score;
   options.hard = v.hard;
+  options.sinks = v.sinks;
   options.center = v.center;
   options.center_sigma = v.center_sigma;
   options.center_reach = v.center_reach;

@@ -14,12 +14,13 @@ namespace {
 
 /// `unseen`: one part in so many has seen no key, as its maximum and its total say; 1: all of them.
 OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes types,
-                   uint64_t unseen = 0, double spread = 1) {
+                   uint64_t unseen = 0, double spread = 1, bool sinks = false) {
   OpCase c;
   c.types = types;
   c.name = fmt::format("l{}_p{}_c{}", lines, parts, columns);
   if (unseen != 0) c.name += fmt::format(".unseen_{}", unseen);
   if (spread != 1) c.name += fmt::format(".spread_{}", name_part(spread));
+  if (sinks) c.name += ".sinks";
   c.degenerate = unseen == 1;
   c.must_pass = columns == 64 && unseen != 0;
   const uint64_t floats = columns + 4;
@@ -31,6 +32,7 @@ OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes
       const bool empty = unseen != 0 && part % unseen == 0;
       if (empty) std::fill_n(own, columns, 0.0);
       own[columns] = empty ? -1e30 : spread * own[columns];
+      own[columns + 3] = sinks ? 2 : 0;
       own[columns + 1] = empty ? 0.0 : 1 + std::fabs(own[columns + 1]);
     }
   };
@@ -52,6 +54,8 @@ OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes
         factors.push_back(exp(Bounded(own[i * floats + columns]) - Bounded(maximum)));
         total = total + Bounded(own[i * floats + columns + 1]) * factors[i];
       }
+      if (sinks && total.value > 0)
+        total = total + Bounded(2) * exp(Bounded(own[columns + 2]) - Bounded(maximum));
       for (uint64_t column = 0; column < columns; ++column) {
         Bounded sum;
         for (uint64_t i = 0; i < parts; ++i)
@@ -79,9 +83,12 @@ class AttentionCombineCases : public OpCases {
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
-    return {combination(1, 2, 4, types),         combination(37, 3, 64, types),
-            combination(130, 16, 20, types),     combination(9, 5, 256, types),
-            combination(21, 4, 64, types, 3),    combination(3, 2, 8, types, 1),
+    return {combination(1, 2, 4, types),
+            combination(37, 3, 64, types),
+            combination(130, 16, 20, types),
+            combination(9, 5, 256, types),
+            combination(21, 4, 64, types, 3, 1, true),
+            combination(3, 2, 8, types, 1),
             combination(11, 6, 32, types, 0, 40)};
   }
 };

@@ -195,6 +195,8 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
       if (options.control && options.control->head_mask) {
         factor = number(control, *options.control->head_mask, head);
       }
+      const double sink =
+          options.sinks ? number(control, *options.control->head_mask, heads + head) : 0;
       for (uint64_t i = 0; i < q_len; ++i) {
         const View view = view_of(control, options, kv_row, i, q_len, kv_len);
         const double* query =
@@ -293,11 +295,13 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
         const double blocks = std::ceil(static_cast<double>(keys.size()) / 16) + 7,
                      count = static_cast<double>(keys.size());
         const double rescaled = blocks * 0x1p-23;
-        const Bounded total(sum, error + sum_error(count, sum) + rescaled * sum);
+        const Bounded of_keys(sum, error + sum_error(count, sum) + rescaled * sum);
+        const Bounded of_sink = options.sinks ? exp(Bounded(sink) - peak) : Bounded(0);
+        const Bounded total = of_keys + of_sink;
         // In the result the factors of scaling are the same above and below the line; in the map,
         // whose weights are taken at the end, they are not.
         const double factors = (4 * blocks + 2 * (maximum.value - least)) * 0x1p-23;
-        const Bounded map_total(sum, total.error + factors * sum);
+        const Bounded map_total(total.value, total.error + factors * sum);
         const Bounded inverse = Bounded(factor) / total;
         if (options.center != AttentionCenter::kNone && options.center_sigma != 0) {
           const double sigma = options.center_sigma;

@@ -15,11 +15,12 @@ std::vector<AttentionVariant> attention_split_variants() {
            .heads = 2 * group,
            .kv_heads = 2,
            .head_size = size,
-           .suffix = "shares",
+           .suffix = group == 5 || group == 1 ? "shares_sinks" : "shares",
            .causal = true,
            .key_counts = {1099, group < 4 ? 255u : 511u},
            .key_count_extra = 1,
            .head_mask = group == 5,
+           .sinks = group == 5 || group == 1,
            .poison = true,
            .split_counters = true});
     }

@@ -186,11 +186,12 @@ std::vector<AttentionVariant> attention_variants() {
            .heads = 2 * group,
            .kv_heads = 2,
            .head_size = 64,
-           .suffix = "chunk",
+           .suffix = group == 4 ? "chunk_sinks" : "chunk",
            .causal = true,
            .key_counts = {3, 21},  // tokens before this chunk
            .key_count_extra = static_cast<uint32_t>(q_len),
            .head_mask = group == 3,
+           .sinks = group == 4,
            .poison = true});
     }
   }

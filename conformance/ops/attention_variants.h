@@ -23,6 +23,7 @@ struct AttentionVariant {
   uint32_t key_count_extra = 0;
   bool ancestry = false;
   bool head_mask = false;
+  bool sinks = false;                   // and a head mask
   bool poison = false;                  // NaN and infinities where no query looks
   std::vector<uint32_t> poisoned = {};  // and in these keys: the queries that do look count no more
   double deviation = 1;                 // of q

@@ -17,6 +17,7 @@ struct Variant {
   bool combine = false, normalize = false, gated = false, bias = false, exact = false;
   Activation activation = Activation::kNone;
   bool one_expert = false;  // every route leads to the last one
+  float limit = 0;          // of gates
 };
 
 /// Routes as top_k writes them: the bits of a log probability and an expert, a token's experts all
@@ -73,7 +74,11 @@ class Reference {
     const uint64_t row =
         static_cast<uint64_t>(inputs_[2].values[route * 2 + 1]) * v_.columns + column;
     if (!v_.gated) return activated(product(x_row, row));
-    return activated(product(x_row, row * 2)) * product(x_row, row * 2 + 1);
+    const Bounded gate = product(x_row, row * 2), value = product(x_row, row * 2 + 1);
+    if (v_.limit == 0) return activated(gate) * value;
+    const double limit = v_.limit;
+    return activated({std::min(gate.value, limit), gate.error}) *
+           (Bounded(std::clamp(value.value, -limit, limit), value.error) + Bounded(1));
   }
 
   Bounded activated(Bounded x) const {
@@ -106,6 +111,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.activation != Activation::kNone)
     c.name += fmt::format(".activation_{}", static_cast<int>(v.activation));
   if (v.one_expert) c.name += ".one_expert";
+  if (v.limit > 0) c.name += ".limit";
   if (types.weight == DataType::kBF16) c.name += ".bf16";
   if (v.exact) c.name += ".exact";
   c.types = types;
@@ -128,7 +134,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     ExpertOptions options{.combine = v.combine,
                           .normalize = v.normalize,
                           .activation = v.activation,
-                          .gated = v.gated};
+                          .gated = v.gated,
+                          .limit = v.limit};
     if (v.bias) options.bias = inputs[3];
     return std::vector<Tensor>{expert_matmul(builder, inputs[0], inputs[1], inputs[2], options)};
   };
@@ -233,7 +240,9 @@ class ExpertCases : public OpCases {
                                 .columns = 14,
                                 .depth = 68,
                                 .gated = true,
-                                .activation = Activation::kSilu},
+                                .bias = true,
+                                .activation = Activation::kQuickGelu,
+                                .limit = 7},
                                types));
     cases.push_back(build_case({.tokens = 3,
                                 .experts_per_token = 2,
