@@ -29,7 +29,9 @@ Shape shape_in_file(const WeightSource& source) {
   if (source.rows_in_file > 0)
     return shape.rank() == 1 ? Shape{source.rows_in_file}
                              : Shape{source.rows_in_file, shape.columns()};
-  return source.form == SourceForm::kTransposed ? Shape{shape.columns(), shape.rows()} : shape;
+  if (source.form != SourceForm::kTransposed) return shape;
+  return shape.rank() == 3 ? Shape{shape[0], shape[2], shape[1]}
+                           : Shape{shape.columns(), shape.rows()};
 }
 
 const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint& checkpoint,
@@ -145,6 +147,7 @@ struct Converted {
   uint64_t rows, columns;     // of the result
   uint64_t skipped;           // elements of the file before the first
   uint64_t taps = 1;          // of a convolution
+  uint64_t matrices = 1;      // one below the other, each with its share of the rows
   std::vector<float> scales;  // of rows, or of elements; or empty
 
   /// Stored as in the file, byte by byte where there are no blocks.
@@ -180,10 +183,15 @@ struct Converted {
       return values;
     }
     std::vector<float> values(count);
-    const uint64_t first_row = first / columns, row_count = count / columns;
-    for (uint64_t column = 0; column < columns; ++column) {
-      const std::vector<float> line = read_floats(*tensor, column * rows + first_row, row_count);
-      for (uint64_t row = 0; row < row_count; ++row) values[row * columns + column] = line[row];
+    const uint64_t each = rows / matrices, end = (first + count) / columns;
+    for (uint64_t row = first / columns; row < end;) {
+      const uint64_t matrix = row / each, some = std::min(end, (matrix + 1) * each) - row;
+      for (uint64_t column = 0; column < columns; ++column) {
+        const std::vector<float> line =
+            read_floats(*tensor, (matrix * columns + column) * each + row % each, some);
+        for (uint64_t i = 0; i < some; ++i) values[(row + i) * columns + column - first] = line[i];
+      }
+      row += some;
     }
     return values;
   }
@@ -318,7 +326,7 @@ void WeightReader::open_segment() {
   for (size_t i = range.first; i < range.first + range.count; ++i) {
     const WeightSource& source = spec.sources[i];
     const bool vector = source.shape.rank() == 1;
-    const bool turns = vector && spec.in_turns > 1;
+    const bool turns = spec.in_turns > 1 && (vector || spec.turns_by_element);
     if (source.form == SourceForm::kTapByTap) {
       open_->sources.push_back({open_->resolved.sources[i], source.form, segment.type,
                                 source.shape[0], source.shape[1] * source.shape[2], 0,
@@ -332,6 +340,7 @@ void WeightReader::open_segment() {
          .rows = turns ? source.shape.elements() : source.shape.rows(),
          .columns = turns ? 1 : source.shape.columns(),
          .skipped = source.first_row * (vector ? 1 : source.shape.columns()),
+         .matrices = source.shape.rank() == 3 ? source.shape[0] : 1,
          .scales = open_->resolved.scales[i]
                        ? read_floats(*open_->resolved.scales[i], 0, source.shape[0])
                        : std::vector<float>()});

@@ -28,7 +28,7 @@ enum class MatrixStorage { kAsInFile, kF16 };
 /// How the values of a tensor of the file become those of a weight.
 enum class SourceForm {
   kAsInFile,
-  kTransposed,  // the file holds (columns, rows)
+  kTransposed,  // the file holds (columns, rows), or of experts (experts, columns, rows)
   kPlusOne,     // the file holds the weight less 1
   /// The file holds a convolution, (rows, channels, taps), and so does `shape`; the weight has
   /// (rows, taps * channels), tap by tap.
@@ -62,6 +62,7 @@ struct WeightSpec {
   /// Of each group of so many sources the first row of every one, then the second of every one,
   /// ...; elements are the rows of sources of one dimension. 1: no turns.
   uint32_t in_turns = 1;
+  bool turns_by_element = false;  // likewise elements, of sources of any dimensions
 };
 
 /// Every weight of a model, once: what the loader checks, predicts and uploads.

@@ -50,6 +50,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
     column += gains.shape.elements();
   }
   const std::optional<RopeOptions> rotated = rotation(state, cache);
+  const uint32_t factors = heads * (sinks ? 2 : 1);  // in control, of a layer
   const AttentionOptions options = {
       .heads = heads,
       .kv_heads = kv_heads,
@@ -59,15 +60,16 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
       .causal = true,
       .window = window,
       .soft_cap = soft_cap,
+      .sinks = sinks,
       // The keys of this pass are in the cache when it is read.
-      .control = AttentionControl{
-          .tensor = state.control,
-          .key_counts = state.positions,
-          .key_count_extra = static_cast<uint32_t>(x.x.shape[1]),
-          .head_mask = state.head_masks
-                           ? std::optional(state.head_masks->part(uint64_t{layer} * heads, heads))
-                           : std::nullopt,
-          .split_counters = state.split_counters}};
+      .control =
+          AttentionControl{.tensor = state.control,
+                           .key_counts = state.positions,
+                           .key_count_extra = static_cast<uint32_t>(x.x.shape[1]),
+                           .head_mask = state.head_masks ? std::optional(state.head_masks->part(
+                                                               uint64_t{layer} * factors, factors))
+                                                         : std::nullopt,
+                           .split_counters = state.split_counters}};
   const bool traced = state.trace && state.trace->attentions;
   const Tensor context = [&] {  // (rows, length, query columns)
     if (appends && !traced && appends_in_attention(builder, projected, cache, options))

@@ -20,7 +20,9 @@ struct CausalState {
   Tensor control;                    // u32
   ControlArray<uint32_t> positions;  // (rows): tokens in the cache before this pass
   std::span<const Tensor> caches;    // per layer: (rows, context, CausalAttention::cache_columns())
-  std::optional<ControlArray<float>> head_masks;  // (layers, heads), onto each head's output
+  /// (layers, heads), onto each head's output; where the layers have sinks (layers, 2, heads):
+  /// these and the sinks' logits (AttentionControl::head_mask).
+  std::optional<ControlArray<float>> head_masks;
   /// (rows, heads): AttentionControl::split_counters.
   std::optional<ControlArray<uint32_t>> split_counters;
   Trace* trace = nullptr;
@@ -33,6 +35,7 @@ struct CausalAttention {
   float scale = 1;      // onto q k^T
   float soft_cap = 0;   // AttentionOptions::soft_cap
   uint32_t window = 0;  // a token sees that many, itself included; 0: all before it
+  bool sinks = false;   // AttentionOptions::sinks
   float clip = 0;       // queries, keys and values are no further from 0 than that; 0: as they are
   struct Rope {
     Tensor angles;  // as layers/rope.h makes them

@@ -50,8 +50,9 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
   Tensor hidden, y;
   {
     const auto scope = builder.scope("up");
-    hidden = expert_matmul(builder, rows, up, made.routes,
-                           {.activation = activation, .gated = gated, .bias = up_bias});
+    hidden =
+        expert_matmul(builder, rows, up, made.routes,
+                      {.activation = activation, .gated = gated, .limit = limit, .bias = up_bias});
   }
   {
     const auto scope = builder.scope("down");

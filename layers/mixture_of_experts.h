@@ -27,6 +27,7 @@ struct MixtureOfExperts {
   std::optional<Tensor> up_bias, down_bias;  // (experts * H or 2 H), (experts * D) f32
   Activation activation = Activation::kRelu;
   bool gated = false;
+  float limit = 0;  // ExpertOptions::limit
   uint32_t experts_per_token = 2;
   bool normalize = true;
   /// A network that every token goes through, whose result is added: Dai et al. 2024,

@@ -9,6 +9,7 @@
 #include "models/decoding/traced_pass.h"
 #include "models/registry.h"
 #include "mulciber/error.h"
+#include "runtime/transfer.h"
 
 namespace mulciber {
 namespace {
@@ -102,6 +103,13 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
       vectors_(device, network_, config_, family_) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
   network_.weights = &weights_;
+  for (size_t i = 0; config_.attention.sinks && i < config_.layers.size(); ++i) {
+    const Tensor& sinks = weights_[fmt::format("layers.{}.sinks", i)];
+    const std::vector<float> values = download_as<float>(device_, sinks.view);
+    std::ranges::copy_n(
+        values.begin(), config_.attention.heads,
+        network_.sinks.begin() + static_cast<std::ptrdiff_t>(i * config_.attention.heads));
+  }
 }
 
 Extents DecoderModel::extents() const {

@@ -165,8 +165,6 @@ TEST_CASE("What no layer does yet is refused by name") {
                c.residual_multiplier = 0.5f;
              }),
              ContainsSubstring("what joins its residual stream"));
-  CHECK_THAT(refusal([](Config& c) { c.attention.sinks = true; }),
-             ContainsSubstring("attention sinks"));
   CHECK_THAT(refusal([](Config& c) {
                c.attention.qk_norm = QueryKeyNorm::kPerHead;
                c.ropes[0].rotated = 2;
@@ -178,8 +176,9 @@ TEST_CASE("What no layer does yet is refused by name") {
              }),
              ContainsSubstring("normalized and not rotated"));
   CHECK_THAT(refusal([](Config& c) {
-               c.feed_forward.experts = DecoderExperts{.count = 4, .per_token = 2};
+               c.feed_forward.experts =
+                   DecoderExperts{.count = 4, .per_token = 2, .shared_hidden = 8};
                c.feed_forward.bias = true;
              }),
-             ContainsSubstring("experts with biases"));
+             ContainsSubstring("shared experts with biases"));
 }

@@ -59,6 +59,7 @@ TEST_CASE("Every decoder-only reference model meets its values") {
                                        {"models2/mixtral/model-F32.gguf", "models2/mixtral"},
                                        {"models2/qwen3_moe", "models2/qwen3_moe"},
                                        {"models2/qwen3_moe/model-F32.gguf", "models2/qwen3_moe"},
+                                       {"models2/gpt_oss", "models2/gpt_oss"},
                                        {"models2/gemma2", "models2/gemma2"},
                                        {"models2/gemma2/model-F32.gguf", "models2/gemma2"},
                                        {"models2/olmo2", "models2/olmo2"},

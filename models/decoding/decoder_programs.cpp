@@ -18,6 +18,20 @@ Tensor planned(Shape shape, DataType type) {
   return tensor;
 }
 
+/// What control holds of every layer: factors of its heads, then the logits of their sinks.
+std::vector<float> head_factors(const DecoderNetwork& network) {
+  if (network.sinks.empty()) return network.head_masks;
+  std::vector<float> all;
+  const size_t layers = network.decoder.layers.size(), heads = network.sinks.size() / layers;
+  for (size_t layer = 0; layer < layers; ++layer) {
+    for (size_t head = 0; head < heads; ++head)
+      all.push_back(network.head_masks.empty() ? 1 : network.head_masks[layer * heads + head]);
+    const auto sinks = network.sinks.begin() + static_cast<std::ptrdiff_t>(layer * heads);
+    all.insert(all.end(), sinks, sinks + static_cast<std::ptrdiff_t>(heads));
+  }
+  return all;
+}
+
 /// The last token of every row, of (rows, length, D): (rows, 1, D).
 Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& layout,
                    const Tensor& control) {
@@ -41,8 +55,8 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   for (const CausalLayer& layer : network.decoder.layers)
     heads = std::max(heads, layer.attention.heads);
   layout.split_counters = layout.control.add<uint32_t>(uint64_t{shape.rows} * heads);
-  if (!network.head_masks.empty())
-    layout.head_masks = layout.control.add<float>(network.head_masks.size());
+  if (const size_t factors = head_factors(network).size(); factors > 0)
+    layout.head_masks = layout.control.add<float>(factors);
   return layout;
 }
 
@@ -72,7 +86,7 @@ BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows)
 
 ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
   ControlWords words(layout.control.words());
-  if (layout.head_masks) words.set(*layout.head_masks, network.head_masks);
+  if (layout.head_masks) words.set(*layout.head_masks, head_factors(network));
   return words;
 }
 

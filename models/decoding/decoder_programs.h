@@ -31,7 +31,7 @@ struct BatchLayout {
   /// (rows): the last token of each row in the pass, numbered through the pass.
   ControlArray<uint32_t> last;
   SampleStateLayout state;
-  std::optional<ControlArray<float>> head_masks;  // (layers, heads) where the network has factors
+  std::optional<ControlArray<float>> head_masks;  // CausalState::head_masks, where there are any
   ControlArray<uint32_t> split_counters;          // (rows, heads) zeros between dispatches
 
   /// The ids that a pass of so many tokens takes of a row.

@@ -74,6 +74,8 @@ struct DecoderExperts {
   /// Of a network beside the experts, which every token goes through: Dai et al. 2024
   /// (DeepSeekMoE), arXiv:2401.06066. 0: there is none.
   uint32_t shared_hidden = 0;
+  bool router_bias = false;
+  float limit = 0;           // ExpertOptions::limit
   bool shared_gate = false;  // its result is multiplied by sigmoid of a product of its own: Qwen 2
 };
 
@@ -132,7 +134,10 @@ struct DecoderNames {
   const char *gate = nullptr, *up = nullptr;
   const char* down = nullptr;
   const char* router = nullptr;
+  const char* sinks = nullptr;
   /// Matrices of experts: all of them in one tensor, or one each, with its number instead of {}.
+  /// Gate and up in one, row by row in turns; or in two:
+  const char* expert_gate_up = nullptr;
   const char *expert_gate = nullptr, *expert_up = nullptr, *expert_down = nullptr;
   const char *shared_gate = nullptr, *shared_up = nullptr, *shared_down = nullptr;
   const char* shared_router = nullptr;  // of DecoderExperts::shared_gate
@@ -166,6 +171,7 @@ struct DecoderFiles {
   bool qkv_grouped = false;
   SourceForm matrices = SourceForm::kAsInFile;  // of the layers: or kTransposed
   SourceForm gains = SourceForm::kAsInFile;     // of every norm: or kPlusOne
+  SourceForm experts = SourceForm::kAsInFile;   // of tensors with all experts: or kTransposed
 };
 
 struct DecoderConfig {

@@ -49,6 +49,8 @@ extern const DecoderFamily kGptJ;
 extern const DecoderFamily kOlmo;
 /// OLMo Team 2025, arXiv:2501.00656.
 extern const DecoderFamily kOlmo2;
+/// Agarwal et al. 2025, arXiv:2508.10925.
+extern const DecoderFamily kGptOss;
 /// Granite Team, IBM 2024, "Granite 3.0 language models".
 extern const DecoderFamily kGranite;
 /// Cohere 2024, Command R and Command R+; Cohere Team 2025, arXiv:2504.00698 (Command A, R7B).
@@ -60,9 +62,9 @@ extern const DecoderFamily kSmolLm3;
 extern const DecoderFamily kGlm4;
 
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2,     &kMixtral, &kLlama,   &kMistral,    &kQwen2,    &kQwen3,  &kQwen2Moe,
-    &kQwen3Moe, &kPhi,     &kPhi3,    &kGemma,      &kGemma2,   &kGemma3, &kGemma3WithVision,
-    &kGptJ,     &kGptNeoX, &kFalcon,  &kStarcoder2, &kStableLm, &kOlmo,   &kOlmo2,
-    &kGranite,  &kCohere,  &kCohere2, &kSmolLm3,    &kGlm4};
+    &kGpt2,     &kMixtral, &kLlama,   &kMistral, &kQwen2,      &kQwen3,    &kQwen2Moe,
+    &kQwen3Moe, &kPhi,     &kPhi3,    &kGemma,   &kGemma2,     &kGemma3,   &kGemma3WithVision,
+    &kGptOss,   &kGptJ,    &kGptNeoX, &kFalcon,  &kStarcoder2, &kStableLm, &kOlmo,
+    &kOlmo2,    &kGranite, &kCohere,  &kCohere2, &kSmolLm3,    &kGlm4};
 
 }  // namespace mulciber

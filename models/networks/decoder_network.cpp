@@ -121,6 +121,7 @@ DecoderNetwork build_decoder_network(
                                  .scale = described.scale,
                                  .soft_cap = described.soft_cap,
                                  .window = layer.window,
+                                 .sinks = described.sinks,
                                  .clip = described.clip,
                                  .appends = types.folded_appends,
                                  .qkv = linear(name + "qkv", described.qkv_bias),
@@ -162,16 +163,21 @@ DecoderNetwork build_decoder_network(
                          .gated = config.feed_forward.kind == FeedForwardKind::kGated};
     };
     if (const auto& experts = config.feed_forward.experts; experts && !layer.dense) {
+      const bool bias = config.feed_forward.bias;
+      const auto bias_of = [&](const char* part) {
+        return bias ? std::optional(weight(name + part)) : std::nullopt;
+      };
       Tensor rules = weight("experts.rules");
       rules.type = DataType::kU32;
-      MixtureOfExperts mixture{.router = linear(name + "router", false),
+      MixtureOfExperts mixture{.router = linear(name + "router", experts->router_bias),
                                .rules = rules,
                                .up = weight(name + "experts.up"),
                                .down = weight(name + "experts.down"),
-                               .up_bias = {},
-                               .down_bias = {},
+                               .up_bias = bias_of("experts.up.bias"),
+                               .down_bias = bias_of("experts.down.bias"),
                                .activation = config.feed_forward.activation,
                                .gated = true,
+                               .limit = experts->limit,
                                .experts_per_token = experts->per_token,
                                .normalize = experts->normalized};
       if (experts->shared_hidden > 0) mixture.shared = one(name + "shared.");
@@ -185,6 +191,8 @@ DecoderNetwork build_decoder_network(
   network.cache = types.cache;
   network.vocabulary = config.vocabulary;
   network.context = positions;
+  // Their values are read when the weights are there.
+  if (described.sinks) network.sinks.resize(config.layers.size() * described.heads);
   CausalDecoder& decoder = network.decoder;
   network.stream_scale = stream_scale;
   network.embedding = {.table = weight("embedding"),

@@ -22,6 +22,7 @@ struct DecoderNetwork {
   uint32_t context = 0;              // tokens of the longest sequence
   float stream_scale = 1;            // the residual stream is that many times what is kept of it
   std::vector<float> head_masks;     // (layers, heads), onto the heads' outputs; empty: all 1
+  std::vector<float> sinks;          // (layers, heads), logits of sinks; empty: there are none
   const Weights* weights = nullptr;  // to name the one that spoils the logits; null: none is named
 };
 

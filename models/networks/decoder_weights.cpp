@@ -29,7 +29,6 @@ void require_supported(const DecoderConfig& config) {
   refuse(config.embedding.learned_positions && config.residual_multiplier != 1,
          "learned positions, and a multiplier onto what joins its residual stream");
   const DecoderAttention& attention = config.attention;
-  refuse(attention.sinks, "attention sinks");
   const bool qk_norm = attention.qk_norm != QueryKeyNorm::kNone;
   for (const DecoderLayerConfig& layer : config.layers)
     refuse(attention.qk_norm == QueryKeyNorm::kPerHead && !layer.rope,
@@ -38,7 +37,8 @@ void require_supported(const DecoderConfig& config) {
     refuse(qk_norm && rope.rotated % 4 != 0,
            "normalized queries and keys of which no multiple of 4 rotates");
   const DecoderFeedForward& feed_forward = config.feed_forward;
-  refuse(feed_forward.experts && feed_forward.bias, "experts with biases");
+  refuse(feed_forward.experts && feed_forward.bias && feed_forward.experts->shared_hidden > 0,
+         "shared experts with biases");
   refuse(feed_forward.experts && layer_norm, "experts between layer norms");
   refuse(feed_forward.experts && feed_forward.kind == FeedForwardKind::kPlain,
          "experts without gates");
@@ -147,6 +147,13 @@ class TableWriter {
         break;
     }
     linear(name + "out", {{file(names_.attention_out), D}}, Q, attention.out_bias);
+    if (attention.sinks) {
+      const uint64_t heads = attention.heads;
+      table_.push_back({name + "sinks",
+                        WeightRole::kVector,
+                        {heads},
+                        {{any_ending(file(names_.sinks), ".weight"), {heads}}}});
+    }
     feed_forward(i, name);
     norms(i, name);
   }
@@ -234,14 +241,16 @@ class TableWriter {
 
   void experts(uint32_t i, const std::string& name, const DecoderExperts& experts) {
     const uint64_t D = config_.width, F = config_.feed_forward.hidden, E = experts.count;
-    linear(name + "router", {{in_layer(i, names_.router), E}}, D, false);
+    linear(name + "router", {{in_layer(i, names_.router), E}}, D, experts.router_bias);
     WeightSpec up = {name + "experts.up", WeightRole::kExperts, {E, 2 * F, D}, {}, 2};
     WeightSpec down = {name + "experts.down", WeightRole::kExperts, {E, D, F}, {}};
     const auto add = [&](WeightSpec& spec, const char* part, uint64_t e, uint64_t rows,
                          uint64_t columns) {
       if (std::string_view(part).find("{}") == std::string_view::npos) {
         if (e == 0)
-          spec.sources.push_back({with_ending(in_layer(i, part), ".weight"), {E, rows, columns}});
+          spec.sources.push_back({any_ending(in_layer(i, part), ".weight"),
+                                  {E, rows, columns},
+                                  config_.files.experts});
       } else {
         std::string numbered = part;
         numbered.replace(numbered.find("{}"), 2, std::to_string(e));
@@ -249,13 +258,39 @@ class TableWriter {
             {with_ending(in_layer(i, numbered.c_str()), ".weight"), {rows, columns}});
       }
     };
+    const bool one = names_.expert_gate_up != nullptr;
+    if (one) up.in_turns = 1;  // they take turns in the file
     for (uint64_t e = 0; e < E; ++e) {
-      add(up, names_.expert_gate, e, F, D);
-      add(up, names_.expert_up, e, F, D);
+      if (one) {
+        add(up, names_.expert_gate_up, e, 2 * F, D);
+      } else {
+        add(up, names_.expert_gate, e, F, D);
+        add(up, names_.expert_up, e, F, D);
+      }
       add(down, names_.expert_down, e, D, F);
     }
     table_.push_back(std::move(up));
     table_.push_back(std::move(down));
+    if (config_.feed_forward.bias) {
+      const auto bias = [&](const char* part, uint64_t rows) {
+        WeightNames names = with_ending(in_layer(i, part), ".bias");
+        for (const std::string& old : with_ending(in_layer(i, part), "_bias")) names.push_back(old);
+        return WeightSource{names, {E, rows}};
+      };
+      WeightSpec of_up = {name + "experts.up.bias", WeightRole::kVector, {E * 2 * F}, {}};
+      if (one) {
+        of_up.sources = {bias(names_.expert_gate_up, 2 * F)};
+      } else {
+        of_up.sources = {bias(names_.expert_gate, F), bias(names_.expert_up, F)};
+        of_up.in_turns = 2;
+        of_up.turns_by_element = true;
+      }
+      table_.push_back(std::move(of_up));
+      table_.push_back({name + "experts.down.bias",
+                        WeightRole::kVector,
+                        {E * D},
+                        {bias(names_.expert_down, D)}});
+    }
     if (experts.shared_hidden > 0)
       gated(i, name + "shared.", {names_.shared_gate, names_.shared_up, names_.shared_down},
             experts.shared_hidden);

@@ -16,6 +16,13 @@ inline WeightNames with_ending(WeightNames names, const char* ending) {
   return names;
 }
 
+/// With the ending, or as they are: some files name single tensors without one.
+inline WeightNames any_ending(const WeightNames& names, const char* ending) {
+  WeightNames any = with_ending(names, ending);
+  any.insert(any.end(), names.begin(), names.end());
+  return any;
+}
+
 struct LinearPart {
   WeightNames names;
   uint64_t rows;
