@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "models/families/families.h"
 
 namespace mulciber {
@@ -35,14 +37,31 @@ DecoderConfig read_second(const ConfigReader& config) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps"), {"logit_scale", "logit_scale"}};
+
+void complete(const GgufMetadata& metadata, Json& config) {
+  config["use_qk_norm"] = metadata.checkpoint().find("blk.0.attn_q_norm.weight") != nullptr;
+}
+
 constexpr const char* kEndPieces[] = {"<|END_OF_TURN_TOKEN|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kCohere = {
-    .model_type = "cohere", .read = read_first, .end_pieces = kEndPieces};
+constinit const DecoderFamily kCohere = {.model_type = "cohere",
+                                         .read = read_first,
+                                         .gguf = GgufFamily{.architecture = "command-r",
+                                                            .more_keys = kGgufKeys,
+                                                            .activation = "silu",
+                                                            .pairs = RotaryPairs::kNeighbours,
+                                                            .complete = complete},
+                                         .end_pieces = kEndPieces};
 
-constinit const DecoderFamily kCohere2 = {
-    .model_type = "cohere2", .read = read_second, .end_pieces = kEndPieces};
+constinit const DecoderFamily kCohere2 = {.model_type = "cohere2",
+                                          .read = read_second,
+                                          .gguf = GgufFamily{.architecture = "cohere2",
+                                                             .more_keys = kGgufKeys,
+                                                             .activation = "silu",
+                                                             .pairs = RotaryPairs::kNeighbours},
+                                          .end_pieces = kEndPieces};
 
 }  // namespace mulciber

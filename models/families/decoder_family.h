@@ -38,6 +38,11 @@ constexpr GgufKey kLlamaKeys[] = {
     {"expert_used_count", "num_experts_per_tok"},
 };
 
+/// A key for the epsilon of layer norms, which families call differently.
+constexpr GgufKey epsilon_key(const char* config) {
+  return {"attention.layer_norm_epsilon", config};
+}
+
 /// Names of tensors in GGUF files.
 constexpr DecoderNames kGgufNames = {.prefixes = kNoPrefix,
                                      .layer = "blk.",
@@ -67,6 +72,19 @@ constexpr DecoderNames kGgufNames = {.prefixes = kNoPrefix,
                                      .shared_router = "ffn_gate_inp_shexp",
                                      .after_feed_forward_norm = "post_ffw_norm"};
 
+/// The same where feed-forward networks have no gate.
+constexpr DecoderNames kPlainGgufNames = [] {
+  DecoderNames names = kGgufNames;
+  names.gate = nullptr;
+  return names;
+}();
+/// The same with queries, keys and values in one matrix.
+constexpr DecoderNames kFusedGgufNames = [] {
+  DecoderNames names = kPlainGgufNames;
+  names.qkv = "attn_qkv";
+  return names;
+}();
+
 /// What llama.cpp's converters make of a family. Matrices and gains are always as the network has
 /// them: not transposed, and with their 1.
 struct GgufFamily {
@@ -82,6 +100,8 @@ struct GgufFamily {
   RotaryPairs pairs = RotaryPairs::kHalves;
   /// What keys alone do not say, into the configuration. nullptr: nothing.
   void (*complete)(const GgufMetadata& metadata, Json& config) = nullptr;
+  /// Where files of the family differ in their names. nullptr: they do not.
+  void (*rename)(const Checkpoint& checkpoint, DecoderNames& names) = nullptr;
 };
 
 struct DecoderFamily {

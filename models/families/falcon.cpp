@@ -62,11 +62,38 @@ DecoderConfig read(const ConfigReader& given) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_epsilon")};
+
+// What runs of an architecture is what the tensors say: the keys do not name it.
+constexpr const char* kOfAttention = "blk.0.attn_norm_2.weight";
+
+void complete(const GgufMetadata& metadata, Json& config) {
+  const bool two_norms = metadata.checkpoint().find(kOfAttention) != nullptr;
+  config["new_decoder_architecture"] = true;
+  config["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
+  config["num_kv_heads"] = config.value("num_key_value_heads", int64_t{1});
+  config["ffn_hidden_size"] = config.value("intermediate_size", int64_t{0});
+}
+
+void rename(const Checkpoint& checkpoint, DecoderNames& names) {
+  if (!checkpoint.find(kOfAttention)) return;
+  names.attention_norm = "attn_norm_2";
+  names.feed_forward_norm = "attn_norm";
+}
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kFalcon = {
-    .model_type = "falcon", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kFalcon = {.model_type = "falcon",
+                                         .read = read,
+                                         .gguf = GgufFamily{.architecture = "falcon",
+                                                            .more_keys = kGgufKeys,
+                                                            .activation_key = "activation",
+                                                            .activation = "gelu",
+                                                            .names = kFusedGgufNames,
+                                                            .complete = complete,
+                                                            .rename = rename},
+                                         .end_pieces = kEndPieces};
 
 }  // namespace mulciber

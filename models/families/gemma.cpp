@@ -23,7 +23,11 @@ DecoderConfig read(const ConfigReader& given) {
 
 }  // namespace
 
-constinit const DecoderFamily kGemma = {
-    .model_type = "gemma", .read = read, .end_pieces = kGemmaEndPieces};
+constinit const DecoderFamily kGemma = {.model_type = "gemma",
+                                        .read = read,
+                                        .gguf = GgufFamily{.architecture = "gemma",
+                                                           .activation_key = "hidden_activation",
+                                                           .activation = "gelu_pytorch_tanh"},
+                                        .end_pieces = kGemmaEndPieces};
 
 }  // namespace mulciber

@@ -11,7 +11,7 @@ namespace {
 // Keys that would change the numbers, where they are not 0 and the family has no name for them.
 constexpr const char* kRefused[] = {
     "expert_count",    "attention.clamp_kqv", "attention.max_alibi_bias", "logit_scale",
-    "embedding_scale", "residual_scale",      "attention.scale",          "use_parallel_residual"};
+    "embedding_scale", "residual_scale",      "attention.scale"};
 
 // What the model's makers recommend, as generation_config.json has it.
 struct SamplingKey {
@@ -59,7 +59,12 @@ void read_heads(const GgufMetadata& metadata, Json& config) {
     metadata.fail(metadata.full("attention.value_length"),
                   "differs from the length of keys, which is not supported");
   const double rotated = metadata.number("rope.dimension_count", size);
-  if (rotated != size && size > 0) config["partial_rotary_factor"] = rotated / size;
+  // Of families that rotate a part of each head where their configuration does not say.
+  if (metadata.find("rope.dimension_count") && size > 0)
+    config["partial_rotary_factor"] = rotated / size;
+  const GgufValue* parallel = metadata.find("use_parallel_residual");
+  if (parallel && parallel->type == GgufType::kBool)
+    config["use_parallel_residual"] = parallel->boolean();
 }
 
 void read_scaling(const GgufMetadata& metadata, Json& config) {
@@ -111,7 +116,8 @@ Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
                      "tensor 'token_embd.weight' has shape " + embedding.shape_text(), "");
   config["vocab_size"] = static_cast<int64_t>(embedding.shape[0]);
   config["tie_word_embeddings"] = checkpoint.find("output.weight") == nullptr;
-  config["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr;
+  config["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr ||
+                             checkpoint.find("blk.0.attn_qkv.bias") != nullptr;
   config["mlp_bias"] = checkpoint.find("blk.0.ffn_down.bias") != nullptr;
   read_heads(metadata, config);
   read_scaling(metadata, config);
@@ -128,6 +134,7 @@ Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
 
 void adapt_to_gguf(DecoderConfig& decoder, const Checkpoint& checkpoint, const GgufFamily& family) {
   decoder.files = {.names = family.names};
+  if (family.rename) family.rename(checkpoint, decoder.files.names);
   const GgufMetadata metadata(checkpoint);
   for (RopeConfig& rope : decoder.ropes) {
     rope.pairs = family.pairs;

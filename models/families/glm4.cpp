@@ -21,11 +21,22 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
+constexpr DecoderNames gguf_names() {
+  DecoderNames names = kGgufNames;
+  names.gate_up = "ffn_up";
+  return names;
+}
+
 constexpr const char* kEndPieces[] = {"<|user|>", "<|observation|>", "<|endoftext|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kGlm4 = {
-    .model_type = "glm4", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kGlm4 = {.model_type = "glm4",
+                                       .read = read,
+                                       .gguf = GgufFamily{.architecture = "glm4",
+                                                          .activation = "silu",
+                                                          .names = gguf_names(),
+                                                          .pairs = RotaryPairs::kNeighbours},
+                                       .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -40,11 +40,27 @@ DecoderConfig read(const ConfigReader& given) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
+
+/// The converter puts all queries before all keys, and those before all values.
+constexpr DecoderNames gguf_names() { return kFusedGgufNames; }
+
+void complete(const GgufMetadata&, Json& config) {
+  config["rotary_pct"] = config.value("partial_rotary_factor", 1.0);
+  if (config.contains("rope_theta")) config["rotary_emb_base"] = config["rope_theta"];
+}
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kGptNeoX = {
-    .model_type = "gpt_neox", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kGptNeoX = {.model_type = "gpt_neox",
+                                          .read = read,
+                                          .gguf = GgufFamily{.architecture = "gptneox",
+                                                             .more_keys = kGgufKeys,
+                                                             .activation = "gelu",
+                                                             .names = gguf_names(),
+                                                             .complete = complete},
+                                          .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -11,11 +11,18 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {{"attention.clamp_kqv", "clip_qkv"}};
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kOlmo = {
-    .model_type = "olmo", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kOlmo = {.model_type = "olmo",
+                                       .read = read,
+                                       .gguf = GgufFamily{.architecture = "olmo",
+                                                          .more_keys = kGgufKeys,
+                                                          .activation = "silu",
+                                                          .pairs = RotaryPairs::kNeighbours},
+                                       .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -27,10 +27,18 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kPhi = {.model_type = "phi", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kPhi = {.model_type = "phi",
+                                      .read = read,
+                                      .gguf = GgufFamily{.architecture = "phi2",
+                                                         .more_keys = kGgufKeys,
+                                                         .activation = "gelu_new",
+                                                         .names = kPlainGgufNames},
+                                      .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -31,7 +31,11 @@ constexpr const char* kEndPieces[] = {"<|im_end|>", "<|end_of_text|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kSmolLm3 = {
-    .model_type = "smollm3", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kSmolLm3 = {.model_type = "smollm3",
+                                          .read = read,
+                                          .gguf = GgufFamily{.architecture = "smollm3",
+                                                             .activation = "silu",
+                                                             .pairs = RotaryPairs::kNeighbours},
+                                          .end_pieces = kEndPieces};
 
 }  // namespace mulciber

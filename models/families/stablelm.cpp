@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "models/families/families.h"
 
 namespace mulciber {
@@ -16,11 +18,23 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
+
+void complete(const GgufMetadata& metadata, Json& config) {
+  config["use_qkv_bias"] = config["attention_bias"];
+  config["qk_layernorm"] = metadata.checkpoint().find("blk.0.attn_q_norm.weight") != nullptr;
+}
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>", "<|im_end|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kStableLm = {
-    .model_type = "stablelm", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kStableLm = {.model_type = "stablelm",
+                                           .read = read,
+                                           .gguf = GgufFamily{.architecture = "stablelm",
+                                                              .more_keys = kGgufKeys,
+                                                              .activation = "silu",
+                                                              .complete = complete},
+                                           .end_pieces = kEndPieces};
 
 }  // namespace mulciber

@@ -25,11 +25,18 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
+constexpr GgufKey kGgufKeys[] = {epsilon_key("norm_epsilon")};
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>", "<file_sep>"};
 
 }  // namespace
 
-constinit const DecoderFamily kStarcoder2 = {
-    .model_type = "starcoder2", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kStarcoder2 = {.model_type = "starcoder2",
+                                             .read = read,
+                                             .gguf = GgufFamily{.architecture = "starcoder2",
+                                                                .more_keys = kGgufKeys,
+                                                                .activation = "gelu_pytorch_tanh",
+                                                                .names = kPlainGgufNames},
+                                             .end_pieces = kEndPieces};
 
 }  // namespace mulciber
