@@ -25,19 +25,22 @@ void copy_columns(ProgramBuilder& builder, const Tensor& x, const Tensor& into,
                        into.shape.to_string()),
            "elements must be of one size, and rows as many, or one");
   }
-  if (columns == 0 || options.first_column + columns > x_columns ||
-      options.into_column + columns > y_columns) {
+  const uint64_t blocks = options.blocks, further = blocks - 1;
+  if (columns == 0 || blocks == 0 ||
+      options.first_column + further * options.x_step + columns > x_columns ||
+      options.into_column + further * options.into_step + columns > y_columns) {
     refuse(fmt::format("columns {} to {} of {} go to column {} of {}", options.first_column,
                        options.first_column + columns, x_columns, options.into_column, y_columns),
            "copy columns that are there");
   }
   const uint64_t per_word = 4 / size_of(x.type);
-  for (uint64_t extent : {columns, x_columns, y_columns, uint64_t{options.first_column},
-                          uint64_t{options.into_column}}) {
+  for (uint64_t extent :
+       {columns, x_columns, y_columns, uint64_t{options.first_column},
+        uint64_t{options.into_column}, uint64_t{options.x_step}, uint64_t{options.into_step}}) {
     if (extent % per_word != 0)
       refuse(fmt::format("{} halves end inside a word", extent), "copy an even number");
   }
-  const uint64_t count = rows * columns / per_word;
+  const uint64_t count = rows * blocks * columns / per_word;
   if (std::max(x.bytes(), into.bytes()) > builder.capabilities().max_storage_range ||
       count >> 32 != 0) {
     refuse(fmt::format("{} bytes into {} pass what one descriptor covers", x.bytes(), into.bytes()),
@@ -51,7 +54,8 @@ void copy_columns(ProgramBuilder& builder, const Tensor& x, const Tensor& into,
   node.buffers = {{x, Access::kRead}, {into, Access::kReadWrite}};
   node.set_params(shader::CopyColumnsParams{
       static_cast<uint32_t>(count), words(columns), x.shape.rows() == 1 ? 0 : words(x_columns),
-      words(options.first_column), words(y_columns), words(options.into_column)});
+      words(options.first_column), words(y_columns), words(options.into_column), options.blocks,
+      words(options.x_step), words(options.into_step)});
   const uint64_t invocations = local_size(kernel, builder.capabilities());
   const uint64_t groups = (count + invocations - 1) / invocations;
   const uint64_t wide = std::min<uint64_t>(groups, builder.capabilities().max_groups[0]);

@@ -11,6 +11,9 @@ struct CopyOptions {
   uint32_t first_column = 0;  // of x
   uint32_t columns = 0;       // 0: all from first_column on
   uint32_t into_column = 0;
+  /// So many blocks of these columns in each row, so far apart in x and in `into`: a head's each.
+  /// x_step 0: one block for all.
+  uint32_t blocks = 1, x_step = 0, into_step = 0;
 };
 
 /// Copies columns of every row of x into columns of `into`, bit by bit. x: (rows or 1, ...) rows in

@@ -13,36 +13,41 @@ namespace {
 
 constexpr uint32_t kBuffersWithCache = 5;
 
+uint32_t value_size_of(const RopeOptions& options) {
+  return options.value_size > 0 ? options.value_size : options.head_size;
+}
+
 void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
            const RopeOptions& options) {
   const auto refuse = [&](std::string problem, std::string remedy) {
     throw ShapeError(builder.path() + ": rope", std::move(problem), std::move(remedy));
   };
-  const uint64_t all_heads = options.heads + 2ull * options.kv_heads;
+  const uint64_t value_size = value_size_of(options);
+  const uint64_t in_cache = options.kv_heads * (options.head_size + value_size);
+  const uint64_t columns = uint64_t{options.heads} * options.head_size + in_cache;
   if (options.heads == 0 || options.kv_heads == 0 || options.head_size == 0 ||
-      options.head_size % 2 != 0 || options.rotary_size % 4 != 0 || options.rotary_size == 0 ||
-      options.rotary_size > options.head_size) {
+      options.head_size % 2 != 0 || value_size % 2 != 0 || options.rotary_size % 4 != 0 ||
+      options.rotary_size == 0 || options.rotary_size > options.head_size) {
     refuse(fmt::format("{} and {} heads of {}, of which {} rotate", options.heads, options.kv_heads,
                        options.head_size, options.rotary_size),
            "the head size must be even, and a multiple of 4 of it must rotate");
   }
-  if (qkv.shape.rank() != 3 || qkv.shape.elements() == 0 ||
-      qkv.shape.columns() != all_heads * options.head_size) {
+  if (qkv.shape.rank() != 3 || qkv.shape.elements() == 0 || qkv.shape.columns() != columns) {
     refuse(fmt::format("queries, keys and values are {}", qkv.shape.to_string()),
-           fmt::format("they must be (rows, length, {})", all_heads * options.head_size));
+           fmt::format("they must be (rows, length, {})", columns));
   }
   if (cache.shape.rank() != 3 || cache.shape[0] != qkv.shape[0] || cache.shape[1] == 0 ||
-      cache.shape.columns() != 2ull * options.kv_heads * options.head_size) {
+      cache.shape.columns() != in_cache) {
     refuse(fmt::format("the cache is {}", cache.shape.to_string()),
-           fmt::format("it must be ({}, context, {})", qkv.shape[0],
-                       2ull * options.kv_heads * options.head_size));
+           fmt::format("it must be ({}, context, {})", qkv.shape[0], in_cache));
   }
-  if (is_block_type(cache.type) && (options.head_size % block_elements(cache.type) != 0 ||
-                                    options.head_size > ROPE_MOST_STAGED)) {
+  if (is_block_type(cache.type) &&
+      (options.head_size % block_elements(cache.type) != 0 ||
+       options.head_size > ROPE_MOST_STAGED || value_size != options.head_size)) {
     refuse(fmt::format("the cache is in {}, and heads have {}", name_of(cache.type),
                        options.head_size),
-           fmt::format("heads must be whole blocks of {}, up to {}", block_elements(cache.type),
-                       ROPE_MOST_STAGED));
+           fmt::format("heads must be of one size, whole blocks of {}, up to {}",
+                       block_elements(cache.type), ROPE_MOST_STAGED));
   }
   const Tensor& angles = options.angles;
   if (angles.type != DataType::kF32 || angles.shape.rank() != 2 || angles.shape.elements() == 0 ||
@@ -99,6 +104,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     params.positions = options.positions.word + static_cast<uint32_t>(row) * stride;
     params.position_stride = stride;
     params.epsilon = options.epsilon;
+    params.value_size = value_size_of(options);
     node.set_params(params);
     node.constants = {{ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
                       {ROPE_GAINS, options.gains ? 1u : 0u}};

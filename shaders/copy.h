@@ -14,6 +14,9 @@ SHADER_STRUCT(CopyColumnsParams) {
   uint x_first;
   uint y_stride;
   uint y_first;
+  uint blocks;  // that many times so many columns of a row
+  uint x_step;  // from block to block of a row
+  uint y_step;
 }
 SHADER_STRUCT_END
 

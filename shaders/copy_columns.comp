@@ -14,7 +14,8 @@ void main() {
   uint at = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * LOCAL_SIZE +
             gl_LocalInvocationIndex;
   if (at >= params.count) return;
-  uint row = at / params.columns, column = at % params.columns;
-  AT(y, row * params.y_stride + params.y_first + column) =
-      AT(x, row * params.x_stride + params.x_first + column);
+  uint line = at / params.columns, column = at % params.columns;
+  uint row = line / params.blocks, block = line % params.blocks;
+  AT(y, row * params.y_stride + params.y_first + block * params.y_step + column) =
+      AT(x, row * params.x_stride + params.x_first + block * params.x_step + column);
 }

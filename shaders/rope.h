@@ -27,6 +27,7 @@ SHADER_STRUCT(RopeAppendParams) {
   uint positions;  // word of control: of the first row of this dispatch
   uint position_stride;
   float epsilon;
+  uint value_size;  // of a head of values
 }
 SHADER_STRUCT_END
 

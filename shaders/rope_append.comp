@@ -93,12 +93,17 @@ void serve(uint head, uint query, uint row) {
   if (position < query) position = 0xffffffffu;  // the sum wrapped around
   bool room = position < params.context;
   uint words = params.head_size / 2;
-  uint from = ((row * params.tokens + query) * (params.heads + 2 * params.kv_heads) + head) * words;
-  uint to = ((row * params.context + position) * 2 * params.kv_heads + head - params.heads) * words;
+  // Heads of values may have another size than those before them.
+  uint values = params.heads + params.kv_heads, value_words = params.value_size / 2;
+  uint in_row = min(head, values) * words + (max(head, values) - values) * value_words;
+  uint from =
+      (row * params.tokens + query) * (values * words + params.kv_heads * value_words) + in_row;
+  uint to = (row * params.context + position) * params.kv_heads * (words + value_words) + in_row -
+            params.heads * words;
 
-  if (head >= params.heads + params.kv_heads) {
+  if (head >= values) {
 #ifndef KEYS_IN_PLACE
-    for (uint w = LANE; w < words && room; w += LANES) APPEND(w, load(from + w))
+    for (uint w = LANE; w < value_words && room; w += LANES) APPEND(w, load(from + w))
 #endif
   } else {
     bool is_key = head >= params.heads;

@@ -12,6 +12,7 @@ namespace {
 struct Variant {
   uint64_t rows = 1, columns = 1, x_rows = 1;
   uint32_t x_first = 0, x_spare = 0, y_first = 0, y_spare = 0;
+  uint32_t blocks = 1, x_step = 0, y_step = 0;
 };
 
 OpCase build_case(const Variant& v, KernelTypes types) {
@@ -20,14 +21,19 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.x_first + v.x_spare > 0) c.name += fmt::format("_from{}_{}", v.x_first, v.x_spare);
   if (v.y_first + v.y_spare > 0) c.name += fmt::format("_to{}_{}", v.y_first, v.y_spare);
   if (v.x_rows != v.rows) c.name += ".one_for_all";
+  if (v.blocks > 1) c.name += fmt::format(".blocks_{}_{}_{}", v.blocks, v.x_step, v.y_step);
   c.types = types;
   c.exact = true;
   c.must_pass = v.columns < 100;
-  c.inputs = {normal_input({v.x_rows, v.x_first + v.columns + v.x_spare}, DataType::kF32),
-              normal_input({v.rows, v.y_first + v.columns + v.y_spare}, DataType::kF32)};
+  c.inputs = {
+      normal_input({v.x_rows, v.x_first + (v.blocks - 1) * v.x_step + v.columns + v.x_spare},
+                   DataType::kF32),
+      normal_input({v.rows, v.y_first + (v.blocks - 1) * v.y_step + v.columns + v.y_spare},
+                   DataType::kF32)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    copy_columns(builder, inputs[0], inputs[1],
-                 {v.x_first, static_cast<uint32_t>(v.columns), v.y_first});
+    copy_columns(
+        builder, inputs[0], inputs[1],
+        {v.x_first, static_cast<uint32_t>(v.columns), v.y_first, v.blocks, v.x_step, v.y_step});
     return std::vector<Tensor>{inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
@@ -36,8 +42,10 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     for (uint64_t row = 0; row < v.rows; ++row) {
       const double* from =
           &inputs[0].values[std::min(row, v.x_rows - 1) * inputs[0].shape.columns() + v.x_first];
-      std::copy_n(from, v.columns,
-                  y.values.begin() + static_cast<int64_t>(row * y.shape.columns() + v.y_first));
+      for (uint64_t block = 0; block < v.blocks; ++block)
+        std::copy_n(from + block * v.x_step, v.columns,
+                    y.values.begin() + static_cast<int64_t>(row * y.shape.columns() + v.y_first +
+                                                            block * v.y_step));
     }
     return std::vector<HostTensor>{y};
   };
@@ -74,6 +82,16 @@ class CopyCases : public OpCases {
       cases.push_back(build_case(
           {.rows = 4, .columns = columns, .x_rows = 1, .x_first = 1, .y_first = 3}, types));
     }
+    cases.push_back(build_case(
+        {.rows = 5, .columns = 7, .x_rows = 5, .y_first = 3, .blocks = 4, .y_step = 9}, types));
+    cases.push_back(build_case({.rows = 3,
+                                .columns = 12,
+                                .x_rows = 3,
+                                .x_first = 1,
+                                .blocks = 3,
+                                .x_step = 20,
+                                .y_step = 13},
+                               types));
     return cases;
   }
 };

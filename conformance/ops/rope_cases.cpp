@@ -17,6 +17,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.types = types;
   c.name = fmt::format("r{}_q{}_c{}_h{}x{}_d{}_of{}.at{}", v.rows, v.length, v.context, v.heads,
                        v.kv_heads, v.rotary_size, v.head_size, v.position);
+  if (v.value_size > 0) c.name += fmt::format(".values_{}", v.value_size);
   if (v.interleaved) c.name += ".interleaved";
   if (v.gains) c.name += ".gains";
   if (!v.positions.empty()) c.name += ".positions";
@@ -27,12 +28,12 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.must_pass =
       (v.rows > 1 || v.rotary_size < v.head_size) && v.gains == v.interleaved && (!whole || listed);
 
-  const uint64_t columns = uint64_t{v.heads + 2 * v.kv_heads} * v.head_size;
+  const uint64_t columns = uint64_t{v.heads} * v.head_size + v.cache_columns();
   ControlWords control(3, 0xffffffff);
   const ControlArray<uint32_t> positions =
       control.append(v.positions.empty() ? std::vector{v.position} : v.positions);
   c.inputs = {normal_input({v.rows, v.length, columns}, types.activation),
-              normal_input({v.rows, v.context, 2ull * v.kv_heads * v.head_size}, types.weight),
+              normal_input({v.rows, v.context, v.cache_columns()}, types.weight),
               angle_input(v.angle_rows > 0 ? v.angle_rows : v.context, v.rotary_size),
               words_input(control.words())};
   if (v.gains) c.inputs.push_back(normal_input({2, v.head_size}, DataType::kF32));
@@ -41,6 +42,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     options.heads = v.heads;
     options.kv_heads = v.kv_heads;
     options.head_size = v.head_size;
+    options.value_size = v.value_size;
     options.rotary_size = v.rotary_size;
     options.interleaved = v.interleaved;
     options.angles = inputs[2];
@@ -108,11 +110,12 @@ class RopeAppendCases : public OpCases {
              .length = 2,
              .position = 1});
         add({.heads = 3,
-             .kv_heads = 1,
+             .kv_heads = 2,
              .head_size = 18,
              .rotary_size = 12,
              .rows = 2,
-             .position = 7});
+             .position = 7,
+             .value_size = 14});
         add({.heads = 6,
              .kv_heads = 2,
              .head_size = 80,

@@ -50,7 +50,8 @@ std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
                                               std::span<const HostTensor> inputs) {
   HostTensor qkv = inputs[0], cache = inputs[1];
   const HostTensor& angles = inputs[2];
-  const uint64_t columns = qkv.shape.columns(), key_columns = uint64_t{v.kv_heads} * v.head_size;
+  const uint64_t columns = qkv.shape.columns(), key_columns = uint64_t{v.kv_heads} * v.head_size,
+                 value_columns = v.value_columns();
   // What becomes of keys and values in qkv is left open.
   qkv.bounds.assign(qkv.values.size(), std::numeric_limits<double>::infinity());
   cache.bounds.assign(cache.values.size(), 0);
@@ -59,7 +60,7 @@ std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
       const uint64_t position = uint64_t{v.positions.empty() ? v.position : v.positions[row]} + i;
       const double* angle = &angles.values[std::min(position, angles.shape[0] - 1) * v.rotary_size];
       const uint64_t from = (row * v.length + i) * columns,
-                     to = (row * v.context + position) * 2 * key_columns;
+                     to = (row * v.context + position) * v.cache_columns();
       for (uint32_t head = 0; head < v.heads + v.kv_heads; ++head) {
         const bool key = head >= v.heads;
         if (key && position >= v.context) break;
@@ -79,12 +80,12 @@ std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
         }
       }
       if (position >= v.context) continue;
-      const double* values = &inputs[0].values[from + columns - key_columns];
+      const double* values = &inputs[0].values[from + columns - value_columns];
       if (is_block_type(cache.type)) {
-        put_q8_0(cache, to + key_columns, std::vector<Bounded>(values, values + key_columns));
+        put_q8_0(cache, to + key_columns, std::vector<Bounded>(values, values + value_columns));
         continue;
       }
-      for (uint64_t j = 0; j < key_columns; ++j) put(cache, to + key_columns + j, values[j]);
+      for (uint64_t j = 0; j < value_columns; ++j) put(cache, to + key_columns + j, values[j]);
     }
   }
   return {qkv, cache};

@@ -18,6 +18,13 @@ struct RopeVariant {
   bool interleaved = false;
   bool gains = false;
   uint64_t angle_rows = 0;  // 0: as many as the cache has positions
+  uint32_t value_size = 0;  // 0: head_size
+
+  uint64_t value_columns() const {
+    return uint64_t{kv_heads} * (value_size > 0 ? value_size : head_size);
+  }
+  /// Of the cache.
+  uint64_t cache_columns() const { return uint64_t{kv_heads} * head_size + value_columns(); }
 };
 
 /// Cosines and sines of every position, as angles are for base 10000; f32 rounds them when they are
