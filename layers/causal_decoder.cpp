@@ -6,6 +6,7 @@
 
 #include "ops/append_attention.h"
 #include "ops/append_cache.h"
+#include "ops/copy.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
 
@@ -26,6 +27,7 @@ std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
   return RopeOptions{.heads = heads,
                      .kv_heads = kv_heads,
                      .head_size = head_size,
+                     .value_size = values(),
                      .rotary_size = rope->rotated,
                      .interleaved = rope->interleaved,
                      .angles = passes ? *rope->long_angles : rope->angles,
@@ -35,12 +37,42 @@ std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
                      .positions = state.positions};
 }
 
+Tensor LatentProjection::operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads,
+                                    uint32_t head_size, uint32_t value_size) const {
+  Tensor narrow = query_down ? (*query_down)(builder, x) : x;
+  if (query_norm) narrow = (*query_norm)(builder, narrow);
+  const Tensor queries = query(builder, narrow);
+  const Tensor shared = key_rope(builder, x);
+  const Tensor pairs = up(builder, norm(builder, down(builder, x)));
+  const uint32_t keys = heads * head_size, rest = head_size - rotated;
+  const Tensor all = builder.activation(
+      {x.shape[0], x.shape[1], uint64_t{2} * keys + uint64_t{heads} * value_size}, x.type);
+  copy_columns(builder, queries, all);
+  copy_columns(builder, shared, all,
+               {.columns = rotated, .into_column = keys, .blocks = heads, .into_step = head_size});
+  copy_columns(builder, pairs, all,
+               {.columns = rest,
+                .into_column = keys + rotated,
+                .blocks = heads,
+                .x_step = rest + value_size,
+                .into_step = head_size});
+  copy_columns(builder, pairs, all,
+               {.first_column = rest,
+                .columns = value_size,
+                .into_column = 2 * keys,
+                .blocks = heads,
+                .x_step = rest + value_size,
+                .into_step = value_size});
+  return all;
+}
+
 Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                                    const CausalState& state, uint32_t layer,
                                    const std::optional<Tensor>& add_to) const {
   const Tensor& cache = state.caches[layer];
   const Tensor projected = [&] {
     const auto scope = builder.scope("qkv");
+    if (latent) return (*latent)(builder, x.x, heads, head_size, values());
     const Tensor y = qkv(builder, x);  // (rows, length, query columns + cache columns)
     return clip > 0 ? mulciber::clip(builder, y, clip) : y;
   }();
@@ -55,7 +87,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
       .heads = heads,
       .kv_heads = kv_heads,
       .head_size = head_size,
-      .value_size = head_size,
+      .value_size = values(),
       .scale = scale,
       .causal = true,
       .window = window,

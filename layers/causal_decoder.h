@@ -28,15 +28,35 @@ struct CausalState {
   Trace* trace = nullptr;
 };
 
+/// Queries, keys and values by way of narrow vectors, of which that of keys and values is shared by
+/// all heads, as are the elements of keys that rotate (multi-head latent attention). Heads have
+/// the elements that rotate first. Source: DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.
+struct LatentProjection {
+  std::optional<Linear> query_down;  // (query rank, D); none: `query` takes x
+  std::optional<Norm> query_norm;    // of its result
+  Linear query;                      // (heads * head_size, query rank or D)
+  Linear down;                       // (rank, D)
+  Norm norm;                         // of its result
+  Linear key_rope;                   // (rotated, D)
+  Linear up;  // (heads * (head_size - rotated + value_size), rank): of each head keys, then values
+  uint32_t rotated = 0;
+
+  /// x: (rows, length, D); result: (rows, length, heads * (2 * head_size + value_size)), queries,
+  /// keys and values. Throws ShapeError naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads, uint32_t head_size,
+                    uint32_t value_size) const;
+};
+
 /// Attention of tokens to themselves and to what the cache holds of the tokens before.
 struct CausalAttention {
   uint32_t heads = 1, kv_heads = 1;  // heads / kv_heads query heads share keys and values
   uint32_t head_size = 0;
-  float scale = 1;      // onto q k^T
-  float soft_cap = 0;   // AttentionOptions::soft_cap
-  uint32_t window = 0;  // a token sees that many, itself included; 0: all before it
-  bool sinks = false;   // AttentionOptions::sinks
-  float clip = 0;       // queries, keys and values are no further from 0 than that; 0: as they are
+  uint32_t value_size = 0;  // of a head of values; 0: head_size
+  float scale = 1;          // onto q k^T
+  float soft_cap = 0;       // AttentionOptions::soft_cap
+  uint32_t window = 0;      // a token sees that many, itself included; 0: all before it
+  bool sinks = false;       // AttentionOptions::sinks
+  float clip = 0;  // queries, keys and values are no further from 0 than that; 0: as they are
   struct Rope {
     Tensor angles;  // as layers/rope.h makes them
     /// Instead, where the cache has room for more than `original_context` tokens (LongRoPE). All
@@ -57,8 +77,11 @@ struct CausalAttention {
   Linear qkv;            // ((heads + 2 kv_heads) * head_size, D)
   Linear out;            // (D, heads * head_size)
 
+  std::optional<LatentProjection> latent = {};  // in place of qkv
+
+  uint32_t values() const { return value_size > 0 ? value_size : head_size; }
   uint32_t query_columns() const { return heads * head_size; }
-  uint32_t cache_columns() const { return 2 * kv_heads * head_size; }
+  uint32_t cache_columns() const { return kv_heads * (head_size + values()); }
 
   /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError
   /// naming the layer.

@@ -45,7 +45,8 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
     made.logits = router(builder, rows);
     if (made.logits.type != DataType::kF32)
       made.logits = convert(builder, made.logits, DataType::kF32);
-    made.routes = top_k(builder, made.logits, experts_per_token, rules, NoRules().rules);
+    made.routes = choice ? route_experts(builder, made.logits, *choice)
+                         : top_k(builder, made.logits, experts_per_token, rules, NoRules().rules);
   }
   Tensor hidden, y;
   {
@@ -57,7 +58,7 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
   {
     const auto scope = builder.scope("down");
     y = expert_matmul(builder, hidden, down, made.routes,
-                      {.combine = true, .normalize = normalize, .bias = down_bias});
+                      {.combine = true, .normalize = normalize && !choice, .bias = down_bias});
   }
   if (shared) {
     const auto scope = builder.scope("shared");

@@ -9,6 +9,7 @@
 
 #include "layers/feed_forward.h"
 #include "ops/experts.h"
+#include "ops/routing.h"
 
 namespace mulciber {
 
@@ -30,6 +31,9 @@ struct MixtureOfExperts {
   float limit = 0;  // ExpertOptions::limit
   uint32_t experts_per_token = 2;
   bool normalize = true;
+  /// Another choice of experts and gates, instead of experts_per_token and normalize. Its bias is a
+  /// weight.
+  std::optional<RouteOptions> choice = {};
   /// A network that every token goes through, whose result is added: Dai et al. 2024,
   /// arXiv:2401.06066.
   std::optional<FeedForward> shared = {};

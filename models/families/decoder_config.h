@@ -49,6 +49,15 @@ enum class QueryKeyNorm {
   kAllHeads,  // all heads together: OLMo 2
 };
 
+/// Multi-head latent attention (layers/causal_decoder.h): widths of the narrow vectors, and what of
+/// a head of keys comes from the shared one.
+struct DecoderLatent {
+  uint32_t query_rank = 0;  // 0: queries are projected at once
+  uint32_t rank = 0;        // of keys and values
+  uint32_t rotated = 0;     // elements of a head that rotate; files have them last
+  uint32_t value_size = 0;
+};
+
 struct DecoderAttention {
   uint32_t heads = 0, kv_heads = 0, head_size = 0;  // grouped-query: Ainslie 2023, arXiv:2305.13245
   float scale = 1;                                  // onto q k^T
@@ -56,21 +65,32 @@ struct DecoderAttention {
   bool sinks = false;  // a logit per head that takes part in the softmax alone: Agarwal et al. 2025
                        // (gpt-oss), arXiv:2508.10925
   float clip = 0;      // queries, keys and values are no further from 0; 0: none: OLMo, as DBRX
+  std::optional<DecoderLatent> latent;  // heads and kv_heads are as many
   QueryKeyNorm qk_norm = QueryKeyNorm::kNone;
   bool qkv_bias = false, out_bias = false;
 
   uint32_t query_columns() const { return heads * head_size; }
   uint32_t key_columns() const { return kv_heads * head_size; }
+  /// Of what attention gives.
+  uint32_t value_columns() const { return heads * (latent ? latent->value_size : head_size); }
 };
 
 constexpr std::int64_t kMostExperts = 1024;
 /// As many as ops/search.h chooses at once.
 constexpr std::int64_t kMostExpertsPerToken = 64;
 
+/// How experts are chosen where not by their softmax alone (ops/routing.h).
+struct DecoderRouting {
+  bool sigmoid = false, bias = false, two_best = false;
+  uint32_t groups = 1, groups_used = 1;
+  float scale = 1;
+};
+
 /// A mixture of experts instead of one feed-forward network (layers/mixture_of_experts.h).
 struct DecoderExperts {
   uint32_t count = 0, per_token = 0;
   bool normalized = true;  // the gates of the chosen add up to 1
+  std::optional<DecoderRouting> routing;
   /// Of a network beside the experts, which every token goes through: Dai et al. 2024
   /// (DeepSeekMoE), arXiv:2401.06066. 0: there is none.
   uint32_t shared_hidden = 0;
@@ -127,6 +147,11 @@ struct DecoderNames {
   const char* qkv = nullptr;  // queries, keys and values in one matrix; or in three:
   const char *q = nullptr, *k = nullptr, *v = nullptr;
   const char *q_norm = nullptr, *k_norm = nullptr;
+  // Of latent attention: the way to the narrow vector of queries, its norm, the way from there; the
+  // way to that of keys and values with the keys that rotate behind it, its norm, the way from
+  // there.
+  const char *query_down = nullptr, *query_norm = nullptr, *query_up = nullptr;
+  const char *key_value_down = nullptr, *key_value_norm = nullptr, *key_value_up = nullptr;
   const char* attention_out = nullptr;
   const char* after_attention_norm = nullptr;
   const char* feed_forward_norm = nullptr;
@@ -134,6 +159,7 @@ struct DecoderNames {
   const char *gate = nullptr, *up = nullptr;
   const char* down = nullptr;
   const char* router = nullptr;
+  const char* router_choice = nullptr;  // DecoderRouting::bias, with its ending
   const char* sinks = nullptr;
   /// Matrices of experts: all of them in one tensor, or one each, with its number instead of {}.
   /// Gate and up in one, row by row in turns; or in two:

@@ -49,6 +49,10 @@ extern const DecoderFamily kGptJ;
 extern const DecoderFamily kOlmo;
 /// OLMo Team 2025, arXiv:2501.00656.
 extern const DecoderFamily kOlmo2;
+/// DeepSeek-AI 2024, arXiv:2405.04434; V2, V2 Lite.
+extern const DecoderFamily kDeepSeekV2;
+/// DeepSeek-AI 2024, arXiv:2412.19437; V3, R1 (Guo et al. 2025, arXiv:2501.12948).
+extern const DecoderFamily kDeepSeekV3;
 /// Agarwal et al. 2025, arXiv:2508.10925.
 extern const DecoderFamily kGptOss;
 /// Granite Team, IBM 2024, "Granite 3.0 language models".
@@ -62,9 +66,10 @@ extern const DecoderFamily kSmolLm3;
 extern const DecoderFamily kGlm4;
 
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2,     &kMixtral, &kLlama,   &kMistral, &kQwen2,      &kQwen3,    &kQwen2Moe,
-    &kQwen3Moe, &kPhi,     &kPhi3,    &kGemma,   &kGemma2,     &kGemma3,   &kGemma3WithVision,
-    &kGptOss,   &kGptJ,    &kGptNeoX, &kFalcon,  &kStarcoder2, &kStableLm, &kOlmo,
-    &kOlmo2,    &kGranite, &kCohere,  &kCohere2, &kSmolLm3,    &kGlm4};
+    &kGpt2,     &kMixtral,          &kLlama,      &kMistral,    &kQwen2,  &kQwen3,
+    &kQwen2Moe, &kQwen3Moe,         &kPhi,        &kPhi3,       &kGemma,  &kGemma2,
+    &kGemma3,   &kGemma3WithVision, &kDeepSeekV2, &kDeepSeekV3, &kGptOss, &kGptJ,
+    &kGptNeoX,  &kFalcon,           &kStarcoder2, &kStableLm,   &kOlmo,   &kOlmo2,
+    &kGranite,  &kCohere,           &kCohere2,    &kSmolLm3,    &kGlm4};
 
 }  // namespace mulciber

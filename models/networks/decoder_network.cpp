@@ -26,7 +26,7 @@ void join_norms(CausalDecoder& decoder, bool folded) {
   for (CausalLayer& layer : decoder.layers) {
     // Side by side, one norm serves two products, or the stream changes before the second reads it.
     const bool sequential = layer.after_attention.has_value();
-    if (before && sequential) join(*before, layer.attention.qkv);
+    if (before && sequential && !layer.attention.latent) join(*before, layer.attention.qkv);
     const auto* feed_forward = std::get_if<FeedForward>(&layer.feed_forward);
     if (feed_forward && sequential) join(*layer.after_attention, feed_forward->up);
     before = &layer.after_feed_forward;
@@ -114,18 +114,45 @@ DecoderNetwork build_decoder_network(
         fmt::format("in {} are blocks of {}, the model's heads have {}", name_of(types.cache),
                     block_elements(types.cache), described.head_size),
         "keep them in f16");
+  if (described.latent && is_block_type(types.cache))
+    throw ModelError("keys and values",
+                     fmt::format("in {} do not go with latent attention", name_of(types.cache)),
+                     "keep them in f16");
+  const auto latent_of = [&](const std::string& name, const DecoderLatent& latent) {
+    const auto rms = [&](const char* part) {
+      return Norm{weight(name + part), config.norms.epsilon, NormKind::kRms};
+    };
+    LatentProjection projection = {.query = linear(name + "query", false),
+                                   .down = linear(name + "key_value_down", false),
+                                   .norm = rms("key_value_norm"),
+                                   .key_rope = linear(name + "key_rope", false),
+                                   .up = linear(name + "key_value_up", false),
+                                   .rotated = latent.rotated};
+    if (latent.query_rank > 0) {
+      projection.query_down = linear(name + "query_down", false);
+      projection.query_norm = rms("query_norm");
+    }
+    return projection;
+  };
   const auto attention_of = [&](const std::string& name, const DecoderLayerConfig& layer) {
-    CausalAttention attention = {.heads = described.heads,
-                                 .kv_heads = described.kv_heads,
-                                 .head_size = described.head_size,
-                                 .scale = described.scale,
-                                 .soft_cap = described.soft_cap,
-                                 .window = layer.window,
-                                 .sinks = described.sinks,
-                                 .clip = described.clip,
-                                 .appends = types.folded_appends,
-                                 .qkv = linear(name + "qkv", described.qkv_bias),
-                                 .out = linear(name + "out", described.out_bias)};
+    CausalAttention attention = {
+        .heads = described.heads,
+        .kv_heads = described.kv_heads,
+        .head_size = described.head_size,
+        .scale = described.scale,
+        .soft_cap = described.soft_cap,
+        .window = layer.window,
+        .sinks = described.sinks,
+        .clip = described.clip,
+        .appends = types.folded_appends,
+        .qkv = described.latent ? Linear{} : linear(name + "qkv", described.qkv_bias),
+        .out = linear(name + "out", described.out_bias)};
+    if (described.latent) {
+      // Appending attention takes heads of one size.
+      attention.appends = false;
+      attention.value_size = described.latent->value_size;
+      attention.latent = latent_of(name, *described.latent);
+    }
     if (layer.rope) {
       const RopeConfig& rope = config.ropes[*layer.rope];
       const std::string angles = fmt::format("rope.{}", *layer.rope);
@@ -180,6 +207,16 @@ DecoderNetwork build_decoder_network(
                                .limit = experts->limit,
                                .experts_per_token = experts->per_token,
                                .normalize = experts->normalized};
+      if (const auto& routing = experts->routing) {
+        mixture.choice = RouteOptions{.experts_per_token = experts->per_token,
+                                       .sigmoid = routing->sigmoid,
+                                       .groups = routing->groups,
+                                       .groups_used = routing->groups_used,
+                                       .two_best = routing->two_best,
+                                       .normalize = experts->normalized,
+                                       .scale = routing->scale};
+        if (routing->bias) mixture.choice->bias = weight(name + "router.choice");
+      }
       if (experts->shared_hidden > 0) mixture.shared = one(name + "shared.");
       if (experts->shared_gate) mixture.shared_gate = linear(name + "shared.gate", false);
       return mixture;

@@ -36,6 +36,10 @@ void require_supported(const DecoderConfig& config) {
   for (const RopeConfig& rope : config.ropes)
     refuse(qk_norm && rope.rotated % 4 != 0,
            "normalized queries and keys of which no multiple of 4 rotates");
+  refuse(attention.latent && (attention.qkv_bias || qk_norm || attention.clip > 0),
+         "latent attention with biases, norms of heads or clipping");
+  refuse(attention.latent && attention.kv_heads != attention.heads,
+         "latent attention whose heads share keys");
   const DecoderFeedForward& feed_forward = config.feed_forward;
   refuse(feed_forward.experts && feed_forward.bias && feed_forward.experts->shared_hidden > 0,
          "shared experts with biases");
@@ -124,7 +128,11 @@ class TableWriter {
     const uint64_t Q = attention.query_columns(), K = attention.key_columns();
     const std::string name = fmt::format("layers.{}.", i);
     const auto file = [&](const char* part) { return in_layer(i, part); };
-    linear(name + "qkv", qkv_parts(i), D, attention.qkv_bias);
+    if (attention.latent) {
+      latent(i, name, *attention.latent);
+    } else {
+      linear(name + "qkv", qkv_parts(i), D, attention.qkv_bias);
+    }
     const auto gains = [&](const char* part, Shape shape) {
       return WeightSource{with_ending(file(part), ".weight"), shape, config_.files.gains};
     };
@@ -146,7 +154,8 @@ class TableWriter {
         qk_norm("k_norm", {K}, {gains(names_.k_norm, {K})});
         break;
     }
-    linear(name + "out", {{file(names_.attention_out), D}}, Q, attention.out_bias);
+    linear(name + "out", {{file(names_.attention_out), D}}, attention.value_columns(),
+           attention.out_bias);
     if (attention.sinks) {
       const uint64_t heads = attention.heads;
       table_.push_back({name + "sinks",
@@ -156,6 +165,37 @@ class TableWriter {
     }
     feed_forward(i, name);
     norms(i, name);
+  }
+
+  void latent(uint32_t i, const std::string& name, const DecoderLatent& latent) {
+    const uint64_t D = config_.width, H = config_.attention.head_size,
+                   heads = config_.attention.heads, rest = H - latent.rotated;
+    const auto gains = [&](const std::string& weight, const char* part, uint64_t size) {
+      table_.push_back({weight,
+                        WeightRole::kVector,
+                        {size},
+                        {{with_ending(in_layer(i, part), ".weight"), {size}}}});
+    };
+    // What rotates goes first in each head: there the kernels turn it.
+    const WeightNames queries = in_layer(i, latent.query_rank > 0 ? names_.query_up : names_.q);
+    std::vector<LinearPart> parts;
+    for (uint64_t head = 0; head < heads; ++head) {
+      parts.push_back({queries, latent.rotated, heads * H, head * H + rest});
+      parts.push_back({queries, rest, heads * H, head * H});
+    }
+    if (latent.query_rank > 0) {
+      linear(name + "query_down", {{in_layer(i, names_.query_down), latent.query_rank}}, D, false);
+      gains(name + "query_norm", names_.query_norm, latent.query_rank);
+    }
+    linear(name + "query", parts, latent.query_rank > 0 ? latent.query_rank : D, false);
+    const uint64_t both = latent.rank + uint64_t{latent.rotated};
+    const WeightNames down = in_layer(i, names_.key_value_down);
+    linear(name + "key_value_down", {{down, latent.rank, both, 0}}, D, false);
+    linear(name + "key_rope", {{down, latent.rotated, both, latent.rank}}, D, false);
+    gains(name + "key_value_norm", names_.key_value_norm, latent.rank);
+    linear(name + "key_value_up",
+           {{in_layer(i, names_.key_value_up), heads * (rest + latent.value_size)}}, latent.rank,
+           false);
   }
 
   /// The matrix of queries, keys and values: each head after head, whatever files have. Where the
@@ -242,6 +282,11 @@ class TableWriter {
   void experts(uint32_t i, const std::string& name, const DecoderExperts& experts) {
     const uint64_t D = config_.width, F = config_.feed_forward.hidden, E = experts.count;
     linear(name + "router", {{in_layer(i, names_.router), E}}, D, experts.router_bias);
+    if (experts.routing && experts.routing->bias)
+      table_.push_back({name + "router.choice",
+                        WeightRole::kVector,
+                        {E},
+                        {{in_layer(i, names_.router_choice), {E}}}});
     WeightSpec up = {name + "experts.up", WeightRole::kExperts, {E, 2 * F, D}, {}, 2};
     WeightSpec down = {name + "experts.down", WeightRole::kExperts, {E, D, F}, {}};
     const auto add = [&](WeightSpec& spec, const char* part, uint64_t e, uint64_t rows,

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr DecoderNames names() {
+  DecoderNames names = kLlamaNames;
+  names.query_down = "self_attn.q_a_proj";
+  names.query_norm = "self_attn.q_a_layernorm";
+  names.query_up = "self_attn.q_b_proj";
+  names.key_value_down = "self_attn.kv_a_proj_with_mqa";
+  names.key_value_norm = "self_attn.kv_a_layernorm";
+  names.key_value_up = "self_attn.kv_b_proj";
+  names.router = "mlp.gate";
+  names.router_choice = "mlp.gate.e_score_correction_bias";
+  names.expert_gate = "mlp.experts.{}.gate_proj";
+  names.expert_up = "mlp.experts.{}.up_proj";
+  names.expert_down = "mlp.experts.{}.down_proj";
+  names.shared_gate = "mlp.shared_experts.gate_proj";
+  names.shared_up = "mlp.shared_experts.up_proj";
+  names.shared_down = "mlp.shared_experts.down_proj";
+  return names;
+}
+
+uint32_t size(const ConfigReader& config, const char* key) {
+  return static_cast<uint32_t>(config.integer(key, 2, kWidest));
+}
+
+void read_attention(const ConfigReader& config, DecoderConfig& decoder) {
+  DecoderAttention& attention = decoder.attention;
+  DecoderLatent latent;
+  latent.query_rank =
+      static_cast<uint32_t>(config.optional_integer("q_lora_rank", 0, kWidest).value_or(0));
+  latent.rank = size(config, "kv_lora_rank");
+  latent.rotated = size(config, "qk_rope_head_dim");
+  latent.value_size = size(config, "v_head_dim");
+  attention.head_size = latent.rotated + size(config, "qk_nope_head_dim");
+  attention.kv_heads = attention.heads;
+  attention.latent = latent;
+  decoder.ropes = {read_rope_of(
+      config, nullptr, {.head_size = latent.rotated, .context = decoder.context, .pads = false})};
+  RopeConfig& rope = decoder.ropes[0];
+  if (config.boolean_or("rope_interleave", true)) rope.pairs = RotaryPairs::kNeighbours;
+  attention.scale = 1 / std::sqrt(static_cast<float>(attention.head_size));
+  // With YaRN scores grow with the context, and not their rotated part alone.
+  const RopeScaling& scaling = rope.scaling;
+  if (scaling.kind == RopeScalingKind::kYarn && scaling.factor > 1 && scaling.mscale_all_dim) {
+    const double growth = 0.1 * *scaling.mscale_all_dim * std::log(scaling.factor) + 1;
+    attention.scale *= static_cast<float>(growth * growth);
+  }
+}
+
+void read_experts(const ConfigReader& config, DecoderConfig& decoder) {
+  DecoderFeedForward& feed_forward = decoder.feed_forward;
+  const int64_t dense = config.integer_or("first_k_dense_replace", 0, 0, kMostLayers),
+                step = config.integer_or("moe_layer_freq", 1, 1, kMostLayers);
+  for (size_t i = 0; i < decoder.layers.size(); ++i)
+    decoder.layers[i].dense =
+        static_cast<int64_t>(i) < dense || static_cast<int64_t>(i) % step != 0;
+  feed_forward.dense_hidden = feed_forward.hidden;
+  feed_forward.hidden = size(config, "moe_intermediate_size");
+  DecoderExperts experts;
+  experts.count = static_cast<uint32_t>(config.integer("n_routed_experts", 1, kMostExperts));
+  experts.per_token = static_cast<uint32_t>(config.integer(
+      "num_experts_per_tok", 1, std::min<int64_t>(experts.count, kMostExpertsPerToken)));
+  experts.shared_hidden =
+      feed_forward.hidden * static_cast<uint32_t>(config.integer_or("n_shared_experts", 0, 0, 64));
+  DecoderRouting routing;
+  const auto count = [&](const char* key) {
+    return static_cast<uint32_t>(config.optional_integer(key, 1, 32).value_or(1));
+  };
+  routing.groups = count("n_group");
+  routing.groups_used = count("topk_group");
+  if (routing.groups_used > routing.groups || experts.count % routing.groups != 0)
+    config.fail("n_group", "and topk_group do not divide the experts");
+  routing.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1, 1e-6, 1e6));
+  experts.routing = routing;
+  feed_forward.experts = experts;
+}
+
+DecoderConfig read_shared(const ConfigReader& given) {
+  // Heads have sizes of their own; the key is what rotates of one, or not there.
+  Json json = given.json();
+  json["head_dim"] = size(given, "qk_rope_head_dim");
+  const ConfigReader config(json, given.where(), given.remedy());
+  DecoderConfig decoder = read_llama_like(config);
+  require_absent(config, "attention_bias");
+  decoder.files.names = names();
+  read_attention(config, decoder);
+  read_experts(config, decoder);
+  return decoder;
+}
+
+/// Softmax over all experts; groups count their best.
+DecoderConfig read_second(const ConfigReader& config) {
+  DecoderConfig decoder = read_shared(config);
+  const std::string method = config.text_or("topk_method", "greedy");
+  DecoderExperts& experts = *decoder.feed_forward.experts;
+  if (method == "greedy")
+    experts.routing->groups = experts.routing->groups_used = 1;
+  else if (method != "group_limited_greedy")
+    config.fail("topk_method",
+                "is '" + printable(method) + "'; greedy and group_limited_greedy are supported");
+  experts.normalized = false;
+  return decoder;
+}
+
+/// Sigmoids, with a bias on the choice that balances the load; groups count their two best.
+DecoderConfig read_third(const ConfigReader& config) {
+  DecoderConfig decoder = read_shared(config);
+  DecoderExperts& experts = *decoder.feed_forward.experts;
+  experts.normalized = config.boolean_or("norm_topk_prob", true);
+  experts.routing->sigmoid = experts.routing->bias = experts.routing->two_best = true;
+  return decoder;
+}
+
+constexpr const char* kEndPieces[] = {"<\uff5cend\u2581of\u2581sentence\uff5c>"};
+
+}  // namespace
+
+constinit const DecoderFamily kDeepSeekV2 = {
+    .model_type = "deepseek_v2", .read = read_second, .end_pieces = kEndPieces};
+
+constinit const DecoderFamily kDeepSeekV3 = {
+    .model_type = "deepseek_v3", .read = read_third, .end_pieces = kEndPieces};
+
+}  // namespace mulciber
