@@ -1,239 +1,11 @@
 #include "checkpoints/weights.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "base/blocks.h"
 #include "checkpoints/tensor_values.h"
-#include "mulciber/error.h"
+#include "checkpoints/weight_sources.h"
 
 namespace mulciber {
-namespace {
-
-// Conversion goes through host memory in pieces of this many elements.
-constexpr uint64_t kPieceElements = 256 * 1024;
-
-bool same_shape(std::span<const uint64_t> found, const Shape& wanted) {
-  if (found.size() != wanted.rank()) return false;
-  for (size_t i = 0; i < found.size(); ++i)
-    if (found[i] != wanted[static_cast<int>(i)]) return false;
-  return true;
-}
-
-Shape shape_in_file(const WeightSource& source) {
-  const Shape& shape = source.shape;
-  if (source.rows_in_file > 0)
-    return shape.rank() == 1 ? Shape{source.rows_in_file}
-                             : Shape{source.rows_in_file, shape.columns()};
-  if (source.form != SourceForm::kTransposed) return shape;
-  return shape.rank() == 3 ? Shape{shape[0], shape[2], shape[1]}
-                           : Shape{shape.columns(), shape.rows()};
-}
-
-const CheckpointTensor& find_source(const WeightSource& source, const Checkpoint& checkpoint,
-                                    const std::string& family) {
-  for (const std::string& name : source.names) {
-    const CheckpointTensor* tensor = checkpoint.find(name);
-    if (!tensor) continue;
-    const std::string where = fmt::format("{} weight `{}`", family, name);
-    const Shape in_file = shape_in_file(source);
-    if (!same_shape(tensor->shape, in_file)) {
-      throw ModelError(
-          where,
-          fmt::format("has shape {}, config says {}", tensor->shape_text(), in_file.to_string()),
-          "the file and config.json disagree: download both from one revision");
-    }
-    if (!has_float_values(tensor->type)) {
-      throw ModelError(where, fmt::format("is stored as {}", name_of(tensor->type)),
-                       kReadableTypes);
-    }
-    return *tensor;
-  }
-  throw ModelError(fmt::format("{} weight `{}`", family, source.names.front()),
-                   fmt::format("is missing from {}", checkpoint.path().string()),
-                   source.names.size() > 1
-                       ? fmt::format("none of its other names is there either: {}",
-                                     fmt::join(source.names.begin() + 1, source.names.end(), ", "))
-                       : "the file and config.json disagree: download both from one revision");
-}
-
-/// The type in which one source is stored.
-DataType storage_type(const WeightSpec& spec, const WeightSource& source,
-                      const CheckpointTensor& tensor, MatrixStorage storage) {
-  if (spec.role == WeightRole::kVector) return DataType::kF32;
-  if (storage == MatrixStorage::kF16) return DataType::kF16;
-  const DataType type = device_type(tensor.type).value_or(DataType::kF32);
-  if (spec.role == WeightRole::kExperts && is_block_type(type)) return DataType::kF16;
-  if (source.form == SourceForm::kPlusOne || !source.row_scales.empty()) return DataType::kF32;
-  // Blocks stay or become numbers; rows of the file's blocks must be rows of the weight.
-  const bool whole =
-      source.form == SourceForm::kAsInFile && source.shape.columns() % block_elements(type) == 0;
-  return is_block_type(type) && !whole ? DataType::kF32 : type;
-}
-
-/// Neighbouring sources of one type.
-struct SourceRange {
-  size_t first, count;
-};
-
-struct Resolved {
-  std::vector<const CheckpointTensor*> sources;  // null: zeros
-  std::vector<const CheckpointTensor*> scales;   // null: none
-  std::vector<WeightSegment> segments;
-  std::vector<SourceRange> ranges;  // of each segment
-};
-
-Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std::string& family,
-                 MatrixStorage storage) {
-  Resolved result;
-  uint64_t elements = 0;
-  std::vector<DataType> types;
-  for (size_t i = 0; i < spec.sources.size(); ++i) {
-    const WeightSource& source = spec.sources[i];
-    if (source.form == SourceForm::kZeros || source.form == SourceForm::kOnes) {
-      result.sources.push_back(nullptr);
-      types.push_back(DataType::kF32);
-    } else {
-      result.sources.push_back(&find_source(source, checkpoint, family));
-      types.push_back(storage_type(spec, source, *result.sources.back(), storage));
-    }
-    result.scales.push_back(
-        source.row_scales.empty()
-            ? nullptr
-            : &find_source({source.row_scales, {source.shape[0]}}, checkpoint, family));
-    elements += source.shape.elements();
-    if (!(source.shape == spec.sources[i - i % spec.in_turns].shape))
-      throw ShapeError(spec.name, "sources whose rows take turns differ in shape", "");
-  }
-  if (elements != spec.shape.elements()) {
-    throw ShapeError(spec.name,
-                     fmt::format("{} elements in the sources, {} in {}", elements,
-                                 spec.shape.elements(), spec.shape.to_string()),
-                     "");
-  }
-  const bool same = std::ranges::all_of(types, [&](DataType t) { return t == types.front(); });
-  if (same || spec.in_turns > 1 || spec.role == WeightRole::kExperts) {
-    result.segments.push_back({same ? types.front() : DataType::kF32, spec.shape});
-    result.ranges.push_back({0, types.size()});
-    return result;
-  }
-  for (size_t first = 0; first < types.size();) {
-    size_t end = first;
-    uint64_t rows = 0;
-    for (; end < types.size() && types[end] == types[first]; ++end) {
-      rows += spec.sources[end].shape.elements() / spec.shape.columns();
-    }
-    result.segments.push_back({types[first], {rows, spec.shape.columns()}});
-    result.ranges.push_back({first, end - first});
-    first = end;
-  }
-  return result;
-}
-
-/// bf16 of a number that is one.
-uint16_t upper_half(float value) {
-  return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-}
-
-/// A source as it will lie on the device.
-struct Converted {
-  const CheckpointTensor* tensor;  // null: zeros
-  SourceForm form;
-  DataType type;
-  uint64_t rows, columns;     // of the result
-  uint64_t skipped;           // elements of the file before the first
-  uint64_t taps = 1;          // of a convolution
-  uint64_t matrices = 1;      // one below the other, each with its share of the rows
-  std::vector<float> scales;  // of rows, or of elements; or empty
-
-  /// Stored as in the file, byte by byte where there are no blocks.
-  bool as_it_is() const {
-    return form == SourceForm::kAsInFile && device_type(tensor->type) == type &&
-           !is_block_type(type) && scales.empty();
-  }
-
-  /// Whether elements are asked for by whole rows.
-  bool by_rows() const {
-    return form == SourceForm::kTransposed || form == SourceForm::kTapByTap || is_block_type(type);
-  }
-
-  /// Elements [first, first + count), whole rows where by_rows() says so.
-  std::vector<float> floats(uint64_t first, uint64_t count) const {
-    if (form == SourceForm::kOnes) return std::vector<float>(count, 1.0f);
-    if (form != SourceForm::kTransposed) {
-      std::vector<float> values = read_floats(*tensor, skipped + first, count);
-      if (form == SourceForm::kPlusOne) {
-        for (float& value : values) value += 1;
-      }
-      if (form == SourceForm::kTapByTap) {
-        const std::vector<float> in_file = values;
-        const uint64_t channels = columns / taps;
-        for (uint64_t i = 0; i < count; ++i) {
-          const uint64_t column = i % columns, channel = column / taps, tap = column % taps;
-          values[i - column + tap * channels + channel] = in_file[i];
-        }
-      }
-      const uint64_t per_scale = scales.empty() ? 1 : rows * columns / scales.size();
-      for (uint64_t i = 0; i < count && !scales.empty(); ++i)
-        values[i] *= scales[(first + i) / per_scale];
-      return values;
-    }
-    std::vector<float> values(count);
-    const uint64_t each = rows / matrices, end = (first + count) / columns;
-    for (uint64_t row = first / columns; row < end;) {
-      const uint64_t matrix = row / each, some = std::min(end, (matrix + 1) * each) - row;
-      for (uint64_t column = 0; column < columns; ++column) {
-        const std::vector<float> line =
-            read_floats(*tensor, (matrix * columns + column) * each + row % each, some);
-        for (uint64_t i = 0; i < some; ++i) values[(row + i) * columns + column - first] = line[i];
-      }
-      row += some;
-    }
-    return values;
-  }
-
-  /// Those elements as the device holds them.
-  std::vector<std::byte> bytes(uint64_t first, uint64_t count) const {
-    if (is_block_type(type)) {
-      std::vector<std::byte> packed(count / columns * row_bytes(type, columns));
-      const uint64_t block = block_elements(type), block_bytes = gguf_block_bytes(type);
-      const uint64_t begin = (skipped + first) / block * block_bytes;
-      std::vector<std::byte> scratch;
-      pack_blocks(type, columns, tensor->read(begin, count / block * block_bytes, scratch), packed);
-      return packed;
-    }
-    std::vector<std::byte> result(count * size_of(type));
-    if (form == SourceForm::kZeros) return result;
-    if (as_it_is()) {
-      const auto read = tensor->read((skipped + first) * size_of(type), result.size(), result);
-      if (read.data() != result.data()) std::memcpy(result.data(), read.data(), read.size());
-      return result;
-    }
-    const std::vector<float> values = floats(first, count);
-    if (type == DataType::kF32) {
-      std::memcpy(result.data(), values.data(), result.size());
-    } else {
-      for (uint64_t i = 0; i < count; ++i) {
-        const uint16_t half =
-            type == DataType::kF16 ? float_to_half(values[i]) : upper_half(values[i]);
-        std::memcpy(result.data() + i * sizeof(half), &half, sizeof(half));
-      }
-    }
-    return result;
-  }
-
-  /// Elements converted at a time: whole rows where that matters.
-  uint64_t piece() const {
-    const uint64_t in_rows = std::max<uint64_t>(kPieceElements / columns, 1) * columns;
-    return by_rows() ? in_rows : kPieceElements;
-  }
-};
-
-}  // namespace
 
 uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage) {
@@ -328,14 +100,14 @@ void WeightReader::open_segment() {
     const bool vector = source.shape.rank() == 1;
     const bool turns = spec.in_turns > 1 && (vector || spec.turns_by_element);
     if (source.form == SourceForm::kTapByTap) {
-      open_->sources.push_back({open_->resolved.sources[i], source.form, segment.type,
+      open_->sources.push_back({open_->resolved.sources[i].tensor, source.form, segment.type,
                                 source.shape[0], source.shape[1] * source.shape[2], 0,
                                 source.shape[2]});
       continue;
     }
     open_->sources.push_back(
-        {.tensor = open_->resolved.sources[i],
-         .form = source.form,
+        {.tensor = open_->resolved.sources[i].tensor,
+         .form = open_->resolved.sources[i].exponents ? SourceForm::kAsInFile : source.form,
          .type = segment.type,
          .rows = turns ? source.shape.elements() : source.shape.rows(),
          .columns = turns ? 1 : source.shape.columns(),
@@ -343,14 +115,16 @@ void WeightReader::open_segment() {
          .matrices = source.shape.rank() == 3 ? source.shape[0] : 1,
          .scales = open_->resolved.scales[i]
                        ? read_floats(*open_->resolved.scales[i], 0, source.shape[0])
-                       : std::vector<float>()});
+                       : std::vector<float>(),
+         .exponents = open_->resolved.sources[i].exponents});
   }
 }
 
 void WeightReader::close_segment() {
   // The sink has its copy: what was read of the file need not stay in memory.
   for (const Converted& source : open_->sources)
-    if (source.tensor) source.tensor->release();
+    for (const CheckpointTensor* tensor : {source.tensor, source.exponents})
+      if (tensor) tensor->release();
   done_ += aligned_weight_bytes(open_->resolved.segments[open_->segment].bytes());
   open_->sources.clear();
   open_->group = 0;

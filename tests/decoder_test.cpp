@@ -18,13 +18,13 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-void check_report(const VerifyReport& report) {
+void check_report(const VerifyReport& report, size_t least = 6) {
   for (const VerifyResult& result : report.results) {
     INFO(result.case_name << " " << result.tensor << ": error " << result.error << ", tolerance "
                           << result.tolerance << " " << result.detail);
     CHECK(result.status == VerifyResult::Status::kPass);
   }
-  CHECK(report.results.size() >= 6);
+  CHECK(report.results.size() >= least);
 }
 
 }  // namespace
@@ -35,12 +35,22 @@ TEST_CASE("The small Gemma model meets every reference value") {
 }
 
 TEST_CASE("Small models of families without a fixture meet every reference value") {
-  const std::string family = GENERATE("gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe");
+  const std::string family = GENERATE("gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe", "gpt_oss_mxfp4");
   INFO(family);
   const std::filesystem::path folder = source_dir() / "tests/data/decoder_families" / family;
   const auto model = open_decoder(folder);
   const VerifyReport report = verify(*model, folder / "expected.safetensors");
   check_report(report);
+}
+
+TEST_CASE("Small models of families in GGUF files meet every reference value") {
+  const std::string name = GENERATE("gpt_neox", "gpt_neox_sequential", "falcon_7b", "falcon_40b",
+                                    "starcoder2", "stablelm", "phi", "cohere", "cohere2", "glm4",
+                                    "smollm3", "olmo", "gemma", "gpt_oss", "qwen2_moe");
+  INFO(name);
+  const std::filesystem::path folder = source_dir() / "tests/data/gguf_decoders";
+  const auto model = open_decoder(folder / (name + ".gguf"));
+  check_report(verify(*model, folder / (name + ".safetensors")), 2);
 }
 
 TEST_CASE("Every decoder-only reference model meets its values") {
@@ -59,6 +69,8 @@ TEST_CASE("Every decoder-only reference model meets its values") {
                                        {"models2/mixtral/model-F32.gguf", "models2/mixtral"},
                                        {"models2/qwen3_moe", "models2/qwen3_moe"},
                                        {"models2/qwen3_moe/model-F32.gguf", "models2/qwen3_moe"},
+                                       {"models2/deepseek_v2", "models2/deepseek_v2"},
+                                       {"models2/deepseek_v3", "models2/deepseek_v3"},
                                        {"models2/gpt_oss", "models2/gpt_oss"},
                                        {"models2/gemma2", "models2/gemma2"},
                                        {"models2/gemma2/model-F32.gguf", "models2/gemma2"},

@@ -25,7 +25,13 @@ constexpr DecoderNames gguf_names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read(const ConfigReader& given) {
+  Json json = given.json();
+  // How the experts are stored; their tensors say so too.
+  if (given.has("quantization_config") &&
+      given.object("quantization_config").text_or("quant_method", "") == "mxfp4")
+    json.erase("quantization_config");
+  const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
   decoder.files.names = names();
   decoder.files.experts = SourceForm::kTransposed;
