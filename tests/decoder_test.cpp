@@ -35,7 +35,8 @@ TEST_CASE("The small Gemma model meets every reference value") {
 }
 
 TEST_CASE("Small models of families without a fixture meet every reference value") {
-  const std::string family = GENERATE("gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe", "gpt_oss_mxfp4");
+  const std::string family =
+      GENERATE("gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe", "gpt_oss_mxfp4");
   INFO(family);
   const std::filesystem::path folder = source_dir() / "tests/data/decoder_families" / family;
   const auto model = open_decoder(folder);

@@ -209,12 +209,12 @@ DecoderNetwork build_decoder_network(
                                .normalize = experts->normalized};
       if (const auto& routing = experts->routing) {
         mixture.choice = RouteOptions{.experts_per_token = experts->per_token,
-                                       .sigmoid = routing->sigmoid,
-                                       .groups = routing->groups,
-                                       .groups_used = routing->groups_used,
-                                       .two_best = routing->two_best,
-                                       .normalize = experts->normalized,
-                                       .scale = routing->scale};
+                                      .sigmoid = routing->sigmoid,
+                                      .groups = routing->groups,
+                                      .groups_used = routing->groups_used,
+                                      .two_best = routing->two_best,
+                                      .normalize = experts->normalized,
+                                      .scale = routing->scale};
         if (routing->bias) mixture.choice->bias = weight(name + "router.choice");
       }
       if (experts->shared_hidden > 0) mixture.shared = one(name + "shared.");
