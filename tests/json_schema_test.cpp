@@ -1,0 +1,249 @@
+// JSON schemas as grammars: each keyword with texts that are valid and texts that are not.
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "mulciber/error.h"
+#include "mulciber/grammar.h"
+#include "tests/catch.h"
+#include "tests/model_error.h"
+#include "text/grammar/matcher.h"
+
+using namespace mulciber;
+
+namespace {
+
+bool accepts(const Grammar& grammar, std::string_view text) {
+  Matcher matcher(grammar.automaton());
+  Matcher::State state = matcher.start();
+  for (const char c : text) {
+    state = matcher.next(state, static_cast<uint8_t>(c));
+    if (state == Matcher::kDead) return false;
+  }
+  return matcher.accepts(state);
+}
+
+struct Texts {
+  std::string schema;
+  std::vector<std::string> in, out;
+};
+
+void check(const Texts& row) {
+  INFO(row.schema);
+  const Grammar grammar = Grammar::json_schema(row.schema);
+  for (const std::string& text : row.in) {
+    INFO("should be accepted: " << text);
+    CHECK(accepts(grammar, text));
+  }
+  for (const std::string& text : row.out) {
+    INFO("should be refused: " << text);
+    CHECK_FALSE(accepts(grammar, text));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("schemas of plain values accept what is valid") {
+  const Texts rows[] = {
+      {"true",
+       {"1", "[]", "{\"a\": [1, {\"b\": null}]}", "\"x\"", "-1.5e+3"},
+       {"", " 1", "01", "+1"}},
+      {"{}", {"null", "[ 1,\n  2 ]"}, {"nul", "[1,]", "[1  ,2]", "{\"a\" :1}"}},
+      {R"({"type": "null"})", {"null"}, {"0", "\"null\""}},
+      {R"({"type": "boolean"})", {"true", "false"}, {"True", "1"}},
+      {R"({"type": ["string", "null"]})", {"\"\"", "null"}, {"1"}},
+      {R"({"type": "string"})",
+       {R"("")", R"("é😀")", R"("\n\"\\\/\u00e9")", R"("\ud83d\ude00")", "\"\x7f\""},
+       {R"("\x")", R"("\ud83d")", R"("\ude00")", "\"\n\"", "\"", "\"\xc3\"", R"("\u12g4")"}},
+      {R"({"type": "string", "minLength": 2, "maxLength": 3})",
+       {R"("ab")", R"("éß😀")", R"("\n\ud83d\ude00a")"},
+       {R"("a")", R"("abcd")"}},
+      {R"({"maxLength": 0})", {R"("")"}, {R"("a")"}},
+      {R"({"pattern": "^[a-c]+$"})", {R"("abc")"}, {R"("")", R"("d")", R"("xab")"}},
+      {R"({"pattern": "b"})", {R"("b")", R"("abc")", R"("b\"\\")"}, {R"("ac")", R"("")"}},
+      {R"({"pattern": "^[\"\\\\\n]$"})", {R"("\"")", R"("\\")", R"("\n")"}, {"\"\n\"", R"("a")"}},
+      {R"({"format": "date"})",
+       {R"("2024-02-28")", R"("1999-12-31")", R"("2000-04-30")"},
+       {R"("2024-02-30")", R"("2024-13-01")", R"("2024-04-31")", R"("24-01-01")"}},
+      {R"({"format": "time"})", {R"("23:59:59Z")", R"("00:00:00.123+01:30")"}, {R"("24:00:00Z")"}},
+      {R"({"format": "date-time"})", {R"("2024-05-06T07:08:09Z")"}, {R"("2024-05-06 07:08:09Z")"}},
+      {R"({"format": "uuid"})",
+       {R"("123e4567-e89b-12d3-a456-426614174000")"},
+       {R"("123e4567e89b12d3a456426614174000")"}},
+      {R"({"type": "number"})",
+       {"0", "-1", "1.5", "2e10", "-0.5E-3", "9999999999999999"},
+       {"1.", ".5", "01", "1e", "--1", "99999999999999999", "1e999"}},
+      {R"({"type": "integer"})", {"0", "-12", "42"}, {"1.0", "-", "00", "-0"}},
+      {R"({"type": "integer", "minimum": 3, "maximum": 128})",
+       {"3", "9", "10", "99", "100", "128"},
+       {"2", "0", "-3", "129", "1280", "03", "30.5"}},
+      {R"({"type": "integer", "minimum": -15, "exclusiveMaximum": 5})",
+       {"-15", "-9", "-1", "0", "4"},
+       {"-16", "5", "-0", "15"}},
+      {R"({"type": "integer", "minimum": 0})", {"0", "7", "123456"}, {"-1"}},
+      {R"({"type": "integer", "maximum": -100})", {"-100", "-101", "-99999"}, {"-99", "100", "0"}},
+      {R"({"type": "integer", "exclusiveMinimum": 1.5, "maximum": 2.5})", {"2"}, {"1", "3"}},
+      {R"({"type": "number", "minimum": 0, "maximum": 1})",
+       {"0", "0.0", "0.75", "1"},
+       {"-0.1", "1.1", "2", "-0", "1.5"}},
+      {R"({"type": "number", "exclusiveMinimum": 0})",
+       {"0.001", "1", "17.5"},
+       {"0", "0.0", "-1", "0.000"}},
+      {R"({"type": "number", "minimum": -2, "exclusiveMaximum": 3})",
+       {"-2", "-1.99", "-0.5", "0", "2.999"},
+       {"-2.1", "3", "-0.0"}},
+      {R"({"enum": ["a", 1, null, {"b": [true]}, "\"q\""]})",
+       {"\"a\"", "1", "null", "{\"b\":[true]}", R"("\"q\"")"},
+       {"a", "\"1\"", "true", "{}"}},
+      {R"({"enum": ["a", 1, 2.5], "type": "number"})", {"1", "2.5"}, {"\"a\""}},
+      {R"({"const": "x"})", {"\"x\""}, {"\"y\""}},
+  };
+  for (const Texts& row : rows) check(row);
+}
+
+TEST_CASE("schemas of lists and objects accept what is valid") {
+  const Texts rows[] = {
+      {R"({"type": "array"})", {"[]", "[1, \"a\", []]", "[\n1\n]"}, {"[", "[,1]", "[1 2]"}},
+      {R"({"items": {"type": "integer"}})", {"[]", "[1]", "[1,2, 3]"}, {"[\"a\"]"}},
+      {R"({"items": {"type": "integer"}, "minItems": 2, "maxItems": 3})",
+       {"[1,2]", "[1,2,3]"},
+       {"[]", "[1]", "[1,2,3,4]"}},
+      {R"({"type": "array", "maxItems": 0})", {"[]"}, {"[1]", "[ ]"}},
+      {R"({"prefixItems": [{"type": "integer"}, {"type": "string"}]})",
+       {"[]", "[1]", "[1, \"a\"]"},
+       {"[\"a\"]", "[1,2]", "[1,\"a\",3]"}},
+      {R"({"prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3}, "minItems": 2,
+           "maxItems": 4})",
+       {"[1,2]", "[1,2,3,3]"},
+       {"[1]", "[1,2,4]", "[1,2,3,3,3]"}},
+      {R"({"prefixItems": [{"const": 1}, {"const": 2}], "items": false, "minItems": 1})",
+       {"[1]", "[1,2]"},
+       {"[]", "[1,2,3]"}},
+      {R"({"type": "object"})", {"{}", "{\"a\":1}", "{ \"\": {}, \"b\": [] }"}, {"{,}", "{\"a\"}"}},
+      {R"({"properties": {"b": {"type": "integer"}, "a": {"type": "string"}}, "required": ["b"]})",
+       {"{\"b\":1}", "{\"b\": 1, \"a\": \"x\"}", "{\n  \"b\": 1\n}"},
+       {"{}", "{\"a\":\"x\"}", "{\"a\":\"x\",\"b\":1}", "{\"b\":1,\"c\":2}", "{\"b\":1,}"}},
+      {R"({"properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}}})",
+       {"{}", "{\"a\":1}", "{\"c\":3}", "{\"a\":1,\"c\":3}", "{\"b\":2,\"c\":3}"},
+       {"{\"c\":3,\"a\":1}", "{,\"a\":1}", "{\"a\":1\"c\":3}"}},
+      {R"({"properties": {"id": {"const": 1}, "if": {"const": 2}}, "required": ["id"],
+           "additionalProperties": {"type": "boolean"}})",
+       {"{\"id\":1}", "{\"id\":1,\"if\":2,\"i\":true}", "{\"id\":1,\"idx\":false,\"\":true}"},
+       {"{\"id\":1,\"if\":true}", "{\"id\":1,\"x\":3}", "{\"x\":true}", "{\"id\":1,\"id\":true}"}},
+      {R"({"required": ["k"]})", {"{\"k\":[1]}"}, {"{}"}},
+      {R"({"additionalProperties": {"type": "integer"}})",
+       {"{}", "{\"x\":1,\"y\":2}"},
+       {"{\"x\":\"\"}"}},
+      {R"({"properties": {"a\"\n": {"const": 1}}, "additionalProperties": false})",
+       {R"({"a\"\n":1})", "{}"},
+       {"{\"b\":1}"}},
+  };
+  for (const Texts& row : rows) check(row);
+}
+
+TEST_CASE("schemas combine and refer to one another") {
+  const Texts rows[] = {
+      {R"({"anyOf": [{"type": "integer"}, {"type": "null"}]})", {"1", "null"}, {"\"\""}},
+      {R"({"oneOf": [{"const": 1}, {"const": 2}], "title": "t"})", {"1", "2"}, {"3"}},
+      {R"({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}},
+           "anyOf": [{"properties": {"b": {"const": 1}}, "required": ["b"]},
+                     {"properties": {"c": {"const": 2}}, "required": ["c"]}]})",
+       {"{\"a\":1,\"b\":1}", "{\"a\":1,\"c\":2}"},
+       {"{\"a\":1}", "{\"b\":1}"}},
+      {R"({"allOf": [{"properties": {"a": {"type": "integer"}}, "required": ["a"]},
+                     {"properties": {"b": {"type": "null"}, "a": {"minimum": 5}}}]})",
+       {"{\"a\":5}", "{\"a\":12,\"b\":null}"},
+       {"{\"a\":4}", "{\"b\":null}"}},
+      {R"({"allOf": [{"type": ["integer", "string"]}, {"type": "number", "maximum": 9}]})",
+       {"9"},
+       {"10", "\"a\""}},
+      {R"({"$defs": {"node": {"type": "object", "properties": {"v": {"type": "integer"},
+           "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}},
+           "required": ["v", "next"]}}, "$ref": "#/$defs/node"})",
+       {"{\"v\":1,\"next\":null}", "{\"v\":1,\"next\":{\"v\":2,\"next\":null}}"},
+       {"{\"v\":1}", "{\"v\":1,\"next\":{\"v\":2}}"}},
+      {R"({"type": "array", "items": {"$ref": "#"}})", {"[]", "[[],[[]]]"}, {"[1]"}},
+      {R"({"properties": {"properties": {"properties": {"z": {"const": 1}, "b": {"const": 2}}},
+           "enum": {"enum": [{"properties": {"q": [1, "]"]}}]}, "a": {"$ref": "#/properties/enum"}}})",
+       {R"({"properties":{"z":1,"b":2},"enum":{"properties":{"q":[1,"]"]}}})",
+        R"({"a":{"properties":{"q":[1,"]"]}}})"},
+       {R"({"properties":{"b":2,"z":1}})"}},
+      {R"({"definitions": {"a/b~c": {"const": 7}}, "$ref": "#/definitions/a~1b~0c"})",
+       {"7"},
+       {"8"}},
+      {R"({"$defs": {"s": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/s",
+           "maxLength": 1}}})",
+       {"{\"x\":\"a\"}"},
+       {"{\"x\":\"ab\"}"}},
+  };
+  for (const Texts& row : rows) check(row);
+}
+
+TEST_CASE("what a schema cannot mean here is refused by name") {
+  const std::pair<std::string, std::string> rows[] = {
+      {"{", "JSON schema"},
+      {"1", "is no schema"},
+      {R"({"type": "strin"})", "unknown type \"strin\""},
+      {R"({"not": {}})", "keyword 'not'"},
+      {R"({"properties": {"x": {"multipleOf": 2}}})",
+       "at #/properties/x: uses the keyword 'multipleOf'"},
+      {R"({"patternProperties": {}})", "'patternProperties'"},
+      {R"({"uniqueItems": true})", "'uniqueItems'"},
+      {R"({"if": {}, "then": {}})", "keyword 'if'"},
+      {R"({"format": "email"})", "format 'email'"},
+      {R"s({"pattern": "(?=a)"})s", "look-around"},
+      {R"({"pattern": "a", "maxLength": 3})", "more than one of pattern"},
+      {R"({"type": "number", "minimum": 0.5})", "whole bounds"},
+      {R"({"minimum": 3, "maximum": 2})", "minimum above"},
+      {R"({"minItems": 3, "maxItems": 2})", "minItems is above maxItems"},
+      {R"({"minLength": -1})", "minLength is no whole number"},
+      {R"({"$ref": "#/$defs/x"})", "refers to '#/$defs/x'"},
+      {R"({"$ref": "http://example.org/s"})", "not in the schema"},
+      {R"({"$ref": "#"})", "matches no text"},
+      {R"({"anyOf": [{"$ref": "#"}, {"const": 1}]})", "may begin with itself"},
+      {R"({"properties": {"a": {"$ref": "#"}}, "required": ["a"]})", "matches no text"},
+      {R"({"allOf": [{"$ref": "#"}]})", "made of itself"},
+      {R"({"enum": []})", "matches no text"},
+      {R"({"properties": [["a", {}]]})", "properties is no object"},
+      {R"({"$ref": "#/default", "default": {"properties": [1]}})", "properties is no object"},
+      {R"({"$ref": "#/enum/0", "enum": [{"properties": {"a": 1}}]})", ""},
+      {R"({"enum": [1], "minimum": 0})", "together with 'minimum'"},
+      {R"({"allOf": [{"const": 1}, {"const": 2}]})", "says 'const' twice"},
+      {R"({"allOf": [{"properties": {"a": {}}, "additionalProperties": false},
+                     {"properties": {"b": {}}}]})",
+       "additionalProperties in a part of allOf"},
+      {R"({"type": "string", "maxLength": 1000000000})", "repeats something 1000000000 times"},
+      {R"({"items": {"items": {"items": {"maxLength": 90000}, "maxItems": 90000},
+           "maxItems": 90000}})",
+       "200000 states"},
+      {R"({"a": 1, "a": 2})", "JSON schema"},
+  };
+  for (const auto& [schema, problem] : rows) {
+    INFO(schema);
+    CHECK_THAT(tests::model_error([&] { Grammar::json_schema(schema); }).value_or(""),
+               Catch::Matchers::ContainsSubstring(problem));
+  }
+  std::string deep = "1";
+  for (int i = 0; i < 70; ++i) deep = R"({"items": )" + deep + "}";
+  CHECK_THAT(tests::model_error([&] { Grammar::json_schema(deep); }).value_or(""),
+             Catch::Matchers::ContainsSubstring("64 schemas"));
+  // References that double with every step.
+  std::string doubled = fmt::format(R"({{"$defs": {{"a0": {{"type": "object", "title": "{}"}})",
+                                    std::string(1000, 'x'));
+  for (int i = 1; i < 15; ++i)
+    doubled += fmt::format(
+        R"(, "a{0}": {{"allOf": [{{"$ref": "#/$defs/a{1}"}}, {{"$ref": "#/$defs/a{1}"}}]}})", i,
+        i - 1);
+  doubled += R"(}, "allOf": [{"$ref": "#/$defs/a14"}]})";
+  CHECK_THAT(tests::model_error([&] { Grammar::json_schema(doubled); }).value_or(""),
+             Catch::Matchers::ContainsSubstring("combines schemas of more than 8 MiB"));
+}
+
+TEST_CASE("a large enumeration is one tree") {
+  std::string schema = R"({"enum": [)";
+  for (int i = 0; i < 20000; ++i) schema += fmt::format("{}\"value {}\"", i ? "," : "", i);
+  const Grammar grammar = Grammar::json_schema(schema + "]}");
+  CHECK(accepts(grammar, "\"value 19999\""));
+  CHECK_FALSE(accepts(grammar, "\"value 20000\""));
+}

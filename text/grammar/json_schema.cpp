@@ -1,0 +1,399 @@
+// JSON schemas (draft 2020-12, as far as it is supported) as grammars of the texts that are valid.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "checkpoints/json.h"
+#include "text/grammar/json_text.h"
+#include "text/grammar/schema_merge.h"
+
+namespace mulciber {
+namespace {
+
+const std::string kNotation = kSchemaNotation;
+
+[[noreturn]] void refuse(const std::string& path, std::string problem, std::string remedy = {}) {
+  refuse_grammar(kNotation + " at " + path, std::move(problem), std::move(remedy));
+}
+
+/// Keywords, and the type whose values they are about.
+struct Keyword {
+  const char* name;
+  const char* type;
+};
+constexpr Keyword kKeywords[] = {{"type", ""},
+                                 {"enum", ""},
+                                 {"const", ""},
+                                 {"properties", "object"},
+                                 {"required", "object"},
+                                 {"additionalProperties", "object"},
+                                 {"items", "array"},
+                                 {"prefixItems", "array"},
+                                 {"minItems", "array"},
+                                 {"maxItems", "array"},
+                                 {"minLength", "string"},
+                                 {"maxLength", "string"},
+                                 {"pattern", "string"},
+                                 {"format", "string"},
+                                 {"minimum", "number"},
+                                 {"maximum", "number"},
+                                 {"exclusiveMinimum", "number"},
+                                 {"exclusiveMaximum", "number"}};
+constexpr const char* kTypes[] = {"object",  "array",   "string", "number",
+                                  "integer", "boolean", "null"};
+
+/// Dates that every calendar has: no 29th of February.
+constexpr const char* kDate =
+    "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)"
+    "|02-(0[1-9]|1\\d|2[0-8]))";
+constexpr const char* kTime =
+    "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)";
+constexpr const char* kUuid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+
+class SchemaReader {
+ public:
+  explicit SchemaReader(const Json& document)
+      : document_(document), merger_(document), rules_(kNotation), text_(rules_) {}
+
+  Rules run() {
+    rules_.root = rules_.add_rule("the schema");
+    references_["#"] = rules_.root;
+    rules_.define(rules_.root, schema(document_, "#"));
+    return std::move(rules_);
+  }
+
+ private:
+  Part schema(const Json& given, const std::string& path) {
+    if (++depth_ > kMostGrammarNesting)
+      refuse(path, fmt::format("has more than {} schemas in one another", kMostGrammarNesting));
+    const Part part = described(given, path);
+    --depth_;
+    return part;
+  }
+
+  Part described(const Json& given, const std::string& path) {
+    if (given.is_boolean()) return given.get<bool>() ? text_.value() : rules_.choice({});
+    if (!given.is_object()) refuse(path, "is no schema: it must be an object, true or false");
+    // A reference alone is a call, which may be recursive.
+    if (const auto target = lone_reference(given)) return reference(*target, path);
+    const Json flat = merger_.flattened(given, path);
+    for (const char* name : {"anyOf", "oneOf"}) {
+      const auto found = flat.find(name);
+      if (found != flat.end()) return any_of(flat, name, path);
+    }
+    for (const auto& item : flat.items()) {
+      const std::string& name = item.key();
+      if (is_annotation(name)) continue;
+      if (std::ranges::none_of(kKeywords, [&](const Keyword& k) { return name == k.name; }))
+        refuse(path, fmt::format("uses the keyword '{}', which is not supported", printable(name)),
+               "leave it out, or check the answer for it");
+    }
+    if (flat.contains("enum") || flat.contains("const")) return listed(flat, path);
+    const std::set<std::string> types = types_of(flat, path);
+    if (types.empty()) return text_.value();
+    std::vector<Part> parts;
+    for (const std::string& type : types) parts.push_back(of_type(type, flat, path));
+    return rules_.choice(std::move(parts));
+  }
+
+  Part reference(const std::string& pointer, const std::string& path) {
+    const auto known = references_.find(pointer);
+    if (known != references_.end()) return rules_.call(known->second);
+    const Json& target = referred(document_, pointer, path);
+    const uint32_t rule = rules_.add_rule(pointer);
+    references_[pointer] = rule;
+    rules_.define(rule, schema(target, pointer));
+    return rules_.call(rule);
+  }
+
+  Part any_of(const Json& flat, const std::string& name, const std::string& path) {
+    const Json& list = flat[name];
+    if (!list.is_array() || list.empty()) refuse(path, name + " is no list of schemas");
+    Json rest = flat;
+    rest.erase(name);
+    const bool alone = std::ranges::all_of(
+        rest.items(), [](const auto& item) { return is_annotation(item.key()); });
+    std::vector<Part> parts;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string inner = fmt::format("{}/{}/{}", path, name, i);
+      if (alone) {
+        parts.push_back(schema(list[i], inner));
+      } else {
+        parts.push_back(schema(Json{{"allOf", Json::array({rest, list[i]})}}, inner));
+      }
+    }
+    return rules_.choice(std::move(parts));
+  }
+
+  Part listed(const Json& flat, const std::string& path) {
+    Json values = Json::array();
+    const bool both = flat.contains("enum") && flat.contains("const");
+    if (flat.contains("enum")) values = flat["enum"];
+    if (!values.is_array()) refuse(path, "enum is no list");
+    if (flat.contains("const")) {
+      const bool is_in = std::ranges::find(values, flat["const"]) != values.end();
+      values = both && !is_in ? Json::array() : Json::array({flat["const"]});
+    }
+    for (const auto& [name, value] : flat.items()) {
+      if (!is_annotation(name) && name != "type" && name != "enum" && name != "const")
+        refuse(path, fmt::format("has enum or const together with '{}'", name), "leave one out");
+    }
+    const std::set<std::string> types = types_of(flat, path);
+    std::vector<Part> parts;
+    for (const Json& value : values) {
+      const bool fits = types.empty() || types.count(json_type(value)) > 0 ||
+                        (types.count("number") > 0 && value.is_number());
+      if (fits) parts.push_back(rules_.text(value.dump()));
+    }
+    return rules_.choice(std::move(parts));
+  }
+  static std::string json_type(const Json& value) {
+    if (value.is_number_integer()) return "integer";
+    return value.is_number() ? "number" : value.type_name();
+  }
+
+  std::set<std::string> types_of(const Json& flat, const std::string& path) const {
+    std::set<std::string> types;
+    if (const auto found = flat.find("type"); found != flat.end()) {
+      for (const Json& name : found->is_array() ? *found : Json::array({*found})) {
+        if (!name.is_string() ||
+            std::ranges::count(kTypes, name.get_ref<const std::string&>()) == 0)
+          refuse(path, fmt::format("has an unknown type {}", printable(name.dump())));
+        types.insert(name.get<std::string>());
+      }
+      if (types.empty()) refuse(path, "allows no type");
+    } else if (!flat.contains("enum") && !flat.contains("const")) {
+      // Without a type, keywords say what is meant.
+      for (const Keyword& keyword : kKeywords)
+        if (*keyword.type && flat.contains(keyword.name)) types.insert(keyword.type);
+    }
+    if (types.count("number") > 0) types.erase("integer");
+    return types;
+  }
+
+  Part of_type(const std::string& type, const Json& flat, const std::string& path) {
+    if (type == "object") return rules_.shared(path, object(flat, path));
+    if (type == "array") return rules_.shared(path, array(flat, path));
+    if (type == "string") return string(flat, path);
+    if (type == "number") return text_.number(bounds(flat, path, false));
+    if (type == "integer") return text_.integer(bounds(flat, path, true));
+    if (type == "boolean") return text_.boolean();
+    return rules_.text("null");
+  }
+
+  uint32_t count(const Json& flat, const char* name, uint32_t otherwise,
+                 const std::string& path) const {
+    const auto found = flat.find(name);
+    if (found == flat.end()) return otherwise;
+    if (!found->is_number() || found->get<double>() < 0 ||
+        found->get<double>() != std::floor(found->get<double>()))
+      refuse(path, fmt::format("{} is no whole number", name));
+    return static_cast<uint32_t>(std::min(found->get<double>(), double{kUnbounded - 1}));
+  }
+  std::pair<uint32_t, uint32_t> counts(const Json& flat, const char* least, const char* most,
+                                       const std::string& path) const {
+    const std::pair<uint32_t, uint32_t> made = {count(flat, least, 0, path),
+                                                count(flat, most, kUnbounded, path)};
+    if (made.first > made.second) refuse(path, fmt::format("{} is above {}", least, most));
+    return made;
+  }
+
+  NumberBounds bounds(const Json& flat, const std::string& path, bool whole) const {
+    NumberBounds made;
+    const auto read = [&](const char* name, bool lower, bool excludes) {
+      const auto found = flat.find(name);
+      if (found == flat.end()) return;
+      if (!found->is_number()) refuse(path, fmt::format("{} is no number", name));
+      double value = found->get<double>();
+      bool open = excludes;
+      if (value != std::floor(value)) {
+        if (!whole)
+          refuse(path,
+                 fmt::format("{} of a number is {}, only whole bounds are supported", name, value));
+        value = lower ? std::ceil(value) : std::floor(value);
+        open = false;
+      }
+      value = std::clamp(value, -1e18, 1e18);
+      const auto bound = static_cast<int64_t>(value);
+      auto& to = lower ? made.least : made.most;
+      bool& is_open = lower ? made.above_least : made.below_most;
+      const bool tighter = !to || (lower ? bound > *to : bound < *to) || (bound == *to && open);
+      if (!tighter) return;
+      to = bound;
+      is_open = open;
+    };
+    read("minimum", true, false);
+    read("exclusiveMinimum", true, true);
+    read("maximum", false, false);
+    read("exclusiveMaximum", false, true);
+    if (made.least && made.most && *made.least > *made.most)
+      refuse(path, "has a minimum above its maximum");
+    return made;
+  }
+
+  Part string(const Json& flat, const std::string& path) {
+    const bool sized = flat.contains("minLength") || flat.contains("maxLength");
+    if (int{sized} + int{flat.contains("pattern")} + int{flat.contains("format")} > 1)
+      refuse(path, "has more than one of pattern, format and bounds of the length",
+             "let the pattern say it all");
+    const auto text = [&](const char* name) {
+      if (!flat[name].is_string()) refuse(path, fmt::format("{} is no text", name));
+      return flat[name].get<std::string>();
+    };
+    if (flat.contains("pattern")) return text_.pattern(text("pattern"), true);
+    if (!flat.contains("format")) {
+      const auto [least, most] = counts(flat, "minLength", "maxLength", path);
+      return rules_.shared(path, text_.string(least, most));
+    }
+    const std::string format = text("format");
+    const std::string date = kDate, time = kTime;
+    if (format == "date") return text_.pattern(date, false);
+    if (format == "time") return text_.pattern(time, false);
+    if (format == "date-time") return text_.pattern(date + "T" + time, false);
+    if (format == "uuid") return text_.pattern(kUuid, false);
+    refuse(path, fmt::format("has the format '{}', which is not supported", printable(format)),
+           "take date, time, date-time or uuid, or a pattern");
+  }
+
+  Part array(const Json& flat, const std::string& path) {
+    const auto [least, most] = counts(flat, "minItems", "maxItems", path);
+    std::vector<Part> first;
+    if (flat.contains("prefixItems")) {
+      if (!flat["prefixItems"].is_array()) refuse(path, "prefixItems is no list");
+      for (size_t i = 0; i < flat["prefixItems"].size(); ++i)
+        first.push_back(schema(flat["prefixItems"][i], fmt::format("{}/prefixItems/{}", path, i)));
+    }
+    // Without items, no more than the first ones are written, unless there must be more.
+    const bool more = flat.contains("items") || first.empty() || least > first.size();
+    const Part item = !more                    ? rules_.choice({})
+                      : flat.contains("items") ? schema(flat["items"], path + "/items")
+                                               : text_.value();
+    const Part next = rules_.sequence({text_.comma(), item});
+    const auto left = [&](uint32_t bound, size_t taken) {
+      return bound == kUnbounded ? bound
+                                 : bound - std::min<uint32_t>(bound, static_cast<uint32_t>(taken));
+    };
+    if (most == 0) return rules_.text("[]");
+    const size_t before = std::max<size_t>(first.size(), 1);
+    Part tail = rules_.repeat(next, left(least, before), left(most, before));
+    for (size_t i = first.size(); i-- > 1;) {
+      // Behind item i - 1.
+      const Part go_on = rules_.sequence({text_.comma(), first[i], tail});
+      std::vector<Part> ways;
+      if (i >= least) ways.push_back(rules_.text(""));
+      if (i < most) ways.push_back(go_on);
+      tail = rules_.shared(path, rules_.choice(std::move(ways)));
+    }
+    const Part items = rules_.sequence({first.empty() ? item : first[0], tail});
+    const Part filled = text_.braces('[', items, ']');
+    if (least > 0) return filled;
+    return rules_.choice({rules_.text("[]"), filled});
+  }
+
+  Part object(const Json& flat, const std::string& path) {
+    std::set<std::string> required;
+    if (flat.contains("required")) {
+      for (const Json& name : flat["required"]) {
+        if (!name.is_string()) refuse(path, "required is no list of names");
+        required.insert(name.get<std::string>());
+      }
+    }
+    struct Property {
+      Part member;
+      bool required;
+    };
+    std::vector<Property> properties;
+    std::set<std::string> names;
+    const auto add = [&](const std::string& name, Part value) {
+      names.insert(name);
+      properties.push_back(
+          {text_.member(rules_.text(Json(name).dump()), value), required.count(name) > 0});
+    };
+    if (flat.contains("properties")) {
+      for (const Json& pair : flat["properties"]) {
+        const std::string name = pair[0];
+        add(name, schema(pair[1], path + "/properties/" + printable(name)));
+      }
+    }
+    const bool has_more = flat.contains("additionalProperties");
+    const Json more = has_more ? flat["additionalProperties"] : Json(names.empty());
+    const auto additional = [&] { return schema(more, path + "/additionalProperties"); };
+    for (const std::string& name : required)
+      if (names.count(name) == 0) add(name, has_more ? additional() : text_.value());
+    if (properties.empty() && more == Json(true)) return text_.object();
+    // Behind a member, and before the first: what may come from property i on.
+    Part behind = rules_.text(""), first = rules_.text("}");
+    const Part end = rules_.sequence({text_.gap(), rules_.text("}")});
+    behind = end;
+    if (more != Json(false)) {
+      const Part member = text_.member(other_key(names), additional());
+      const Part rest = rules_.repeat(rules_.sequence({text_.comma(), member}), 0, kUnbounded);
+      behind = rules_.shared(path, rules_.sequence({rest, end}));
+      first = rules_.choice({first, rules_.sequence({text_.gap(), member, behind})});
+    }
+    for (size_t i = properties.size(); i-- > 0;) {
+      const Property& property = properties[i];
+      const Part then = behind;
+      std::vector<Part> next = {rules_.sequence({text_.comma(), property.member, then})};
+      std::vector<Part> begin = {rules_.sequence({text_.gap(), property.member, then})};
+      if (!property.required) {
+        next.push_back(behind);
+        begin.push_back(first);
+      }
+      behind = rules_.shared(path, rules_.choice(std::move(next)));
+      first = rules_.shared(path, rules_.choice(std::move(begin)));
+    }
+    return rules_.sequence({rules_.text("{"), first});
+  }
+
+  /// A key that is none of `names`. It spells its characters plainly.
+  Part other_key(const std::set<std::string>& names) {
+    const CodeSet plain = complement({{0, 0x1f}, {'"', '"'}, {'\\', '\\'}});
+    const Part any = rules_.repeat(rules_.one_of(plain), 0, kUnbounded);
+    return rules_.sequence({rules_.text("\""),
+                            other_than({names.begin(), names.end()}, plain, any, 0),
+                            rules_.text("\"")});
+  }
+  /// What no name of a list, all of which begin alike, goes on with from byte `at` on.
+  Part other_than(const std::vector<std::string>& names, const CodeSet& plain, Part any,
+                  size_t at) {
+    std::map<uint32_t, std::vector<std::string>> by_next;
+    bool is_name = false;
+    CodeSet taken;
+    for (const std::string& name : names) {
+      if (at >= name.size()) {
+        is_name = true;
+        continue;
+      }
+      // Names beyond ASCII are told apart by their first character that is.
+      const auto c = static_cast<unsigned char>(name[at]);
+      if (c < 0x80) by_next[c].push_back(name);
+      taken.push_back(c < 0x80 ? CodeRange{c, c} : CodeRange{0x80, 0x10ffff});
+    }
+    std::vector<Part> parts = {rules_.sequence({rules_.one_of(without(plain, taken)), any})};
+    if (!is_name) parts.push_back(rules_.text(""));
+    for (const auto& [c, list] : by_next) {
+      const CodeSet one = without({{c, c}}, complement(plain));
+      if (one.empty()) continue;
+      parts.push_back(rules_.sequence({rules_.one_of(one), other_than(list, plain, any, at + 1)}));
+    }
+    return rules_.shared("a key", rules_.choice(std::move(parts)));
+  }
+
+  const Json& document_;
+  SchemaMerger merger_;
+  Rules rules_;
+  JsonText text_;
+  std::map<std::string, uint32_t> references_;  // rules by pointer
+  size_t depth_ = 0;
+};
+
+}  // namespace
+
+Rules read_json_schema(std::string_view schema) { return SchemaReader(parse_schema(schema)).run(); }
+
+}  // namespace mulciber

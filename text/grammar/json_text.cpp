@@ -1,0 +1,202 @@
+#include "text/grammar/json_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mulciber {
+namespace {
+
+const CodeSet kEscaped = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
+constexpr uint64_t kMostWhole = 9'999'999'999'999'999;  // of kMostDigits
+
+/// Characters as they stand in a string, each spelled in one way.
+class StringCharacter : public CharacterWriter {
+ public:
+  Part operator()(Rules& rules, const CodeSet& set) const override {
+    const CodeSet plain = without(set, kEscaped);
+    std::vector<Part> parts;
+    if (!plain.empty() || set.empty()) parts.push_back(rules.one_of(plain));
+    for (const CodeRange& range : without(set, complement(kEscaped)))
+      for (uint32_t c = range.first; c <= range.last; ++c) parts.push_back(rules.text(escaped(c)));
+    return rules.choice(std::move(parts));
+  }
+
+ private:
+  static std::string escaped(uint32_t c) {
+    constexpr std::string_view kShort = "\"\"\\\\\bb\ff\nn\rr\tt";
+    for (size_t i = 0; i < kShort.size(); i += 2)
+      if (static_cast<uint32_t>(kShort[i]) == c) return {'\\', kShort[i + 1]};
+    return fmt::format("\\u{:04x}", c);
+  }
+};
+
+}  // namespace
+
+Part JsonText::made(std::optional<Part>& part, const char* name, Part (JsonText::*make)()) {
+  if (!part) {
+    const uint32_t rule = rules_.add_rule(name);
+    part = rules_.call(rule);
+    rules_.define(rule, (this->*make)());
+  }
+  return *part;
+}
+
+Part JsonText::gap() { return made(gap_, "gap", &JsonText::make_gap); }
+Part JsonText::character() { return made(character_, "character", &JsonText::make_character); }
+Part JsonText::value() { return made(value_, "value", &JsonText::make_value); }
+
+Part JsonText::make_gap() {
+  const Part indent = rules_.repeat(rules_.one_of(CodeSet{{' ', ' '}, {'\t', '\t'}}), 0, 20);
+  return rules_.choice(
+      {rules_.text(""), rules_.text(" "), rules_.sequence({rules_.text("\n"), indent})});
+}
+
+Part JsonText::colon() { return rules_.choice({rules_.text(":"), rules_.text(": ")}); }
+
+Part JsonText::make_character() {
+  const Part digit = rules_.one_of(CodeSet{{'0', '9'}, {'a', 'f'}, {'A', 'F'}});
+  const auto hex = [&](CodeSet first, CodeSet second) {
+    return rules_.sequence(
+        {rules_.one_of(std::move(first)), rules_.one_of(std::move(second)), digit, digit});
+  };
+  const CodeSet any = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}}, d = {{'d', 'd'}, {'D', 'D'}};
+  // Halves of a pair of surrogates stand together.
+  const Part code =
+      rules_.choice({hex(without(any, d), any), hex(d, {{'0', '7'}}),
+                     rules_.sequence({hex(d, {{'8', '9'}, {'a', 'b'}, {'A', 'B'}}),
+                                      rules_.text("\\u"), hex(d, {{'c', 'f'}, {'C', 'F'}})})});
+  CodeSet letters;
+  for (const char c : std::string_view("\"\\/bfnrt"))
+    letters.push_back({static_cast<uint32_t>(c), static_cast<uint32_t>(c)});
+  const Part escape = rules_.sequence(
+      {rules_.text("\\"),
+       rules_.choice({rules_.one_of(letters), rules_.sequence({rules_.text("u"), code})})});
+  return rules_.choice({rules_.one_of(complement(kEscaped)), escape});
+}
+
+Part JsonText::string(uint32_t least, uint32_t most) {
+  // The expression itself, not a call of its rule: one step less for every byte.
+  character();
+  const Part character = rules_.rules()[rules_[*character_].rule].body;
+  return rules_.sequence(
+      {rules_.text("\""), rules_.repeat(character, least, most), rules_.text("\"")});
+}
+
+Part JsonText::pattern(std::string_view pattern, bool searches) {
+  const Part inner = read_pattern(rules_, pattern, StringCharacter(), searches);
+  return rules_.sequence({rules_.text("\""), inner, rules_.text("\"")});
+}
+
+Part JsonText::digits(uint32_t least, uint32_t most) {
+  return rules_.repeat(rules_.one_of('0', '9'), least, most);
+}
+
+Part JsonText::of_length(std::string_view least, std::string_view most) {
+  const auto count = static_cast<uint32_t>(least.size());
+  const auto all = [](std::string_view text, char digit) {
+    return std::ranges::all_of(text, [&](char c) { return c == digit; });
+  };
+  if (all(least, '0') && all(most, '9')) return digits(count, count);
+  const std::string_view from = least.substr(1), to = most.substr(1);
+  if (least[0] == most[0])
+    return rules_.sequence({rules_.text(least.substr(0, 1)), of_length(from, to)});
+  const std::string zeros(count - 1, '0'), nines(count - 1, '9');
+  std::vector<Part> parts = {
+      rules_.sequence({rules_.text(least.substr(0, 1)), of_length(from, nines)}),
+      rules_.sequence({rules_.text(most.substr(0, 1)), of_length(zeros, to)})};
+  if (least[0] + 1 < most[0])
+    parts.push_back(rules_.sequence(
+        {rules_.one_of(static_cast<uint32_t>(least[0] + 1), static_cast<uint32_t>(most[0] - 1)),
+         digits(count - 1, count - 1)}));
+  return rules_.choice(std::move(parts));
+}
+
+Part JsonText::whole(uint64_t least, uint64_t most) {
+  std::vector<Part> parts;
+  uint64_t first = 0, last = 9;  // of one length
+  for (int length = 1; length <= kMostDigits; ++length, first = last + 1, last = last * 10 + 9) {
+    const uint64_t from = std::max(first, least), to = std::min(last, most);
+    if (from <= to) parts.push_back(of_length(std::to_string(from), std::to_string(to)));
+  }
+  return rules_.choice(std::move(parts));
+}
+
+Part JsonText::magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only) {
+  std::vector<Part> parts;
+  const uint64_t first = least + (above ? 1 : 0);
+  if (whole_only) {
+    if (below && most == 0) return rules_.choice({});
+    return whole(first, most - (below ? 1 : 0));
+  }
+  const Part fraction = rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
+  if (most > 0)
+    parts.push_back(rules_.sequence({whole(first, most - 1), rules_.optional(fraction)}));
+  if (above && least < most)
+    parts.push_back(rules_.sequence({whole(least, least), rules_.text("."),
+                                     rules_.repeat(rules_.text("0"), 0, kMostDigits / 2),
+                                     rules_.one_of('1', '9'), digits(0, kMostDigits / 2)}));
+  if (!below && first <= most) parts.push_back(whole(most, most));
+  return rules_.choice(std::move(parts));
+}
+
+Part JsonText::bounded(const NumberBounds& bounds, bool whole_only) {
+  const auto most_whole = static_cast<int64_t>(kMostWhole);
+  const int64_t least = std::clamp(bounds.least.value_or(-most_whole), -most_whole, most_whole);
+  const int64_t most = std::clamp(bounds.most.value_or(most_whole), -most_whole, most_whole);
+  std::vector<Part> parts;
+  if (most >= 0)
+    parts.push_back(magnitude(static_cast<uint64_t>(std::max<int64_t>(least, 0)),
+                              least >= 0 && bounds.above_least, static_cast<uint64_t>(most),
+                              bounds.below_most, whole_only));
+  if (least < 0) {
+    const bool from_zero = most >= 0;
+    parts.push_back(rules_.sequence(
+        {rules_.text("-"),
+         magnitude(static_cast<uint64_t>(from_zero ? 0 : -most), from_zero || bounds.below_most,
+                   static_cast<uint64_t>(-least), bounds.above_least, whole_only)}));
+  }
+  return rules_.choice(std::move(parts));
+}
+
+Part JsonText::integer(const NumberBounds& bounds) {
+  return rules_.shared("integer", bounded(bounds, true));
+}
+
+Part JsonText::number(const NumberBounds& bounds) {
+  if (bounds.least || bounds.most) return rules_.shared("number", bounded(bounds, false));
+  const Part sign = rules_.optional(rules_.text("-"));
+  const Part fraction = rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
+  // Two digits: what a double holds.
+  const Part exponent = rules_.sequence(
+      {rules_.one_of(CodeSet{{'e', 'e'}, {'E', 'E'}}),
+       rules_.optional(rules_.one_of(CodeSet{{'+', '+'}, {'-', '-'}})), digits(1, 2)});
+  return rules_.shared("number",
+                       rules_.sequence({sign, whole(0, kMostWhole), rules_.optional(fraction),
+                                        rules_.optional(exponent)}));
+}
+
+Part JsonText::boolean() { return rules_.choice({rules_.text("true"), rules_.text("false")}); }
+
+Part JsonText::braces(char open, Part members, char close) {
+  const Part empty = rules_.sequence({gap(), rules_.text(std::string(1, close))});
+  return rules_.sequence({rules_.text(std::string(1, open)), gap(), members, empty});
+}
+
+Part JsonText::object() {
+  const Part one = member(string(0, kUnbounded), value());
+  const Part more = rules_.repeat(rules_.sequence({comma(), one}), 0, kUnbounded);
+  return rules_.choice({rules_.text("{}"), braces('{', rules_.sequence({one, more}), '}')});
+}
+
+Part JsonText::array() {
+  const Part more = rules_.repeat(rules_.sequence({comma(), value()}), 0, kUnbounded);
+  return rules_.choice({rules_.text("[]"), braces('[', rules_.sequence({value(), more}), ']')});
+}
+
+Part JsonText::make_value() {
+  return rules_.choice({string(0, kUnbounded), number({}), boolean(), rules_.text("null"),
+                        rules_.shared("object", object()), rules_.shared("array", array())});
+}
+
+}  // namespace mulciber

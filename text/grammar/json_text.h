@@ -1,0 +1,65 @@
+// How values of JSON are written.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "text/grammar/rules.h"
+
+namespace mulciber {
+
+/// Bounds of a number. Values are whole numbers.
+struct NumberBounds {
+  std::optional<int64_t> least, most;
+  bool above_least = false, below_most = false;  // the bounds themselves are left out
+};
+
+/// Digits that a number has before its point, and behind it, at most: a model may not write digits
+/// for ever.
+constexpr int kMostDigits = 16;
+
+/// The parts of JSON that all schemas share, each made when it is first asked for.
+class JsonText {
+ public:
+  explicit JsonText(Rules& rules) : rules_(rules) {}
+
+  /// Between brackets and what they hold: nothing, a blank, or a line's end with some blanks. More
+  /// would let a model write blanks for ever.
+  Part gap();
+  Part colon();  // with a blank behind it, or none
+  Part comma() { return rules_.sequence({rules_.text(","), gap()}); }
+  /// A character of a string, however it may be spelled.
+  Part character();
+  Part string(uint32_t least, uint32_t most);
+  /// A string that a pattern matches; searches: somewhere.
+  Part pattern(std::string_view pattern, bool searches);
+  Part integer(const NumberBounds& bounds);
+  Part number(const NumberBounds& bounds);
+  Part boolean();
+  /// Any value, object or array.
+  Part value();
+  Part object();
+  Part array();
+  /// "{", what stands between, "}"; members: none, or at least one.
+  Part braces(char open, Part members, char close);
+  Part member(Part key, Part value) { return rules_.sequence({key, colon(), value}); }
+
+ private:
+  Part digits(uint32_t least, uint32_t most);
+  /// Whole numbers without a sign, [least, most].
+  Part whole(uint64_t least, uint64_t most);
+  Part of_length(std::string_view least, std::string_view most);
+  /// Numbers without a sign.
+  Part magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only);
+  Part bounded(const NumberBounds& bounds, bool whole_only);
+  Part made(std::optional<Part>& part, const char* name, Part (JsonText::*make)());
+  Part make_gap();
+  Part make_character();
+  Part make_value();
+
+  Rules& rules_;
+  std::optional<Part> gap_, character_, value_;
+};
+
+}  // namespace mulciber
