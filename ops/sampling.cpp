@@ -29,6 +29,7 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   params.banned_capacity = layout.banned.count - 1;
   params.stop_capacity = layout.stops.count - 1;
   params.bias_capacity = layout.bias_capacity;
+  params.mask_words = layout.mask_words;
   params.positions = layout.positions.word;
   params.tokens = layout.tokens.word;
   params.fed = layout.fed.word;
@@ -37,6 +38,7 @@ shader::SampleParams params_of(uint64_t vocabulary, const SampleStateLayout& lay
   params.settings = layout.settings.index();
   params.history = layout.history.word;
   params.biases = layout.biases.word;
+  params.masks = layout.masks.word;
   params.banned = layout.banned.word;
   params.stops = layout.stops.word;
   params.ring = layout.ring;
@@ -68,7 +70,8 @@ uint32_t SampleStateLayout::progress_words() const { return (2 + ring) * rows; }
 
 SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
                                     uint32_t history_capacity, uint32_t banned_capacity,
-                                    uint32_t stop_capacity, uint32_t ring, uint32_t bias_capacity) {
+                                    uint32_t stop_capacity, uint32_t ring, uint32_t bias_capacity,
+                                    uint32_t mask_ids) {
   if (rows == 0 || history_capacity == 0 || ring == 0) {
     refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
            "use 1 row and 1 token or more");
@@ -87,6 +90,8 @@ SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
   layout.bias_capacity = bias_capacity;
   if (bias_capacity > 0)
     layout.biases = control.add<uint32_t>(rows * (1 + 2 * uint64_t{bias_capacity}));
+  layout.mask_words = (mask_ids + 31) / 32;
+  if (mask_ids > 0) layout.masks = control.add<uint32_t>(rows * (1 + uint64_t{layout.mask_words}));
   layout.banned = control.add_list(banned_capacity);
   layout.stops = control.add_list(stop_capacity);
   return layout;
@@ -107,6 +112,18 @@ void set_biases(ControlWords& control, const SampleStateLayout& layout, uint32_t
     control.set(own, 1 + i, biases[i].first);
     control.set(own, 1 + layout.bias_capacity + i, std::bit_cast<uint32_t>(biases[i].second));
   }
+}
+
+void set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
+              std::span<const uint32_t> mask) {
+  if (mask.empty() && layout.mask_words == 0) return;
+  if (!mask.empty() && mask.size() != layout.mask_words)
+    refuse("sampling",
+           fmt::format("a mask of {} words, the state's have {}", mask.size(), layout.mask_words),
+           "give a bit for each id");
+  const ControlArray<uint32_t> own = layout.mask_of(row);
+  control.set(own, 0, mask.empty() ? 0 : 1);
+  control.set(own.part(1, mask.size()), mask);
 }
 
 shader::SampleSettings sample_settings(const SampleRow& row) {
@@ -168,6 +185,7 @@ void initialize_sample_state(ControlWords& control, const SampleStateLayout& lay
     control.set(layout.stopped, row, given.idle ? SAMPLE_IDLE : SAMPLE_RUNNING);
     control.set(layout.settings, row, sample_settings(given));
     set_biases(control, layout, row, given.biases);
+    set_mask(control, layout, row, given.mask);
     const size_t lost =
         given.history.size() - std::min<size_t>(given.history.size(), layout.history_capacity);
     for (size_t i = lost; i < given.history.size(); ++i)

@@ -20,16 +20,21 @@ namespace mulciber {
 struct SampleStateLayout {
   uint32_t rows = 1, history_capacity = 1;
   uint32_t bias_capacity = 0;
+  uint32_t mask_words = 0;  // of a row's mask, without the one before it; 0: there is none
   uint32_t ring = 1;  // chosen tokens of a row that `progress` holds: later ones take their place
   ControlArray<uint32_t> positions, tokens, fed, counts, stopped;  // (rows) each
   ControlArray<shader::SampleSettings> settings;                   // (rows)
   ControlArray<uint32_t> history;                                  // (rows, history_capacity)
   ControlArray<uint32_t> biases;                                   // (rows, 1 + 2 * bias_capacity)
+  ControlArray<uint32_t> masks;                                    // (rows, 1 + mask_words)
   ControlArray<uint32_t> banned, stops;                            // lists
 
   /// Of one row.
   ControlArray<uint32_t> history_of(uint32_t row) const {
     return history.part(uint64_t{row} * history_capacity, history_capacity);
+  }
+  ControlArray<uint32_t> mask_of(uint32_t row) const {
+    return masks.part(uint64_t{row} * (1 + mask_words), 1 + mask_words);
   }
   uint32_t progress_words() const;
   /// Words of progress: tokens of a row's history, whether it is stopped, and token `number` of its
@@ -41,17 +46,23 @@ struct SampleStateLayout {
   }
 };
 /// Takes room from `control`. Throws ShapeError when the state would be empty or larger than a
-/// tensor.
+/// tensor. mask_ids: ids of a mask; 0: rows have none.
 SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
                                     uint32_t history_capacity, uint32_t banned_capacity,
                                     uint32_t stop_capacity, uint32_t ring = 1,
-                                    uint32_t bias_capacity = 0);
+                                    uint32_t bias_capacity = 0, uint32_t mask_ids = 0);
 
 /// Ids, each once, and what is added to their logits; -infinity makes one impossible.
 using LogitBiases = std::vector<std::pair<uint32_t, float>>;
 /// Writes those of a row. Throws SettingError where the layout has no room for so many.
 void set_biases(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
                 const LogitBiases& biases);
+
+/// A bit for each id, 32 to a word: where it is 0, the id is impossible. Empty: all are possible.
+using IdMask = std::vector<uint32_t>;
+/// Writes that of a row. Throws ShapeError where the layout has room for another number of ids.
+void set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
+              std::span<const uint32_t> mask);
 
 /// A sequence before the step that the first choice follows.
 struct SampleRow {
@@ -68,6 +79,7 @@ struct SampleRow {
   uint32_t token = 0;     // where that is one: the token
   bool idle = false;      // takes no part
   LogitBiases biases = {};
+  IdMask mask = {};
 };
 
 /// Writes the state. Throws ShapeError when something does not fit the layout, SettingError when a
@@ -85,8 +97,8 @@ shader::SampleSettings sample_settings(const SampleRow& row);
 /// counter: it depends neither on the row nor on how many steps are submitted at once. Ids of equal
 /// logits stay or go together. -infinity is a logit that makes an id impossible; where nothing is
 /// possible the choice is id 0. Sums are f32. logits: (rows, vocabulary) f32, one
-/// row for each sequence; penalties, then biases and bans, are written into them. control: u32,
-/// holds the state. A running row: its choice goes to `tokens` and to the end of the history,
+/// row for each sequence; penalties, then biases, bans and masks, are written into them. control:
+/// u32, holds the state. A running row: its choice goes to `tokens` and to the end of the history,
 /// `positions` grows by `fed`, `fed` becomes 1; a choice that is one of `stops`, and a position or
 /// a history that comes to the settings' last, set `stopped`. A row with NaN or infinity among its
 /// logits, banned ids included, stops without a choice. A stopped row changes no more: it feeds its
@@ -95,10 +107,10 @@ shader::SampleSettings sample_settings(const SampleRow& row);
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
             const SampleStateLayout& layout, const Tensor& progress);
 
-/// The first dispatch alone: penalties and bans onto the logits; the result says of each chunk of a
-/// row its largest logit and the sum of exp((logit - largest) / temperature): (rows, chunks, 2)
-/// f32. (The temperature counts as 1 where it is 0.) A chunk without possible ids has -infinity and
-/// 0, one with NaN or infinity 0 and -1.
+/// The first dispatch alone: penalties, bans and masks onto the logits; the result says of each
+/// chunk of a row its largest logit and the sum of exp((logit - largest) / temperature): (rows,
+/// chunks, 2) f32. (The temperature counts as 1 where it is 0.) A chunk without possible ids has
+/// -infinity and 0, one with NaN or infinity 0 and -1.
 Tensor sample_scan(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
                    const SampleStateLayout& layout);
 

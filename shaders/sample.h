@@ -14,6 +14,8 @@
 //              stands at t % history_capacity
 //   biases     per row: how many, then room for `bias_capacity` ids, then for what is added to the
 //              logit of each; an id stands there once
+//   masks      per row: whether it has a mask, then a bit for each id of the vocabulary, 32 to a word:
+//              an id whose bit is 0 is impossible
 //   banned     how many, then ids that are never chosen
 //   stops      how many, then ids that end a row
 //
@@ -66,6 +68,7 @@ SHADER_STRUCT(SampleParams) {
   uint banned_capacity;
   uint stop_capacity;
   uint bias_capacity;
+  uint mask_words;  // of a row's bits; 0: rows have no masks
   uint positions;
   uint tokens;
   uint fed;
@@ -74,6 +77,7 @@ SHADER_STRUCT(SampleParams) {
   uint settings;
   uint history;
   uint biases;
+  uint masks;
   uint banned;
   uint stops;
   uint ring;

@@ -1,4 +1,4 @@
-// Penalties, biases and banned ids onto the logits, then the largest logit and the sum of
+// Penalties, biases, banned ids and masks onto the logits, then the largest logit and the sum of
 // exponentials of each chunk of a row, or 0 and -1 where a logit is NaN or infinity. One workgroup
 // per chunk. What the history and the rules say of the chunk's ids is first marked in shared
 // memory, by whole numbers, whose order does not matter.
@@ -87,6 +87,9 @@ void serve_chunk(uint chunk) {
     settle();
   }
 
+  uint mask = params.masks + row * (1 + params.mask_words);
+  bool masked = params.mask_words > 0 && AT(control, mask) != 0;
+
   float largest = NEVER;
   bool lost = false;
   for (uint id = begin + LANE; id < end; id += LANES) {
@@ -102,6 +105,10 @@ void serve_chunk(uint chunk) {
     if (biased > 0 && added[id - begin] != 0.0 && value != NEVER) {
       float bias = added[id - begin];
       value = bias < -LARGEST ? NEVER : clamp(value + bias, -LARGEST, LARGEST);
+      AT(logits, first + id) = value;
+    }
+    if (masked && (AT(control, mask + 1 + id / 32) >> (id % 32) & 1) == 0) {
+      value = NEVER;
       AT(logits, first + id) = value;
     }
     largest = max(largest, value);

@@ -89,22 +89,26 @@ class SampleChooseCases : public SampleCases {
                {{.temperature = 1, .typical_p = 0.2f}, {.temperature = 1, .typical_p = 0.9f}},
                vocabulary),
            .name = "typical"});
-      add({.vocabulary = vocabulary,
-           .rows = rows_with(
-               {{.temperature = 0.7f,
-                 .top_k = 20,
-                 .top_p = 0.9f,
-                 .min_p = 0.02f,
-                 .typical_p = 0.95f},
-                {.temperature = 1.3f, .top_k = 50, .top_p = 0.8f, .repetition_penalty = 1.2f},
-                {.temperature = 1,
-                 .top_p = 0.9f,
-                 .presence_penalty = 1,
-                 .frequency_penalty = 0.5f,
-                 .penalty_window = 6}},
-               vocabulary),
-           .banned = {0, 5},
-           .name = "mixed"});
+      SampleVariant mixed = {
+          .vocabulary = vocabulary,
+          .rows = rows_with(
+              {{.temperature = 0.7f,
+                .top_k = 20,
+                .top_p = 0.9f,
+                .min_p = 0.02f,
+                .typical_p = 0.95f},
+               {.temperature = 1.3f, .top_k = 50, .top_p = 0.8f, .repetition_penalty = 1.2f},
+               {.temperature = 1,
+                .top_p = 0.9f,
+                .presence_penalty = 1,
+                .frequency_penalty = 0.5f,
+                .penalty_window = 6}},
+              vocabulary),
+          .banned = {0, 5},
+          .name = "mixed"};
+      mixed.rows[0].mask = mask_of(vocabulary, 7);
+      mixed.rows[2].mask = mask_of(vocabulary, 12);
+      add(mixed);
     }
     // Vocabularies of models. Logits spread far, as those of models do: few ids hold most of the
     // probability.

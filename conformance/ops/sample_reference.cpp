@@ -69,7 +69,7 @@ bool are_logits(std::span<const double> logits) {
 
 std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned,
-                              const LogitBiases& biases) {
+                              const LogitBiases& biases, const IdMask& mask) {
   std::vector<double> result(logits.begin(), logits.end());
   std::map<uint32_t, double> times;
   const size_t window = std::min<size_t>(history.size(), sampling.penalty_window);
@@ -85,6 +85,9 @@ std::vector<double> penalized(std::span<const double> logits, const Sampling& sa
   }
   for (uint32_t id : banned) {
     if (id < result.size()) result[id] = -kInfinity;
+  }
+  for (size_t id = 0; !mask.empty() && id < result.size(); ++id) {
+    if ((mask[id / 32] >> (id % 32) & 1) == 0) result[id] = -kInfinity;
   }
   return result;
 }

@@ -16,11 +16,11 @@ double random_number(uint64_t seed, uint32_t step, uint32_t stream);
 /// Whether a choice can be made from logits: none is NaN or infinity.
 bool are_logits(std::span<const double> logits);
 
-/// Logits after penalties, biases and bans, of those that are_logits(). history: the whole
+/// Logits after penalties, biases, bans and a mask, of those that are_logits(). history: the whole
 /// sequence.
 std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned,
-                              const LogitBiases& biases = {});
+                              const LogitBiases& biases = {}, const IdMask& mask = {});
 
 struct Choice {
   uint32_t id = 0;

@@ -37,7 +37,7 @@ OpCase scan_case(const SampleVariant& v, KernelTypes types) {
       const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
       const std::vector<double> after =
           penalized(std::span(own, v.vocabulary), row.sampling, std::span(row.history).last(held),
-                    v.banned, row.biases);
+                    v.banned, row.biases, row.mask);
       std::vector<bool> lost;  // chunks
       for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk)
         lost.push_back(!are_logits({own + begin, std::min(chunk, v.vocabulary - begin)}));
@@ -106,6 +106,10 @@ class SampleScanCases : public SampleCases {
           v.rows[1].biases = {{0, 2.6f},   {3, -1.25f},  {4, 7.f},      {6, -kInfinityF},
                               {255, 0.5f}, {256, -0.5f}, {4000, 100.f}, {4000001, 1.f}};
           v.rows[2].biases = {{2, -100.f}};
+          // Of one row among others, with chunks that are impossible as a whole.
+          v.rows[1].mask = mask_of(vocabulary, 7);
+          std::fill_n(v.rows[1].mask.begin(), std::min<size_t>(v.rows[1].mask.size(), 8), 0u);
+          v.rows[2].mask = mask_of(vocabulary, 13);
           v.history_capacity = 20;
         }
         cases.push_back(scan_case(v, types));

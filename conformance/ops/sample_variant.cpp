@@ -33,11 +33,15 @@ void draw_logits(const SampleVariant& v, uint64_t row, std::span<double> logits,
 SampleStateLayout layout_of(const SampleVariant& v) {
   ControlLayout all(kFirstWord);
   size_t biases = 0;
-  for (const SampleRow& row : v.rows) biases = std::max(biases, row.biases.size());
-  return plan_sample_state(all, static_cast<uint32_t>(v.rows.size()), v.history_capacity,
-                           static_cast<uint32_t>(v.banned.size()) + 2,
-                           static_cast<uint32_t>(v.stops.size()) + 1, v.ring,
-                           static_cast<uint32_t>(biases));
+  bool masks = false;
+  for (const SampleRow& row : v.rows) {
+    biases = std::max(biases, row.biases.size());
+    masks = masks || !row.mask.empty();
+  }
+  return plan_sample_state(
+      all, static_cast<uint32_t>(v.rows.size()), v.history_capacity,
+      static_cast<uint32_t>(v.banned.size()) + 2, static_cast<uint32_t>(v.stops.size()) + 1, v.ring,
+      static_cast<uint32_t>(biases), masks ? static_cast<uint32_t>(v.vocabulary) : 0);
 }
 
 std::vector<uint32_t> control_of(const SampleVariant& v) {
@@ -57,8 +61,8 @@ double step_reference(const SampleVariant& v, const SampleRow& given,
   const size_t held = std::min<size_t>(row.history.size(), v.history_capacity);
   const std::span<const uint32_t> window = std::span(row.history).last(held);
   const Choice choice =
-      choose(penalized(logits, given.sampling, window, v.banned, given.biases), given.sampling,
-             random_number(given.sampling.seed, row.count, given.stream));
+      choose(penalized(logits, given.sampling, window, v.banned, given.biases, given.mask),
+             given.sampling, random_number(given.sampling.seed, row.count, given.stream));
   row.history.push_back(choice.id);
   row.position += row.fed;
   row.fed = 1;
@@ -83,6 +87,13 @@ CaseInput logits_input(const SampleVariant& v, bool any_margin) {
           }
         }
       }};
+}
+
+IdMask mask_of(uint64_t vocabulary, uint64_t step) {
+  IdMask mask((vocabulary + 31) / 32);
+  for (uint64_t id = 0; id < vocabulary; ++id)
+    if (id * id % step < step / 2) mask[id / 32] |= 1u << (id % 32);
+  return mask;
 }
 
 std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocabulary) {

@@ -51,6 +51,9 @@ CaseInput logits_input(const SampleVariant& v, bool any_margin);
 /// Rows of one batch, each with other settings, seed and history.
 std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocabulary);
 
+/// A mask that allows a part of the ids, the first of all among them; another for each step.
+IdMask mask_of(uint64_t vocabulary, uint64_t step);
+
 /// What the cases of both kernels have in common.
 class SampleCases : public OpCases {
  public:
