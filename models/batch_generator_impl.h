@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/answer.h"
+#include "models/decoding/answer_grammar.h"
 #include "models/decoding/sequence_slots.h"
 #include "models/shared_generator.h"
 #include "mulciber/batch_generator.h"
@@ -21,6 +22,7 @@ struct BatchText {
   std::vector<uint32_t> prompt;
   Sampling sampling;
   LogitBiases biases;
+  std::optional<AnswerGrammar> grammar;
   bool cancelled = false;
   std::string piece;  // that became certain last
   Answer answer;
@@ -75,6 +77,10 @@ struct BatchGenerator::Impl : SharedGenerator {
   bool decode();
   /// A text chose an id, or had no finite logits.
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
+  /// Has a slot choose by its text's grammar. Gives whether the text has come to its end.
+  bool set_mask(uint32_t slot);
+  /// Ends a text whose answer failed.
+  void fail(uint32_t slot, const Error& error);
   /// Makes a place free; what it holds of a prompt stays there for others.
   Text leave(uint32_t slot);
   /// The last call of a text that has left.

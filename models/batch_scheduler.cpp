@@ -106,6 +106,9 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
   Text text = std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, ids);
   text->sampling = sampling;
   text->biases = biases;
+  if (text->request.grammar)
+    text->grammar = answer_by(*text->request.grammar, text->request.ignore_end);
+  if (text->grammar) text->grammar->next();  // throws where it cannot begin
   waiting.push_back(std::move(text));
   ++statistics.requests;
   return next_number++;
@@ -165,6 +168,7 @@ void BatchGenerator::Impl::admit() {
     statistics.reused_tokens += held;
     places[*place].text = std::move(text);
     take_over(*place);
+    if (set_mask(*place)) finish(*leave(*place), GenerateEnd::kEndOfText);
   }
 }
 
@@ -268,10 +272,16 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
       slots->refuse(slot);
     } catch (const LogitsError& error) {
       places[slot].held.clear();
-      const Text lost = leave(slot);
-      ++statistics.ended;
-      if (lost->request.on_error) lost->request.on_error(error);
+      fail(slot, error);
     }
+    return;
+  }
+  bool complete = false;
+  try {
+    if (text.grammar) text.grammar->take(*choice);
+    complete = set_mask(slot);
+  } catch (const ModelError& error) {
+    fail(slot, error);
     return;
   }
   const bool ends = !text.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
@@ -293,7 +303,7 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
   std::optional<GenerateEnd> end;
   if (stopped) {
     end = GenerateEnd::kStopText;
-  } else if (ends) {
+  } else if (ends || complete) {
     end = GenerateEnd::kEndOfText;
   } else if (text.request.max_new_tokens > 0 && tokens >= text.request.max_new_tokens) {
     end = GenerateEnd::kTokenLimit;
@@ -301,6 +311,20 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     end = GenerateEnd::kContextFull;
   }
   if (end) finish(*leave(slot), *end);
+}
+
+bool BatchGenerator::Impl::set_mask(uint32_t slot) {
+  std::optional<AnswerGrammar>& grammar = places[slot].text->grammar;
+  if (!grammar) return false;
+  const std::optional<std::span<const uint32_t>> mask = grammar->next();
+  if (mask) slots->set_mask(slot, *mask);
+  return !mask;
+}
+
+void BatchGenerator::Impl::fail(uint32_t slot, const Error& error) {
+  const Text lost = leave(slot);
+  ++statistics.ended;
+  if (lost->request.on_error) lost->request.on_error(error);
 }
 
 BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot) {

@@ -115,6 +115,9 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
                        "is asked for of a task", "generate() such texts whole");
+  if (options.grammar)
+    throw SettingError("GenerateOptions::grammar", "is asked for of a task",
+                       "generate() such texts whole: the host looks at every token");
   const EncodedPrompt encoded = encode(impl, prompt, options);
   answer.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
   answer->set_prompt(encoded.ids);

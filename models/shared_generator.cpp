@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/decoding/answer_grammar.h"
 #include "models/decoding/saved_sequence.h"
 #include "models/generator_options.h"
 #include "models/vocabulary_check.h"
@@ -14,6 +15,10 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
     case SequenceEnd::kFull: return GenerateEnd::kContextFull;
     default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
   }
+}
+
+AnswerGrammar SharedGenerator::answer_by(const Grammar& grammar, bool ignore_end) const {
+  return {grammars->masks(grammar), ignore_end ? std::vector<uint32_t>() : ends};
 }
 
 Sampling SharedGenerator::default_sampling(uint32_t context) const {
@@ -36,6 +41,7 @@ ModelOptions SharedGenerator::load(std::shared_ptr<const OpenModel> files,
   ends = end_ids(architecture, *tokenizer);
   model = load_model(*device, *opened, loading);
   language = model->continues_text();
+  grammars = std::make_shared<GrammarVocabulary>(tokenizer, language->network().vocabulary);
   fingerprint = sequence_fingerprint(opened->checkpoint(), language->network());
   return loading;
 }

@@ -17,6 +17,8 @@ namespace mulciber {
 /// until_full: no number of tokens was asked for.
 GenerateEnd end_of(SequenceEnd end, bool until_full);
 
+class GrammarVocabulary;
+
 struct SharedGenerator {
   std::shared_ptr<Device> device;
   std::shared_ptr<const OpenModel> opened;
@@ -25,10 +27,14 @@ struct SharedGenerator {
   std::shared_ptr<Model> model;
   LanguageModel* language = nullptr;  // what it can do
   std::vector<uint32_t> ends;
+  /// Of all conversations.
+  std::shared_ptr<GrammarVocabulary> grammars;
 
   /// weights: ModelOptions::weights. Returns how the model was loaded.
   ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
                     std::shared_ptr<WeightsLoad> weights = {});
+  /// An answer by a grammar. ignore_end: the model's ends of text are not among its tokens.
+  AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
   /// What the model's files say, within a context.
   Sampling default_sampling(uint32_t context) const;
 };

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "models/answer.h"
+#include "models/decoding/answer_grammar.h"
 #include "models/decoding/context_shift.h"
 #include "models/decoding/saved_sequence.h"
 #include "models/generator_options.h"
@@ -71,6 +72,15 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) con
   if (!options.ignore_end) request.stops = ends;
   request.steps_per_submission = options.steps_per_submission;
   return request;
+}
+
+void TextGenerator::Impl::set_grammars(SequenceRequest& request, const GenerateOptions& options,
+                                       uint32_t texts, std::vector<AnswerGrammar>& grammars) const {
+  if (!options.grammar) return;
+  for (uint32_t row = 0; row < texts; ++row)
+    grammars.push_back(answer_by(*options.grammar, options.ignore_end));
+  request.grammars.assign(batch->shape().rows, nullptr);
+  for (uint32_t row = 0; row < texts; ++row) request.grammars[row] = &grammars[row];
 }
 
 uint32_t TextGenerator::Impl::most_attention_tokens() const {
@@ -225,6 +235,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   };
   SequenceRequest request = impl.request(options);
   if (options.attention) impl.bound_attention(request, encoded.size(), options);
+  std::vector<AnswerGrammar> grammars;
+  impl.set_grammars(request, options, 1, grammars);
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
     look();
@@ -305,6 +317,8 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     SequenceRequest request = impl.request(options);
     request.cancel = options.cancel;
     std::vector<Answer> answers;
+    std::vector<AnswerGrammar> grammars;
+    impl.set_grammars(request, options, count, grammars);
     for (uint32_t row = 0; row < count; ++row) {
       const std::vector<int32_t>& ids = encoded[first + row];
       if (options.attention) impl.bound_attention(request, ids.size(), options);

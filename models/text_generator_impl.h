@@ -38,6 +38,10 @@ struct TextGenerator::Impl : SharedGenerator {
   Sampling default_sampling() const { return SharedGenerator::default_sampling(context); }
   /// Of every row of the batch, without its prompts.
   SequenceRequest request(const GenerateOptions& options) const;
+  /// Has the first `texts` rows answer by the options' grammar, if there is one. `grammars` must
+  /// outlive the request.
+  void set_grammars(SequenceRequest& request, const GenerateOptions& options, uint32_t texts,
+                    std::vector<AnswerGrammar>& grammars) const;
   /// Tokens of the longest text whose attention is kept.
   uint32_t most_attention_tokens() const;
   /// Throws ModelError where the maps of so many tokens are more than kMostAttentionWeights.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mulciber/device.h"
+#include "mulciber/grammar.h"
 #include "mulciber/open_model.h"
 #include "mulciber/text_generator.h"
 
@@ -53,6 +54,8 @@ struct BatchRequest {
   /// Added to the logits of these ids, after penalties; -infinity forbids one. At most
   /// kMostLogitBiases.
   std::vector<std::pair<uint32_t, float>> logit_bias;
+  /// As GenerateOptions::grammar.
+  std::optional<Grammar> grammar;
   /// How many of the likeliest tokens on_token is told of, at most kMostLikeliest; not given: no
   /// probabilities at all.
   std::optional<uint32_t> log_probabilities;
@@ -63,7 +66,8 @@ struct BatchRequest {
   /// Once for every request that submit() took, last. The piece that a stop text held back comes
   /// with it.
   std::function<void(const Generation&, std::string_view last_piece)> on_end;
-  /// In place of on_end: the logits of this request were NaN or infinite (LogitsError).
+  /// In place of on_end: the logits of this request were NaN or infinite (LogitsError), or no token
+  /// leads on in its grammar (ModelError).
   std::function<void(const std::exception&)> on_error;
 };
 constexpr size_t kMostLogitBiases = 300;

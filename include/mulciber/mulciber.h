@@ -5,6 +5,7 @@
 #include "mulciber/batch_generator.h"
 #include "mulciber/device.h"
 #include "mulciber/error.h"
+#include "mulciber/grammar.h"
 #include "mulciber/graph_attention.h"
 #include "mulciber/image_encoder.h"
 #include "mulciber/model_loader.h"

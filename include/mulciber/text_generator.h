@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "mulciber/device.h"
+#include "mulciber/grammar.h"
 #include "mulciber/load_options.h"
 #include "mulciber/open_model.h"
 #include "mulciber/sampling.h"
@@ -74,6 +75,12 @@ struct GenerateOptions {
   bool add_special = true;  // begin with what the model expects in front of a text: <s>, <bos> ...
   bool parse_special = true;  // special tokens spelled out in the prompt count as such
   bool ignore_end = false;    // go on behind the model's own end of text
+  /// What the answer may be: every token is chosen among those that lead to a text of the grammar,
+  /// and the model's end of text among them where one is complete. An answer whose grammar allows
+  /// nothing more has ended, without a token for it. One that ends for another reason, such as its
+  /// length, is the beginning of such a text. Not with GenerationTask. generate() throws ModelError
+  /// where no token of the model leads on.
+  std::optional<Grammar> grammar;
   /// Keep what the tokens of prompt and answer read of one another: one more pass over them once
   /// the answer is there. Throws ModelError, before anything is computed, where the maps would hold
   /// more than kMostAttentionWeights; without max_new_tokens the answer ends there.

@@ -50,7 +50,7 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.last = layout.control.add<uint32_t>(shape.rows);
   // The last token of a sequence need not be in the cache.
   layout.state = plan_sample_state(layout.control, shape.rows, shape.context + 1, 0, kMostStops,
-                                   kRing, shape.biases);
+                                   kRing, shape.biases, network.vocabulary);
   uint32_t heads = 0;
   for (const CausalLayer& layer : network.decoder.layers)
     heads = std::max(heads, layer.attention.heads);
@@ -72,6 +72,8 @@ BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows) {
   state.history = state.history.part(first * capacity, rows * capacity);
   const uint64_t biases = 1 + 2 * uint64_t{state.bias_capacity};
   if (state.bias_capacity > 0) state.biases = state.biases.part(first * biases, rows * biases);
+  const uint64_t mask = 1 + uint64_t{state.mask_words};
+  state.masks = state.masks.part(first * mask, rows * mask);
   return part;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "models/decoding/answer_grammar.h"
 #include "models/decoding/decoding.h"
 #include "models/decoding/not_finite.h"
 #include "models/decoding/sequence_run.h"
@@ -157,6 +158,7 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
       if (run.result.first_token_seconds == 0)
         run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
+      if (AnswerGrammar* grammar = run.grammar(row)) grammar->take(id);
       if (run.request.on_token) run.request.on_token(row, id);
     }
   }
@@ -185,7 +187,8 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
     const size_t left = prompts[row].size() - run.taken[row];
     const uint32_t fed = pass.fed[row] =
         static_cast<uint32_t>(std::min<size_t>({left, length, kind.tokens}));
-    const bool ends = fed > 0 && fed == left && run.request.max_new_tokens > 0;
+    const bool ends = fed > 0 && fed == left && run.request.max_new_tokens > 0 &&
+                      run.states[row] != SAMPLE_STOP_ID;
     if (ends) pass.shape.result = PassOutput::kChoice;
     if (fed > 0 && kind.rows) {
       // Tokens beside them take the last of them too: other rows may hold what is no number.
@@ -224,7 +227,7 @@ void SequenceBatch::prefill(Run& run) {
     pull();
     for (uint32_t row = 0; row < shape_.rows; ++row) {
       if (pass->fed[row] == 0) continue;
-      if (run.chooses(row)) {
+      if (run.chooses(row) && run.states[row] != SAMPLE_STOP_ID) {
         run.states[row] = words_.get(layout_.state.stopped, row);
       } else {
         words_.set(layout_.state.positions, row, this->length(row) + pass->fed[row]);
@@ -247,6 +250,7 @@ void SequenceBatch::decode(Run& run) {
   const auto built = Clock::now();
   Program& step = program({1, PassOutput::kChoice});
   run.result.build_seconds += seconds_since(built);
+  if (!run.request.grammars.empty()) return decode_by_grammar(run, step);
   const uint32_t in_flight = steps_in_flight(device_);
   const uint32_t together = run.request.steps_per_submission > 0 ? run.request.steps_per_submission
                             : in_flight > 1 ? device_.capabilities().tuning.steps_per_submission
@@ -303,6 +307,10 @@ void SequenceBatch::begin(Run& run) {
     throw ModelError(
         "settings of sampling",
         fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
+  if (!request.grammars.empty() && request.grammars.size() != shape_.rows)
+    throw ModelError(
+        "grammars",
+        fmt::format("are {}, the batch has {} rows", request.grammars.size(), shape_.rows), "");
   if (!request.streams.empty() && request.streams.size() != shape_.rows)
     throw ModelError(
         "streams of chance",
@@ -339,6 +347,7 @@ void SequenceBatch::begin(Run& run) {
     words_.set(state.settings, row, sample_settings(chooses));
   }
   words_.set_list(state.stops, request.stops);
+  set_masks(run);
 
   auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
   std::fill_n(shown, state.progress_words(), 0);

@@ -36,6 +36,8 @@ struct PromptRows {
   BufferView from;
 };
 
+class AnswerGrammar;
+
 struct SequenceRequest {
   /// Ids per row, behind what the row holds already; a row without any is left as it is.
   std::vector<std::vector<uint32_t>> prompts;
@@ -44,8 +46,10 @@ struct SequenceRequest {
   bool states = false;  // passes keep what the output product takes
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
-  std::vector<Sampling> sampling;     // how each row chooses; empty: the likeliest id, always
-  std::vector<uint32_t> streams;      // of chance, another for each text of one seed; empty: all 0
+  std::vector<Sampling> sampling;  // how each row chooses; empty: the likeliest id, always
+  std::vector<uint32_t> streams;   // of chance, another for each text of one seed; empty: all 0
+  /// What each row may choose, or nullptr; empty: anything. Not of start().
+  std::vector<AnswerGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops
   uint32_t steps_per_submission = 0;  // 0: what suits the device
   const std::atomic<bool>* cancel = nullptr;
@@ -169,6 +173,10 @@ class SequenceBatch {
   std::set<DecoderPass> passes(const SequenceRequest& request) const;
   void prefill(Run& run);
   void decode(Run& run);
+  /// As decode(), with a look at every choice before the next.
+  void decode_by_grammar(Run& run, Program& step);
+  /// Writes what the rows may choose next. A row that has come to the end of its grammar stops.
+  void set_masks(Run& run);
   void drain(Run& run, uint32_t steps);
   /// How each row ended. Throws as generate().
   void finish(Run& run);

@@ -21,6 +21,9 @@ struct SequenceBatch::Run {
     cancelled = cancelled || (request.cancel && request.cancel->load());
     return cancelled;
   }
+  AnswerGrammar* grammar(uint32_t row) const {
+    return request.grammars.empty() ? nullptr : request.grammars[row];
+  }
   /// Whether a row's prompt is in, and it chooses ids behind it.
   bool chooses(uint32_t row) const {
     return taken[row] == request.prompts[row].size() && request.max_new_tokens > 0;

@@ -92,6 +92,7 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   if (const uint64_t bytes = exchange_bytes(shape, tensors_))
     exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
   keeps_logits_.resize(shape.slots);
+  masked_.resize(shape.slots);
   words_ = initial_words(network, layout_);
   words_.fill(layout_.state.stopped, SAMPLE_IDLE);
   upload(device, control_.view(), words_.bytes());
@@ -145,6 +146,14 @@ void SequenceSlots::push_sequence(uint32_t slot) {
   if (state.bias_capacity > 0) push(state.biases.word, state.biases.end());
 }
 
+void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
+  if (mask.empty() && !masked_[slot]) return;
+  mulciber::set_mask(words_, layout_.state, slot, mask);
+  masked_[slot] = !mask.empty();
+  const ControlArray<uint32_t> own = layout_.state.mask_of(slot);
+  push(own.word, own.word + 1 + mask.size());
+}
+
 void SequenceSlots::run(const Pass& pass) {
   Program& program = built(pass).program;
   // What changes stands before the history, which is written when a sequence begins.
@@ -163,6 +172,7 @@ void SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   words_.set(state.history_of(slot), sequence.prompt);
   set_biases(words_, state, slot, sequence.biases);
   push_sequence(slot);
+  set_mask(slot, {});
   keeps_logits_[slot] = sequence.keeps_logits;
   changed_ = true;
 }
@@ -298,9 +308,18 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   };
   exchange_lists(first.history, second.history);
   if (state.bias_capacity > 0) exchange_lists(first.biases, second.biases);
-  const bool keeps = keeps_logits_[a];
-  keeps_logits_[a] = keeps_logits_[b];
-  keeps_logits_[b] = keeps;
+  if (masked_[a] || masked_[b]) {
+    exchange_lists(first.masks, second.masks);
+    push(first.masks.word, first.masks.end());
+    push(second.masks.word, second.masks.end());
+  }
+  const auto exchange_flags = [&](std::vector<bool>& flags) {
+    const bool of_first = flags[a];
+    flags[a] = flags[b];
+    flags[b] = of_first;
+  };
+  exchange_flags(keeps_logits_);
+  exchange_flags(masked_);
   push_sequence(a);
   push_sequence(b);
   changed_ = true;

@@ -52,6 +52,9 @@ class SequenceSlots {
 
   /// Throws SettingError when a setting is out of its range.
   void begin(uint32_t slot, const SlotSequence& sequence);
+  /// What a sequence may choose from now on, a bit for each id; empty: anything, as begin() leaves
+  /// it.
+  void set_mask(uint32_t slot, std::span<const uint32_t> mask);
   /// Feeds the next `count` tokens of the prompt, up to chunk; `chooses`: they are the last, and
   /// the first id is chosen.
   Choice feed(uint32_t slot, uint32_t count, bool chooses);
@@ -122,7 +125,7 @@ class SequenceSlots {
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
   std::list<Built> programs_;  // the one used last first
-  std::vector<bool> keeps_logits_;
+  std::vector<bool> keeps_logits_, masked_;
   double build_seconds_ = 0;
 };
 

@@ -1,0 +1,40 @@
+// Choices by a grammar: the host looks at each before the next.
+#include <algorithm>
+
+#include "models/decoding/answer_grammar.h"
+#include "models/decoding/sequence_batch.h"
+#include "models/decoding/sequence_run.h"
+
+namespace mulciber {
+
+void SequenceBatch::set_masks(Run& run) {
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    AnswerGrammar* grammar = run.grammar(row);
+    const bool chooses = run.states[row] == SAMPLE_RUNNING || run.states[row] == SAMPLE_IDLE;
+    if (!grammar || !chooses || run.request.prompts[row].empty()) {
+      set_mask(words_, layout_.state, row, {});
+    } else if (const std::optional<std::span<const uint32_t>> mask = grammar->next()) {
+      set_mask(words_, layout_.state, row, *mask);
+    } else {
+      run.states[row] = SAMPLE_STOP_ID;
+    }
+  }
+}
+
+void SequenceBatch::decode_by_grammar(Run& run, Program& step) {
+  const SampleStateLayout& state = layout_.state;
+  while (run.result.steps + 1 < run.request.max_new_tokens && !run.is_cancelled()) {
+    set_masks(run);
+    for (uint32_t row = 0; row < shape_.rows; ++row)
+      words_.set(state.stopped, row, run.states[row]);
+    if (std::ranges::count(run.states, uint32_t{SAMPLE_RUNNING}) == 0) return;
+    push();
+    step.run();
+    pull();
+    for (uint32_t row = 0; row < shape_.rows; ++row)
+      run.states[row] = words_.get(state.stopped, row);
+    drain(run, ++run.result.steps);
+  }
+}
+
+}  // namespace mulciber
