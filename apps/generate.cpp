@@ -151,6 +151,7 @@ void require_rewriting(const GenerateArguments& options) {
       {samples, "options of sampling"},
       {!c.system.empty() || !c.chat_template.empty() || !c.stop.empty() || c.shift || c.keep,
        "options of conversations"},
+      {!c.json_schema.empty() || !c.regex.empty() || !c.grammar.empty(), "grammars"},
       {!options.cache.empty(), "--prompt-cache"},
       {!options.speculation.draft.empty() || options.speculation.lookup > 0, "proposals"},
       {options.ignore_end, "--ignore-end"},
@@ -195,6 +196,7 @@ int rewrite(const GenerateArguments& options, std::shared_ptr<const OpenModel> m
 }
 
 int run(const GenerateArguments& options) {
+  const std::optional<Grammar> grammar = chosen_grammar(options.conversation);
   const std::string prompt =
       options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
@@ -213,6 +215,7 @@ int run(const GenerateArguments& options) {
   GenerateOptions settings = {.sampling = sampling,
                               .max_new_tokens = options.tokens,
                               .ignore_end = options.ignore_end,
+                              .grammar = grammar,
                               .attention = !options.maps.file.empty(),
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
@@ -320,7 +323,8 @@ void add_generate(Command& app, int& code) {
       "unless --shift is given.\n\n"
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"
       "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 "
-      "--stats");
+      "--stats\n"
+      "         mulciber generate -m model.gguf -p \"A person:\" --json-schema person.json");
   command.callback([options, prompt, file, &code] {
     if (!prompt.given() && !file.given())
       throw ModelError("generate", "was given no prompt", "give -p TEXT or --prompt-file FILE");

@@ -5,6 +5,7 @@
 #include "apps/serve/tool_calls.h"
 #include "checkpoints/json.h"
 #include "tests/catch.h"
+#include "text/grammar/matcher.h"
 
 using namespace mulciber;
 using namespace mulciber::apps::serve;
@@ -119,12 +120,22 @@ TEST_CASE("what cannot be used is refused by name") {
   CHECK(refused(chat_with(R"(, "top_logprobs": 2)")) == "top_logprobs|");
   CHECK(refused(chat_with(R"(, "logprobs": true, "top_logprobs": 21)")) == "top_logprobs|");
   CHECK(refused(chat_with(R"(, "stream_options": {})")) == "stream_options|");
-  CHECK(refused(chat_with(R"(, "response_format": {"type": "json_object"})")) ==
+  CHECK(refused(chat_with(R"(, "response_format": {"type": "xml"})")) ==
         "response_format|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "response_format": {"type": "json_schema"})")) ==
+        "response_format.json_schema|");
+  CHECK(refused(chat_with(R"(, "response_format": {"type": "json_schema",
+            "json_schema": {"name": "n", "schema": {"not": {}}}})")) ==
+        "response_format.json_schema.schema|unsupported_grammar");
+  CHECK(refused(chat_with(R"(, "grammar": "root ::= root")")) == "grammar|unsupported_grammar");
+  CHECK(refused(chat_with(R"(, "guided_regex": "a", "guided_json": {})")) == "guided_json|");
   CHECK(refused(chat_with(R"(, "functions": [])")) == "functions|unsupported_parameter");
   CHECK(refused(chat_with(R"(, "store": true)")) == "store|unsupported_parameter");
-  CHECK(refused(chat_with(R"(, "tool_choice": "required")")) ==
+  CHECK(refused(chat_with(R"(, "tool_choice": "required")")) == "tool_choice|");
+  CHECK(refused(chat_with(R"(, "tool_choice": "sometimes", "tools": [])")) ==
         "tool_choice|unsupported_parameter");
+  CHECK(refused(chat_with(R"(, "tool_choice": {"type": "function", "function": {"name": "g"}},
+            "tools": [{"type": "function", "function": {"name": "f"}}])")) == "tool_choice|");
   CHECK(refused(chat_with(R"(, "tools": [{"type": "function"}])")) == "tools[0].function|");
   CHECK(refused(chat_with(R"(, "chat_template_kwargs": {"messages": []})")) ==
         "chat_template_kwargs|");
@@ -140,6 +151,49 @@ TEST_CASE("tool_choice none takes the tools away") {
       R"(, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}])";
   CHECK(tool_names(parse_chat_request(chat_with(tools)).tools_json) == std::set<std::string>{"f"});
   CHECK(parse_chat_request(chat_with(tools + R"(, "tool_choice": "none")")).tools_json.empty());
+}
+
+TEST_CASE("requests say what answers may be") {
+  const auto accepts = [](const CompletionRequest& request, std::string_view text) {
+    Matcher matcher(request.grammar.value().automaton());
+    Matcher::State state = matcher.start();
+    for (const char c : text)
+      if (state != Matcher::kDead) state = matcher.next(state, static_cast<uint8_t>(c));
+    return state != Matcher::kDead && matcher.accepts(state);
+  };
+  CHECK_FALSE(parse_chat_request(chat_with(R"(, "response_format": {"type": "text"})")).grammar);
+  CHECK(accepts(parse_chat_request(chat_with(R"(, "response_format": {"type": "json_object"})")),
+                R"({"any": [1]})"));
+  const CompletionRequest schema = parse_chat_request(chat_with(
+      R"(, "response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,
+         "schema": {"properties": {"z": {"const": 1}, "a": {"const": 2}}, "required": ["a"]}}})"));
+  CHECK(accepts(schema, R"({"z": 1, "a": 2})"));
+  CHECK_FALSE(accepts(schema, R"({"a": 2, "z": 1})"));
+  const CompletionRequest digits =
+      parse_completion_request(R"({"prompt": "a", "guided_regex": "[0-9]+"})");
+  CHECK(accepts(digits, "12"));
+  CHECK_FALSE(accepts(digits, "a"));
+  CHECK(accepts(parse_completion_request(R"({"prompt": "a", "grammar": "root ::= \"x\""})"), "x"));
+
+  const std::string tools = R"(, "tools": [
+      {"type": "function", "function": {"name": "f", "parameters": {"type": "object",
+        "properties": {"y": {"type": "integer"}, "b": {"type": "null"}}, "required": ["y"]}}},
+      {"type": "function", "function": {"name": "g"}}])";
+  const CompletionRequest required =
+      parse_chat_request(chat_with(tools + R"(, "tool_choice": "required")"));
+  CHECK(accepts(required, R"({"name": "f", "parameters": {"y": 1, "b": null}})"));
+  CHECK(accepts(required, R"({"name": "g", "parameters": {}})"));
+  CHECK_FALSE(accepts(required, R"({"name": "f", "parameters": {}})"));
+  CHECK_FALSE(accepts(required, R"({"name": "h", "parameters": {}})"));
+  const CompletionRequest named = parse_chat_request(
+      chat_with(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})"));
+  CHECK_FALSE(accepts(named, R"({"name": "f", "parameters": {"y": 1}})"));
+  // What is written so is read as a call.
+  ToolCallReader reader({"f"});
+  reader.push(R"({"name": "f", "parameters": {"y": 1}})");
+  reader.finish();
+  REQUIRE(reader.calls().size() == 1);
+  CHECK(reader.calls()[0].arguments == R"({"y":1})");
 }
 
 TEST_CASE("calls of tools are taken out of answers, however they are cut") {

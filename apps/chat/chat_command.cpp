@@ -46,6 +46,7 @@ Sampling conversation_sampling(Sampling of_model, const ChatTemplate& chat_templ
 }
 
 int run(const ChatArguments& options) {
+  const std::optional<Grammar> grammar = chosen_grammar(options.conversation);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   model->require(Capability::kContinueText);
   const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);
@@ -65,6 +66,7 @@ int run(const ChatArguments& options) {
     GenerateOptions settings = {
         .sampling = sampling, .max_new_tokens = options.tokens, .cancel = &cancel};
     apply(options.speculation, draft, settings);
+    settings.grammar = grammar;
     apply(options.conversation, &chat_template, chat->system_prompt(), generator, settings);
     std::string text;
     WithoutFirstBlanks without_first_blanks;

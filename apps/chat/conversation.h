@@ -20,14 +20,18 @@ struct ConversationOptions {
   std::vector<std::string> stop;
   bool shift = false;
   std::optional<uint32_t> keep;
+  std::string json_schema, regex, grammar;  // what answers may be
 };
-/// --system, --template, --stop, --shift, --keep.
+/// --system, --template, --stop, --shift, --keep, --json-schema, --regex, --grammar.
 void add_conversation_options(Command& command, ConversationOptions& options);
 
 /// The template that was asked for, or that of the model's files, or `dialogue` where they have
 /// none, which is said in a line on standard error. Throws ModelError.
 std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,
                                                     const OpenModel& model);
+
+/// What answers may be, where the options say so. Throws ModelError.
+std::optional<Grammar> chosen_grammar(const ConversationOptions& options);
 
 /// Messages that begin with the system prompt, where there is one.
 std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages);

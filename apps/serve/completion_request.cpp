@@ -8,6 +8,7 @@
 
 #include "apps/serve/messages.h"
 #include "apps/serve/request_fields.h"
+#include "apps/serve/request_grammar.h"
 #include "checkpoints/json.h"
 #include "mulciber/batch_generator.h"
 
@@ -99,13 +100,6 @@ uint32_t read_max_tokens(RequestFields& fields) {
 }
 
 void refuse_unsupported(RequestFields& fields) {
-  if (const Json* format = fields.find("response_format")) {
-    RequestFields inner(*format, "response_format");
-    if (inner.text("type").value_or("") != "text")
-      refuse("response_format", "only the response_format {\"type\": \"text\"} is supported",
-             "unsupported_parameter");
-    inner.finish();
-  }
   fields.only("modalities", Json::array({"text"}), "answers are text");
   fields.only("store", false, "answers are not kept");
   const std::string none = "the server has nothing for it";
@@ -139,6 +133,7 @@ CompletionRequest parse_chat_request(std::string_view body) {
   request.max_tokens = read_max_tokens(fields);
   request.messages_json = read_messages(fields);
   request.tools_json = read_tools(fields);
+  request.grammar = read_grammar(fields, body, true);
   const bool wanted = fields.flag("logprobs").value_or(false);
   const auto likeliest = fields.whole("top_logprobs", 0, kMostLikeliest);
   if (likeliest && !wanted) refuse("top_logprobs", "top_logprobs needs logprobs");
@@ -153,6 +148,7 @@ CompletionRequest parse_completion_request(std::string_view body) {
   RequestFields fields(body);
   CompletionRequest request;
   read_common(fields, request);
+  request.grammar = read_grammar(fields, body, false);
   constexpr uint64_t kUsual = 16;  // OpenAI's
   request.max_tokens =
       static_cast<uint32_t>(fields.whole("max_tokens", 1, kMostTokens).value_or(kUsual));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/sampling_options.h"
+#include "mulciber/grammar.h"
 
 namespace mulciber::apps::serve {
 
@@ -29,6 +30,7 @@ struct CompletionRequest {
   SamplingOptions sampling;
   std::vector<std::string> stop;
   std::vector<std::pair<uint32_t, float>> logit_bias;
+  std::optional<Grammar> grammar;             // of answers
   std::optional<uint32_t> log_probabilities;  // how many of the likeliest beside the chosen
   bool echo = false;                          // the answer begins with the prompt
   bool ignore_end = false;

@@ -98,6 +98,7 @@ std::vector<TextJob> jobs_of(ServedModel& model, const CompletionRequest& reques
                        model.chat_template->stops().end());
   common.ignore_end = request.ignore_end;
   common.logit_bias = request.logit_bias;
+  common.grammar = request.grammar;
   common.log_probabilities = request.log_probabilities;
   std::vector<TextJob> jobs;
   for (const Prompt& prompt : prompts) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/decoding/not_finite.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
@@ -125,7 +126,8 @@ void Engine::begin_text(TextJob job, std::shared_ptr<AnswerChannel> channel) {
   };
   request.on_error = [this, active](const std::exception& error) {
     AnswerEvent event;
-    event.error = ApiError(500, error.what(), "", "not_finite");
+    const bool lost = dynamic_cast<const LogitsError*>(&error) != nullptr;
+    event.error = lost ? ApiError(500, error.what(), "", "not_finite") : to_api_error(error);
     end_text(*active, std::move(event));
     active_.erase(active);
   };

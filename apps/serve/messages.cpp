@@ -102,9 +102,6 @@ std::string read_tools(RequestFields& fields) {
   const Json* tools = fields.find("tools");
   const Json* choice = fields.find("tool_choice");
   fields.ignore("parallel_tool_calls");
-  if (choice && *choice != "none" && *choice != "auto")
-    refuse("tool_choice", "only the tool_choice auto or none is supported",
-           "unsupported_parameter");
   if (!tools) return {};
   if (!tools->is_array() || tools->size() > kMostTools)
     refuse("tools", fmt::format("tools must be a list of at most {}", kMostTools));

@@ -56,6 +56,22 @@ grep -q "^sampling: temperature 0.7, top k 64, top p 0.95, seed [0-9]* (from the
 exits 0 "$MULCIBER" generate -m sampling --ignore-end -p "The red hammer" -n 12 --temperature 0
 cmp -s out wanted || fail "the command line does not win over generation_config.json"
 "$MULCIBER" generate -m "$model" -p x --top-p 2 >out 2>err && fail "top p of 2 is taken"
+# Answers by a grammar.
+exits 0 "$MULCIBER" generate -m "$model" -p "A nail:" --seed 3 --temperature 1 --json-schema '{"type": "object", "properties":
+  {"size": {"type": "integer", "minimum": 1, "maximum": 99}, "kind": {"enum": ["nail", "hammer"]}}, "required": ["size", "kind"]}'
+python3 -c 'import json; a = json.load(open("out")); assert 1 <= a["size"] <= 99 and a["kind"] in ("nail", "hammer"), a' || fail "a schema: $(cat out)"
+echo '{"enum": ["a hammer"]}' >schema.json
+exits 0 "$MULCIBER" generate -m "$model" -p "A nail:" --json-schema schema.json
+[[ $(cat out) == '"a hammer"' ]] || fail "a schema in a file: $(cat out)"
+exits 0 "$MULCIBER" generate -m "$model" -p "A nail:" --regex '[a-f]{3}-[0-9]{2}'
+grep -qxE '[a-f]{3}-[0-9]{2}' out || fail "an expression: $(cat out)"
+printf 'root ::= "(" root ")" | [0-9]' >nested.gbnf
+exits 0 "$MULCIBER" generate -m "$model" -p "A nail:" -n 60 --grammar nested.gbnf --temperature 1 --seed 2
+grep -qxE '\(*[0-9]?\)*' out || fail "a grammar: $(cat out)"
+exits 2 "$MULCIBER" generate -m "$model" -p x --json-schema '{"not": {}}'
+grep -q "uses the keyword 'not', which is not supported" err || fail "a keyword: $(cat err)"
+exits 2 "$MULCIBER" generate -m "$model" -p x --regex '(a)\1'
+grep -q "back-reference" err || fail "a back-reference: $(cat err)"
 "$MULCIBER" generate -m "$model" -p x --temperature -1 >out 2>err && fail "a temperature below 0 is taken"
 
 # A model with a chat template gets a question, unless --raw says otherwise.

@@ -106,6 +106,19 @@ first=$(python3 -c 'import json; print(json.load(open("raw"))["ids"][0])')
 ask /v1/completions "{$greedy,\"prompt\":\"The red hammer\",\"logit_bias\":{\"$first\":-100}}"
 python3 -c 'import json; assert json.load(open("answer"))["choices"][0]["text"] != json.load(open("raw"))["text"]' || fail "logit_bias"
 
+# Answers by a schema, an expression and a grammar.
+ask /v1/chat/completions '{"model":"chat","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"properties":{"b":{"type":"integer","maximum":9},"a":{"enum":["x","y"]}},"required":["b","a"]}}}}'
+python3 - <<'PYTHON' || fail "response_format: $(cat answer)"
+import json
+choice = json.load(open("answer"))["choices"][0]
+made = json.loads(choice["message"]["content"])
+assert choice["finish_reason"] == "stop" and list(made) == ["b", "a"] and made["b"] <= 9 and made["a"] in ("x", "y"), choice
+PYTHON
+ask /v1/completions '{"model":"chat","prompt":"x","guided_regex":"[0-9]{4}"}'
+python3 -c 'import json, re; assert re.fullmatch("[0-9]{4}", json.load(open("answer"))["choices"][0]["text"])' || fail "guided_regex: $(cat answer)"
+ask /v1/completions '{"model":"chat","prompt":"x","grammar":"root ::= \"yes\" | \"no\"","n":2,"temperature":1,"seed":1}'
+python3 -c 'import json; assert {c["text"] for c in json.load(open("answer"))["choices"]} <= {"yes", "no"}' || fail "grammar: $(cat answer)"
+
 ask /translate '{"model":"en-de","text":["a dog","the cat"],"beams":2}'
 "$MULCIBER" translate -m "$marian" --beam 2 "a dog" "the cat" >translated
 python3 -c 'import json; assert [t["text"] for t in json.load(open("answer"))["translations"]] == open("translated").read().splitlines()' || fail "/translate: $(cat answer translated)"
@@ -118,7 +131,8 @@ refuses 400 invalid_json "" $chat_path "$(printf '{"messages":[{"role":"user","c
 refuses 400 "" messages $chat_path '{"model":"chat"}'
 refuses 400 unknown_parameter wizardry $chat_path '{"wizardry":1,"messages":[{"role":"user","content":"x"}]}'
 refuses 400 unsupported_parameter tools $chat_path '{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}'
-refuses 400 unsupported_parameter response_format $chat_path '{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema"}}'
+refuses 400 unsupported_parameter response_format $chat_path '{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"xml"}}'
+refuses 400 unsupported_grammar response_format.json_schema.schema $chat_path '{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"uniqueItems":true}}}}'
 refuses 404 model_not_found model /v1/completions '{"model":"other","prompt":"x"}'
 refuses 400 wrong_model model /v1/completions '{"model":"en-de","prompt":"x"}'
 refuses 404 model_not_found model /v1/embeddings '{"input":"x"}'

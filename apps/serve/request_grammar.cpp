@@ -1,0 +1,110 @@
+#include "apps/serve/request_grammar.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "checkpoints/json.h"
+#include "mulciber/error.h"
+#include "text/grammar/schema_text.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+/// One grammar at most, and errors that name its field.
+class Choice {
+ public:
+  void set(const std::string& field, const std::function<Grammar()>& compile) {
+    if (made_) refuse(field, fmt::format("{} says what answers may be a second time", field));
+    try {
+      made_ = compile();
+    } catch (const ModelError& error) {
+      refuse(field, error.what(), "unsupported_grammar");
+    }
+  }
+  std::optional<Grammar> take() { return std::move(made_); }
+
+ private:
+  std::optional<Grammar> made_;
+};
+
+void read_response_format(RequestFields& fields, std::string_view body, Choice& choice) {
+  const Json* format = fields.find("response_format");
+  if (!format) return;
+  RequestFields inner(*format, "response_format");
+  const std::string type = inner.text("type").value_or("");
+  if (type == "json_object") {
+    choice.set("response_format", [] { return Grammar::json_object(); });
+  } else if (type == "json_schema") {
+    const Json* described = inner.find("json_schema");
+    if (!described) refuse(inner.path("json_schema"), "response_format.json_schema is missing");
+    RequestFields schema(*described, "response_format.json_schema");
+    // Answers are valid in any case.
+    for (const char* name : {"name", "description", "strict"}) schema.ignore(name);
+    if (!schema.find("schema")) refuse(schema.path("schema"), "the schema is missing");
+    schema.finish();
+    choice.set(schema.path("schema"), [&] {
+      return Grammar::json_schema(json_part(body, "response_format/json_schema/schema"));
+    });
+  } else if (type != "text") {
+    refuse("response_format",
+           "the type of response_format must be text, json_object or json_schema",
+           "unsupported_parameter");
+  }
+  inner.finish();
+}
+
+/// The answer is a call, in the form that Llama 3 writes and every reader of calls takes.
+void read_tool_choice(RequestFields& fields, std::string_view body, Choice& choice) {
+  const Json* wanted = fields.find("tool_choice");
+  if (!wanted || *wanted == "none" || *wanted == "auto") return;
+  const Json* tools = fields.find("tools");
+  if (!tools) refuse("tool_choice", "tool_choice asks for a call, and there are no tools");
+  std::optional<std::string> name;
+  if (wanted->is_object()) {
+    RequestFields named(*wanted, "tool_choice");
+    named.ignore("type");
+    const Json* function = named.find("function");
+    if (!function) refuse("tool_choice", "tool_choice.function is missing");
+    name = RequestFields(*function, "tool_choice.function").text("name");
+    if (!name) refuse("tool_choice", "tool_choice.function.name is missing");
+    named.finish();
+  } else if (*wanted != "required") {
+    refuse("tool_choice", "tool_choice must be none, auto, required or a function",
+           "unsupported_parameter");
+  }
+  std::string calls;
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Json& function = (*tools)[i]["function"];
+    if (name && function["name"] != *name) continue;
+    const std::string parameters =
+        function.contains("parameters") && !function["parameters"].empty()
+            ? json_part(body, fmt::format("tools/{}/function/parameters", i))
+            : std::string(R"({"type": "object"})");
+    calls += fmt::format(
+        R"({}{{"properties": {{"name": {{"const": {}}}, "parameters": {}}}, "required": ["name", "parameters"], "additionalProperties": false}})",
+        calls.empty() ? "" : ", ", function["name"].dump(), parameters);
+  }
+  if (calls.empty()) refuse("tool_choice", "tool_choice names a function that is not in tools");
+  choice.set("tool_choice",
+             [&] { return Grammar::json_schema(fmt::format(R"({{"anyOf": [{}]}})", calls)); });
+}
+
+}  // namespace
+
+std::optional<Grammar> read_grammar(RequestFields& fields, std::string_view body, bool chat) {
+  Choice choice;
+  if (chat) {
+    read_response_format(fields, body, choice);
+    read_tool_choice(fields, body, choice);
+  }
+  if (const auto text = fields.text("grammar"))
+    choice.set("grammar", [&] { return Grammar::gbnf(*text); });
+  if (const auto text = fields.text("guided_regex"))
+    choice.set("guided_regex", [&] { return Grammar::regex(*text); });
+  if (fields.find("guided_json"))
+    choice.set("guided_json", [&] { return Grammar::json_schema(json_part(body, "guided_json")); });
+  return choice.take();
+}
+
+}  // namespace mulciber::apps::serve
