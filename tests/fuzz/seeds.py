@@ -161,6 +161,20 @@ put("request", "completion", json.dumps({"prompt": ["a", "b"], "max_tokens": 5, 
 put("request", "hermes", 'Well. <tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>')
 put("request", "mistral", '[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}}]')
 put("request", "llama", '<|python_tag|>{"name": "f", "parameters": {"x": 1}}')
+put("request", "schema", json.dumps({"prompt": "a", "messages": [{"role": "user", "content": "?"}], "tool_choice": "required",
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+    "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}}, "guided_regex": "a"}))
+
+# The first byte chooses the notation, the second is where chance begins.
+put("grammar", "schema", "\0a" + json.dumps({
+    "$defs": {"n": {"type": ["integer", "null"], "minimum": -3, "exclusiveMaximum": 100}}, "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"const": 1}]}, "minItems": 1,
+                   "maxItems": 3}, "c": {"type": "string", "minLength": 1, "maxLength": 9}, "d": {"pattern": "^[a-z]+$"},
+                   "e": {"format": "date-time"}, "f": {"enum": ["x", 2]}, "g": {"prefixItems": [{"type": "boolean"}]},
+                   "h": {"type": "number", "minimum": 0, "maximum": 1}, "i": {"oneOf": [{}, True]}},
+    "required": ["a"], "additionalProperties": {"allOf": [{"type": "string"}, {"minLength": 2}]}}))
+put("grammar", "regex", "\1b" + r"^(a|[b-y]{2,5}|\d+\.\w*?|(?:\u00e9[^x\]])+)$")
+put("grammar", "gbnf", '\2croot ::= expr ("," expr)* # all\nexpr ::= term "+" expr | term\nterm ::= "(" expr ")" | [0-9a-f\\x41]{1,3} | "\\n"?\n')
 
 
 def quoted(word):
@@ -175,6 +189,9 @@ def dictionary(target, words):
 
 dictionary("gguf", {*SPM, *BPE, "general.alignment", "llama-bpe", "qwen2", "deepseek-llm", "bert", "\u2581"})
 dictionary("safetensors", {"dtype", "shape", "data_offsets", "__metadata__", "F16", "BF16", "F64", "U8", "BOOL", "F8_E4M3"})
+dictionary("grammar", {"::=", "root", "{1,3}", "{0,9}", "[^", "\\d", "\\w", "\\x41", "(?:", "additionalProperties", "required", "properties", "items",
+                       "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "enum", "const", "anyOf",
+                       "allOf", "$ref", "#/$defs/n", "minimum", "exclusiveMaximum", "integer", "string", "object", "array", "number"})
 for target in ("config", "tokenizer", "request"):
     words = set()
     for name in os.listdir(os.path.join(OUT, target)):
