@@ -139,7 +139,7 @@ void pack_q3_k(const std::byte* block, uint64_t b, const Row& row) {
       const unsigned i = 2 * g + part;
       const unsigned low = byte_at(packed + i % 8) >> (i / 8 * 4) & 15;
       const unsigned six = low | (byte_at(packed + 8 + i % 4) >> (i / 4 * 2) & 3) << 4;
-      scales |= (six - 32 & 255) << (8 * part);
+      scales |= ((six - 32) & 255) << (8 * part);
     }
     row.block_scales[8 * b + g] = static_cast<uint16_t>(scales);
   }

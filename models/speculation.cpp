@@ -113,9 +113,11 @@ void TextGenerator::Impl::take_in(SequenceRequest& request, std::vector<uint32_t
 Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
                                           const GenerateOptions& options) {
   const uint32_t rows = batch->shape().rows;
-  if (options.attention || rows != 1)
+  // A grammar says what may follow when a token is known, and proposals are checked together.
+  if (options.attention || options.grammar || rows != 1)
     throw SettingError("GenerateOptions::lookup and draft",
                        options.attention ? "are asked for together with attention"
+                       : options.grammar ? "are asked for together with a grammar"
                                          : "are asked for of a model loaded for several texts",
                        "leave one of them out");
   if (options.proposals > kMostProposals)

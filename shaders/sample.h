@@ -14,8 +14,8 @@
 //              stands at t % history_capacity
 //   biases     per row: how many, then room for `bias_capacity` ids, then for what is added to the
 //              logit of each; an id stands there once
-//   masks      per row: whether it has a mask, then a bit for each id of the vocabulary, 32 to a word:
-//              an id whose bit is 0 is impossible
+//   masks      per row: whether it has a mask, then a bit for each id of the vocabulary, 32 to a
+//              word: an id whose bit is 0 is impossible
 //   banned     how many, then ids that are never chosen
 //   stops      how many, then ids that end a row
 //

@@ -273,6 +273,8 @@ TEST_CASE("What cannot be proposed is refused") {
   CHECK_THAT(refused({.lookup = 2, .proposals = 8}), ContainsSubstring("ask for at most 7"));
   CHECK_THAT(refused({.attention = true, .lookup = 2}),
              ContainsSubstring("together with attention"));
+  CHECK_THAT(refused({.grammar = Grammar::regex("a*"), .lookup = 2}),
+             ContainsSubstring("together with a grammar"));
   TextGenerator narrow(device, small_decoder().string(), {.context = 6});
   try {
     narrow.generate("the", {.lookup = 2});
