@@ -9,11 +9,8 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
-#include "matmul_segments.glsl"
 
-#if defined(WEIGHT_BLOCKS)
-const uint STEP = 8;  // a word of a group's four
-#elif defined(WEIGHT_HALF)
+#ifdef WEIGHT_HALF
 BUFFER(0, readonly, x_pairs, vec2)
 BUFFER(1, readonly, w_words, uint)
 const uint STEP = 2;  // along K, per lane
@@ -34,40 +31,10 @@ const uint TILE_M = 4;
 const uint TILE_M = 1;
 #endif
 
-void multiply(uint format, uint first_column, uint end, uint at, uint group_of_columns) {
+void main() {
   uint lane = gl_LocalInvocationID.x;
-  uint row0 = gl_WorkGroupID.y * TILE_M, column0 = first_column + group_of_columns * 4;
-  uint last_column = end - 1, last_row = params.rows - 1;
-#ifdef WEIGHT_BLOCKS
-#define BEGIN(I)                           \
-  uint x_row##I = min(row0 + I, last_row); \
-  vec4 sum##I = vec4(0);
-  ROWS(BEGIN)
-
-  for (uint part = lane; part < params.depth / STEP; part += LOCAL_SIZE) {
-    uint group = part / 4, s = part % 4, k = group * 32 + s * 4;
-#define COLUMN(J)                                                                                  \
-  uint row_at##J = at + (min(column0 + J, last_column) - first_column) * row_words(format);        \
-  GroupScales scales##J = group_scales(format, row_at##J, group);                                  \
-  QuadPair pair##J = quad_pair(format, row_at##J, group, s, group_high(format, row_at##J, group)); \
-  vec4 first##J =                                                                                  \
-      quad_quants(format, pair##J.first) * quad_scale(scales##J.scale.x) + scales##J.minimum.x;    \
-  vec4 second##J =                                                                                 \
-      quad_quants(format, pair##J.second) * quad_scale(scales##J.scale.y) + scales##J.minimum.y;
-    COLUMN(0)
-    COLUMN(1)
-    COLUMN(2)
-    COLUMN(3)
-#define MULTIPLY(I)                                                                     \
-  {                                                                                     \
-    vec4 xs = x_quad(x_row##I, k), others = x_quad(x_row##I, k + 16);                   \
-    sum##I += vec4(dot(xs, first0), dot(xs, first1), dot(xs, first2), dot(xs, first3)); \
-    sum##I += vec4(dot(others, second0), dot(others, second1), dot(others, second2),    \
-                   dot(others, second3));                                               \
-  }
-    ROWS(MULTIPLY)
-  }
-#else
+  uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * 4;
+  uint last_column = params.columns - 1, last_row = params.rows - 1;
   uint w_at0 = min(column0, last_column) * params.depth / STEP + lane;
   uint w_at1 = min(column0 + 1, last_column) * params.depth / STEP + lane;
   uint w_at2 = min(column0 + 2, last_column) * params.depth / STEP + lane;
@@ -105,17 +72,13 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
     w_at3 += LOCAL_SIZE;
   }
 
-#endif
-
-#define FINISH(I)                                                                       \
-  {                                                                                     \
-    vec4 total = subgroupAdd(sum##I);                                                   \
-    for (uint c = lane; c < 2; c += SUBGROUP_SIZE) {                                    \
-      vec2 mine = c == 0 ? total.xy : total.zw;                                         \
-      if (column0 + 2 * c < end) store_pair(row0 + I, column0 + 2 * c, mine.x, mine.y); \
-    }                                                                                   \
+#define FINISH(I)                                                                                  \
+  {                                                                                                \
+    vec4 total = subgroupAdd(sum##I);                                                              \
+    for (uint c = lane; c < 2; c += SUBGROUP_SIZE) {                                               \
+      vec2 mine = c == 0 ? total.xy : total.zw;                                                    \
+      if (column0 + 2 * c < params.columns) store_pair(row0 + I, column0 + 2 * c, mine.x, mine.y); \
+    }                                                                                              \
   }
   ROWS(FINISH)
 }
-
-void main() { multiply_segment(4); }
