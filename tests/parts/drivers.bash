@@ -33,9 +33,9 @@ run_swiftshader() {
     leave_out "SwiftShader: $(($(tests_of) - $(tests_of -L proof -R "$proof_on_swiftshader"))) of $(tests_of)"
     return
   fi
-  # Mutants, recorded vectors, failing calls and the options of commands are slow here, and were seen on lavapipe.
+  # Mutants, recorded vectors, failing calls, proposals and the options of commands are slow here, and were seen on lavapipe.
   MULCIBER_CASE_STEP=32 on_driver swiftshader run_ctest swiftshader build \
-    -E "^((mutants|faults|vectors)_test|cli_(${slow_scripts// /|}))$"
+    -E "^((mutants|faults|speculation|vectors)_test|cli_(${slow_scripts// /|}))$"
 }
 # Here it is the paths that differ, and every sixteenth case takes them.
 run_android_2021() {
