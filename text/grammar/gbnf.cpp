@@ -168,7 +168,7 @@ class GbnfReader {
       if (last < first) at_.fail("has a range of characters that ends before it begins");
       set.push_back({first, last});
     }
-    return not_these ? complement(set) : normalized(std::move(set));
+    return not_these ? complement(set) : normalized(set);
   }
 
   Rules rules_;

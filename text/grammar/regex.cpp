@@ -158,7 +158,7 @@ class RegexReader {
       }
       set.insert(set.end(), range.begin(), range.end());
     }
-    return not_these ? complement(set) : normalized(std::move(set));
+    return not_these ? complement(set) : normalized(set);
   }
   CodeSet member() { return at_.take("\\") ? escape(true) : one(at_.next()); }
 

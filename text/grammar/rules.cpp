@@ -15,7 +15,7 @@ constexpr uint32_t kLastCode = 0x10ffff;
 
 }  // namespace
 
-CodeSet normalized(CodeSet set) {
+CodeSet normalized(const CodeSet& set) {
   CodeSet split;
   for (CodeRange range : set) {
     range.last = std::min(range.last, kLastCode);
@@ -70,8 +70,8 @@ Part Rules::text(std::string_view bytes) {
   return add({.kind = Kind::kText, .text = std::string(bytes)});
 }
 
-Part Rules::one_of(CodeSet set) {
-  return add({.kind = Kind::kClass, .set = normalized(std::move(set))});
+Part Rules::one_of(const CodeSet& set) {
+  return add({.kind = Kind::kClass, .set = normalized(set)});
 }
 
 Part Rules::sequence(std::vector<Part> parts) {

@@ -15,7 +15,7 @@ struct CodeRange {
 };
 /// A set of characters. Functions give it sorted, without overlaps and without surrogates.
 using CodeSet = std::vector<CodeRange>;
-CodeSet normalized(CodeSet set);
+CodeSet normalized(const CodeSet& set);
 CodeSet complement(const CodeSet& set);
 /// Those of `set` that are not in `taken`.
 CodeSet without(const CodeSet& set, const CodeSet& taken);
@@ -52,7 +52,7 @@ class Rules {
   explicit Rules(std::string notation) : notation_(std::move(notation)) {}
 
   Part text(std::string_view bytes);
-  Part one_of(CodeSet set);
+  Part one_of(const CodeSet& set);
   Part one_of(uint32_t first, uint32_t last) { return one_of(CodeSet{{first, last}}); }
   Part sequence(std::vector<Part> parts);
   /// Of no parts: what nothing matches.
