@@ -88,14 +88,23 @@ DataType storage_type(const WeightSpec& spec, const WeightSource& source, const 
                       MatrixStorage storage) {
   if (spec.role == WeightRole::kVector) return DataType::kF32;
   if (storage == MatrixStorage::kF16) return DataType::kF16;
-  if (found.exponents) return DataType::kF16;
+  if (found.exponents) return DataType::kMXFP4;
   const DataType type = device_type(found.tensor->type).value_or(DataType::kF32);
-  if (spec.role == WeightRole::kExperts && is_block_type(type)) return DataType::kF16;
   if (source.form == SourceForm::kPlusOne || !source.row_scales.empty()) return DataType::kF32;
   // Blocks stay or become numbers; rows of the file's blocks must be rows of the weight.
   const bool whole =
       source.form == SourceForm::kAsInFile && source.shape.columns() % block_elements(type) == 0;
-  return is_block_type(type) && !whole ? DataType::kF32 : type;
+  if (!is_block_type(type) || whole) return type;
+  return spec.role == WeightRole::kExperts ? DataType::kF16 : DataType::kF32;
+}
+
+/// A type for values of all of these.
+DataType common_type(const WeightSpec& spec, std::span<const DataType> types) {
+  if (std::ranges::all_of(types, [&](DataType type) { return type == types.front(); }))
+    return types.front();
+  return spec.role == WeightRole::kExperts && std::ranges::any_of(types, is_block_type)
+             ? DataType::kF16
+             : DataType::kF32;
 }
 
 /// bf16 of a number that is one.
@@ -135,7 +144,7 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
   }
   const bool same = std::ranges::all_of(types, [&](DataType t) { return t == types.front(); });
   if (same || spec.in_turns > 1 || spec.role == WeightRole::kExperts) {
-    result.segments.push_back({same ? types.front() : DataType::kF32, spec.shape});
+    result.segments.push_back({common_type(spec, types), spec.shape});
     result.ranges.push_back({0, types.size()});
     return result;
   }
@@ -204,9 +213,29 @@ std::vector<float> Converted::mxfp4(uint64_t first, uint64_t count) const {
   return values;
 }
 
+std::vector<std::byte> Converted::mxfp4_blocks(uint64_t first, uint64_t count) const {
+  constexpr uint64_t kNumbers = kMxBlock / 2;  // bytes of a block
+  std::vector<std::byte> scratch, more, result;
+  const auto numbers = tensor->read(first / 2, count / 2, scratch);
+  const auto powers = exponents->read(first / kMxBlock, count / kMxBlock, more);
+  result.reserve(count / kMxBlock * (kNumbers + 1));
+  for (uint64_t block = 0; block < count / kMxBlock; ++block) {
+    const auto number = [&](uint64_t i) {
+      return numbers[block * kNumbers + i / 2] >> static_cast<int>(i % 2 * 4) & std::byte{15};
+    };
+    result.push_back(powers[block]);
+    for (uint64_t i = 0; i < kNumbers; ++i) result.push_back(number(i) | number(i + kNumbers) << 4);
+  }
+  return result;
+}
+
 std::vector<std::byte> Converted::bytes(uint64_t first, uint64_t count) const {
   if (is_block_type(type)) {
     std::vector<std::byte> packed(count / columns * row_bytes(type, columns));
+    if (exponents) {
+      pack_blocks(type, columns, mxfp4_blocks(skipped + first, count), packed);
+      return packed;
+    }
     const uint64_t block = block_elements(type), block_bytes = gguf_block_bytes(type);
     const uint64_t begin = (skipped + first) / block * block_bytes;
     std::vector<std::byte> scratch;

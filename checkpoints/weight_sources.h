@@ -67,6 +67,8 @@ struct Converted {
 
   /// Whole blocks.
   std::vector<float> mxfp4(uint64_t first, uint64_t count) const;
+  /// The same as GGUF's blocks, where number i and number i + 16 share a byte.
+  std::vector<std::byte> mxfp4_blocks(uint64_t first, uint64_t count) const;
 
   /// Those elements as the device holds them.
   std::vector<std::byte> bytes(uint64_t first, uint64_t count) const;

@@ -17,7 +17,7 @@ namespace mulciber {
 
 enum class WeightRole {
   kMatrix,  // keeps the type of the file where the device has it (f32, f16, bf16, blocks), else f32
-  kExperts,  // matrices of experts, (experts, rows, columns): as kMatrix, but blocks become f16
+  kExperts,  // matrices of experts, (experts, rows, columns): as kMatrix, of one type
   kVector,   // norms and biases: f32
 };
 
@@ -53,7 +53,7 @@ struct WeightSource {
 /// One weight of a model: its sources, one after the other, rows below rows. Sources of one type
 /// make one tensor. Where their types differ the weight becomes several, one below the other, each
 /// in the type of its file; those whose rows take turns, and experts, become f32 then, which holds
-/// every value.
+/// every value, or experts of which some are in blocks f16.
 struct WeightSpec {
   std::string name;
   WeightRole role;

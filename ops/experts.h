@@ -24,11 +24,11 @@ struct ExpertOptions {
 ///   y[t, s] = activation(x[t] W[e]^T + b[e]), or combined y[t] = sum over s of g[t, s]
 ///   (activation(x[t, s] W[e]^T + b[e]))
 /// x: (tokens, K), combined (tokens, experts_per_token, K), f32 or f16; weight: (experts, N, K)
-/// f32, f16 or bf16; routes: (tokens, experts_per_token, 2) u32 as top_k gives it: bits of the
-/// gate's logarithm (f32), expert. Result: (tokens, experts_per_token, N), combined (tokens, N), of
-/// x's type; N / 2 columns where gated. Sums in f32. f16: K and the result's columns are even. Only
-/// the experts that tokens were sent to are read. Throws ShapeError naming the layer. Source:
-/// Shazeer et al. 2017, arXiv:1701.06538.
+/// f32, f16, bf16 or a block type (x in f32, K of whole blocks); routes: (tokens,
+/// experts_per_token, 2) u32 as top_k gives it: bits of the gate's logarithm (f32), expert. Result:
+/// (tokens, experts_per_token, N), combined (tokens, N), of x's type; N / 2 columns where gated.
+/// Sums in f32. f16: K and the result's columns are even. Only the experts that tokens were sent to
+/// are read. Throws ShapeError naming the layer. Source: Shazeer et al. 2017, arXiv:1701.06538.
 Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                      const Tensor& routes, const ExpertOptions& options = {});
 

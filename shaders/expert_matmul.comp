@@ -27,7 +27,11 @@ float x_at(uint i) { return unpackHalf2x16(AT(x, i / 2))[i % 2]; }
 BUFFER(0, readonly, x, float)
 float x_at(uint i) { return AT(x, i); }
 #endif
-#ifdef WEIGHT_HALF
+#if defined(WEIGHT_BLOCKS)
+#define BLOCKS_BUFFER 1
+#define BLOCKS_COLUMNS params.depth
+#include "blocks.glsl"
+#elif defined(WEIGHT_HALF)
 BUFFER(1, readonly, weight, uint)
 float weight_at(uint i) { return unpack_weight2(AT(weight, i / 2))[i % 2]; }
 #else
@@ -38,7 +42,15 @@ float weight_at(uint i) { return AT(weight, i); }
 float row_product(uint x_row, uint weight_row) {
   uint x_first = x_row * params.depth, weight_first = weight_row * params.depth;
   float sum = 0.0;
+#ifdef WEIGHT_BLOCKS
+  for (uint k = 0; k < params.depth; k += 4) {
+    vec4 factor = vec4(x_at(x_first + k), x_at(x_first + k + 1), x_at(x_first + k + 2),
+                       x_at(x_first + k + 3));
+    sum += dot(factor, block_quad(weight_row, k));
+  }
+#else
   for (uint k = 0; k < params.depth; ++k) sum += x_at(x_first + k) * weight_at(weight_first + k);
+#endif
   if (BIAS == 1) sum += uintBitsToFloat(AT(control, params.bias_offset + weight_row));
   return sum;
 }

@@ -1,6 +1,7 @@
 // Products of tokens with the matrices of the experts that they were sent to: a subgroup takes one
 // row of x and TILE_N columns of the result. Its lanes stand along the depth, so that they read
-// side by side, and are added up once.
+// side by side, and are added up once. Of weights in blocks a lane takes a word of four and the
+// eight elements that it holds.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -24,7 +25,11 @@ PARAMS(ExpertParams)
 BUFFER(0, readonly, x, vec4)
 BUFFER(2, readonly, control, uint)
 BUFFER(3, writeonly, y, float)
-#ifdef WEIGHT_HALF
+#if defined(WEIGHT_BLOCKS)
+#define BLOCKS_BUFFER 1
+#define BLOCKS_COLUMNS params.depth
+#include "blocks.glsl"
+#elif defined(WEIGHT_HALF)
 BUFFER(1, readonly, weight, uvec2)
 vec4 weight_at(uint quad) { return unpack_weight4(AT(weight, quad)); }
 #else
@@ -61,12 +66,30 @@ void main() {
       }
       float sums[ROWS];
       [[unroll]] for (uint j = 0; j < ROWS; ++j) sums[j] = 0;
+#ifdef WEIGHT_BLOCKS
+      for (uint word = lane; word < quads / 2; word += SUBGROUP_SIZE) {
+        const uint group = word / 4, s = word % 4;
+        const vec4 first = AT(x, x_first + group * 8 + s),
+                   second = AT(x, x_first + group * 8 + 4 + s);
+        [[unroll]] for (uint j = 0; j < ROWS; ++j) {
+          const uint row_at = weight_row[j] * row_words(FORMAT);
+          const GroupScales scales = group_scales(FORMAT, row_at, group);
+          const QuadPair pair =
+              quad_pair(FORMAT, row_at, group, s, group_high(FORMAT, row_at, group));
+          sums[j] += dot(first, quad_quants(FORMAT, pair.first) * quad_scale(scales.scale.x) +
+                                    scales.minimum.x);
+          sums[j] += dot(second, quad_quants(FORMAT, pair.second) * quad_scale(scales.scale.y) +
+                                     scales.minimum.y);
+        }
+      }
+#else
       for (uint quad = lane; quad < quads; quad += SUBGROUP_SIZE) {
         const vec4 factor = AT(x, x_first + quad);
         [[unroll]] for (uint j = 0; j < ROWS; ++j) {
           sums[j] += dot(factor, weight_at(weight_row[j] * quads + quad));
         }
       }
+#endif
       [[unroll]] for (uint j = 0; j < ROWS; ++j) {
         sums[j] = subgroupAdd(sums[j]);
         if (BIAS == 1) sums[j] += uintBitsToFloat(AT(control, params.bias_offset + weight_row[j]));

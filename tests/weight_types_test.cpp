@@ -80,9 +80,10 @@ std::vector<float> values_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("Models in few bits meet the values of their dequantized weights") {
-  const std::string name = GENERATE("blocks", "fp8", "gptq", "awq");
+  const std::string name = GENERATE("blocks", "fp8", "gptq", "awq", "experts");
   INFO(name);
-  const Checkpoint checkpoint(folder() / (name == "blocks" ? "blocks.gguf" : name));
+  const Checkpoint checkpoint(folder() /
+                              (name == "blocks" || name == "experts" ? name + ".gguf" : name));
   DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint), {});
   const SafetensorsFile expected(folder() / "expected.safetensors");
   const std::vector<double> ids = read_values(*expected.find(name + "/input_ids")),
@@ -96,6 +97,19 @@ TEST_CASE("Models in few bits meet the values of their dequantized weights") {
     worst = std::max(worst, std::abs(found[i] - logits[i]));
   INFO("largest difference " << worst);
   CHECK(worst < 1e-4);
+}
+
+TEST_CASE("Experts stay in the blocks of their file, but for those of several types") {
+  const Checkpoint checkpoint(folder() / "experts.gguf");
+  const WeightSource gate = {{"blk.0.ffn_gate_exps.weight"}, {4, 96, 64}},
+                     down = {{"blk.0.ffn_down_exps.weight"}, {4, 64, 96}};
+  const auto bytes = [&](const WeightSpec& spec) {
+    return weight_bytes({spec}, checkpoint, "test", MatrixStorage::kAsInFile);
+  };
+  CHECK(bytes({"w", WeightRole::kExperts, {4, 96, 64}, {gate}}) ==
+        uint64_t{4} * 96 * row_bytes(DataType::kMXFP4, 64));
+  CHECK(bytes({"w", WeightRole::kExperts, {2, 4, 96, 64}, {gate, down}}) ==
+        uint64_t{2} * 4 * 96 * 64 * 2);
 }
 
 TEST_CASE("The tensors of a quantized matrix are its values together") {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "conformance/block_input.h"
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
@@ -57,17 +58,20 @@ class Reference {
  private:
   Bounded product(uint64_t x_row, uint64_t weight_row) const {
     double sum = 0, magnitude = 0;
+    // A value in blocks is itself a sum.
+    const std::vector<double>&weights = inputs_[1].values, &sizes = inputs_[1].sizes;
     for (uint64_t k = 0; k < v_.depth; ++k) {
-      const double term =
-          inputs_[0].values[x_row * v_.depth + k] * inputs_[1].values[weight_row * v_.depth + k];
-      sum += term;
-      magnitude += std::abs(term);
+      const uint64_t at = weight_row * v_.depth + k;
+      const double factor = inputs_[0].values[x_row * v_.depth + k];
+      sum += factor * weights[at];
+      magnitude += std::abs(factor * (sizes.empty() ? weights[at] : sizes[at]));
     }
     if (v_.bias) {
       sum += inputs_[3].values[weight_row];
       magnitude += std::abs(inputs_[3].values[weight_row]);
     }
-    return {sum, v_.exact ? 0 : sum_error(static_cast<double>(v_.depth + 1), magnitude)};
+    const double terms = static_cast<double>(v_.depth * (sizes.empty() ? 1 : 2) + 1);
+    return {sum, v_.exact ? 0 : sum_error(terms, magnitude)};
   }
 
   Bounded expert(uint64_t x_row, uint64_t route, uint64_t column) const {
@@ -112,12 +116,15 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     c.name += fmt::format(".activation_{}", static_cast<int>(v.activation));
   if (v.one_expert) c.name += ".one_expert";
   if (v.limit > 0) c.name += ".limit";
-  if (types.weight == DataType::kBF16) c.name += ".bf16";
+  const bool blocks = is_block_type(types.weight);
+  if (blocks || types.weight == DataType::kBF16)
+    c.name += fmt::format(".{}", name_of(types.weight));
   if (v.exact) c.name += ".exact";
   c.types = types;
   c.exact = v.exact;
   // Of sizes below 64, one.
   c.must_pass = (v.experts_per_token > 1 || v.gated) && v.columns != 62 && v.depth != 62;
+  if (blocks) c.must_pass = v.exact && covers_blocks(types.weight);
   const uint64_t matrix_rows = v.gated ? 2 * v.columns : v.columns;
   const auto values = [&](Shape shape, DataType type) {
     return v.exact ? whole_input(shape, type, 3) : normal_input(shape, type);
@@ -159,15 +166,23 @@ class ExpertCases : public OpCases {
                        "a shape is five positive numbers, no more experts per token than experts",
                        "give tokens,experts_per_token,experts,N,K such as 64,2,8,2048,512");
     }
+    const KernelTypes concrete = plain_types(types);
+    if (shape[4] % block_elements(concrete.weight) != 0) {
+      throw ShapeError(
+          "expert_matmul",
+          fmt::format("{} is not whole blocks of {}", shape[4], name_of(concrete.weight)),
+          "give a K of whole blocks");
+    }
     return build_case({.tokens = shape[0],
                        .experts_per_token = shape[1],
                        .experts = shape[2],
                        .columns = shape[3],
                        .depth = shape[4]},
-                      plain_types(types));
+                      concrete);
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
+    if (row_types.weight == DataType::kBlocks) return block_samples(row_types);
     const KernelTypes types = plain_types(row_types);
     // 16-bit sizes are even.
     const bool odd = types.activation == DataType::kF32 && types.weight == DataType::kF32;
@@ -274,6 +289,62 @@ class ExpertCases : public OpCases {
                                   .normalize = true},
                                  bf16));
     }
+    return cases;
+  }
+
+ private:
+  /// Every block type, with results added up and not; other forms take turns through the types.
+  static std::vector<OpCase> block_samples(KernelTypes row_types) {
+    std::vector<OpCase> cases;
+    std::vector<KernelTypes> all = concrete_types(row_types);
+    for (const KernelTypes& types : all) {
+      const uint64_t block = block_elements(types.weight);
+      cases.push_back(build_case({.tokens = 3,
+                                  .experts_per_token = 2,
+                                  .experts = 3,
+                                  .columns = 13,
+                                  .depth = block == 32 ? 96u : 256u,
+                                  .exact = true},
+                                 types));
+      cases.push_back(build_case({.tokens = 5,
+                                  .experts_per_token = 2,
+                                  .experts = 4,
+                                  .columns = 34,
+                                  .depth = 512,
+                                  .combine = true,
+                                  .normalize = true},
+                                 types));
+    }
+    const Variant forms[] = {
+        {.columns = 1, .depth = 256},
+        {.tokens = 2,
+         .experts_per_token = 2,
+         .experts = 4,
+         .columns = 70,
+         .depth = 768,
+         .gated = true,
+         .bias = true,
+         .activation = Activation::kQuickGelu,
+         .limit = 7},
+        {.tokens = 9,
+         .experts_per_token = 2,
+         .experts = 6,
+         .columns = 32,
+         .depth = 256,
+         .combine = true,
+         .one_expert = true},
+        {.tokens = 130,
+         .experts_per_token = 4,
+         .experts = 7,
+         .columns = 37,
+         .depth = 256,
+         .combine = true,
+         .normalize = true,
+         .bias = true},
+    };
+    for (size_t i = 0; i < std::size(forms); ++i)
+      for (const size_t other : {i, i + 5})
+        cases.push_back(build_case(forms[i], all[other % all.size()]));
     return cases;
   }
 };
