@@ -19,7 +19,42 @@ namespace {
   throw ShapeError(builder.path() + ": expert_matmul", std::move(problem), std::move(remedy));
 }
 
+/// Whether tokens come so many to an expert that they are gathered: what is read of a matrix then
+/// serves several.
+bool gathers(const Tensor& x, const Tensor& weight, const Tensor& routes) {
+  const uint64_t count = routes.shape[0] * routes.shape[1];
+  return x.type == DataType::kF32 && count > 8 && count >= 2 * weight.shape[0];
+}
+
 }  // namespace
+
+Tensor expert_sum(ProgramBuilder& builder, const Tensor& x, const Tensor& routes, bool normalize) {
+  if (x.type != DataType::kF32 || x.shape.rank() != 3 || x.shape.elements() == 0 ||
+      routes.type != DataType::kU32 || routes.shape != Shape{x.shape[0], x.shape[1], uint64_t{2}} ||
+      x.bytes() > builder.capabilities().max_storage_range) {
+    throw ShapeError(
+        builder.path() + ": expert_sum",
+        fmt::format("x is {} {}, routes are {} {}", name_of(x.type), x.shape.to_string(),
+                    name_of(routes.type), routes.shape.to_string()),
+        "pass (tokens, experts_per_token, N) f32 and (tokens, experts_per_token, 2) "
+        "u32, or fewer tokens at a time");
+  }
+  const Kernel& kernel = builder.select({Op::kExpertSum, {DataType::kF32}, kAnyShape});
+  const Tensor y = builder.activation({x.shape[0], x.shape[2]}, x.type);
+  Node node;
+  node.kernel = &kernel;
+  node.buffers = {{x, Access::kRead}, {routes, Access::kRead}, {y, Access::kWrite}};
+  node.set_params(shader::ExpertParams{static_cast<uint32_t>(x.shape[0]),
+                                       static_cast<uint32_t>(x.shape[2]), 0, 0,
+                                       static_cast<uint32_t>(x.shape[1]), 0});
+  node.constants = {{EXPERT_NORMALIZE, normalize ? 1u : 0u}};
+  const uint64_t invocations = local_size(kernel, builder.capabilities());
+  node.groups = {groups_for(builder, (y.shape.elements() + invocations - 1) / invocations), 1, 1};
+  node.work.bytes = x.bytes() + y.bytes() + routes.bytes();
+  node.work.flops = 2 * x.shape.elements();
+  builder.add(std::move(node));
+  return y;
+}
 
 Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                      const Tensor& routes, const ExpertOptions& options) {
@@ -45,6 +80,16 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   }
   if (options.gated && matrix_rows % 2 != 0)
     refuse(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
+  if (options.combine && gathers(x, weight, routes)) {
+    // Experts add to no sum of others: a row for each route first, as if each were a token.
+    const uint64_t count = tokens * experts_per_token;
+    ExpertOptions apart = options;
+    apart.combine = false;
+    const Tensor parts = expert_matmul(builder, x.reshaped({count, depth}), weight,
+                                       routes.reshaped({count, 1, 2}), apart);
+    return expert_sum(builder, parts.reshaped({tokens, experts_per_token, columns}), routes,
+                      options.normalize);
+  }
   const bool halves = x.type == DataType::kF16;
   if ((halves || size_of(weight.type) == 2) && (depth % 2 != 0 || (halves && columns % 2 != 0))) {
     refuse(builder, fmt::format("{} columns of depth {} end inside a word", columns, depth),
@@ -71,8 +116,11 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
     }
   }
 
+  const bool gathered = !options.combine && gathers(x, weight, routes);
   const Kernel& kernel = builder.select(
-      {Op::kExpertMatmul, {x.type, weight.type}, depth % 4 == 0 ? kDepthMultipleOf4 : kAnyShape});
+      {Op::kExpertMatmul,
+       {x.type, weight.type},
+       (depth % 4 == 0 ? kDepthMultipleOf4 : kAnyShape) | (gathered ? kRowsAbove8 : kRowsAtMost8)});
   Tensor control = routes;
   if (options.bias) {
     const Tensor parts[] = {routes, *options.bias};
@@ -97,8 +145,10 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   const uint64_t per_group =
       uint64_t{local_size(kernel, builder.capabilities())} * (halves ? 2 : 1);
   const std::optional<uint32_t> tile = kernel.find(RowConstant::TILE_N);  // columns of a row of y
-  const uint64_t groups = tile ? y.shape.rows() * ((columns + *tile - 1) / *tile)
-                               : (y.shape.elements() + per_group - 1) / per_group;
+  const bool by_expert = kernel.find(RowConstant::TILE_M).has_value();
+  const uint64_t groups =
+      tile ? (by_expert ? weight.shape[0] : y.shape.rows()) * ((columns + *tile - 1) / *tile)
+           : (y.shape.elements() + per_group - 1) / per_group;
   node.groups = {groups_for(builder, groups), 1, 1};
   const uint64_t read_experts = std::min(weight.shape[0], tokens * experts_per_token);
   node.work.bytes = x.bytes() + y.bytes() + routes.bytes() +

@@ -32,4 +32,9 @@ struct ExpertOptions {
 Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                      const Tensor& routes, const ExpertOptions& options = {});
 
+/// y[t] = sum over s of g[t, s] x[t, s], with `normalize` over the sum of the gates. x: (tokens,
+/// experts_per_token, N) f32; routes: as above. Result: (tokens, N). Throws ShapeError naming the
+/// layer.
+Tensor expert_sum(ProgramBuilder& builder, const Tensor& x, const Tensor& routes, bool normalize);
+
 }  // namespace mulciber

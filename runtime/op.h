@@ -23,7 +23,7 @@ constexpr Op kAllOps[] = {
 enum ShapeFact : uint32_t {
   kAnyShape = 0,
   kRowsAtMost8 = 1u << 0,       // matmul: M <= 8
-  kRowsAbove8 = 1u << 1,        // matmul: M > 8
+  kRowsAbove8 = 1u << 1,        // matmul: M > 8; experts: several tokens to each
   kDepthMultipleOf4 = 1u << 2,  // K (matmul) or head size (attention) in fours
   kDepthMultipleOf8 = 1u << 3,
   kDepthMultipleOf16 = 1u << 4,

@@ -299,14 +299,14 @@ class ExpertCases : public OpCases {
     std::vector<KernelTypes> all = concrete_types(row_types);
     for (const KernelTypes& types : all) {
       const uint64_t block = block_elements(types.weight);
-      cases.push_back(build_case({.tokens = 3,
+      cases.push_back(build_case({.tokens = 7,
                                   .experts_per_token = 2,
                                   .experts = 3,
                                   .columns = 13,
                                   .depth = block == 32 ? 96u : 256u,
                                   .exact = true},
                                  types));
-      cases.push_back(build_case({.tokens = 5,
+      cases.push_back(build_case({.tokens = 3,
                                   .experts_per_token = 2,
                                   .experts = 4,
                                   .columns = 34,
@@ -317,7 +317,7 @@ class ExpertCases : public OpCases {
     }
     const Variant forms[] = {
         {.columns = 1, .depth = 256},
-        {.tokens = 2,
+        {.tokens = 5,
          .experts_per_token = 2,
          .experts = 4,
          .columns = 70,
