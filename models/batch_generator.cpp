@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "models/batch_generator_impl.h"
+#include "models/text_scoring.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
 
@@ -39,6 +40,12 @@ size_t BatchGenerator::running() const {
       impl_->places, [](const Impl::Place& place) { return place.text != nullptr; }));
 }
 size_t BatchGenerator::waiting() const { return impl_->waiting.size(); }
+
+TextScores BatchGenerator::score(std::span<const ScoreInput> inputs, const ScoreOptions& options) {
+  TextScores scores = score_texts({*impl_, impl_->context, impl_->scorer}, inputs, options);
+  impl_->statistics.peak_device_bytes = impl_->device->memory().peak();
+  return scores;
+}
 
 size_t BatchGenerator::count_tokens(const std::string& prompt, bool add_special,
                                     bool parse_special) const {

@@ -11,6 +11,7 @@
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/sequence_slots.h"
 #include "models/shared_generator.h"
+#include "models/token_scorer.h"
 #include "mulciber/batch_generator.h"
 
 namespace mulciber {
@@ -45,6 +46,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   };
 
   std::optional<SequenceSlots> slots;
+  std::optional<TokenScorer> scorer;
   std::vector<Place> places;  // by slot
   std::deque<Text> waiting;
   BatchStatistics statistics;

@@ -55,8 +55,6 @@ struct TextGenerator::Impl : SharedGenerator {
   /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
   /// `ids`. Returns the tokens kept.
   uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids);
-  /// With room for a text of so many tokens.
-  TokenScorer& scorer_of(size_t tokens);
   class Proposer;
   /// generate() with GenerateOptions::lookup or draft.
   Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);

@@ -1,4 +1,6 @@
-// Scores and hidden states of given texts, by a TextGenerator.
+// Scores and hidden states of given texts.
+#include "models/text_scoring.h"
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -37,26 +39,28 @@ CutInput cut(const Tokenizer& tokenizer, const ScoreInput& input, const ScoreOpt
 
 }  // namespace
 
-TokenScorer& TextGenerator::Impl::scorer_of(size_t tokens) {
+TokenScorer& scorer_of(const TextScoring& by, size_t tokens) {
+  std::optional<TokenScorer>& scorer = by.scorer;
+  const uint32_t context = by.context;
   if (scorer && scorer->context() >= tokens) return *scorer;
   scorer.reset();
   // Of a longer text: as much again, so that few texts need more.
   const auto wanted = static_cast<uint32_t>(
       std::min<size_t>(std::max<size_t>(std::bit_ceil(tokens), 256), context));
-  const DecoderNetwork& network = language->network();
+  const DecoderNetwork& network = by.generator.language->network();
   // As in a conversation that has the whole context.
   const uint32_t original = network.decoder.original_context();
-  return scorer.emplace(*device, network, wanted,
+  return scorer.emplace(*by.generator.device, network, wanted,
                         original > 0 && context > original ? original + 1 : 0);
 }
 
-TextScores TextGenerator::score(std::span<const ScoreInput> inputs, const ScoreOptions& options) {
-  Impl& impl = *impl_;
+TextScores score_texts(const TextScoring& by, std::span<const ScoreInput> inputs,
+                       const ScoreOptions& options) {
   const auto start = Clock::now();
   std::vector<CutInput> texts;
   size_t longest = 1;
   for (const ScoreInput& input : inputs) {
-    texts.push_back(cut(*impl.tokenizer, input, options));
+    texts.push_back(cut(*by.generator.tokenizer, input, options));
     const CutInput& text = texts.back();
     const auto refuse = [&](std::string problem, const char* remedy) {
       throw ModelError(fmt::format("text {} of {}", texts.size(), inputs.size()),
@@ -64,15 +68,15 @@ TextScores TextGenerator::score(std::span<const ScoreInput> inputs, const ScoreO
     };
     if (text.first == text.ids.size())
       refuse("has no tokens to score", "give some text; spaces may belong to the token before");
-    if (text.ids.size() > impl.context)
-      refuse(fmt::format("has {} tokens, the context {}", text.ids.size(), impl.context),
+    if (text.ids.size() > by.context)
+      refuse(fmt::format("has {} tokens, the context {}", text.ids.size(), by.context),
              "cut it into parts, or load the model with a larger context");
     longest = std::max(longest, text.ids.size());
   }
   TextScores result;
   result.texts.resize(texts.size());
   if (texts.empty()) return result;
-  TokenScorer& scorer = impl.scorer_of(longest);
+  TokenScorer& scorer = scorer_of(by, longest);
   ScoreStatistics& statistics = result.statistics;
   const ScoreStatistics before = {.read_tokens = scorer.read_tokens(),
                                   .reused_tokens = scorer.reused_tokens(),
@@ -96,6 +100,10 @@ TextScores TextGenerator::score(std::span<const ScoreInput> inputs, const ScoreO
   return result;
 }
 
+TextScores TextGenerator::score(std::span<const ScoreInput> inputs, const ScoreOptions& options) {
+  return score_texts({*impl_, impl_->context, impl_->scorer}, inputs, options);
+}
+
 HiddenStates TextGenerator::hidden_states(const std::string& text, std::span<const uint32_t> layers,
                                           const ScoreOptions& options) {
   Impl& impl = *impl_;
@@ -105,7 +113,9 @@ HiddenStates TextGenerator::hidden_states(const std::string& text, std::span<con
     throw ModelError("text",
                      fmt::format("has {} tokens, the context {}", result.ids.size(), impl.context),
                      "cut it into parts, or load the model with a larger context");
-  result.values = impl.scorer_of(std::max<size_t>(result.ids.size(), 1)).states(result.ids, layers);
+  result.values =
+      scorer_of({impl, impl.context, impl.scorer}, std::max<size_t>(result.ids.size(), 1))
+          .states(result.ids, layers);
   return result;
 }
 

@@ -109,6 +109,10 @@ class MULCIBER_API BatchGenerator {
   /// the device is lost; LogitsError ends only the request whose logits are not finite (on_error).
   bool step();
 
+  /// As TextGenerator::score(), between two steps. Has keys and values of its own, of the longest
+  /// text so far.
+  TextScores score(std::span<const ScoreInput> inputs, const ScoreOptions& options = {});
+
   /// Requests that have a place, and that wait for one.
   size_t running() const;
   size_t waiting() const;
