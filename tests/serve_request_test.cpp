@@ -32,13 +32,18 @@ std::string chat_with(const std::string& more) {
 std::string read_calls(const std::string& answer, size_t piece, std::set<std::string> tools) {
   ToolCallReader reader(std::move(tools));
   std::string shown;
-  for (size_t at = 0; at < answer.size(); at += piece)
+  std::vector<CallPiece> calls;
+  for (size_t at = 0; at < answer.size(); at += piece) {
     shown += reader.push(answer.substr(at, piece));
+    add_pieces(calls, reader.take());
+  }
   shown += reader.finish();
-  for (const ToolCall& call : reader.calls()) {
+  add_pieces(calls, reader.take());
+  for (const CallPiece& call : calls) {
     CHECK(call.id.starts_with("call_"));
     shown += "|" + call.name + call.arguments;
   }
+  CHECK(reader.called() == !calls.empty());
   return shown;
 }
 
@@ -141,9 +146,10 @@ TEST_CASE("what cannot be used is refused by name") {
         "chat_template_kwargs|");
   CHECK(refused(R"({"prompt": [1, 2]})", false) == "prompt|unsupported_parameter");
   CHECK(refused(R"({"prompt": []})", false) == "prompt|");
-  CHECK(refused(R"({"prompt": "a", "best_of": 2})", false) == "best_of|unsupported_parameter");
-  CHECK(refused(R"({"prompt": "a", "echo": true, "logprobs": 0})", false) ==
-        "echo|unsupported_parameter");
+  CHECK(refused(R"({"prompt": "a", "n": 3, "best_of": 2})", false) == "best_of|");
+  CHECK(refused(R"({"prompt": "a", "best_of": 2, "stream": true})", false) == "best_of|");
+  CHECK(refused(R"({"prompt": "a", "max_tokens": 0})", false) == "max_tokens|");
+  CHECK(refused(R"({"prompt": "a", "suffix": "b"})", false) == "suffix|unsupported_parameter");
 }
 
 TEST_CASE("tool_choice none takes the tools away") {
@@ -192,8 +198,9 @@ TEST_CASE("requests say what answers may be") {
   ToolCallReader reader({"f"});
   reader.push(R"({"name": "f", "parameters": {"y": 1}})");
   reader.finish();
-  REQUIRE(reader.calls().size() == 1);
-  CHECK(reader.calls()[0].arguments == R"({"y":1})");
+  const std::vector<CallPiece> calls = reader.take();
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].arguments == R"({"y":1})");
 }
 
 TEST_CASE("calls of tools are taken out of answers, however they are cut") {
@@ -213,6 +220,17 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
     CHECK(read("[{\"name\": \"f\", \"arguments\": {\"x\": 1}}]") == "|f{\"x\":1}");
     CHECK(read("{\"name\": \"f\", \"parameters\": {\"x\": 1}}") == "|f{\"x\":1}");
     CHECK(read("<|python_tag|>{\"name\": \"g\", \"parameters\": {}}") == "|g{}");
+    CHECK(read("{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}") ==
+          "|f{}|g{}");
+    CHECK(read("<function=f>{\"x\": \"a b\"}</function>") == "|f{\"x\":\"a b\"}");
+    CHECK(read("Now: <function=g></function>\n<function=f>\n{}") == "Now: |g{}|f{}");
+    CHECK(read("<function=h>{}</function>") == "<function=h>{}</function>");
+    CHECK(read("<function=f>nothing</function>") == "<function=f>nothing</function>");
+    // A name that does not come first, and members behind the arguments.
+    CHECK(read("<tool_call>{\"arguments\": {\"x\": [1, {}]}, \"name\": \"f\"}</tool_call> then") ==
+          " then|f{\"x\":[1,{}]}");
+    CHECK(read("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"x\": \"\\\"}\"}, \"id\": \"a]\"}, "
+               "{\"name\": \"g\", \"arguments\": {}}]") == "|f{\"x\":\"\\\"}\"}|g{}");
     // What is no call of a known tool stays text.
     CHECK(read("{\"name\": \"h\", \"parameters\": {}}") == "{\"name\": \"h\", \"parameters\": {}}");
     CHECK(read("{not JSON") == "{not JSON");
@@ -222,4 +240,24 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
   }
   CHECK(read_calls("<tool_call>{\"name\": \"f\"}</tool_call>", 4, {}) ==
         "<tool_call>{\"name\": \"f\"}</tool_call>");
+}
+
+TEST_CASE("a call is told of while it is written") {
+  for (const std::string begin : {"<tool_call>{\"name\": \"f\", \"arguments\": {", "<function=f>{",
+                                  "{\"name\": \"f\", \"parameters\": {"}) {
+    ToolCallReader reader({"f"});
+    CHECK(reader.push(begin).empty());
+    const std::vector<CallPiece> named = reader.take();
+    REQUIRE(named.size() == 1);
+    CHECK(named[0].name == "f");
+    CHECK(named[0].arguments == "{");
+    CHECK(reader.push("\"x\": ").empty());
+    const std::vector<CallPiece> more = reader.take();
+    REQUIRE(more.size() == 1);
+    CHECK((more[0].id.empty() && more[0].name.empty() && more[0].index == 0));
+    CHECK(more[0].arguments == "\"x\":");
+    // An answer that ends here is cut off.
+    CHECK(reader.finish().empty());
+    CHECK_FALSE(reader.called());
+  }
 }

@@ -28,6 +28,8 @@ struct AnswerEvent {
   std::string piece;                 // text that is certain now; at the end, the rest of it
   std::optional<LikelyToken> token;  // the token behind it, where probabilities were asked for
   std::vector<LikelyToken> likeliest;
+  /// The answer begins anew, since the device was lost: what was told of it is void.
+  bool again = false;
   // Last for this choice is one of:
   std::optional<GenerateEnd> end;
   std::optional<ApiError> error;

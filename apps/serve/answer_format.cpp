@@ -20,18 +20,6 @@ Json with_bytes(const std::string& text, float log_probability) {
   return {{"token", text}, {"logprob", finite(log_probability)}, {"bytes", std::move(bytes)}};
 }
 
-Json chat_probabilities(const std::vector<TokenRecord>& tokens) {
-  Json content = Json::array();
-  for (const TokenRecord& token : tokens) {
-    Json entry = with_bytes(token.bytes, token.log_probability);
-    entry["top_logprobs"] = Json::array();
-    for (const auto& [text, probability] : token.likeliest)
-      entry["top_logprobs"].push_back(with_bytes(text, probability));
-    content.push_back(std::move(entry));
-  }
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
-}
-
 size_t characters(const std::string& text) {
   return static_cast<size_t>(std::ranges::count_if(
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
@@ -42,8 +30,9 @@ Json completion_probabilities(const std::vector<TokenRecord>& tokens, size_t off
        offsets = Json::array();
   for (const TokenRecord& token : tokens) {
     texts.push_back(token.bytes);
-    probabilities.push_back(finite(token.log_probability));
-    Json top = Json::object();
+    probabilities.push_back(token.log_probability ? Json(finite(*token.log_probability))
+                                                  : Json(nullptr));
+    Json top = token.log_probability ? Json::object() : Json(nullptr);
     for (const auto& [text, probability] : token.likeliest) {
       // Keys of JSON must be valid, and two tokens may have one text: the likelier one stays.
       const std::string key = Json::parse(json_line(text)).get<std::string>();
@@ -59,9 +48,15 @@ Json completion_probabilities(const std::vector<TokenRecord>& tokens, size_t off
           {"text_offset", std::move(offsets)}};
 }
 
+Json of_chat(const std::vector<TokenRecord>& tokens) {
+  return {{"content", chat_probabilities(tokens)}, {"refusal", nullptr}};
+}
+
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json call_json(const ToolCall& call) {
+/// A call, or a piece of one that has begun before.
+Json call_json(const CallPiece& call) {
+  if (call.id.empty()) return {{"function", {{"arguments", call.arguments}}}};
   return {{"id", call.id},
           {"type", "function"},
           {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
@@ -75,6 +70,18 @@ Json usage_json(const Usage& usage) {
 
 }  // namespace
 
+Json chat_probabilities(const std::vector<TokenRecord>& tokens) {
+  Json content = Json::array();
+  for (const TokenRecord& token : tokens) {
+    Json entry = with_bytes(token.bytes, token.log_probability.value_or(0));
+    entry["top_logprobs"] = Json::array();
+    for (const auto& [text, probability] : token.likeliest)
+      entry["top_logprobs"].push_back(with_bytes(text, probability));
+    content.push_back(std::move(entry));
+  }
+  return content;
+}
+
 std::string TokenTexts::text_behind(uint32_t id) const {
   const auto token = static_cast<int32_t>(id);
   if (!before_) return tokenizer_->decode(std::array{token}, false);
@@ -85,12 +92,17 @@ std::string TokenTexts::text_behind(uint32_t id) const {
 }
 
 TokenRecord TokenTexts::next(const AnswerEvent& event) {
+  return next(event.token->id, event.token->log_probability, event.likeliest);
+}
+
+TokenRecord TokenTexts::next(uint32_t id, std::optional<float> log_probability,
+                             const std::vector<LikelyToken>& likeliest) {
   TokenRecord record;
-  record.bytes = text_behind(event.token->id);
-  record.log_probability = event.token->log_probability;
-  for (const LikelyToken& likely : event.likeliest)
+  record.bytes = text_behind(id);
+  record.log_probability = log_probability;
+  for (const LikelyToken& likely : likeliest)
     record.likeliest.emplace_back(text_behind(likely.id), likely.log_probability);
-  before_ = static_cast<int32_t>(event.token->id);
+  before_ = static_cast<int32_t>(id);
   return record;
 }
 
@@ -99,13 +111,13 @@ Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usag
   for (const AnswerPart& part : parts) {
     Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
     choice["logprobs"] = !part.tokens ? Json(nullptr)
-                         : chat       ? chat_probabilities(*part.tokens)
+                         : chat       ? of_chat(*part.tokens)
                                       : completion_probabilities(*part.tokens, part.text_offset);
     if (chat) {
       Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
       if (!part.calls.empty()) {
         message["tool_calls"] = Json::array();
-        for (const ToolCall& call : part.calls) message["tool_calls"].push_back(call_json(call));
+        for (const CallPiece& call : part.calls) message["tool_calls"].push_back(call_json(call));
         if (part.text.empty()) message["content"] = nullptr;
       }
       choice["message"] = std::move(message);
@@ -125,15 +137,15 @@ Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usag
 Json AnswerFormat::chunk(const AnswerPart& part, bool first, bool usage_follows) const {
   Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
   choice["logprobs"] = !part.tokens ? Json(nullptr)
-                       : chat       ? chat_probabilities(*part.tokens)
+                       : chat       ? of_chat(*part.tokens)
                                     : completion_probabilities(*part.tokens, part.text_offset);
   if (chat) {
     Json delta = Json::object();
     if (first) delta["role"] = "assistant";
     if (first || !part.text.empty()) delta["content"] = part.text;
-    for (size_t i = 0; i < part.calls.size(); ++i) {
-      Json call = call_json(part.calls[i]);
-      call["index"] = i;
+    for (const CallPiece& piece : part.calls) {
+      Json call = call_json(piece);
+      call["index"] = piece.index;
       delta["tool_calls"].push_back(std::move(call));
     }
     choice["delta"] = std::move(delta);

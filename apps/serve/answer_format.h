@@ -14,8 +14,8 @@ namespace mulciber::apps::serve {
 
 /// A token with its probability, and the likeliest ones in its place.
 struct TokenRecord {
-  std::string bytes;  // its text; perhaps not a whole character
-  float log_probability = 0;
+  std::string bytes;                     // its text; perhaps not a whole character
+  std::optional<float> log_probability;  // none: nothing stands before it
   std::vector<std::pair<std::string, float>> likeliest;
 };
 
@@ -26,6 +26,8 @@ class TokenTexts {
       : tokenizer_(std::move(tokenizer)) {}
   /// The next token of the answer.
   TokenRecord next(const AnswerEvent& event);
+  TokenRecord next(uint32_t id, std::optional<float> log_probability,
+                   const std::vector<LikelyToken>& likeliest);
 
  private:
   std::string text_behind(uint32_t id) const;
@@ -33,11 +35,14 @@ class TokenTexts {
   std::optional<int32_t> before_;
 };
 
-/// A call of a tool that the model asks for.
-struct ToolCall {
-  std::string id, name;
-  std::string arguments;  // JSON
+/// A part of a call of a tool that the model asks for.
+struct CallPiece {
+  size_t index = 0;       // of the answer's calls
+  std::string id, name;   // of the first piece
+  std::string arguments;  // JSON, in pieces
 };
+/// Puts pieces together to whole calls.
+void add_pieces(std::vector<CallPiece>& calls, const std::vector<CallPiece>& pieces);
 
 /// One of the answers, or a piece of it.
 struct AnswerPart {
@@ -45,13 +50,19 @@ struct AnswerPart {
   std::string text;
   size_t text_offset = 0;  // of a completion's piece: characters before it
   std::optional<std::vector<TokenRecord>> tokens;
-  std::vector<ToolCall> calls;
+  std::vector<CallPiece> calls;
   std::string finish_reason;  // empty: it goes on
+  /// What came of this choice before is void: it begins anew.
+  bool again = false;
 };
 
 struct Usage {
   size_t prompt_tokens = 0, answer_tokens = 0;
 };
+
+/// Tokens as chats and responses list them. At the end of a stream of bytes that is no whole
+/// character, `token` has U+FFFD in its place.
+nlohmann::json chat_probabilities(const std::vector<TokenRecord>& tokens);
 
 /// What all objects about one request have in common.
 struct AnswerFormat {

@@ -21,12 +21,16 @@ AnswerSession::AnswerSession(std::shared_ptr<AnswerChannel> channel,
                              const SessionSettings& settings, std::function<bool()> gone,
                              Metrics& metrics)
     : channel_(std::move(channel)),
+      tokenizer_(std::move(tokenizer)),
       settings_(settings),
       gone_(std::move(gone)),
       metrics_(metrics),
       open_(settings.choices) {
-  for (uint32_t i = 0; i < settings.choices; ++i)
-    choices_.push_back({TokenTexts(tokenizer), {}, 0, false, {}});
+  for (uint32_t i = 0; i < settings.choices; ++i) choices_.push_back(new_choice(tokenizer_));
+}
+
+AnswerSession::Choice AnswerSession::new_choice(const std::shared_ptr<const Tokenizer>& tokenizer) {
+  return {TokenTexts(tokenizer), {}, 0, false, {}};
 }
 
 AnswerSession::~AnswerSession() {
@@ -71,6 +75,13 @@ void AnswerSession::measure(Choice& choice) {
 /// Nothing where no text became certain. Tokens with held back text are told of with that text.
 std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   Choice& choice = choices_[event.choice];
+  if (event.again) {
+    choice = new_choice(tokenizer_);
+    AnswerPart part;
+    part.choice = event.choice;
+    part.again = true;
+    return part;
+  }
   if (!event.end) measure(choice);
   if (event.token) choice.pending.push_back(choice.texts.next(event));
   if (event.piece.empty() && !event.end) {
@@ -79,8 +90,8 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   }
   AnswerPart part;
   part.choice = event.choice;
-  if (choice.offset == 0 && event.choice < settings_.before.size())
-    part.text = settings_.before[event.choice];
+  const bool first = choice.offset == 0;
+  if (first && event.choice < settings_.before.size()) part.text = settings_.before[event.choice];
   part.text += event.piece;
   part.text_offset = choice.offset;
   choice.offset += static_cast<size_t>(std::ranges::count_if(
@@ -91,6 +102,10 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   if (settings_.probabilities) {
     part.tokens.emplace();
     if (!cut) part.tokens = std::exchange(choice.pending, {});
+    if (first && event.choice < settings_.tokens_before.size()) {
+      const std::vector<TokenRecord>& before = settings_.tokens_before[event.choice];
+      part.tokens->insert(part.tokens->begin(), before.begin(), before.end());
+    }
   }
   if (event.end) {
     --open_;

@@ -24,6 +24,8 @@ struct SessionSettings {
   uint32_t answers_per_prompt = 1;  // of one prompt the tokens count once
   bool probabilities = false;
   std::vector<std::string> before;  // of each choice: text that it begins with
+  /// Of each choice: the tokens of that text, where probabilities are wanted.
+  std::vector<std::vector<TokenRecord>> tokens_before = {};
   std::chrono::seconds most_time{600};
 };
 
@@ -51,11 +53,13 @@ class AnswerSession {
     bool begun = false;
     std::chrono::steady_clock::time_point latest;
   };
+  static Choice new_choice(const std::shared_ptr<const Tokenizer>& tokenizer);
   AnswerEvent wait();
   std::optional<AnswerPart> take(AnswerEvent event);
   void measure(Choice& choice);
 
   std::shared_ptr<AnswerChannel> channel_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   SessionSettings settings_;
   std::function<bool()> gone_;
   Metrics& metrics_;

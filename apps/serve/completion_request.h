@@ -18,23 +18,29 @@ struct CompletionRequest {
   std::string model;  // empty: the only one
   bool chat = false;
   std::vector<std::string> prompts;  // of a completion; chat: none
+  bool prompts_only = false;         // nothing is to be written: an echo
   /// Of a chat: a JSON list of messages with role and content, and tool_calls where there are some,
   /// as chat templates take them: contents are texts, and arguments of calls are objects.
   std::string messages_json;
-  std::string tools_json;  // a JSON list; empty: none, or tool_choice says "none"
+  const char* messages_field = "messages";  // that errors name
+  std::string tools_json;                   // a JSON list; empty: none, or tool_choice says "none"
   /// Further variables of the chat template as JSON texts.
   std::map<std::string, std::string> template_variables;
 
   uint32_t n = 1;           // answers for each prompt
+  uint32_t best_of = 0;     // so many are drawn, and the n likeliest chosen; 0: n
   uint32_t max_tokens = 0;  // 0: what the context has room for
   SamplingOptions sampling;
   std::vector<std::string> stop;
   std::vector<std::pair<uint32_t, float>> logit_bias;
   std::optional<Grammar> grammar;             // of answers
   std::optional<uint32_t> log_probabilities;  // how many of the likeliest beside the chosen
+  bool tells_probabilities = false;           // otherwise they only choose the best
   bool echo = false;                          // the answer begins with the prompt
   bool ignore_end = false;
   bool stream = false, include_usage = false;
+
+  uint32_t drawn() const { return best_of > 0 ? best_of : n; }
 };
 
 /// Throws ApiError (400) naming the field: JSON that cannot be read, values out of range, fields

@@ -28,7 +28,6 @@ std::string read_content(const Json& content, const std::string& where) {
   return text;
 }
 
-/// OpenAI has a call's arguments as JSON in a string, templates take the object itself.
 Json read_call(const Json& given, const std::string& where) {
   RequestFields call(given, where);
   call.ignore("index");
@@ -40,14 +39,8 @@ Json read_call(const Json& given, const std::string& where) {
   const auto name = function.text("name");
   if (!name) refuse(function.path("name"), function.path("name") + " is missing");
   Json arguments = Json::object();
-  if (const Json* found = function.find("arguments")) {
-    arguments = *found;
-    if (found->is_string()) try {
-        arguments = parse_json(found->get<std::string>(), function.path("arguments"));
-      } catch (const ModelError& error) {
-        refuse(function.path("arguments"), error.what());
-      }
-  }
+  if (const Json* found = function.find("arguments"))
+    arguments = read_arguments(*found, function.path("arguments"));
   return {{"id", id},
           {"type", "function"},
           {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};
@@ -87,6 +80,15 @@ Json read_message(const Json& given, const std::string& where) {
 
 }  // namespace
 
+Json read_arguments(const Json& given, const std::string& where) {
+  if (!given.is_string()) return given;
+  try {
+    return parse_json(given.get<std::string>(), where);
+  } catch (const ModelError& error) {
+    refuse(where, error.what());
+  }
+}
+
 std::string read_messages(RequestFields& fields) {
   const Json* given = fields.find("messages");
   if (!given) refuse("messages", "messages is missing");
@@ -98,27 +100,36 @@ std::string read_messages(RequestFields& fields) {
   return messages.dump();
 }
 
-std::string read_tools(RequestFields& fields) {
+std::string read_tools(RequestFields& fields, ToolForm form) {
   const Json* tools = fields.find("tools");
   const Json* choice = fields.find("tool_choice");
   fields.ignore("parallel_tool_calls");
   if (!tools) return {};
   if (!tools->is_array() || tools->size() > kMostTools)
     refuse("tools", fmt::format("tools must be a list of at most {}", kMostTools));
+  Json made = Json::array();
   for (size_t i = 0; i < tools->size(); ++i) {
     const std::string where = fmt::format("tools[{}]", i);
     RequestFields tool((*tools)[i], where);
     if (tool.text("type").value_or("") != "function")
       refuse(tool.path("type"), "only tools of type function are supported",
              "unsupported_parameter");
-    const Json* inner = tool.find("function");
-    if (!inner) refuse(tool.path("function"), tool.path("function") + " is missing");
-    RequestFields function(*inner, where + ".function");
+    Json description = (*tools)[i];
+    std::string inside = where;
+    if (form == ToolForm::kNested) {
+      const Json* inner = tool.find("function");
+      if (!inner) refuse(tool.path("function"), tool.path("function") + " is missing");
+      description = *inner;
+      inside += ".function";
+    }
+    RequestFields function(description, inside);
     if (!function.text("name"))
       refuse(function.path("name"), function.path("name") + " is missing");
+    if (form == ToolForm::kFlat) description.erase("type");
+    made.push_back({{"type", "function"}, {"function", std::move(description)}});
   }
   if (tools->empty() || (choice && *choice == "none")) return {};
-  return tools->dump();
+  return made.dump();
 }
 
 }  // namespace mulciber::apps::serve

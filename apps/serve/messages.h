@@ -9,7 +9,13 @@ namespace mulciber::apps::serve {
 
 /// "messages" as CompletionRequest::messages_json. Throws ApiError (400).
 std::string read_messages(RequestFields& fields);
-/// "tools", as "tool_choice" has it: "auto" and "none" are taken. Throws ApiError (400).
-std::string read_tools(RequestFields& fields);
+/// How a request writes a tool: {"type": "function", "function": {"name": ...}} in chats,
+/// {"type": "function", "name": ...} in responses.
+enum class ToolForm { kNested, kFlat };
+/// "tools" as chats have them, or "" where "tool_choice" is "none". Throws ApiError (400).
+std::string read_tools(RequestFields& fields, ToolForm form);
+/// A call's arguments, which OpenAI has as JSON in a string, as the object that templates take.
+/// Throws ApiError (400) naming the field.
+nlohmann::json read_arguments(const nlohmann::json& given, const std::string& where);
 
 }  // namespace mulciber::apps::serve

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "checkpoints/json.h"
@@ -28,34 +29,49 @@ class Choice {
   std::optional<Grammar> made_;
 };
 
-void read_response_format(RequestFields& fields, std::string_view body, Choice& choice) {
-  const Json* format = fields.find("response_format");
-  if (!format) return;
-  RequestFields inner(*format, "response_format");
-  const std::string type = inner.text("type").value_or("");
+/// format: a chat's response_format or the text.format of responses, which has the schema and its
+/// name one level higher; `at`: where it stands in the body.
+void read_format(const Json& format, const std::string& at, std::string_view body, bool nested,
+                 Choice& choice) {
+  std::string where = at;
+  std::ranges::replace(where, '/', '.');
+  RequestFields outer(format, where);
+  const std::string type = outer.text("type").value_or("");
   if (type == "json_object") {
-    choice.set("response_format", [] { return Grammar::json_object(); });
+    choice.set(where, [] { return Grammar::json_object(); });
   } else if (type == "json_schema") {
-    const Json* described = inner.find("json_schema");
-    if (!described) refuse(inner.path("json_schema"), "response_format.json_schema is missing");
-    RequestFields schema(*described, "response_format.json_schema");
+    const Json* described = nested ? outer.find("json_schema") : &format;
+    if (!described) refuse(outer.path("json_schema"), where + ".json_schema is missing");
+    RequestFields schema(*described, nested ? where + ".json_schema" : where);
     // Answers are valid in any case.
     for (const char* name : {"name", "description", "strict"}) schema.ignore(name);
+    if (!nested) schema.ignore("type");
     if (!schema.find("schema")) refuse(schema.path("schema"), "the schema is missing");
     schema.finish();
     choice.set(schema.path("schema"), [&] {
-      return Grammar::json_schema(json_part(body, "response_format/json_schema/schema"));
+      return Grammar::json_schema(
+          json_part(body, at + (nested ? "/json_schema/schema" : "/schema")));
     });
+    if (!nested) return;
   } else if (type != "text") {
-    refuse("response_format",
-           "the type of response_format must be text, json_object or json_schema",
+    refuse(where, fmt::format("the type of {} must be text, json_object or json_schema", where),
            "unsupported_parameter");
   }
+  outer.finish();
+}
+
+void read_text_format(RequestFields& fields, std::string_view body, Choice& choice) {
+  const Json* text = fields.find("text");
+  if (!text) return;
+  RequestFields inner(*text, "text");
+  if (const Json* format = inner.find("format"))
+    read_format(*format, "text/format", body, false, choice);
+  inner.only("verbosity", nullptr, "the server has nothing for it");
   inner.finish();
 }
 
 /// The answer is a call, in the form that Llama 3 writes and every reader of calls takes.
-void read_tool_choice(RequestFields& fields, std::string_view body, Choice& choice) {
+void read_tool_choice(RequestFields& fields, std::string_view body, bool nested, Choice& choice) {
   const Json* wanted = fields.find("tool_choice");
   if (!wanted || *wanted == "none" || *wanted == "auto") return;
   const Json* tools = fields.find("tools");
@@ -64,10 +80,14 @@ void read_tool_choice(RequestFields& fields, std::string_view body, Choice& choi
   if (wanted->is_object()) {
     RequestFields named(*wanted, "tool_choice");
     named.ignore("type");
-    const Json* function = named.find("function");
-    if (!function) refuse("tool_choice", "tool_choice.function is missing");
-    name = RequestFields(*function, "tool_choice.function").text("name");
-    if (!name) refuse("tool_choice", "tool_choice.function.name is missing");
+    if (nested) {
+      const Json* function = named.find("function");
+      if (!function) refuse("tool_choice", "tool_choice.function is missing");
+      name = RequestFields(*function, "tool_choice.function").text("name");
+    } else {
+      name = named.text("name");
+    }
+    if (!name) refuse("tool_choice", "tool_choice names no function");
     named.finish();
   } else if (*wanted != "required") {
     refuse("tool_choice", "tool_choice must be none, auto, required or a function",
@@ -75,11 +95,11 @@ void read_tool_choice(RequestFields& fields, std::string_view body, Choice& choi
   }
   std::string calls;
   for (size_t i = 0; i < tools->size(); ++i) {
-    const Json& function = (*tools)[i]["function"];
+    const Json& function = nested ? (*tools)[i]["function"] : (*tools)[i];
     if (name && function["name"] != *name) continue;
     const std::string parameters =
         function.contains("parameters") && !function["parameters"].empty()
-            ? json_part(body, fmt::format("tools/{}/function/parameters", i))
+            ? json_part(body, fmt::format("tools/{}{}/parameters", i, nested ? "/function" : ""))
             : std::string(R"({"type": "object"})");
     calls += fmt::format(
         R"({}{{"properties": {{"name": {{"const": {}}}, "parameters": {}}}, "required": ["name", "parameters"], "additionalProperties": false}})",
@@ -92,12 +112,17 @@ void read_tool_choice(RequestFields& fields, std::string_view body, Choice& choi
 
 }  // namespace
 
-std::optional<Grammar> read_grammar(RequestFields& fields, std::string_view body, bool chat) {
+std::optional<Grammar> read_grammar(RequestFields& fields, std::string_view body,
+                                    GrammarFields of) {
   Choice choice;
-  if (chat) {
-    read_response_format(fields, body, choice);
-    read_tool_choice(fields, body, choice);
+  if (of == GrammarFields::kChat) {
+    if (const Json* format = fields.find("response_format"))
+      read_format(*format, "response_format", body, true, choice);
+  } else if (of == GrammarFields::kResponses) {
+    read_text_format(fields, body, choice);
   }
+  if (of != GrammarFields::kCompletion)
+    read_tool_choice(fields, body, of == GrammarFields::kChat, choice);
   if (const auto text = fields.text("grammar"))
     choice.set("grammar", [&] { return Grammar::gbnf(*text); });
   if (const auto text = fields.text("guided_regex"))

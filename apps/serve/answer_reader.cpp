@@ -1,0 +1,183 @@
+#include "apps/serve/answer_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "mulciber/error.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+std::string render(const ChatTemplate& chat_template, const CompletionRequest& request,
+                   const std::string& tools) {
+  try {
+    return chat_template.render_json(
+        request.messages_json,
+        {.tools_json = tools, .variables = request.template_variables, .now = std::nullopt});
+  } catch (const ModelError& error) {
+    refuse(request.messages_field, error.what(), "chat_template");
+  }
+}
+
+Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
+  if (!model.chat_template)
+    refuse("model",
+           fmt::format("the model '{}' has no chat template: ask /v1/completions, or start the "
+                       "server with --template",
+                       model.id),
+           "no_chat_template");
+  const ChatTemplate& chat_template = *model.chat_template;
+  // A template writes the special tokens itself, but for one of plain text.
+  Prompt prompt = {.text = render(chat_template, request, request.tools_json),
+                   .add_special = chat_template.plain(),
+                   .parse_special = !chat_template.plain()};
+  if (!request.tools_json.empty() && prompt.text == render(chat_template, request, ""))
+    refuse("tools", fmt::format("the chat template of '{}' takes no tools", model.id),
+           "unsupported_parameter");
+  return prompt;
+}
+
+std::vector<TextJob> jobs_of(ServedModel& model, const CompletionRequest& request,
+                             const std::vector<Prompt>& prompts,
+                             const CompletionSettings& settings) {
+  for (const auto& [id, bias] : request.logit_bias)
+    if (id >= model.vocabulary)
+      refuse("logit_bias",
+             fmt::format("logit_bias: the model has {} tokens, and {} is none of them",
+                         model.vocabulary, id));
+  BatchRequest common;
+  common.sampling = chosen_sampling(request.sampling, model.default_sampling);
+  common.max_new_tokens = request.max_tokens;
+  if (settings.most_tokens > 0 &&
+      (common.max_new_tokens == 0 || common.max_new_tokens > settings.most_tokens))
+    common.max_new_tokens = settings.most_tokens;
+  common.stop = request.stop;
+  if (request.chat)
+    common.stop.insert(common.stop.end(), model.chat_template->stops().begin(),
+                       model.chat_template->stops().end());
+  common.ignore_end = request.ignore_end;
+  common.logit_bias = request.logit_bias;
+  common.grammar = request.grammar;
+  common.log_probabilities = request.log_probabilities;
+  std::vector<TextJob> jobs;
+  for (const Prompt& prompt : prompts) {
+    common.prompt = prompt.text;
+    common.add_special = prompt.add_special;
+    common.parse_special = prompt.parse_special;
+    for (uint32_t i = 0; i < request.drawn(); ++i) {
+      // Answers to one prompt differ by chance, and so do those to prompts that are the same.
+      common.stream = static_cast<uint32_t>(jobs.size());
+      jobs.push_back({&model, common, static_cast<uint32_t>(jobs.size())});
+    }
+  }
+  return jobs;
+}
+
+}  // namespace
+
+AnswerReader::AnswerReader(std::unique_ptr<AnswerSession> session,
+                           const std::set<std::string>& tools, size_t choices)
+    : session_(std::move(session)), fresh_(tools), tools_(choices, fresh_), told_(choices, false) {}
+
+/// With calls taken out of its text.
+std::optional<AnswerPart> AnswerReader::take() {
+  std::optional<AnswerPart> part = session_->next();
+  if (!part) return part;
+  ToolCallReader& tools = tools_[part->choice];
+  if (part->again) {
+    tools = fresh_;
+    return part;
+  }
+  part->text = tools.push(part->text);
+  if (!part->finish_reason.empty()) {
+    part->text += tools.finish();
+    if (tools.called()) part->finish_reason = "tool_calls";
+  }
+  part->calls = tools.take();
+  return part;
+}
+
+std::optional<AnswerPart> AnswerReader::next() {
+  while (std::optional<AnswerPart> part = take()) {
+    if (part->again && told_[part->choice])
+      throw ApiError(503, "the device was lost while the answer was sent: ask again", "",
+                     "device_lost");
+    const bool news = !part->text.empty() || !part->finish_reason.empty() || !part->calls.empty() ||
+                      (part->tokens && !part->tokens->empty());
+    if (!news) continue;
+    told_[part->choice] = true;
+    return part;
+  }
+  return std::nullopt;
+}
+
+std::vector<AnswerPart> AnswerReader::whole() {
+  std::vector<AnswerPart> parts(tools_.size());
+  while (std::optional<AnswerPart> part = take()) {
+    AnswerPart& all = parts[part->choice];
+    if (part->again) {
+      all = {};
+      continue;
+    }
+    all.choice = part->choice;
+    all.text += part->text;
+    if (part->tokens) {
+      if (!all.tokens) all.tokens.emplace();
+      std::ranges::move(*part->tokens, std::back_inserter(*all.tokens));
+    }
+    add_pieces(all.calls, part->calls);
+    all.finish_reason = part->finish_reason;
+  }
+  return parts;
+}
+
+std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest& request) {
+  std::vector<Prompt> prompts;
+  if (request.chat) {
+    prompts.push_back(chat_prompt(model, request));
+  } else {
+    for (const std::string& text : request.prompts) prompts.push_back({.text = text});
+  }
+  const uint32_t least = request.prompts_only ? 0 : std::max(request.max_tokens, 1u);
+  for (Prompt& prompt : prompts) {
+    prompt.tokens = model.tokenizer
+                        ->encode(prompt.text, {.add_special = prompt.add_special,
+                                               .parse_special = prompt.parse_special})
+                        .size();
+    const char* field = request.chat ? request.messages_field : "prompt";
+    if (prompt.tokens == 0) refuse(field, fmt::format("{} has no tokens", field));
+    if (prompt.tokens + least > model.context)
+      refuse(field,
+             fmt::format("the model's context is {} tokens, and {} of the prompt with {} of the "
+                         "answer are more",
+                         model.context, prompt.tokens, least),
+             "context_length_exceeded");
+  }
+  return prompts;
+}
+
+std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const HttpRequest& http,
+                                            Engine& engine, Metrics& metrics,
+                                            const CompletionSettings& settings) {
+  const CompletionRequest& request = asked.request;
+  std::vector<TextJob> jobs = jobs_of(asked.model, request, asked.prompts, settings);
+  const size_t choices = jobs.size();
+  SessionSettings session = {.choices = static_cast<uint32_t>(choices),
+                             .answers_per_prompt = request.drawn(),
+                             .probabilities = request.log_probabilities.has_value(),
+                             .before = {},
+                             .most_time = std::chrono::seconds(settings.most_seconds)};
+  for (size_t i = 0; request.echo && i < choices; ++i) {
+    session.before.push_back(request.prompts[i / request.drawn()]);
+    if (!asked.tokens_before.empty())
+      session.tokens_before.push_back(asked.tokens_before[i / request.drawn()]);
+  }
+  auto reader = std::make_unique<AnswerSession>(engine.submit(std::move(jobs)),
+                                                asked.model.tokenizer, session, http.gone, metrics);
+  return std::make_shared<AnswerReader>(std::move(reader), tool_names(request.tools_json), choices);
+}
+
+}  // namespace mulciber::apps::serve
