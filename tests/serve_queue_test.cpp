@@ -103,10 +103,11 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
 
   // Without memory it goes on; a lost device is lost for everybody, and they are told why.
   CHECK_THROWS_AS(fail_with(DeviceError::Kind::kOutOfMemory), DeviceError);
-  CHECK_FALSE(engine.failure());
+  CHECK_FALSE(engine.trouble());
   CHECK_THROWS_AS(fail_with(DeviceError::Kind::kLost), DeviceError);
-  REQUIRE(engine.failure());
-  CHECK(engine.failure()->find("played") != std::string::npos);
+  REQUIRE(engine.trouble());
+  CHECK(engine.failed());
+  CHECK(engine.trouble()->find("played") != std::string::npos);
   CHECK(refusal([&] { engine.call([](const std::atomic<bool>&) {}, nobody_gone); }) ==
         "503 unavailable");
   CHECK(refusal([&] { engine.submit(std::vector<TextJob>(1)); }) == "503 unavailable");

@@ -36,13 +36,15 @@ Json model_json(const ServedModel& model) {
                  {"owned_by", "mulciber"},
                  {"does", model.does()}};
   if (model.context > 0) object["context"] = model.context;
-  if (model.generator) object["chat"] = model.chat_template != nullptr;
+  if (model.offers == Capability::kContinueText) object["chat"] = model.chat_template != nullptr;
   return object;
 }
 
 HttpAnswer health(const Service& service) {
-  if (const auto failure = service.engine.failure())
-    return {.status = 503, .body = json_line({{"status", "failed"}, {"reason", *failure}}) + "\n"};
+  if (const auto trouble = service.engine.trouble()) {
+    const char* status = service.engine.failed() ? "failed" : "reopening";
+    return {.status = 503, .body = json_line({{"status", status}, {"reason", *trouble}}) + "\n"};
+  }
   if (const auto closed = service.engine.admission().closed())
     return {.status = 503, .body = json_line({{"status", "stopping"}, {"reason", *closed}}) + "\n"};
   return {.body = "{\"status\":\"ok\"}\n"};
@@ -78,7 +80,7 @@ void add_endpoints(HttpServer& server, Service& service) {
   server.route("GET", "/metrics", [&service](const HttpRequest&) {
     return HttpAnswer{.type = "text/plain; version=0.0.4; charset=utf-8",
                       .body = service.metrics.text(service.engine.admission().inside(),
-                                                   service.engine.failure().has_value())};
+                                                   service.engine.trouble().has_value())};
   });
   server.route("GET", "/v1/models",
                [&service](const HttpRequest&) { return list_models(service); });
@@ -93,12 +95,13 @@ void add_endpoints(HttpServer& server, Service& service) {
     return answer_completion(parse_completion_request(request.body), request, service.engine,
                              service.metrics, service.completions);
   });
-  const auto post = [&](const char* path,
-                        HttpAnswer (*answer)(const Service&, const HttpRequest&)) {
-    server.route("POST", path, [&service, answer](const HttpRequest& request) {
+  using Answer = HttpAnswer (*)(const Service&, const HttpRequest&);
+  const auto add = [&](const char* method, const char* path, Answer answer) {
+    server.route(method, path, [&service, answer](const HttpRequest& request) {
       return answer(service, request);
     });
   };
+  const auto post = [&](const char* path, Answer answer) { add("POST", path, answer); };
   post("/v1/embeddings", embed_texts);
   post("/v1/audio/transcriptions", transcribe_sound);
   post("/translate", translate_texts);

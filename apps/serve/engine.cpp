@@ -7,10 +7,11 @@
 
 namespace mulciber::apps::serve {
 
-Engine::Engine(std::vector<std::unique_ptr<ServedModel>> models, size_t sequences, size_t waiting,
-               Metrics& metrics)
+Engine::Engine(ServedModels models, size_t sequences, size_t waiting, Metrics& metrics,
+               EngineDevice device)
     : models_(std::move(models)),
       metrics_(metrics),
+      device_(std::move(device)),
       admission_(sequences + waiting),
       thread_([this] { loop(); }) {}
 
@@ -29,7 +30,8 @@ std::shared_ptr<AnswerChannel> Engine::submit(std::vector<TextJob> jobs) {
   auto channel = std::make_shared<AnswerChannel>();
   {
     const std::lock_guard lock(mutex_);
-    for (TextJob& job : jobs) queue_.push_back({nullptr, std::move(job), channel});
+    for (TextJob& job : jobs)
+      queue_.push_back({nullptr, {.job = std::move(job), .channel = channel}});
   }
   arrived_.notify_one();
   return channel;
@@ -42,7 +44,7 @@ void Engine::call(const Work& work, const std::function<bool()>& gone) {
   task->work = work;
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back({task, {}, nullptr});
+    queue_.push_back({task, {}});
   }
   arrived_.notify_one();
   std::unique_lock lock(task->mutex);
@@ -51,9 +53,9 @@ void Engine::call(const Work& work, const std::function<bool()>& gone) {
   if (task->error) std::rethrow_exception(task->error);
 }
 
-std::optional<std::string> Engine::failure() const {
+std::optional<std::string> Engine::trouble() const {
   const std::lock_guard lock(mutex_);
-  return failure_;
+  return trouble_;
 }
 
 void Engine::loop() {
@@ -64,55 +66,79 @@ void Engine::loop() {
     waiting.clear();
     cancel_unwanted();
     idle = !step();
-    for (const auto& model : models_)
-      if (model->generator)
-        metrics_.set_batch({model->id, model->generator->running(), model->generator->waiting(),
-                            model->generator->statistics()});
+    if (trouble() && !failed_) recover();
+    show_state();
   } while (take(waiting, idle));
+}
+
+void Engine::show_state() {
+  for (const auto& model : models_)
+    if (model->generator)
+      metrics_.set_batch({model->id, model->generator->running(), model->generator->waiting(),
+                          model->generator->statistics()});
+  metrics_.set_device_bytes(device_.used_bytes());
 }
 
 /// What came since; waits for something where there is nothing else to do. False at the end.
 bool Engine::take(std::deque<Waiting>& waiting, bool idle) {
   std::unique_lock lock(mutex_);
-  if (idle) arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-  waiting.swap(queue_);
+  if (idle && kept_.empty()) arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+  // What was kept while the device was away came before.
+  waiting = std::exchange(kept_, {});
+  for (Waiting& next : queue_) waiting.push_back(std::move(next));
+  queue_.clear();
   return !stopping_ || !waiting.empty() || !idle;
 }
 
 void Engine::begin(Waiting& next) {
-  if (next.task)
-    run(*next.task);
+  if (trouble() && !failed_)
+    kept_.push_back(std::move(next));
+  else if (next.task)
+    run(next.task);
   else
-    begin_text(std::move(next.job), std::move(next.channel));
+    begin_text(std::move(next.text));
 }
 
-void Engine::run(Task& task) {
+void Engine::run(const std::shared_ptr<Task>& task) {
   try {
-    if (const auto reason = failure()) throw ApiError(503, *reason, "", "device_failed");
-    if (!task.cancel) task.work(task.cancel);
+    if (failed_) throw lost_error();
+    if (!task->cancel) task->work(task->cancel);
+    losses_in_a_row_ = 0;
   } catch (const DeviceError& error) {
-    task.error = std::current_exception();
-    // What did not fit now may fit later; a device that is lost stays lost.
-    if (error.kind() == DeviceError::Kind::kLost) fail(error);
+    // What did not fit now may fit later.
+    if (error.kind() == DeviceError::Kind::kLost) {
+      lose(error);
+      if (!failed_ && ++task->losses <= kMostRestarts) {
+        metrics_.count_restart();
+        kept_.push_back({task, {}});
+        return;
+      }
+    }
+    task->error = std::current_exception();
   } catch (...) {
-    task.error = std::current_exception();
+    task->error = std::current_exception();
   }
+  end_task(*task);
+}
+
+void Engine::end_task(Task& task) {
   admission_.leave();
   const std::lock_guard lock(task.mutex);
   task.done = true;
   task.ended.notify_one();
 }
 
-void Engine::begin_text(TextJob job, std::shared_ptr<AnswerChannel> channel) {
-  const auto active = active_.insert(active_.end(), {job.model, 0, std::move(channel), job.choice});
-  BatchRequest& request = job.request;
+void Engine::begin_text(Active text) {
+  const auto active = active_.insert(active_.end(), std::move(text));
+  BatchRequest request = active->job.request;
   request.on_token = [active](const BatchToken& token) {
     AnswerEvent event;
-    event.choice = active->choice;
+    event.choice = active->job.choice;
     event.piece = token.piece;
     if (token.log_probability) event.token = {token.id, *token.log_probability};
     for (const TokenProbability& likely : token.likeliest)
       event.likeliest.push_back({likely.id, likely.log_probability});
+    active->begun = true;
     active->channel->push(std::move(event));
   };
   request.on_end = [this, active](const Generation& made, std::string_view last_piece) {
@@ -121,32 +147,35 @@ void Engine::begin_text(TextJob job, std::shared_ptr<AnswerChannel> channel) {
     event.end = made.end;
     event.prompt_tokens = made.prompt_ids.size();
     event.answer_tokens = made.ids.size();
+    if (made.end != GenerateEnd::kCancelled) losses_in_a_row_ = 0;
     end_text(*active, std::move(event));
     active_.erase(active);
   };
   request.on_error = [this, active](const std::exception& error) {
-    AnswerEvent event;
     const bool lost = dynamic_cast<const LogitsError*>(&error) != nullptr;
-    event.error = lost ? ApiError(500, error.what(), "", "not_finite") : to_api_error(error);
-    end_text(*active, std::move(event));
+    end_text(*active, lost ? ApiError(500, error.what(), "", "not_finite") : to_api_error(error));
     active_.erase(active);
   };
   try {
-    if (const auto reason = failure()) throw ApiError(503, *reason, "", "device_failed");
-    active->number = active->model->generator->submit(std::move(request));
+    if (failed_) throw lost_error();
+    active->number = active->job.model->generator->submit(std::move(request));
   } catch (const std::exception& error) {
-    AnswerEvent event;
-    event.error = to_api_error(error);
-    end_text(*active, std::move(event));
+    end_text(*active, to_api_error(error));
     active_.erase(active);
   }
 }
 
 void Engine::end_text(const Active& active, AnswerEvent last) {
-  last.choice = active.choice;
+  last.choice = active.job.choice;
   // First: who has the last event may ask again at once.
   admission_.leave();
   active.channel->push(std::move(last));
+}
+
+void Engine::end_text(const Active& active, const ApiError& error) {
+  AnswerEvent event;
+  event.error = error;
+  end_text(active, std::move(event));
 }
 
 void Engine::cancel_unwanted() {
@@ -154,37 +183,20 @@ void Engine::cancel_unwanted() {
     Active& active = *next++;  // whose end may take it out of the list
     if (active.cancelled || !(cancel_all_ || active.channel->cancelled())) continue;
     active.cancelled = true;
-    active.model->generator->cancel(active.number);
+    active.job.model->generator->cancel(active.number);
   }
 }
 
 bool Engine::step() {
-  if (failure()) return false;
+  if (trouble()) return false;
   bool busy = false;
   try {
     for (const auto& model : models_)
       if (model->generator) busy |= model->generator->step();
   } catch (const std::exception& error) {
-    fail(error);
+    lose(error);
   }
   return busy;
-}
-
-/// The state of the generators is unknown from here on, or the device is gone: nothing is computed
-/// any more, and everybody is told why.
-void Engine::fail(const std::exception& error) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (failure_) return;
-    failure_ = error.what();
-  }
-  admission_.close(error.what());
-  for (const Active& active : active_) {
-    AnswerEvent event;
-    event.error = ApiError(503, error.what(), "", "device_failed");
-    end_text(active, std::move(event));
-  }
-  active_.clear();
 }
 
 }  // namespace mulciber::apps::serve

@@ -30,11 +30,28 @@ struct TextJob {
   uint32_t choice = 0;
 };
 
+using ServedModels = std::vector<std::unique_ptr<ServedModel>>;
+
+/// The device behind the engine, which its thread calls.
+struct EngineDevice {
+  /// Opens it anew and loads the models, of which none is loaded. Without this, a device that is
+  /// lost stays lost.
+  std::function<void(const ServedModels& models)> reopen = {};
+  /// Losses in a row, with no answer completed between them, after which nothing is tried again.
+  uint32_t attempts = 5;
+  /// Before the second attempt in a row; each further one doubles it, up to half a minute.
+  std::chrono::milliseconds pause{500};
+  /// Bytes of its memory that are handed out.
+  std::function<uint64_t()> used_bytes = [] { return uint64_t{0}; };
+  /// Told of losses and reopenings in words.
+  std::function<void(const std::string&)> tell = [](const std::string&) {};
+};
+
 class Engine {
  public:
   /// Starts the thread. waiting: answers that may wait beside those that grow.
-  Engine(std::vector<std::unique_ptr<ServedModel>> models, size_t sequences, size_t waiting,
-         Metrics& metrics);
+  Engine(ServedModels models, size_t sequences, size_t waiting, Metrics& metrics,
+         EngineDevice device = {});
   /// Waits for what is under way; what only waits ends with an error.
   ~Engine();
   Engine(const Engine&) = delete;
@@ -54,52 +71,71 @@ class Engine {
   /// Ends everything that is under way, from any thread.
   void cancel_all() { cancel_all_ = true; }
   Admission& admission() { return admission_; }
-  /// Why nothing can be computed any more: the device was lost, say.
-  std::optional<std::string> failure() const;
+  /// Why nothing can be computed now: the device was lost, say. Who asks meanwhile waits in the
+  /// queue, unless failed() says that it does not come back.
+  std::optional<std::string> trouble() const;
+  bool failed() const { return failed_; }
 
  private:
+  /// So often is begun again what was under way when the device was lost.
+  static constexpr uint32_t kMostRestarts = 2;
   struct Active {
-    ServedModel* model;
-    uint64_t number;  // of the generator's
+    TextJob job;
     std::shared_ptr<AnswerChannel> channel;
-    uint32_t choice;
+    uint32_t losses = 0;  // that it has lived through
+    uint64_t number = 0;  // of the generator's
+    bool begun = false;   // something was told of it
     bool cancelled = false;
   };
   struct Task {
     Work work;
     std::atomic<bool> cancel{false}, done{false};
     std::exception_ptr error;
+    uint32_t losses = 0;
     std::mutex mutex;
     std::condition_variable ended;
   };
   struct Waiting {  // one of the two
     std::shared_ptr<Task> task;
-    TextJob job;
-    std::shared_ptr<AnswerChannel> channel;
+    Active text;
   };
 
   void loop();
   bool take(std::deque<Waiting>& waiting, bool idle);
   void begin(Waiting& next);
-  void run(Task& task);
-  void begin_text(TextJob job, std::shared_ptr<AnswerChannel> channel);
+  void run(const std::shared_ptr<Task>& task);
+  void end_task(Task& task);
+  void begin_text(Active text);
   void end_text(const Active& active, AnswerEvent last);
+  void end_text(const Active& active, const ApiError& error);
   void cancel_unwanted();
   bool step();
-  void fail(const std::exception& error);
+  void show_state();
+  // After a loss (engine_recovery.cpp).
+  void lose(const std::exception& error);
+  void recover();
+  void keep_active();
+  bool pause_before_attempt();
+  void give_up(const std::string& reason);
+  ApiError lost_error() const;
 
-  std::vector<std::unique_ptr<ServedModel>> models_;
+  ServedModels models_;
   Metrics& metrics_;
+  EngineDevice device_;
   Admission admission_;
 
   mutable std::mutex mutex_;  // of the next three
   std::condition_variable arrived_;
   std::deque<Waiting> queue_;
   bool stopping_ = false;
-  std::optional<std::string> failure_;
+  std::optional<std::string> trouble_;
+  std::atomic<bool> failed_{false};
 
   std::atomic<bool> cancel_all_{false};
-  std::list<Active> active_;  // of the engine's thread
+  // Of the engine's thread.
+  std::list<Active> active_;
+  std::deque<Waiting> kept_;  // to be begun once the device is back
+  uint32_t losses_in_a_row_ = 0;
   std::thread thread_;
 };
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 
 namespace mulciber::apps::serve {
@@ -23,6 +26,14 @@ std::string quoted(const std::string& text) {
     made += c == '\n' ? ' ' : c;
   }
   return made;
+}
+
+/// 0 where the system does not say.
+uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t all = 0, resident = 0;
+  if (!(file >> all >> resident)) return 0;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -70,13 +81,41 @@ void Metrics::set_batch(Batch batch) {
   batches_.insert_or_assign(batch.model, std::move(batch));
 }
 
+void Metrics::count_loss() {
+  const std::lock_guard lock(mutex_);
+  ++losses_;
+}
+
+void Metrics::count_reopening() {
+  const std::lock_guard lock(mutex_);
+  ++reopenings_;
+}
+
+void Metrics::count_restart() {
+  const std::lock_guard lock(mutex_);
+  ++restarts_;
+}
+
+void Metrics::set_device_bytes(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  device_bytes_ = bytes;
+}
+
 std::string Metrics::text(size_t queued, bool failed) const {
   const std::lock_guard lock(mutex_);
   std::string to;
-  head(to, "device_lost", "gauge", "1 once the device computes nothing any more.");
-  fmt::format_to(std::back_inserter(to), "mulciber_device_lost {}\n", failed ? 1 : 0);
-  head(to, "answers", "gauge", "Answers under way and waiting.");
-  fmt::format_to(std::back_inserter(to), "mulciber_answers {}\n", queued);
+  const auto one = [&](const char* name, const char* type, const char* help, uint64_t value) {
+    head(to, name, type, help);
+    fmt::format_to(std::back_inserter(to), "mulciber_{} {}\n", name, value);
+  };
+  one("device_lost", "gauge", "1 while the device computes nothing.", failed ? 1 : 0);
+  one("device_losses_total", "counter", "How often the device was lost.", losses_);
+  one("device_reopenings_total", "counter", "How often it was opened again.", reopenings_);
+  one("restarts_total", "counter", "What was under way then and was begun again.", restarts_);
+  one("device_bytes", "gauge", "Handed out of the device's memory.", device_bytes_);
+  one("resident_bytes", "gauge", "Of main memory, as the system counts the process.",
+      resident_bytes());
+  one("answers", "gauge", "Answers under way and waiting.", queued);
   head(to, "requests_total", "counter", "Requests answered, by endpoint and status.");
   for (const auto& [key, count] : requests_)
     fmt::format_to(std::back_inserter(to),

@@ -40,14 +40,21 @@ class Metrics {
   void count_first_token(double seconds);
   void count_next_token(double seconds);
   void set_batch(Batch batch);
+  // The device was lost, is open again; something that was under way then is begun again.
+  void count_loss();
+  void count_reopening();
+  void count_restart();
+  void set_device_bytes(uint64_t bytes);
 
-  /// The text format, version 0.0.4. queued: answers under way and waiting; failed: the device.
+  /// The text format, version 0.0.4. queued: answers under way and waiting; failed: the device,
+  /// now.
   std::string text(size_t queued, bool failed) const;
 
  private:
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, uint64_t> requests_;
   std::map<std::string, Batch> batches_;
+  uint64_t losses_ = 0, reopenings_ = 0, restarts_ = 0, device_bytes_ = 0;
   Histogram seconds_, first_token_, next_token_;
 };
 

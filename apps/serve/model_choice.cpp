@@ -6,25 +6,11 @@
 #include "checkpoints/json.h"
 
 namespace mulciber::apps::serve {
-namespace {
-
-bool offers(const ServedModel& model, Capability wanted) {
-  switch (wanted) {
-    case Capability::kContinueText: return model.generator != nullptr;
-    case Capability::kEncodeText: return model.encoder != nullptr;
-    case Capability::kTranslate: return model.translator != nullptr;
-    case Capability::kHear: return model.transcriber != nullptr;
-    default: return false;
-  }
-}
-
-}  // namespace
-
 ServedModel& choose_model(const Engine& engine, const std::string& name, Capability wanted) {
   ServedModel* chosen = nullptr;
   size_t candidates = 0;
   for (const auto& model : engine.models()) {
-    if (name.empty() ? !offers(*model, wanted) : model->id != name) continue;
+    if (name.empty() ? model->offers != wanted : model->id != name) continue;
     chosen = model.get();
     ++candidates;
   }
@@ -38,7 +24,7 @@ ServedModel& choose_model(const Engine& engine, const std::string& name, Capabil
     throw ApiError(404, fmt::format("no model is served that {}", row_of(wanted).does), "model",
                    "model_not_found");
   if (candidates > 1) refuse("model", fmt::format("{} models could answer: say which", candidates));
-  if (!offers(*chosen, wanted))
+  if (chosen->offers != wanted)
     refuse("model",
            fmt::format("the model '{}' {}, which is not what this address is for", chosen->id,
                        chosen->does()),

@@ -26,10 +26,11 @@ struct ServeArguments {
   uint32_t port = 8080, clients = 64, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
            stop_seconds = 30, header_seconds = 10, body_seconds = 60;
   bool log_json = false;
+  uint32_t reopen = 5;
 };
 
-std::vector<std::unique_ptr<ServedModel>> open_models(const ServeArguments& options) {
-  std::vector<std::unique_ptr<ServedModel>> models;
+ServedModels open_models(const ServeArguments& options) {
+  ServedModels models;
   std::set<std::string> names;
   for (const std::string& argument : options.models) {
     models.push_back(open_served(argument));
@@ -41,8 +42,7 @@ std::vector<std::unique_ptr<ServedModel>> open_models(const ServeArguments& opti
 }
 
 /// A device that is tuned for the first language model, where there is one.
-std::shared_ptr<Device> open_for(const ServeArguments& options,
-                                 std::span<const std::unique_ptr<ServedModel>> models) {
+std::shared_ptr<Device> open_for(const ServeArguments& options, const ServedModels& models) {
   for (const auto& model : models)
     if (model->files->capabilities().has(Capability::kContinueText))
       return open_tuned_device(options.common, options.model.language, *model->files);
@@ -91,13 +91,24 @@ int run_server(ServeArguments& options) {
   if (const char* key = std::getenv("MULCIBER_API_KEY"); key && *key)
     options.http.keys.emplace_back(key);
 
-  std::vector<std::unique_ptr<ServedModel>> models = open_models(options);
-  const std::shared_ptr<Device> device = open_for(options, models);
-  for (const auto& model : models) load_served(*model, device, options.model);
+  ServedModels models = open_models(options);
+  std::shared_ptr<Device> device;  // of the engine's thread, once that is there
+  const auto open = [&options, &device](const ServedModels& to_load) {
+    device.reset();  // two would not fit
+    device = open_for(options, to_load);
+    for (const auto& model : to_load) load_served(*model, device, options.model);
+  };
+  open(models);
 
   Metrics metrics;
   RequestLog log(options.log_json);
-  Engine engine(std::move(models), options.model.sequences, options.waiting, metrics);
+  EngineDevice of_engine = {
+      .attempts = options.reopen,
+      .used_bytes = [&device] { return device ? device->memory().used() : 0; },
+      .tell = [&log](const std::string& words) { log.event(words); }};
+  if (options.reopen > 0) of_engine.reopen = open;
+  Engine engine(std::move(models), options.model.sequences, options.waiting, metrics,
+                std::move(of_engine));
   HttpServer server(options.http);
   Service service = {
       engine,
@@ -120,7 +131,8 @@ int run_server(ServeArguments& options) {
     server.run();
   }
   log.event("stopped");
-  return finish(*device, options.common, engine.failure() ? kDeviceFailed : kSuccess);
+  if (!engine.failed()) return finish(*device, options.common, kSuccess);
+  return kDeviceFailed;
 }
 
 void add_limits(Command& command, ServeArguments& options) {
@@ -137,6 +149,8 @@ void add_limits(Command& command, ServeArguments& options) {
   add("--body", options.body_mebibytes, 1, 4096, "largest body of a request, in MiB");
   add("--header-seconds", options.header_seconds, 1, 3600, "in which a request's headers arrive");
   add("--body-seconds", options.body_seconds, 1, 3600, "in which its body arrives");
+  add("--reopen", options.reopen, 0, 1000,
+      "attempts to open a lost device again, in a row (0: none)");
   add("--stop-seconds", options.stop_seconds, 0, 86400,
       "in which answers under way may finish after SIGTERM");
 }

@@ -37,19 +37,35 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
     if (done == total) progress->finish();
   };
   model.generator = std::make_unique<BatchGenerator>(device, model.files, options);
-  model.context = model.generator->context();
-  model.vocabulary = model.generator->vocabulary();
-  model.default_sampling = model.generator->default_sampling();
-  model.chat_template = settings.chat_template.empty()
-                            ? model.files->chat_template()
-                            : std::make_shared<const ChatTemplate>(ChatTemplate::choose(
-                                  settings.chat_template, model.files->checkpoint()));
+}
+
+/// What any thread may read of it.
+void describe(ServedModel& model, Capability offers, const std::string& chat_template) {
+  switch (offers) {
+    case Capability::kContinueText:
+      model.context = model.generator->context();
+      model.vocabulary = model.generator->vocabulary();
+      model.default_sampling = model.generator->default_sampling();
+      model.chat_template = chat_template.empty()
+                                ? model.files->chat_template()
+                                : std::make_shared<const ChatTemplate>(ChatTemplate::choose(
+                                      chat_template, model.files->checkpoint()));
+      break;
+    case Capability::kEncodeText:
+      model.context = model.encoder->max_tokens();
+      model.width = model.encoder->width();
+      break;
+    case Capability::kHear: model.languages = model.transcriber->languages(); break;
+    default: break;
+  }
+  if (offers != Capability::kHear) model.tokenizer = model.files->tokenizer();
+  model.offers = offers;
 }
 
 }  // namespace
 
 const char* ServedModel::does() const {
-  if (encoder) return row_of(Capability::kEncodeText).does;
+  if (offers == Capability::kEncodeText) return row_of(*offers).does;
   const CapabilitySet capabilities = files->capabilities();
   for (const Capability capability : kServed)
     if (capabilities.has(capability)) return row_of(capability).does;
@@ -80,23 +96,31 @@ void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
   // A decoder whose files say how its states are pooled was made for vectors.
   const bool embeds = capabilities.has(Capability::kEncodeText) &&
                       read_sentence_config(model.files->checkpoint()).from_files;
+  Capability offers = Capability::kContinueText;
   if (capabilities.has(Capability::kContinueText) && !embeds) {
     load_language_model(model, device, settings);
   } else if (capabilities.has(Capability::kTranslate) ||
              capabilities.has(Capability::kRewriteText)) {
+    offers = Capability::kTranslate;
     model.translator = std::make_unique<Translator>(device, model.files, load);
   } else if (capabilities.has(Capability::kEncodeText)) {
+    offers = Capability::kEncodeText;
     model.encoder = std::make_unique<TextEncoder>(device, model.files, load);
-    model.context = model.encoder->max_tokens();
   } else if (capabilities.has(Capability::kHear)) {
+    offers = Capability::kHear;
     model.transcriber = std::make_unique<Transcriber>(device, model.files, load);
-    model.languages = model.transcriber->languages();
-    return;
   } else {
     throw ModelError(model.path, "is a model that the server has no endpoint for",
                      "give one that continues, translates, embeds or transcribes");
   }
-  model.tokenizer = model.files->tokenizer();
+  if (!model.offers) describe(model, offers, settings.chat_template);
+}
+
+void ServedModel::unload() {
+  generator.reset();
+  encoder.reset();
+  translator.reset();
+  transcriber.reset();
 }
 
 }  // namespace mulciber::apps::serve

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,16 @@ struct ServedModel {
   std::shared_ptr<const OpenModel> files;
   int64_t created = 0;  // when it was opened, in seconds since 1970
 
-  // Fixed once it is loaded, so that every thread may read them.
+  // Fixed once it was loaded for the first time, so that every thread may read them.
+  std::optional<Capability> offers;            // what the server does with it
   std::shared_ptr<const Tokenizer> tokenizer;  // nullptr where it reads no text
   std::shared_ptr<const ChatTemplate> chat_template;
   uint32_t context = 0, vocabulary = 0;
+  uint32_t width = 0;  // of vectors
   Sampling default_sampling;
   std::vector<std::string> languages;  // of speech
 
-  // One of these; used by the thread of the engine alone.
+  // One of these, unless the device is lost; used by the thread of the engine alone.
   std::unique_ptr<BatchGenerator> generator;
   std::unique_ptr<TextEncoder> encoder;
   std::unique_ptr<Translator> translator;
@@ -36,6 +39,8 @@ struct ServedModel {
 
   /// "continues text", as `mulciber inspect` says it.
   const char* does() const;
+  /// Takes it off the device.
+  void unload();
 };
 
 struct ModelSettings {
@@ -48,8 +53,8 @@ struct ModelSettings {
 /// argument: a file or folder, or NAME=FILE|DIR. Opens its files. Throws ModelError.
 std::unique_ptr<ServedModel> open_served(const std::string& argument);
 
-/// Loads it onto the device. Throws ModelError where it does nothing that this server offers,
-/// DeviceError.
+/// Loads it onto the device, for the first time or again. Throws ModelError where it does nothing
+/// that this server offers, DeviceError.
 void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
                  const ModelSettings& settings);
 

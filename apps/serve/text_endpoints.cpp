@@ -50,10 +50,9 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64")
     refuse("encoding_format", "encoding_format must be float or base64");
-  if (const auto width = fields.whole("dimensions", 1, 1u << 20);
-      width && *width != model.encoder->width())
+  if (const auto width = fields.whole("dimensions", 1, 1u << 20); width && *width != model.width)
     refuse("dimensions",
-           fmt::format("the vectors of '{}' have {} dimensions", model.id, model.encoder->width()),
+           fmt::format("the vectors of '{}' have {} dimensions", model.id, model.width),
            "unsupported_parameter");
   EmbedOptions options;
   options.prompt_name = fields.text("prompt_name").value_or("");
