@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/completion_request.h"
+#include "apps/serve/response_store.h"
+#include "apps/serve/responses_request.h"
 #include "apps/serve/tool_calls.h"
 #include "checkpoints/json.h"
 #include "tests/catch.h"
@@ -260,4 +262,75 @@ TEST_CASE("a call is told of while it is written") {
     CHECK(reader.finish().empty());
     CHECK_FALSE(reader.called());
   }
+}
+
+TEST_CASE("a request for a response is read") {
+  const ResponsesRequest request =
+      parse_responses_request(R"({"model": "m", "instructions": "Be brief.",
+      "input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]},
+                {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{\"x\": 1}"},
+                {"type": "function_call", "call_id": "2", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "1", "output": "b"}],
+      "max_output_tokens": 7, "store": false, "truncation": "auto", "metadata": {"k": "v"},
+      "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
+      "text": {"format": {"type": "json_schema", "name": "n", "schema": {"const": 1}}}})");
+  CHECK(request.completion.model == "m");
+  CHECK(request.completion.max_tokens == 7);
+  CHECK((!request.keep && request.may_cut));
+  CHECK(request.repeated["metadata"] == Json({{"k", "v"}}));
+  REQUIRE(request.messages.size() == 3);
+  CHECK(request.messages[1]["tool_calls"].size() == 2);
+  CHECK(request.messages[1]["tool_calls"][0]["function"]["arguments"] == Json({{"x", 1}}));
+  CHECK(request.messages[2]["role"] == "tool");
+  CHECK(Json::parse(request.completion.tools_json)[0]["function"]["name"] == "f");
+  CHECK(request.completion.grammar);
+  ResponsesRequest cut = request;
+  cut.set_messages(request.messages, 2);
+  CHECK(Json::parse(cut.completion.messages_json) ==
+        Json::parse(R"([{"role": "system", "content": "Be brief."},
+                        {"role": "tool", "tool_call_id": "1", "content": "b"}])"));
+
+  const auto refused = [](const std::string& more) -> std::string {
+    try {
+      parse_responses_request("{" + more + "}");
+    } catch (const ApiError& error) {
+      CHECK(error.status() == 400);
+      return error.param() + "|" + error.code();
+    }
+    return "taken";
+  };
+  CHECK(refused("") == "input|");
+  CHECK(refused(R"("input": [])") == "input|");
+  CHECK(refused(R"("input": "a", "wizardry": 1)") == "wizardry|unknown_parameter");
+  CHECK(refused(R"("input": [{"type": "item_reference", "id": "x"}])") ==
+        "input[0].type|unsupported_parameter");
+  CHECK(refused(R"("input": [{"role": "user", "content": [{"type": "input_image"}]}])") ==
+        "input[0].content[0].type|unsupported_parameter");
+  CHECK(refused(R"("input": [{"type": "function_call", "call_id": "1", "name": "f",
+                              "arguments": "{"}])") == "input[0].arguments|");
+  CHECK(refused(R"("input": "a", "background": true)") == "background|unsupported_parameter");
+  CHECK(refused(R"("input": "a", "truncation": "some")") == "truncation|");
+  CHECK(refused(R"("input": "a", "metadata": {"k": 1})") == "metadata|");
+  CHECK(refused(R"("input": "a", "include": ["everything"])") == "include|unsupported_parameter");
+  CHECK(refused(R"("input": "a", "text": {"format": {"type": "xml"}})") ==
+        "text.format|unsupported_parameter");
+  CHECK(refused(R"("input": "a", "text": {"format": {"type": "json_schema"}})") ==
+        "text.format.schema|");
+}
+
+TEST_CASE("responses are kept within bounds") {
+  ResponseStore store(2, 100);
+  store.put("a", {"A", "[]"});
+  store.put("b", {"B", "[]"});
+  CHECK(store.find("a")->object == "A");
+  store.put("c", {"C", "[]"});  // b was not asked for the longest time
+  CHECK_FALSE(store.find("b"));
+  CHECK((store.find("a") && store.find("c")));
+  store.put("d", {std::string(80, 'x'), "[]"});
+  CHECK((store.find("c") && store.find("d") && store.size() == 2));
+  store.put("e", {std::string(200, 'x'), "[]"});  // more than all of it
+  CHECK(store.size() == 0);
+  store.put("f", {"F", "[]"});
+  CHECK(store.erase("f"));
+  CHECK_FALSE(store.erase("f"));
 }

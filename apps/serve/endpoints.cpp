@@ -102,6 +102,9 @@ void add_endpoints(HttpServer& server, Service& service) {
     });
   };
   const auto post = [&](const char* path, Answer answer) { add("POST", path, answer); };
+  post("/v1/responses", create_response);
+  add("GET", "/v1/responses/*", show_response);
+  add("DELETE", "/v1/responses/*", delete_response);
   post("/v1/embeddings", embed_texts);
   post("/v1/audio/transcriptions", transcribe_sound);
   post("/translate", translate_texts);

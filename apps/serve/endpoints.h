@@ -7,12 +7,14 @@
 #include "apps/serve/engine.h"
 #include "apps/serve/http_server.h"
 #include "apps/serve/metrics.h"
+#include "apps/serve/response_store.h"
 
 namespace mulciber::apps::serve {
 
 struct Service {
   Engine& engine;
   Metrics& metrics;
+  ResponseStore& responses;
   CompletionSettings completions;
 };
 
@@ -22,6 +24,9 @@ void add_endpoints(HttpServer& server, Service& service);
 // By what they need; each throws ApiError.
 HttpAnswer list_models(const Service& service);
 HttpAnswer show_model(const Service& service, const std::string& id);
+HttpAnswer create_response(const Service& service, const HttpRequest& request);
+HttpAnswer show_response(const Service& service, const HttpRequest& request);
+HttpAnswer delete_response(const Service& service, const HttpRequest& request);
 HttpAnswer embed_texts(const Service& service, const HttpRequest& request);
 HttpAnswer tokenize_text(const Service& service, const HttpRequest& request);
 HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request);

@@ -180,7 +180,7 @@ struct HttpServer::Impl : httplib::Server {
     if (from.method == "OPTIONS") {
       response.status = 204;
       add_common_headers(response);
-      response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+      response.set_header("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
       response.set_header("Access-Control-Allow-Headers",
                           "Authorization, Content-Type, X-Request-Id");
       response.set_header("Access-Control-Max-Age", "600");
@@ -327,7 +327,7 @@ HttpServer::HttpServer(const HttpSettings& settings) : impl_(std::make_unique<Im
     server.answer(request, response);
   };
   const std::string any = R"((?:.|\n)*)";
-  server.Get(any, all).Post(any, all).Options(any, all);
+  server.Get(any, all).Post(any, all).Delete(any, all).Options(any, all);
 }
 
 HttpServer::~HttpServer() = default;

@@ -98,7 +98,7 @@ void RequestFields::ignore(const std::string& name) { known_.insert(name); }
 
 void RequestFields::finish() const {
   for (const auto& [name, value] : object_.items())
-    if (!known_.contains(name))
+    if (!value.is_null() && !known_.contains(name))
       refuse(printable(name), "Unrecognized request argument supplied: " + printable(name),
              "unknown_parameter");
 }

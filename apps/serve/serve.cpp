@@ -26,7 +26,7 @@ struct ServeArguments {
   uint32_t port = 8080, clients = 64, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
            stop_seconds = 30, header_seconds = 10, body_seconds = 60;
   bool log_json = false;
-  uint32_t reopen = 5;
+  uint32_t reopen = 5, responses = 1000;
 };
 
 ServedModels open_models(const ServeArguments& options) {
@@ -110,9 +110,12 @@ int run_server(ServeArguments& options) {
   Engine engine(std::move(models), options.model.sequences, options.waiting, metrics,
                 std::move(of_engine));
   HttpServer server(options.http);
+  constexpr size_t kKeptBytes = size_t{64} << 20;
+  ResponseStore responses(options.responses, kKeptBytes);
   Service service = {
       engine,
       metrics,
+      responses,
       {.most_seconds = static_cast<int>(options.seconds), .most_tokens = options.tokens}};
   add_endpoints(server, service);
   server.on_record([&](const HttpRecord& record) {
@@ -149,6 +152,8 @@ void add_limits(Command& command, ServeArguments& options) {
   add("--body", options.body_mebibytes, 1, 4096, "largest body of a request, in MiB");
   add("--header-seconds", options.header_seconds, 1, 3600, "in which a request's headers arrive");
   add("--body-seconds", options.body_seconds, 1, 3600, "in which its body arrives");
+  add("--responses", options.responses, 0, 1000000,
+      "responses that later requests may follow, kept in memory, in 64 MiB at most");
   add("--reopen", options.reopen, 0, 1000,
       "attempts to open a lost device again, in a row (0: none)");
   add("--stop-seconds", options.stop_seconds, 0, 86400,
@@ -198,7 +203,7 @@ void add_serve(Command& app, int& code) {
   add_loading_options(command, options->model.language);
   add_common_options(command, options->common);
   command.footer(
-      "Endpoints: /v1/chat/completions, /v1/completions, /v1/embeddings, "
+      "Endpoints: /v1/chat/completions, /v1/completions, /v1/responses, /v1/embeddings, "
       "/v1/audio/transcriptions, /v1/models, /translate, /tokenize,\n"
       "/detokenize, /health, /metrics, and a page to chat at /. docs/server.md has them all. "
       "SIGTERM and Ctrl-C let answers under way finish.\n\n"

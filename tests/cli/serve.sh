@@ -96,6 +96,16 @@ import json
 for token in json.load(open("answer"))["choices"][0]["logprobs"]["content"]:
     assert len(token["top_logprobs"]) == 2 and bytes(token["bytes"]).decode(errors="replace") == token["token"]
 PYTHON
+# A prompt that is echoed has the probabilities that `mulciber score` gives.
+echo "The red hammer" >text
+"$MULCIBER" score -m chat --json text >scores
+ask /v1/completions '{"model":"chat","prompt":"The red hammer","echo":true,"logprobs":1,"max_tokens":0}'
+python3 - <<'PYTHON' || fail "echo with logprobs: $(cat answer scores)"
+import json
+given, wanted = json.load(open("answer"))["choices"][0]["logprobs"], json.load(open("scores"))["tokens"]
+assert given["tokens"] == [token["token"].replace("▁", " ") for token in wanted] and "".join(given["tokens"]) == "The red hammer", given
+assert all(abs(p - token["log_probability"]) < 1e-4 for p, token in zip(given["token_logprobs"], wanted)), given
+PYTHON
 # A token that is forbidden does not come.
 ask /tokenize '{"model":"chat","text":"The red hammer","add_special":false}'
 python3 -c 'import json; a = json.load(open("answer")); assert a["count"] == len(a["tokens"]) == len(a["pieces"]) > 1' || fail "/tokenize"

@@ -30,6 +30,7 @@ if [[ -n $fixtures ]]; then
 else
   echo "skipped in part: MULCIBER_FIXTURES is not set: no vectors, no speech"
 fi
-MULCIBER_API_KEY=secret serve "${models[@]}"
+MULCIBER_API_KEY=secret serve "${models[@]}" --responses 20
 "$python" "$here/serve.py" "$url" || fail "OpenAI's client is not content: $(tail -n 5 log)"
+"$python" "$here/serve_responses.py" "$url" || fail "OpenAI's client is not content with responses: $(tail -n 5 log)"
 stop_server
