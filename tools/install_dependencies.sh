@@ -11,7 +11,7 @@ packages=(g++ cmake ninja-build ccache pkg-config libvulkan-dev libvulkan1
   libsndfile1-dev libsamplerate0-dev zlib1g-dev libpng-dev libjpeg-dev libwebp-dev
   libcpp-httplib-dev)
 test_packages=(catch2 vulkan-validationlayers vulkan-tools shellcheck git python3 clang lld clang-format clang-tidy
-  libsdl2-dev xvfb xauth libglfw3-dev libimgui-dev fonts-dejavu-core)
+  libsdl2-dev xvfb xauth libglfw3-dev libimgui-dev fonts-dejavu-core python3-jsonschema)
 yes=0
 for argument in "$@"; do
   case $argument in
