@@ -113,6 +113,50 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
   CHECK(refusal([&] { engine.submit(std::vector<TextJob>(1)); }) == "503 unavailable");
 }
 
+TEST_CASE("a lost device is opened again, and what it cut is done again") {
+  Metrics metrics;
+  std::atomic<int> openings{0};
+  int refused = 2;
+  EngineDevice device;
+  device.attempts = 4;
+  device.pause = 1ms;
+  device.reopen = [&](const ServedModels&) {
+    ++openings;
+    if (refused-- > 0) throw DeviceError(DeviceError::Kind::kUnavailable, "device", "played");
+  };
+  Engine engine({}, 4, 4, metrics, device);
+  const auto nobody_gone = [] { return false; };
+  int times = 0;
+  const auto lost_until = [&](int good) {
+    times = 0;
+    engine.call(
+        [&](const std::atomic<bool>&) {
+          if (++times < good) throw DeviceError(DeviceError::Kind::kLost, "device", "played");
+        },
+        nobody_gone);
+  };
+  lost_until(2);
+  CHECK(times == 2);
+  CHECK(openings == 3);
+  CHECK_FALSE(engine.trouble());
+  lost_until(3);
+  CHECK(times == 3);
+  // What loses the device each time is its cause, perhaps: others go on.
+  CHECK_THROWS_AS(lost_until(10), DeviceError);
+  CHECK(times == 3);
+  lost_until(1);
+  CHECK_FALSE(engine.failed());
+  CHECK(engine.admission().inside() == 0);
+  CHECK(metrics.text(0, false).find("mulciber_device_losses_total 6\n") != std::string::npos);
+  CHECK(metrics.text(0, false).find("mulciber_restarts_total 5\n") != std::string::npos);
+
+  // More attempts in a row than there may be: everybody is told.
+  refused = 100;
+  CHECK(refusal([&] { lost_until(2); }) == "503 device_failed");
+  CHECK(engine.failed());
+  CHECK(refusal([&] { lost_until(1); }) == "503 unavailable");
+}
+
 TEST_CASE("keys and origins say who may ask") {
   HttpSettings settings;
   const AccessRules open(settings);

@@ -2,6 +2,10 @@
 // is opened anew, the models are loaded again, and everything that waits is kept until then.
 #include <fmt/format.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <utility>
 
@@ -29,6 +33,10 @@ void Engine::lose(const std::exception& error) {
 void Engine::recover() {
   keep_active();
   for (const auto& model : models_) model->unload();
+#if defined(__GLIBC__)
+  // What loading took and gave back would otherwise be kept, and taken anew beside it.
+  malloc_trim(0);
+#endif
   while (true) {
     if (!pause_before_attempt()) return give_up("the server is stopping");
     try {

@@ -16,7 +16,7 @@ marian=$MULCIBER_SOURCE/tests/data/marian
 
 "$MULCIBER" generate -m chat --raw --ignore-end -p "The red hammer" -n 12 --json >raw
 "$MULCIBER" generate -m chat --ignore-end -p "The red hammer" -n 12 --json >asked
-serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 1
+serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 1 --body-seconds 2
 
 curl -sS "$url/health" | grep -q '"ok"' || fail "/health"
 curl -sS "$url/v1/models" >answer
@@ -160,6 +160,18 @@ refuses 403 unknown_host "" $chat_path '{}' -H 'Host: example.org'
 head -c 1500000 /dev/zero | tr '\0' x >large
 refuses 413 body_too_large "" $chat_path @large
 refuses 413 body_too_large "" $chat_path @large -H 'Transfer-Encoding: chunked'
+head -c 100000000 /dev/zero | tr '\0' x >large
+refuses 413 body_too_large "" $chat_path @large
+rm large
+# Schemas that have no end, that nest without end, and that list more than a grammar may have.
+schema=response_format.json_schema.schema
+by() { echo "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":$1}}}"; }
+refuses 400 unsupported_grammar $schema $chat_path "$(by '{"$ref":"#"}')"
+refuses 400 unsupported_grammar $schema $chat_path "$(by '{"allOf":[{"$ref":"#"}]}')"
+refuses 400 invalid_json "" $chat_path "$(by "$(python3 -c 'print("{\"items\":" * 40 + "{}" + "}" * 40)')")"
+by "$(python3 -c 'import json; print(json.dumps({"type": "object", "required": [f"k{i}" for i in range(5000)]}))')" >listed
+refuses 400 unsupported_grammar $schema $chat_path @listed
+refuses 404 response_not_found response_id /v1/responses/../responses/none '{}' -X DELETE --path-as-is
 python3 "$here/serve_sockets.py" "$url" || fail "connections that do not do as they should"
 curl -sS -D headers -o answer -H 'X-Request-Id: mine-1' "$url/health"
 grep -qi '^x-request-id: mine-1' headers || fail "no X-Request-Id: $(cat headers)"

@@ -1,4 +1,4 @@
-"""Connections that curl would not make, to a server with --header-seconds 1 and --body 1.
+"""Connections that curl would not make, to a server with --header-seconds 1, --body-seconds 2 and --body 1.
 
     python3 serve_sockets.py URL"""
 import socket
@@ -75,6 +75,27 @@ with connect() as slow:
     except (BrokenPipeError, ConnectionResetError):
         pass
     assert time.monotonic() - begin < 5, "a slow sender is waited for"
+
+# A body that comes in so slowly is not waited for either (--body-seconds 2).
+with connect() as slow:
+    slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
+    begin = time.monotonic()
+    try:
+        while time.monotonic() - begin < 10:
+            slow.sendall(b" ")
+            time.sleep(0.3)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert time.monotonic() - begin < 6, "a slow body is waited for"
+
+# A flood of requests that compute, in one connection, by a client that never reads: nobody else waits for it.
+with connect() as deaf:
+    body = b'{"model":"chat","prompt":"x","max_tokens":2}'
+    deaf.sendall((b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)) * 50)
+    begin = time.monotonic()
+    for _ in range(20):
+        assert status(talk(GET.replace(b"Host", b"Connection: close\r\nHost"), close=False)) == 200
+    assert time.monotonic() - begin < 5, "a flood holds others up"
 
 # Connections that say nothing do no harm either.
 idle = [connect() for _ in range(30)]
