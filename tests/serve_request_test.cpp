@@ -233,6 +233,11 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
           " then|f{\"x\":[1,{}]}");
     CHECK(read("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"x\": \"\\\"}\"}, \"id\": \"a]\"}, "
                "{\"name\": \"g\", \"arguments\": {}}]") == "|f{\"x\":\"\\\"}\"}|g{}");
+    CHECK(read("[f(x=1, y='a\\'b', z=[True, None, {\"k\": -2.5}]), g()]") ==
+          "|f{\"x\":1,\"y\":\"a'b\",\"z\":[true,null,{\"k\":-2.5}]}|g{}");
+    for (const char* text :
+         {"[f(1)]", "[f(x=y)]", "[f(x=1)", "[h(x=1)]", "[f(x='a)]", "[f(x=1) g()]", "[f(x=1)] and"})
+      CHECK(read(text) == text);
     // What is no call of a known tool stays text.
     CHECK(read("{\"name\": \"h\", \"parameters\": {}}") == "{\"name\": \"h\", \"parameters\": {}}");
     CHECK(read("{not JSON") == "{not JSON");

@@ -235,6 +235,36 @@ TEST_CASE("What an answer says of its tokens is what scoring it says") {
   for (size_t i = 0; i < said.size(); ++i) CHECK(std::abs(scores[i] - said[i]) < 5e-2);
 }
 
+TEST_CASE("A batch scores texts between two steps, and goes on where it was") {
+  BatchGeneratorOptions options;
+  options.generator = {.context = 64, .sequences = 2};
+  BatchGenerator batch(shared_handle(), open_model(small_decoder().string()), options);
+  std::vector<std::vector<uint32_t>> answers;
+  const auto submit = [&] {
+    BatchRequest request;
+    request.prompt = "the red hammer";
+    request.max_new_tokens = 8;
+    request.ignore_end = true;
+    request.on_end = [&](const Generation& made, std::string_view) { answers.push_back(made.ids); };
+    batch.submit(std::move(request));
+  };
+  const std::vector<ScoreInput> inputs = {{"", "the red hammer and the blue nails"}};
+  submit();
+  while (batch.step()) {
+  }
+  submit();
+  for (int i = 0; i < 4; ++i) batch.step();
+  const TextScores scores = batch.score(inputs, {.likeliest = 1});
+  while (batch.step()) {
+  }
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[0] == answers[1]);
+  TextGenerator alone(shared_handle(), small_decoder().string(), {.context = 64});
+  const TextScores wanted = alone.score(inputs, {.likeliest = 1});
+  CHECK(scores.texts[0].ids == wanted.texts[0].ids);
+  CHECK(scores.texts[0].sum == wanted.texts[0].sum);
+}
+
 TEST_CASE("States are pooled as sentence-transformers does it") {
   const std::vector<float> states = {1, 5, 2, -4, 6, 2};  // three tokens of two columns
   const auto of = [&](EncoderOutput output) { return pooled(states, 2, output, false); };

@@ -8,6 +8,7 @@
 #include <random>
 #include <string_view>
 
+#include "apps/serve/pythonic_calls.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 
@@ -336,7 +337,7 @@ bool ToolCallReader::take_json(std::string_view text) {
     if (!calls.is_array()) calls = Json::array({std::move(calls)});
     for (const Json& call : calls) {
       const bool named = call.is_object() && call.contains("name") && call["name"].is_string();
-      if (!named || !tools_.contains(call["name"].get<std::string>())) return false;
+      if (!named) return false;
       Json arguments = Json::object();
       for (const char* field : {"arguments", "parameters"})
         if (call.contains(field)) arguments = call[field];
@@ -344,8 +345,10 @@ bool ToolCallReader::take_json(std::string_view text) {
                          arguments.is_string() ? arguments.get<std::string>() : arguments.dump());
     }
   } catch (const ModelError&) {
-    return false;
+    if (auto pythonic = read_pythonic_calls(text)) found = std::move(*pythonic);
   }
+  for (const auto& call : found)
+    if (!tools_.contains(call.first)) return false;
   for (const auto& [name, arguments] : found)
     pieces_.push_back({calls_++, new_call_id(), name, arguments});
   return !found.empty();

@@ -15,10 +15,11 @@ namespace mulciber::apps::serve {
 ///  - Hermes, Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call>, once or more;
 ///  - functions: <function=NAME>{...}</function>, as Llama 3.1 writes calls of a user's functions;
 ///  - Mistral: [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...];
-///  - Llama 3: {"name": ..., "parameters": {...}}, perhaps behind <|python_tag|>.
-/// Of the last two, the marks are special tokens that may be missing in the text. A call whose name
-/// comes first is told of at once, its arguments as they are written, without blanks; another once
-/// it is complete. What does not turn out to be a call of a known tool stays text.
+///  - Llama 3: {"name": ..., "parameters": {...}}, perhaps behind <|python_tag|>;
+///  - Llama 3.2 and 4: [NAME(x=1, y="a"), ...].
+/// Of the last three, the marks are special tokens that may be missing in the text. A call whose
+/// name comes first is told of at once, its arguments as they are written, without blanks; another
+/// once it is complete. What does not turn out to be a call of a known tool stays text.
 class ToolCallReader {
  public:
   /// tools: names of those that were offered; none: all is text.

@@ -1,0 +1,17 @@
+// Calls of tools written as Python writes them: [f(x=1, y="a"), g()].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mulciber::apps::serve {
+
+/// Names and arguments in JSON, or nothing where the text is no list of calls whose arguments are
+/// all named and literals: texts, numbers, True, False, None, lists and dictionaries.
+std::optional<std::vector<std::pair<std::string, std::string>>> read_pythonic_calls(
+    std::string_view text);
+
+}  // namespace mulciber::apps::serve
