@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "apps/serve/messages.h"
 #include "apps/serve/request_fields.h"
 #include "apps/serve/request_grammar.h"
 #include "apps/serve/request_sampling.h"
 #include "checkpoints/json.h"
+#include "mulciber/batch_generator.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -149,7 +148,7 @@ void read_unused(RequestFields& fields) {
   }
 }
 
-Json or_else(const Json* given, Json otherwise) { return given ? *given : std::move(otherwise); }
+Json or_else(const Json* given, const Json& otherwise) { return given ? *given : otherwise; }
 
 }  // namespace
 

@@ -318,7 +318,7 @@ bool ToolCallReader::read_bare_tail(size_t at) {
 
 std::string ToolCallReader::finish() {
   if (tools_.empty()) return {};
-  const std::string rest = std::exchange(held_, {});
+  std::string rest = std::exchange(held_, {});
   if (state_ == State::kTail || state_ == State::kArguments) return {};
   if (state_ == State::kText) return calls_ > 0 && trimmed(rest).empty() ? std::string() : rest;
   // A last call whose end mark is the token that ended the answer.

@@ -166,7 +166,9 @@ rm large
 # Schemas that have no end, that nest without end, and that list more than a grammar may have.
 schema=response_format.json_schema.schema
 by() { echo "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":$1}}}"; }
+# shellcheck disable=SC2016 # a key of JSON
 refuses 400 unsupported_grammar $schema $chat_path "$(by '{"$ref":"#"}')"
+# shellcheck disable=SC2016
 refuses 400 unsupported_grammar $schema $chat_path "$(by '{"allOf":[{"$ref":"#"}]}')"
 refuses 400 invalid_json "" $chat_path "$(by "$(python3 -c 'print("{\"items\":" * 40 + "{}" + "}" * 40)')")"
 by "$(python3 -c 'import json; print(json.dumps({"type": "object", "required": [f"k{i}" for i in range(5000)]}))')" >listed

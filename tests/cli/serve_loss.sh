@@ -117,3 +117,18 @@ ask /v1/completions "{$greedy}"
 kill -TERM $server
 wait $server || true
 server=
+
+# A server that is stopped while its device is away ends, and says so to whoever waits.
+serve -m chat --reopen 1000 --stop-seconds 1
+touch device.closed
+lose
+curl -sS -o waiting -d "{$greedy}" "$url/v1/completions" &
+waiting=$!
+becomes mulciber_device_lost 1
+kill -TERM $server
+wait $waiting || fail "who waited was not answered"
+grep -q '"message":' waiting || fail "who waited got something else: $(cat waiting)"
+status=0
+wait $server || status=$?
+server=
+[[ $status == 4 ]] || fail "the server without a device ends with $status: $(tail -n 3 log)"
