@@ -250,8 +250,8 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
 }
 
 TEST_CASE("a call is told of while it is written") {
-  for (const std::string begin : {"<tool_call>{\"name\": \"f\", \"arguments\": {", "<function=f>{",
-                                  "{\"name\": \"f\", \"parameters\": {"}) {
+  for (const char* begin : {"<tool_call>{\"name\": \"f\", \"arguments\": {", "<function=f>{",
+                            "{\"name\": \"f\", \"parameters\": {"}) {
     ToolCallReader reader({"f"});
     CHECK(reader.push(begin).empty());
     const std::vector<CallPiece> named = reader.take();
