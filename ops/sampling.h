@@ -100,10 +100,11 @@ shader::SampleSettings sample_settings(const SampleRow& row);
 /// row for each sequence; penalties, then biases, bans and masks, are written into them. control:
 /// u32, holds the state. A running row: its choice goes to `tokens` and to the end of the history,
 /// `positions` grows by `fed`, `fed` becomes 1; a choice that is one of `stops`, and a position or
-/// a history that comes to the settings' last, set `stopped`. A row with NaN or infinity among its
-/// logits, banned ids included, stops without a choice. A stopped row changes no more: it feeds its
-/// last token at its last position again. progress: u32, layout.progress_words() or more, which may
-/// be host memory. Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
+/// a history that comes to the settings' last, set `stopped`, and `fed` becomes 0. A row with NaN
+/// or infinity among its logits, banned ids included, stops without a choice. A stopped row changes
+/// no more: keys and values of its last token are written where they stand, and a state stays as it
+/// is, because no token counts. progress: u32, layout.progress_words() or more, which may be host
+/// memory. Two dispatches. Vocabularies up to 2^19. Throws ShapeError naming the layer.
 void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control,
             const SampleStateLayout& layout, const Tensor& progress);
 

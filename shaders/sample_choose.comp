@@ -313,7 +313,6 @@ void advance(uint token) {
   position += AT(control, params.fed + row);
   AT(control, params.tokens + row) = token;
   AT(control, params.positions + row) = position;
-  AT(control, params.fed + row) = 1;
   AT(control, params.history + row * params.history_capacity + count % params.history_capacity) =
       token;
   AT(control, params.counts + row) = count + 1;
@@ -325,6 +324,7 @@ void advance(uint token) {
     if (AT(control, params.stops + i) == token) stopped = SAMPLE_STOP_ID;
   }
   AT(control, params.stopped + row) = stopped;
+  AT(control, params.fed + row) = stopped == SAMPLE_RUNNING ? 1 : 0;
 }
 
 void serve_row() {

@@ -44,6 +44,21 @@ TEST_CASE("Sequences of unequal lengths in one batch go as each would alone") {
   CHECK(later.rows[4].ids == alone(*model, whole, 6));
 }
 
+TEST_CASE("Rows whose prompts end passes earlier than others' go on where they stand") {
+  const auto model = open_decoder(small_decoder());
+  SequenceBatch batch(shared_device(), model->network(), {12, 96});  // in passes of 32 tokens
+  std::vector<std::vector<uint32_t>> prompts(12);
+  prompts[1] = prompt_of(3, 1);
+  prompts[5] = prompt_of(70, 2);
+  prompts[11] = prompt_of(33, 3);
+  const SequenceResult together = batch.generate({.prompts = prompts, .max_new_tokens = 12});
+  for (const size_t row : {1, 5, 11}) {
+    INFO("row " << row);
+    CHECK(together.rows[row].ids == alone(*model, prompts[row], 12));
+    CHECK(batch.length(static_cast<uint32_t>(row)) == prompts[row].size() + 11);
+  }
+}
+
 TEST_CASE("A row is saved, and goes on in another row and another batch") {
   const auto model = open_decoder(small_decoder());
   const std::vector<uint32_t> prompt = prompt_of(21, 11), expected = alone(*model, prompt, 12);

@@ -65,12 +65,12 @@ double step_reference(const SampleVariant& v, const SampleRow& given,
              given.sampling, random_number(given.sampling.seed, row.count, given.stream));
   row.history.push_back(choice.id);
   row.position += row.fed;
-  row.fed = 1;
   row.token = choice.id;
   ++row.count;
   if (row.position >= given.last_position || row.count >= given.last_count)
     row.stopped = SAMPLE_LIMIT;
   if (std::ranges::count(v.stops, choice.id) > 0) row.stopped = SAMPLE_STOP_ID;
+  row.fed = row.stopped == SAMPLE_RUNNING ? 1 : 0;
   return choice.margin;
 }
 

@@ -242,8 +242,10 @@ void SequenceBatch::decode(Run& run) {
   const SampleStateLayout& state = layout_.state;
   bool running = false;
   for (uint32_t row = 0; row < shape_.rows; ++row) {
+    const bool runs = run.states[row] == SAMPLE_RUNNING;
     words_.set(state.stopped, row, run.states[row]);
-    running = running || run.states[row] == SAMPLE_RUNNING;
+    words_.set(state.fed, row, runs ? 1 : 0);
+    running = running || runs;
   }
   if (!running || run.is_cancelled()) return;
   push();
