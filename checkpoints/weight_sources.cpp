@@ -169,6 +169,9 @@ std::vector<float> Converted::floats(uint64_t first, uint64_t count) const {
     if (form == SourceForm::kPlusOne) {
       for (float& value : values) value += 1;
     }
+    if (form == SourceForm::kMinusExp) {
+      for (float& value : values) value = -std::exp(value);
+    }
     if (form == SourceForm::kTapByTap) {
       const std::vector<float> in_file = values;
       const uint64_t channels = columns / taps;

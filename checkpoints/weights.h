@@ -30,6 +30,7 @@ enum class SourceForm {
   kAsInFile,
   kTransposed,  // the file holds (columns, rows), or of experts (experts, columns, rows)
   kPlusOne,     // the file holds the weight less 1
+  kMinusExp,    // the file holds the logarithm of the weight, which is below 0
   /// The file holds a convolution, (rows, channels, taps), and so does `shape`; the weight has
   /// (rows, taps * channels), tap by tap.
   kTapByTap,

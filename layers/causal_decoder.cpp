@@ -125,8 +125,29 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
   return *add_to;
 }
 
+Tensor CausalLayer::cache(uint64_t rows, uint64_t context, DataType type) const {
+  Tensor tensor = {.shape = {rows, context, attention.cache_columns()}, .type = type};
+  if (state_space) {
+    tensor.shape = {rows, 1, state_space->sizes.state_columns()};
+    tensor.type = DataType::kF32;
+  }
+  tensor.view.size = tensor.bytes();
+  return tensor;
+}
+
 Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
                                 const CausalState& state, uint32_t layer) const {
+  if (state_space) {
+    const SequenceStates states = {.tensor = state.caches[layer],
+                                   .control = state.control,
+                                   .positions = state.positions,
+                                   .counts = state.counts};
+    return after_feed_forward.add_and_normalize(
+        builder, stream, [&](const std::optional<Tensor>& add_to) {
+          const auto scope = builder.scope("state_space");
+          return (*state_space)(builder, x.x, states, add_to);
+        });
+  }
   const Operand attended = [&]() -> Operand {
     const auto scope = builder.scope("attention");
     const auto attend = [&](const std::optional<Tensor>& add_to) {
@@ -162,6 +183,11 @@ Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddin
     keep_stream(builder, state.trace, stream);
   }
   return x.x;  // the last norm does not fold
+}
+
+bool CausalDecoder::keeps_states() const {
+  return std::ranges::any_of(
+      layers, [](const CausalLayer& layer) { return layer.state_space.has_value(); });
 }
 
 uint32_t CausalDecoder::original_context() const {

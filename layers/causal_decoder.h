@@ -1,4 +1,5 @@
-// Decoder-only Transformer blocks over a cache of keys and values: GPT-2 and what came after it.
+// Blocks of decoder-only networks: Transformers over a cache of keys and values, GPT-2 and what
+// came after it, and state-space layers over states.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,7 @@
 #include "layers/linear.h"
 #include "layers/mixture_of_experts.h"
 #include "layers/norm.h"
+#include "layers/state_space.h"
 #include "layers/trace.h"
 #include "ops/rope.h"
 
@@ -19,7 +21,9 @@ namespace mulciber {
 struct CausalState {
   Tensor control;                    // u32
   ControlArray<uint32_t> positions;  // (rows): tokens in the cache before this pass
-  std::span<const Tensor> caches;    // per layer: (rows, context, CausalAttention::cache_columns())
+  std::span<const Tensor> caches;    // per layer: CausalLayer::cache() with memory
+  /// (rows): how many of a row's tokens in this pass count, for layers that keep a state.
+  ControlArray<uint32_t> counts;
   /// (layers, heads), onto each head's output; where the layers have sinks (layers, 2, heads):
   /// these and the sinks' logits (AttentionControl::head_mask).
   std::optional<ControlArray<float>> head_masks;
@@ -93,7 +97,8 @@ struct CausalAttention {
   std::optional<RopeOptions> rotation(const CausalState& state, const Tensor& cache) const;
 };
 
-/// Two sublayers. Each takes the normalized stream, and a norm joins its result to the stream.
+/// Two sublayers, or one that keeps a state. Each takes the normalized stream, and a norm joins its
+/// result to the stream.
 struct CausalLayer {
   CausalAttention attention;
   /// None: side by side, feed-forward reads the stream that attention reads. Source: Wang and
@@ -103,8 +108,12 @@ struct CausalLayer {
   /// arXiv:2204.06745.
   std::optional<Norm> before_feed_forward;
   std::variant<FeedForward, MixtureOfExperts> feed_forward;
-  Norm after_feed_forward;  // for the next layer's attention, or the output
+  Norm after_feed_forward;                     // for the next layer's attention, or the output
+  std::optional<StateSpace> state_space = {};  // in place of attention and feed-forward
 
+  /// What outlives a pass, shape and type alone: keys and values of `context` tokens, in `type`; or
+  /// the state, (rows, 1, columns) f32.
+  Tensor cache(uint64_t rows, uint64_t context, DataType type) const;
   /// x: the stream normalized; result: the same after this layer. Changes `stream` in place.
   Operand operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
                      const CausalState& state, uint32_t layer) const;
@@ -122,6 +131,8 @@ struct CausalDecoder {
   /// its own, "layers.N". Keys and values of all tokens are appended to the caches.
   Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings,
                     const CausalState& state) const;
+  /// Whether layers keep a state, which cannot be taken back to an earlier token.
+  bool keeps_states() const;
   /// CausalAttention::Rope::original_context of the layers; 0: the room for a sequence changes
   /// nothing of what it gives.
   uint32_t original_context() const;

@@ -232,7 +232,8 @@ bool BatchGenerator::Impl::feed() {
     const uint32_t done = held + fed;
     place.grows = done == size;
     const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
-    if (fed == chunk) place.held.assign(text.prompt.begin(), text.prompt.begin() + done);
+    if (fed == chunk && !slots->keeps_states())
+      place.held.assign(text.prompt.begin(), text.prompt.begin() + done);
     if (text.request.on_prompt) text.request.on_prompt(done, size);
     if (place.grows) take(slot, choice);
     return true;

@@ -104,8 +104,7 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   for (const CausalLayer& layer : network.decoder.layers)
-    predicted.key_value_bytes += uint64_t{options.sequences} * context *
-                                 row_bytes(network.cache, layer.attention.cache_columns());
+    predicted.key_value_bytes += layer.cache(options.sequences, context, network.cache).bytes();
   return predicted;
 }
 

@@ -150,14 +150,16 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   if (wants(wanted, "hidden_states")) {
     NamedArray& states = results["hidden_states"] = {{layers + 1, rows, length, config_.width}, {}};
     const double scale = network_.stream_scale;
-    append(states, "embedding.output", config_.width, scale);
-    for (uint64_t i = 0; i + 1 < layers; ++i)
+    // Transformers gives Mamba's as what comes of every layer, without the embedding.
+    const bool outputs_alone = config_.state_space.has_value();
+    if (!outputs_alone) append(states, "embedding.output", config_.width, scale);
+    for (uint64_t i = 0; i + (outputs_alone ? 0 : 1) < layers; ++i)
       append(states, fmt::format("layers.{}.output", i), config_.width, scale);
     append(states, "output.normalized", config_.width);
   }
   const bool padded =
       std::any_of(first.begin(), first.end(), [](uint32_t padding) { return padding > 0; });
-  if (wants(wanted, "attentions") && !padded) {
+  if (wants(wanted, "attentions") && !padded && !config_.state_space) {
     NamedArray& maps =
         results["attentions"] = {{layers, rows, config_.attention.heads, length, length}, {}};
     for (uint64_t i = 0; i < layers; ++i) {

@@ -120,6 +120,14 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
                        : options.grammar ? "are asked for together with a grammar"
                                          : "are asked for of a model loaded for several texts",
                        "leave one of them out");
+  const auto keeps_states = [](const Impl& impl) {
+    return impl.language->network().decoder.keeps_states();
+  };
+  if (keeps_states(*this) || (options.draft && keeps_states(*options.draft->impl_)))
+    throw SettingError("GenerateOptions::lookup and draft",
+                       "are asked for of a model whose layers keep a state, which cannot be taken "
+                       "back when a proposal is refused",
+                       "leave them out, and take a draft model with attention");
   if (options.proposals > kMostProposals)
     throw SettingError("GenerateOptions::proposals", fmt::format("is {}", options.proposals),
                        fmt::format("ask for at most {}", kMostProposals));

@@ -85,6 +85,12 @@ void TextGenerator::Impl::set_grammars(SequenceRequest& request, const GenerateO
 
 uint32_t TextGenerator::Impl::most_attention_tokens() const {
   const Extents extents = model->extents();
+  if (extents.decoder_heads == 0)
+    throw ModelError("attention maps",
+                     fmt::format("are asked for of a {} model, which has no attention: its layers "
+                                 "keep a state",
+                                 model->family()),
+                     "leave them out");
   const double heads = static_cast<double>(extents.decoder_layers) * extents.decoder_heads;
   return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
 }
@@ -113,8 +119,8 @@ uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<
   // Nor are embeddings of a host's, which may be others by now, or the states of what is held.
   const auto end = request.states ? ids.begin() : std::find(ids.begin(), ids.end() - 1, kNoToken);
   const auto common = std::mismatch(ids.begin(), end, held.begin(), held.end());
-  const auto reused = static_cast<uint32_t>(common.first - ids.begin());
-  batch->truncate(0, reused);
+  batch->truncate(0, static_cast<uint32_t>(common.first - ids.begin()));
+  const uint32_t reused = batch->length(0);
   request.prompts[0].assign(ids.begin() + reused, ids.end());
   return reused;
 }

@@ -100,7 +100,7 @@ void TokenScorer::check(std::span<const uint32_t> ids) const {
 std::pair<uint32_t, uint32_t> TokenScorer::next(std::span<const uint32_t> ids,
                                                 uint32_t begin) const {
   const auto left = static_cast<uint32_t>(ids.size()) - begin;
-  const auto room = static_cast<uint32_t>(tensors_.caches.front().shape[1]) - begin;
+  const uint32_t room = cache_room(tensors_, network_) - begin;
   uint32_t length = 1;
   for (const uint32_t one : pass_lengths(chunk_)) {
     if (one > room) break;
@@ -113,6 +113,7 @@ std::pair<uint32_t, uint32_t> TokenScorer::next(std::span<const uint32_t> ids,
 void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin, uint32_t fed) {
   words_.set(layout_.fed_ids(0, pass.length).part(0, fed), ids.subspan(begin, fed));
   words_.set(layout_.state.positions, 0, begin);
+  words_.set(layout_.state.fed, 0, fed);
   upload(device_, control_.view(), words_.bytes());
   pass.program->run();
   read_tokens_ += fed;
@@ -123,6 +124,7 @@ void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin,
 }
 
 uint32_t TokenScorer::held(std::span<const uint32_t> ids, uint32_t most) {
+  if (network_.decoder.keeps_states()) return 0;  // what was read behind them cannot be taken back
   const auto end = ids.begin() + std::min<std::ptrdiff_t>(most, std::ssize(ids));
   const auto same = std::mismatch(ids.begin(), end, held_.begin(), held_.end()).first;
   const auto tokens = static_cast<uint32_t>(same - ids.begin()) / chunk_ * chunk_;

@@ -99,8 +99,9 @@ TEST_CASE("A step computes of a sequence the same bits, however many take part")
   check_company(small_decoder(), {.cache = DataType::kF16});
   const std::filesystem::path fixtures = fixtures_dir();
   if (fixtures.empty()) MULCIBER_SKIP("MULCIBER_FIXTURES is not set");
-  for (const char* name : {"models/gpt2", "models/llama_realistic", "models/qwen3",
-                           "models2/gpt_neox", "models2/mixtral", "models2/gemma2"})
+  for (const char* name :
+       {"models/gpt2", "models/llama_realistic", "models/qwen3", "models2/gpt_neox",
+        "models2/mixtral", "models2/gemma2", "models2/mamba"})
     check_company(fixtures / name);
   check_company(fixtures / "gguf/tiny-Q4_K_M.gguf");
   check_company(fixtures / "gguf/tiny-Q8_0.gguf", {.fast_activations = true});

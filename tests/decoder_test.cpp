@@ -45,9 +45,10 @@ TEST_CASE("Small models of families without a fixture meet every reference value
 }
 
 TEST_CASE("Small models of families in GGUF files meet every reference value") {
-  const std::string name = GENERATE("gpt_neox", "gpt_neox_sequential", "falcon_7b", "falcon_40b",
-                                    "starcoder2", "stablelm", "phi", "cohere", "cohere2", "glm4",
-                                    "smollm3", "olmo", "gemma", "gpt_oss", "qwen2_moe");
+  const std::string name =
+      GENERATE("gpt_neox", "gpt_neox_sequential", "falcon_7b", "falcon_40b", "starcoder2",
+               "stablelm", "phi", "cohere", "cohere2", "glm4", "smollm3", "olmo", "gemma",
+               "gpt_oss", "qwen2_moe", "mamba");
   INFO(name);
   const std::filesystem::path folder = source_dir() / "tests/data/gguf_decoders";
   const auto model = open_decoder(folder / (name + ".gguf"));
@@ -88,7 +89,8 @@ TEST_CASE("Every decoder-only reference model meets its values") {
                                        {"models2/cohere", "models2/cohere"},
                                        {"models2/cohere2", "models2/cohere2"},
                                        {"models2/smollm3", "models2/smollm3"},
-                                       {"models2/glm4", "models2/glm4"}}));
+                                       {"models2/glm4", "models2/glm4"},
+                                       {"models2/mamba", "models2/mamba"}}));
   INFO(folder);
   const auto model = open_decoder(fixtures_dir() / folder);
   check_report(verify(*model, fixtures_dir() / expected / "expected.safetensors"));

@@ -80,8 +80,8 @@ BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows) {
 BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows) {
   BatchTensors part = tensors;
   for (Tensor& cache : part.caches) {
-    const uint64_t context = cache.shape[1], columns = cache.shape.columns();
-    cache = cache.row_slice(first * context, rows * context).reshaped({rows, context, columns});
+    const uint64_t tokens = cache.shape[1], columns = cache.shape.columns();
+    cache = cache.row_slice(first * tokens, rows * tokens).reshaped({rows, tokens, columns});
   }
   return part;
 }
@@ -99,9 +99,15 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
                           .caches = {},
                           .rows = {}};
   for (const CausalLayer& layer : network.decoder.layers)
-    tensors.caches.push_back(
-        planned({shape.rows, shape.context, layer.attention.cache_columns()}, network.cache));
+    tensors.caches.push_back(layer.cache(shape.rows, shape.context, network.cache));
   return tensors;
+}
+
+uint32_t cache_room(const BatchTensors& tensors, const DecoderNetwork& network) {
+  uint64_t room = UINT32_MAX;
+  for (size_t i = 0; i < tensors.caches.size(); ++i)
+    if (!network.decoder.layers[i].state_space) room = std::min(room, tensors.caches[i].shape[1]);
+  return static_cast<uint32_t>(room);
 }
 
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
@@ -116,6 +122,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
   const CausalState state = {.control = tensors.control,
                              .positions = layout.state.positions,
                              .caches = tensors.caches,
+                             .counts = layout.state.fed,
                              .head_masks = layout.head_masks,
                              .split_counters = layout.split_counters,
                              .trace = trace};

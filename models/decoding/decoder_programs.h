@@ -48,18 +48,20 @@ ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& lay
 /// What programs read and write besides their arenas.
 struct BatchTensors {
   Tensor control, progress;    // u32
-  std::vector<Tensor> caches;  // per layer: (rows, context, columns)
+  std::vector<Tensor> caches;  // per layer: CausalLayer::cache()
   std::optional<Tensor> rows;  // (longest pass, D) f32: embeddings that no table has
 };
 /// Those of rows [first, first + rows). What a row's cache takes must be a multiple of the device's
 /// storage alignment. What they chose stands in `progress` as that of a batch of so many rows.
 BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows);
+/// Tokens of a sequence that the caches have room for, padding included; states take any number.
+uint32_t cache_room(const BatchTensors& tensors, const DecoderNetwork& network);
 /// Shapes alone: for planning.
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
                                  const BatchLayout& layout);
 
 enum class PassOutput {
-  kCache,   // keys and values alone
+  kCache,   // keys and values, or states, alone
   kChoice,  // and the next token of every running row
   kTrace,   // and logits of every token, with what the trace asks for
 };
@@ -79,9 +81,10 @@ struct PassTensors {
   Tensor raw_logits;  // (rows, vocabulary)
 };
 
-/// Adds `length` tokens of every row, whose keys and values are appended to the caches: what the
-/// output product takes, (rows, length, D). The tokens stand at layout.prompt in control, one at
-/// layout.state.tokens; from_rows as DecoderPass.
+/// Adds `length` tokens of every row, whose keys and values are appended to the caches, or whose
+/// states go on over as many as layout.state.fed says: what the output product takes, (rows,
+/// length, D). The tokens stand at layout.prompt in control, one at layout.state.tokens; from_rows
+/// as DecoderPass.
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                       const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
                       Trace* trace = nullptr, bool from_rows = false);

@@ -47,6 +47,8 @@ std::string first_layer_not_finite(Device& device, const DecoderNetwork& network
       std::min({kTracedTokens, layout.longest, static_cast<uint32_t>(ids.size())});
   if (length == 0) return {};
   words.fill(layout.state.positions, 0);
+  words.fill(layout.state.fed, 0);
+  words.set(layout.state.fed, row, length);
   words.set(layout.fed_ids(row, length), ids.first(length));
 
   Trace trace;

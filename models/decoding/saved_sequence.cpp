@@ -85,9 +85,10 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
     hash.add(view_of(tensor->read(0, part, scratch)));
     hash.add(view_of(tensor->read(all - part, part, scratch)));
   }
+  const CausalLayer& layer = network.decoder.layers.front();
+  const Linear& first = layer.state_space ? layer.state_space->in : layer.attention.qkv;
   for (const DataType type :
-       {network.cache, network.activations, network.decoder.output.weight.type,
-        network.decoder.layers.front().attention.qkv.weight.type})
+       {network.cache, network.activations, network.decoder.output.weight.type, first.weight.type})
     hash.add(static_cast<uint32_t>(type));
   if (const uint32_t context = network.decoder.original_context(); context > 0) hash.add(context);
   for (const float factor : network.head_masks) hash.add(std::bit_cast<uint32_t>(factor));

@@ -67,7 +67,8 @@ uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderN
 }
 
 void SequenceBatch::truncate(uint32_t row, uint32_t length) {
-  words_.set(layout_.state.positions, row, std::min(this->length(row), length));
+  if (length >= this->length(row)) return;
+  words_.set(layout_.state.positions, row, network_.decoder.keeps_states() ? 0 : length);
 }
 
 void SequenceBatch::hold(std::span<const uint32_t> ids) {
@@ -82,7 +83,8 @@ std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  const uint64_t begin = uint64_t{row} * shape_.context * token_bytes;
+  const uint64_t begin = uint64_t{row} * cache.shape[1] * token_bytes;
+  if (network_.decoder.layers[layer].state_space) tokens = std::min(tokens, 1u);
   BufferView part = cache.view;
   part.offset += begin;
   part.size = tokens * token_bytes;

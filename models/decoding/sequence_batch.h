@@ -109,17 +109,18 @@ class SequenceBatch {
   uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
   /// Those tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
-  /// Forgets what a row holds from token `length` on.
+  /// Forgets what a row holds from token `length` on; or all of it, where the network keeps a
+  /// state, which cannot be taken back.
   void truncate(uint32_t row, uint32_t length);
 
   /// Per layer: (rows, context, columns) keys and values, for a pass of a caller's over row 0;
-  /// hold() then says what its tokens are.
+  /// hold() then says what its tokens are. Of a network without states.
   const std::vector<Tensor>& caches() const { return tensors_.caches; }
   void hold(std::span<const uint32_t> ids);
 
-  /// Keys and values of a row's tokens, for another time, another batch of the same network, or
-  /// another row: a copy of row 0 in row 1 is restore(1, save(0)). restore() throws ModelError when
-  /// they are of another network, or too many.
+  /// Keys and values of a row's tokens, or their state, for another time, another batch of the same
+  /// network, or another row: a copy of row 0 in row 1 is restore(1, save(0)). restore() throws
+  /// ModelError when they are of another network, or too many.
   SavedSequence save(uint32_t row);
   void restore(uint32_t row, const SavedSequence& saved);
 
@@ -184,7 +185,7 @@ class SequenceBatch {
   void check_logits(const Run& run);
   void push();
   void pull();
-  /// The first `tokens` tokens of a row in a layer's cache.
+  /// The first `tokens` tokens of a row in a layer's cache; of a state all, where there are any.
   BufferView part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const;
 
   Device& device_;

@@ -24,7 +24,8 @@ constexpr uint64_t kSlotAlignment = 256;
 uint32_t padded_context(const DecoderNetwork& network, uint32_t context) {
   uint64_t step = 1;
   for (const CausalLayer& layer : network.decoder.layers) {
-    const uint64_t bytes = row_bytes(network.cache, layer.attention.cache_columns());
+    const Tensor cache = layer.cache(1, 1, network.cache);
+    const uint64_t bytes = row_bytes(cache.type, cache.shape.columns());
     step = std::lcm(step, kSlotAlignment / std::gcd(kSlotAlignment, bytes));
   }
   return static_cast<uint32_t>((context + step - 1) / step * step);
@@ -169,6 +170,7 @@ void SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   words_.set(state.positions, slot, sequence.held);
   words_.set(state.counts, slot, static_cast<uint32_t>(sequence.prompt.size()));
   words_.set(state.stopped, slot, SAMPLE_IDLE);
+  words_.set(state.fed, slot, 0);
   words_.set(state.history_of(slot), sequence.prompt);
   set_biases(words_, state, slot, sequence.biases);
   push_sequence(slot);
@@ -178,9 +180,7 @@ void SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
 }
 
 uint32_t SequenceSlots::pass_tokens(uint32_t held, uint32_t tokens) const {
-  const auto room =
-      static_cast<uint32_t>(tensors_.caches.empty() ? shape_.context : tensors_.caches[0].shape[1]);
-  return pass_length(tokens, shape_.chunk, room - held);
+  return pass_length(tokens, shape_.chunk, cache_room(tensors_, network_) - held);
 }
 
 SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool chooses) {
@@ -203,6 +203,7 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
   run(pass);
   if (chooses) return take_choice(pass, slot);
   words_.set(state.positions, slot, held + count);
+  words_.set(state.fed, slot, 0);  // steps of others leave it as it is
   changed_ = true;
   return std::nullopt;
 }
@@ -248,8 +249,11 @@ std::vector<float> SequenceSlots::logits(uint32_t slot) const {
 }
 
 void SequenceSlots::end(uint32_t slot, uint32_t length) {
-  words_.set(layout_.state.stopped, slot, SAMPLE_IDLE);
-  words_.set(layout_.state.positions, slot, std::min(this->length(slot), length));
+  const SampleStateLayout& state = layout_.state;
+  const bool whole = length >= this->length(slot);
+  words_.set(state.stopped, slot, SAMPLE_IDLE);
+  words_.set(state.fed, slot, 0);
+  if (!whole) words_.set(state.positions, slot, keeps_states() ? 0 : length);
   changed_ = true;
 }
 
@@ -257,6 +261,10 @@ BufferView SequenceSlots::part_of_cache(size_t layer, uint32_t slot, uint32_t fi
                                         uint32_t end) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
+  if (network_.decoder.layers[layer].state_space) {
+    end = first < end ? 1 : 0;
+    first = 0;
+  }
   BufferView part = cache.view;
   part.offset += (slot * cache.shape[1] + first) * token_bytes;
   part.size = (end - first) * token_bytes;

@@ -66,7 +66,9 @@ class SequenceSlots {
 
   /// Tokens whose keys and values are there.
   uint32_t length(uint32_t slot) const { return words_.get(layout_.state.positions, slot); }
-  /// Keeps the first `length` tokens of a sequence that has ended.
+  /// Whether what a sequence holds is a state, which serves no other that begins alike.
+  bool keeps_states() const { return network_.decoder.keeps_states(); }
+  /// Keeps the first `length` tokens of a sequence that has ended; or none, where it keeps a state.
   void end(uint32_t slot, uint32_t length);
   /// Keys and values of tokens [first, end), the first that are missing, from another place that
   /// holds the same tokens up to there.
@@ -108,7 +110,7 @@ class SequenceSlots {
   void run(const Pass& pass);
   /// What a slot of a pass chose last, which the host's copy of control takes over.
   Choice take_choice(const Pass& pass, uint32_t slot);
-  /// Tokens [first, end) of a slot in a layer's cache.
+  /// Tokens [first, end) of a slot in a layer's cache; of a state all, where there are any.
   BufferView part_of_cache(size_t layer, uint32_t slot, uint32_t first, uint32_t end) const;
   /// Writes words [first, end) of control to the device.
   void push(uint64_t first, uint64_t end);

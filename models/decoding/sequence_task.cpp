@@ -120,7 +120,9 @@ SequenceResult SequenceTask::finish() {
   // What the device has in its copy of the state, so that the next request goes on from here.
   const std::vector<uint32_t>& ids = run_->result.rows[0].ids;
   const uint32_t first = run_->first[0];
-  if (passes_ > ended_) {
+  if (passes_ + steps_ > ended_ && batch_.network_.decoder.keeps_states()) {
+    batch_.truncate(0, 0);  // what was given and has not ended may have changed the state
+  } else if (passes_ > ended_) {
     batch_.truncate(0, held_);
   } else if (run_->chooses(0)) {
     const auto chosen = static_cast<uint32_t>(ids.size());

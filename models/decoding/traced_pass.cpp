@@ -55,6 +55,7 @@ TracedPass::TracedPass(Device& device, const DecoderNetwork& network, uint32_t r
 ControlWords TracedPass::words(std::span<const uint32_t> ids) const {
   ControlWords words = initial_words(network_, layout_);
   const auto given = static_cast<uint32_t>(ids.size() / shape_.rows);
+  words.fill(layout_.state.fed, given);
   for (uint32_t row = 0; row < shape_.rows; ++row)
     words.set(layout_.fed_ids(row, length_).part(0, given),
               ids.subspan(uint64_t{row} * given, given));

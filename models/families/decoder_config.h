@@ -99,6 +99,14 @@ struct DecoderExperts {
   bool shared_gate = false;  // its result is multiplied by sigmoid of a product of its own: Qwen 2
 };
 
+/// Layers that keep a state in place of attention and feed-forward (layers/state_space.h).
+struct DecoderStateSpace {
+  uint32_t channels = 0, states = 0, taps = 0;
+  uint32_t rank = 0;  // of the time step's projection
+  bool bias = false;  // of the projections into and out of the layer
+  bool convolution_bias = true;
+};
+
 enum class FeedForwardKind {
   kPlain,  // activation(x U^T) D^T: Vaswani et al. 2017, arXiv:1706.03762
   kGated,  // (activation(x G^T) * (x U^T)) D^T: Shazeer 2020, arXiv:2002.05202
@@ -167,6 +175,12 @@ struct DecoderNames {
   const char *expert_gate = nullptr, *expert_up = nullptr, *expert_down = nullptr;
   const char *shared_gate = nullptr, *shared_up = nullptr, *shared_down = nullptr;
   const char* shared_router = nullptr;  // of DecoderExperts::shared_gate
+  // Of state-space layers, whose norm is `attention_norm`: the projections in, to the time step's
+  // vector with B and C below, from that vector, and out; the convolution; A and D, with their
+  // endings.
+  const char *state_in = nullptr, *state_select = nullptr, *state_step = nullptr,
+             *state_out = nullptr;
+  const char *convolution = nullptr, *state_rates = nullptr, *state_skip = nullptr;
   const char* after_feed_forward_norm = nullptr;
 };
 
@@ -195,9 +209,11 @@ struct DecoderFiles {
   /// The one matrix of queries, keys and values has for each head of keys its queries, the key and
   /// the value (GPT-NeoX, Falcon); else all queries, all keys, all values.
   bool qkv_grouped = false;
-  SourceForm matrices = SourceForm::kAsInFile;  // of the layers: or kTransposed
-  SourceForm gains = SourceForm::kAsInFile;     // of every norm: or kPlusOne
-  SourceForm experts = SourceForm::kAsInFile;   // of tensors with all experts: or kTransposed
+  SourceForm matrices = SourceForm::kAsInFile;     // of the layers: or kTransposed
+  SourceForm gains = SourceForm::kAsInFile;        // of every norm: or kPlusOne
+  SourceForm experts = SourceForm::kAsInFile;      // of tensors with all experts: or kTransposed
+  SourceForm state_rates = SourceForm::kAsInFile;  // A: or kMinusExp
+  bool flat_convolution = true;  // (channels, taps); else (channels, 1, taps), as PyTorch has them
 };
 
 struct DecoderConfig {
@@ -210,6 +226,7 @@ struct DecoderConfig {
   DecoderAttention attention;
   std::vector<RopeConfig> ropes;  // rotary position embeddings, for the layers to choose from
   DecoderFeedForward feed_forward;
+  std::optional<DecoderStateSpace> state_space;  // then there is no attention
   std::vector<DecoderLayerConfig> layers;
   DecoderOutput output;
   GenerationConfig generation;

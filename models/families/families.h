@@ -64,12 +64,14 @@ extern const DecoderFamily kCohere2;
 extern const DecoderFamily kSmolLm3;
 /// Team GLM 2024, arXiv:2406.12793; GLM-4-0414.
 extern const DecoderFamily kGlm4;
+/// Gu and Dao 2023, arXiv:2312.00752: state-space layers in place of attention and feed-forward.
+extern const DecoderFamily kMamba;
 
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
     &kGpt2,     &kMixtral,          &kLlama,      &kMistral,    &kQwen2,  &kQwen3,
     &kQwen2Moe, &kQwen3Moe,         &kPhi,        &kPhi3,       &kGemma,  &kGemma2,
     &kGemma3,   &kGemma3WithVision, &kDeepSeekV2, &kDeepSeekV3, &kGptOss, &kGptJ,
     &kGptNeoX,  &kFalcon,           &kStarcoder2, &kStableLm,   &kOlmo,   &kOlmo2,
-    &kGranite,  &kCohere,           &kCohere2,    &kSmolLm3,    &kGlm4};
+    &kGranite,  &kCohere,           &kCohere2,    &kSmolLm3,    &kGlm4,   &kMamba};
 
 }  // namespace mulciber

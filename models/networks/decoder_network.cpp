@@ -180,6 +180,19 @@ DecoderNetwork build_decoder_network(
     }
     return attention;
   };
+  if (config.state_space && types.activations != DataType::kF32)
+    throw ModelError("activations", "in 16 bits do not go with layers that keep a state",
+                     "leave them in 32 bits");
+  const auto state_space_of = [&](const std::string& name, const DecoderStateSpace& of) {
+    return StateSpace{.sizes = {.channels = of.channels, .states = of.states, .taps = of.taps},
+                      .in = linear(name + "in", of.bias),
+                      .convolution = weight(name + "convolution"),
+                      .step_down = linear(name + "step_down", false),
+                      .step_up = linear(name + "step_up", true),
+                      .pairs = linear(name + "pairs", false),
+                      .scan = weight(name + "scan"),
+                      .out = linear(name + "out", of.bias)};
+  };
   const auto feed_forward_of =
       [&](const std::string& name,
           const DecoderLayerConfig& layer) -> std::variant<FeedForward, MixtureOfExperts> {
@@ -239,14 +252,17 @@ DecoderNetwork build_decoder_network(
   for (size_t i = 0; i < config.layers.size(); ++i) {
     const std::string name = fmt::format("layers.{}.", i);
     const bool last = i + 1 == config.layers.size();
-    CausalLayer layer = {
-        .attention = attention_of(name, config.layers[i]),
-        .after_attention = {},
-        .before_feed_forward = {},
-        .feed_forward = feed_forward_of(name, config.layers[i]),
-        .after_feed_forward =
-            norm(name + "after_feed_forward",
-                 last && joining == NormKind::kRmsAfter ? NormKind::kRmsBoth : joining)};
+    CausalLayer layer;
+    layer.after_feed_forward =
+        norm(name + "after_feed_forward",
+             last && joining == NormKind::kRmsAfter ? NormKind::kRmsBoth : joining);
+    if (config.state_space) {
+      layer.state_space = state_space_of(name, *config.state_space);
+      decoder.layers.push_back(std::move(layer));
+      continue;
+    }
+    layer.attention = attention_of(name, config.layers[i]);
+    layer.feed_forward = feed_forward_of(name, config.layers[i]);
     switch (config.residual) {
       case Residual::kSequential:
         layer.after_attention = norm(name + "after_attention", joining);

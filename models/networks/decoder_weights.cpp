@@ -4,6 +4,7 @@
 
 #include "models/networks/decoder_network.h"
 #include "models/networks/linear_weights.h"
+#include "models/networks/state_space_weights.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -46,6 +47,9 @@ void require_supported(const DecoderConfig& config) {
   refuse(feed_forward.experts && layer_norm, "experts between layer norms");
   refuse(feed_forward.experts && feed_forward.kind == FeedForwardKind::kPlain,
          "experts without gates");
+  if (const auto& state_space = config.state_space)
+    refuse(state_space->states > kMostScanStates || state_space->taps > kMostTaps,
+           "state-space layers of more states or taps than a lane holds");
 }
 
 /// Every weight of a configuration, under its name here and its names in files.
@@ -128,6 +132,10 @@ class TableWriter {
     const uint64_t Q = attention.query_columns(), K = attention.key_columns();
     const std::string name = fmt::format("layers.{}.", i);
     const auto file = [&](const char* part) { return in_layer(i, part); };
+    if (config_.state_space) {
+      add_state_space(table_, config_, name, file);
+      return norms(i, name);
+    }
     if (attention.latent) {
       latent(i, name, *attention.latent);
     } else {
@@ -358,6 +366,7 @@ class TableWriter {
       after_attention.insert(after_attention.begin(), file(names_.after_attention_norm));
       after_feed_forward.insert(after_feed_forward.begin(), file(names_.after_feed_forward_norm));
     }
+    if (config_.state_space) return norm(name + "after_feed_forward", after_feed_forward);
     switch (config_.residual) {
       case Residual::kSequential: norm(name + "after_attention", after_attention); break;
       case Residual::kParallel:

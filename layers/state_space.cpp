@@ -1,0 +1,26 @@
+#include "layers/state_space.h"
+
+namespace mulciber {
+
+Tensor StateSpace::operator()(ProgramBuilder& builder, const Tensor& x,
+                              const SequenceStates& states,
+                              const std::optional<Tensor>& add_to) const {
+  const StateSpaceWork work = state_space_work(builder, sizes, x.shape[0], x.shape[1]);
+  {
+    const auto scope = builder.scope("in");
+    in.write_to(builder, x, work.projected);
+  }
+  causal_convolution(builder, sizes, work, convolution, states);
+  {
+    const auto scope = builder.scope("select");
+    step_up.write_to(builder, step_down(builder, work.convolved), work.steps);
+    pairs.write_to(builder, work.convolved, work.pairs);
+  }
+  selective_scan(builder, sizes, work, scan, states);
+  const auto scope = builder.scope("out");
+  if (!add_to) return out(builder, work.convolved);
+  out.add_to(builder, work.convolved, *add_to);
+  return *add_to;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,28 @@
+// A selective state-space layer: what it knows of the tokens before is a state of one size, however
+// many they were. Source: Gu and Dao 2023, arXiv:2312.00752 (Mamba).
+#pragma once
+
+#include <optional>
+
+#include "layers/linear.h"
+#include "ops/state_space.h"
+
+namespace mulciber {
+
+struct StateSpace {
+  StateSpaceSizes sizes;
+  Linear in;           // (2 channels, D): what is convolved, then the gates
+  Tensor convolution;  // (channels, taps), then (channels) biases
+  Linear step_down;    // (rank, channels): the time step's low-rank vector
+  Linear step_up;      // (channels, rank)
+  Linear pairs;        // (2 states, channels): B, then C
+  Tensor scan;         // A (channels, states), then D (channels)
+  Linear out;          // (D, channels)
+
+  /// x, result: (rows, length, D) f32; with `add_to` the result is added there. Throws ShapeError
+  /// naming the layer.
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, const SequenceStates& states,
+                    const std::optional<Tensor>& add_to) const;
+};
+
+}  // namespace mulciber

@@ -1,0 +1,103 @@
+#include <nlohmann/json.hpp>
+
+#include "models/families/families.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kPrefixes[] = {"backbone."};
+
+constexpr DecoderNames kNames = {.prefixes = kPrefixes,
+                                 .layer = "layers.",
+                                 .embedding = "embeddings",
+                                 .final_norm = "norm_f",
+                                 .output = "lm_head",
+                                 .output_prefixes = kNoPrefix,
+                                 .attention_norm = "norm",
+                                 .state_in = "mixer.in_proj",
+                                 .state_select = "mixer.x_proj",
+                                 .state_step = "mixer.dt_proj",
+                                 .state_out = "mixer.out_proj",
+                                 .convolution = "mixer.conv1d",
+                                 .state_rates = "mixer.A_log",
+                                 .state_skip = "mixer.D"};
+
+constexpr GgufKey kKeys[] = {{"context_length", "max_position_embeddings"},
+                             {"embedding_length", "hidden_size"},
+                             {"block_count", "num_hidden_layers"},
+                             {"ssm.conv_kernel", "conv_kernel"},
+                             {"ssm.inner_size", "intermediate_size"},
+                             {"ssm.state_size", "state_size"},
+                             {"ssm.time_step_rank", "time_step_rank"},
+                             {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"}};
+
+constexpr DecoderNames gguf_names() {
+  DecoderNames names = kGgufNames;
+  names.state_in = "ssm_in";
+  names.state_select = "ssm_x";
+  names.state_step = "ssm_dt";
+  names.state_out = "ssm_out";
+  names.convolution = "ssm_conv1d";
+  names.state_rates = "ssm_a";
+  names.state_skip = "ssm_d";
+  return names;
+}
+
+/// Tokens of a sequence, which no part of the network bounds: as llama.cpp's converters write.
+constexpr int64_t kAnyContext = 1 << 20;
+
+DecoderConfig read(const ConfigReader& config) {
+  const auto positive = [&](const char* key, int64_t most) {
+    return static_cast<uint32_t>(config.integer(key, 1, most));
+  };
+  DecoderConfig decoder;
+  decoder.files = {
+      .names = kNames, .state_rates = SourceForm::kMinusExp, .flat_convolution = false};
+  decoder.width = positive("hidden_size", kWidest);
+  decoder.vocabulary = positive("vocab_size", kLargestVocab);
+  decoder.context = static_cast<uint32_t>(
+      config.integer_or("max_position_embeddings", kAnyContext, 1, kMostContext));
+  decoder.layers.resize(positive("num_hidden_layers", kMostLayers), {.rope = std::nullopt});
+  decoder.norms.epsilon = static_cast<float>(config.number_or("layer_norm_epsilon", 1e-5, 0, 1));
+  DecoderStateSpace layer;
+  layer.channels = static_cast<uint32_t>(config.integer_or(
+      "intermediate_size", config.integer_or("expand", 2, 1, 64) * decoder.width, 1, kWidest));
+  layer.states = positive("state_size", kWidest);
+  layer.taps = positive("conv_kernel", kWidest);
+  const Json* rank = config.find("time_step_rank");
+  layer.rank = rank && rank->is_string() && *rank == "auto" ? (decoder.width + 15) / 16
+                                                            : positive("time_step_rank", kWidest);
+  layer.bias = config.boolean_or("use_bias", false);
+  layer.convolution_bias = config.boolean_or("use_conv_bias", true);
+  decoder.state_space = layer;
+  if (read_activation(config, "hidden_act") != Activation::kSilu)
+    config.fail("hidden_act", "is not silu, which is what the layers compute");
+  decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
+  return decoder;
+}
+
+void complete(const GgufMetadata& metadata, Json& config) {
+  const GgufValue* norms = metadata.find("ssm.dt_b_c_rms");
+  if (norms && norms->type == GgufType::kBool && norms->boolean())
+    metadata.fail(metadata.full("ssm.dt_b_c_rms"), "is true, which is not supported");
+  const auto has = [&](const char* tensor) {
+    return metadata.checkpoint().find(tensor) != nullptr;
+  };
+  config["use_bias"] = has("blk.0.ssm_in.bias");
+  config["use_conv_bias"] = has("blk.0.ssm_conv1d.bias");
+}
+
+constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+
+}  // namespace
+
+constinit const DecoderFamily kMamba = {.model_type = "mamba",
+                                        .read = read,
+                                        .gguf = GgufFamily{.architecture = "mamba",
+                                                           .keys = kKeys,
+                                                           .activation = "silu",
+                                                           .names = gguf_names(),
+                                                           .complete = complete},
+                                        .end_pieces = kEndPieces};
+
+}  // namespace mulciber

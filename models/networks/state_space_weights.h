@@ -1,0 +1,17 @@
+// Rows of the weight table for a state-space layer.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "models/families/decoder_config.h"
+#include "models/networks/linear_weights.h"
+
+namespace mulciber {
+
+/// Adds the weights of a layer of config.state_space under `name`. file: what files call a part of
+/// that layer, without ".weight".
+void add_state_space(WeightTable& table, const DecoderConfig& config, const std::string& name,
+                     const std::function<WeightNames(const char* part)>& file);
+
+}  // namespace mulciber

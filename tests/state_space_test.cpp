@@ -1,0 +1,226 @@
+// Decoder-only models whose layers keep a state: sequences in passes and in company, saved, gone on
+// with, and what has no meaning for them.
+#include "models/decoder_model.h"
+#include "models/decoding/context_shift.h"
+#include "mulciber/batch_generator.h"
+#include "mulciber/text_generator.h"
+#include "tests/batch_texts.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/model_error.h"
+#include "tests/small_decoder.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::filesystem::path small_mamba() { return data_dir() / "gguf_decoders/mamba.gguf"; }
+
+std::vector<uint32_t> ids_of(uint32_t length, uint32_t seed) {
+  std::vector<uint32_t> ids = prompt_of(length, seed);
+  for (uint32_t& id : ids) id = id % 290 + 5;
+  return ids;
+}
+
+/// Greedily, each token by a pass over the whole text: no state is kept.
+std::vector<uint32_t> without_state(DecoderModel& model, std::vector<uint32_t> ids, size_t count) {
+  const size_t first = ids.size(), vocabulary = model.network().vocabulary;
+  const std::vector<std::string> wanted = {"logits"};
+  while (ids.size() < first + count) {
+    const NamedArrays outputs =
+        model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted);
+    const std::vector<double>& logits = outputs.at("logits").values;
+    const auto last = logits.end() - static_cast<std::ptrdiff_t>(vocabulary);
+    ids.push_back(static_cast<uint32_t>(std::max_element(last, logits.end()) - last));
+  }
+  return {ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end()};
+}
+
+}  // namespace
+
+TEST_CASE("A state that is kept gives the tokens of passes over the whole text") {
+  const auto model = open_decoder(small_mamba());
+  for (const uint32_t length : {1u, 3u, 9u, 33u, 75u}) {
+    INFO(length << " tokens");
+    const std::vector<uint32_t> prompt = ids_of(length, 5);
+    const std::vector<uint32_t> expected = without_state(*model, prompt, 10);
+    CHECK(alone(*model, prompt, 10) == expected);
+    // Among others, some of which end before it begins to choose, in passes of 32 tokens.
+    SequenceBatch batch(shared_device(), model->network(), {12, 96});
+    std::vector<std::vector<uint32_t>> prompts(12);
+    prompts[0] = ids_of(70, 8);
+    prompts[4] = prompt;
+    prompts[7] = ids_of(2, 9);
+    const SequenceResult found = batch.generate({.prompts = prompts, .max_new_tokens = 10});
+    CHECK(found.rows[4].ids == expected);
+    CHECK(found.rows[0].ids == alone(*model, prompts[0], 10));
+    CHECK(found.rows[7].ids == alone(*model, prompts[7], 10));
+  }
+}
+
+TEST_CASE("A state goes on where it stands, in another row too, and is taken back to no token") {
+  const auto model = open_decoder(small_mamba());
+  const std::vector<uint32_t> prompt = ids_of(21, 11), expected = alone(*model, prompt, 12);
+  const std::vector<uint32_t> begin(prompt.begin(), prompt.end() - 1);
+  SequenceBatch batch(shared_device(), model->network(), {3, 96});
+  batch.generate({.prompts = {begin, {}, {9, 8, 7}}, .max_new_tokens = 0});
+  const SavedSequence saved = batch.save(0);
+  batch.restore(1, saved);
+  const SequenceResult forked =
+      batch.generate({.prompts = {{prompt.back()}, {prompt.back()}, {}}, .max_new_tokens = 12});
+  CHECK(forked.rows[0].ids == expected);
+  CHECK(forked.rows[1].ids == expected);
+  // Rows that were not asked kept their states through all of it.
+  const SequenceResult third = batch.generate({.prompts = {{}, {}, {6, 5}}, .max_new_tokens = 12});
+  CHECK(third.rows[2].ids == alone(*model, {9, 8, 7, 6, 5}, 12));
+  batch.truncate(0, batch.length(0));
+  CHECK(batch.length(0) == 32);
+  batch.truncate(0, 31);
+  CHECK(batch.length(0) == 0);
+  CHECK(batch.generate({.prompts = {prompt, {}, {}}, .max_new_tokens = 12}).rows[0].ids ==
+        expected);
+
+  SequenceBatch other(shared_device(), model->network(), {1, 40});
+  other.restore(0, saved);
+  CHECK(other.generate({.prompts = {{prompt.back()}}, .max_new_tokens = 12}).rows[0].ids ==
+        expected);
+}
+
+TEST_CASE("A row that stopped keeps its state, however many steps were given") {
+  const auto model = open_decoder(small_mamba());
+  const std::vector<uint32_t> prompt = ids_of(9, 5), expected = alone(*model, prompt, 30);
+  const auto first = std::find(expected.begin(), expected.end(), expected[12]);
+  std::vector<uint32_t> whole = prompt;
+  whole.insert(whole.end(), expected.begin(), first + 1);
+  whole.push_back(77);
+  for (const uint32_t steps : {1u, 7u, 32u}) {
+    SequenceBatch batch(shared_device(), model->network(), {1, 96});
+    SequenceRequest request = {.prompts = {prompt}, .max_new_tokens = 30};
+    request.stops = {*first};
+    request.steps_per_submission = steps;
+    batch.generate(request);
+    CHECK(batch.generate({.prompts = {{*first, 77}}, .max_new_tokens = 9}).rows[0].ids ==
+          alone(*model, whole, 9));
+  }
+}
+
+namespace {
+
+std::string fixture() { return (fixtures_dir() / "models2/mamba").string(); }
+
+}  // namespace
+
+TEST_CASE("A conversation of a model that keeps a state reads what is new alone") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  TextGenerator generator(shared_handle(), fixture(), {.context = 96}),
+      fresh(shared_handle(), fixture(), {.context = 96});
+  const GenerateOptions options = {.max_new_tokens = 10, .ignore_end = true};
+  const std::string prompt = "The red hammer strikes the anvil.";
+  const Generation first = generator.generate(prompt, options);
+  // Its own state may stand behind a text that the tokenizer would cut otherwise, so by ids.
+  const auto bytes = generator.save_cache();
+  const Generation again = generator.generate(prompt, options);
+  CHECK(generator.statistics().reused_tokens == 0);
+  CHECK(again.ids == first.ids);
+  CHECK(fresh.load_cache(bytes) == first.prompt_ids.size() + first.ids.size() - 1);
+
+  const GenerateOptions none = {.max_new_tokens = 1, .ignore_end = true};
+  fresh.generate("The red hammer", none);
+  const Generation longer = fresh.generate(prompt, options);
+  CHECK(fresh.statistics().reused_tokens == fresh.count_tokens("The red hammer"));
+  CHECK(longer.ids == first.ids);
+
+  // Longer than the context: what stays is read anew.
+  GenerateOptions shifting = {.max_new_tokens = 60, .ignore_end = true};
+  shifting.shift = true;
+  shifting.keep = 3;
+  TextGenerator narrow(shared_handle(), fixture(), {.context = 40});
+  const Generation shifted_text = narrow.generate(prompt, shifting);
+  CHECK(shifted_text.left_out > 0);
+  const auto model = open_decoder(fixture());
+  std::vector<uint32_t> all = shifted_text.prompt_ids;
+  const size_t size = all.size() + 60;
+  while (all.size() < size) {
+    SequenceBatch batch(shared_device(), model->network(), {1, 40});
+    SequenceRequest request = {.prompts = {shifted(all, 3, 40)}};
+    request.max_new_tokens = static_cast<uint32_t>(size - all.size());
+    const SequenceResult found = batch.generate(request);
+    all.insert(all.end(), found.rows[0].ids.begin(), found.rows[0].ids.end());
+  }
+  CHECK(std::equal(shifted_text.ids.begin(), shifted_text.ids.end(), all.end() - 60));
+}
+
+TEST_CASE("Answers of a model that keeps a state do not depend on company, bit for bit") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  const std::shared_ptr<const OpenModel> model = open_model(fixture());
+  const auto batch_of = [&](uint32_t sequences) {
+    BatchGeneratorOptions options;
+    options.generator.context = 96;
+    options.generator.sequences = sequences;
+    options.prompt_tokens = 8;
+    return BatchGenerator(shared_handle(), model, options);
+  };
+  std::mt19937 random(3);
+  for (const uint32_t sequences : {3u, 8u}) {
+    BatchGenerator batch = batch_of(sequences);
+    std::vector<Told> told(16);
+    std::vector<BatchRequest> requests;
+    for (size_t i = 0; i < told.size(); ++i) {
+      requests.push_back(some_request(random));
+      requests.back().logit_bias.clear();
+      requests.back().log_probabilities = 1;
+    }
+    for (size_t next = 0; next < told.size() || batch.running() + batch.waiting() > 0;) {
+      while (next < told.size() && random() % 3 == 0) {
+        submit(batch, requests[next], told[next]);
+        ++next;
+      }
+      batch.step();
+    }
+    for (size_t i = 0; i < told.size(); ++i) {
+      INFO(sequences << " places, request " << i);
+      BatchGenerator single = batch_of(sequences);
+      Told alone;
+      submit(single, requests[i], alone);
+      while (single.step()) {
+      }
+      REQUIRE(told[i].end);
+      CHECK(told[i].ids == alone.ids);
+      CHECK(told[i].bits == alone.bits);
+      CHECK(told[i].text == alone.text);
+    }
+  }
+}
+
+TEST_CASE("What has no meaning for a model that keeps a state is refused by name") {
+  const Checkpoint checkpoint(small_mamba());
+  const auto refused = [&](const ModelOptions& options) {
+    return model_error([&] {
+             DecoderModel(shared_device(), checkpoint, read_decoder_config(checkpoint), options);
+           })
+        .value_or("no error");
+  };
+  CHECK_THAT(refused({.activations = DataType::kF16}),
+             ContainsSubstring("layers that keep a state"));
+  CHECK_THAT(refused({.masked_heads = {{1, 0}}}), ContainsSubstring("2 layers of 0 heads"));
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  TextGenerator generator(shared_handle(), fixture(), {.context = 64});
+  const auto message = [&](const GenerateOptions& options) {
+    try {
+      generator.generate("The red hammer", options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  GenerateOptions options = {.max_new_tokens = 4};
+  options.attention = true;
+  CHECK_THAT(message(options), ContainsSubstring("has no attention"));
+  options.attention = false;
+  options.lookup = 2;
+  CHECK_THAT(message(options), ContainsSubstring("cannot be taken back"));
+  options.lookup = 0;
+  CHECK(message(options) == "no error");
+}
