@@ -54,15 +54,9 @@ Tensor LatentProjection::operator()(ProgramBuilder& builder, const Tensor& x, ui
                {.columns = rest,
                 .into_column = keys + rotated,
                 .blocks = heads,
-                .x_step = rest + value_size,
+                .x_step = rest,
                 .into_step = head_size});
-  copy_columns(builder, pairs, all,
-               {.first_column = rest,
-                .columns = value_size,
-                .into_column = 2 * keys,
-                .blocks = heads,
-                .x_step = rest + value_size,
-                .into_step = value_size});
+  copy_columns(builder, pairs, all, {.first_column = heads * rest, .into_column = 2 * keys});
   return all;
 }
 

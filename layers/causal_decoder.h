@@ -42,7 +42,7 @@ struct LatentProjection {
   Linear down;                       // (rank, D)
   Norm norm;                         // of its result
   Linear key_rope;                   // (rotated, D)
-  Linear up;  // (heads * (head_size - rotated + value_size), rank): of each head keys, then values
+  Linear up;  // (heads * (head_size - rotated + value_size), rank): keys of all heads, then values
   uint32_t rotated = 0;
 
   /// x: (rows, length, D); result: (rows, length, heads * (2 * head_size + value_size)), queries,

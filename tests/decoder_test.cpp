@@ -48,7 +48,7 @@ TEST_CASE("Small models of families in GGUF files meet every reference value") {
   const std::string name =
       GENERATE("gpt_neox", "gpt_neox_sequential", "falcon_7b", "falcon_40b", "starcoder2",
                "stablelm", "phi", "cohere", "cohere2", "glm4", "smollm3", "olmo", "gemma",
-               "gpt_oss", "qwen2_moe", "mamba");
+               "gpt_oss", "qwen2_moe", "mamba", "gptj", "deepseek_v2", "deepseek_v3");
   INFO(name);
   const std::filesystem::path folder = source_dir() / "tests/data/gguf_decoders";
   const auto model = open_decoder(folder / (name + ".gguf"));

@@ -118,12 +118,85 @@ DecoderConfig read_third(const ConfigReader& config) {
   return decoder;
 }
 
+/// GGUF files call both architectures deepseek2.
+DecoderConfig read_either(const ConfigReader& config) {
+  const std::string scores = config.text_or("scoring_func", "softmax");
+  return scores == "sigmoid" ? read_third(config) : read_second(config);
+}
+
+constexpr GgufKey kMoreKeys[] = {{"attention.q_lora_rank", "q_lora_rank"},
+                                 {"attention.kv_lora_rank", "kv_lora_rank"},
+                                 {"rope.dimension_count", "qk_rope_head_dim"},
+                                 {"leading_dense_block_count", "first_k_dense_replace"},
+                                 {"expert_feed_forward_length", "moe_intermediate_size"},
+                                 {"expert_count", "n_routed_experts"},
+                                 {"expert_shared_count", "n_shared_experts"},
+                                 {"expert_weights_scale", "routed_scaling_factor"},
+                                 {"expert_group_count", "n_group"},
+                                 {"expert_group_used_count", "topk_group"}};
+
+constexpr DecoderNames gguf_names() {
+  DecoderNames names = kGgufNames;
+  names.query_down = "attn_q_a";
+  names.query_norm = "attn_q_a_norm";
+  names.query_up = "attn_q_b";
+  names.key_value_down = "attn_kv_a_mqa";
+  names.key_value_norm = "attn_kv_a_norm";
+  names.key_value_up = "attn_kv_b";
+  names.router_choice = "exp_probs_b.bias";
+  return names;
+}
+
+/// Files since April 2025 have keys and values from the narrow vector apart, so that it can be
+/// attended to itself, as one head; `key_length` and `value_length` are that head's then.
+void rename(const Checkpoint& checkpoint, DecoderNames& names) {
+  if (!checkpoint.find("blk.0.attn_k_b.weight")) return;
+  names.key_value_up = nullptr;
+  names.k = "attn_k_b";
+  names.v = "attn_v_b";
+}
+
+void complete(const GgufMetadata& metadata, Json& config) {
+  const bool apart = metadata.find("attention.key_length_mla") != nullptr;
+  const auto size = [&](const char* key, const char* of_files_with_both) {
+    return static_cast<int64_t>(metadata.number(apart ? key : of_files_with_both, 0));
+  };
+  config["qk_nope_head_dim"] = size("attention.key_length_mla", "attention.key_length") -
+                               static_cast<int64_t>(metadata.number("rope.dimension_count", 0));
+  config["v_head_dim"] = size("attention.value_length_mla", "attention.value_length");
+  // Files of V2 before there was the key have none. Source: enum expert_gating_func of llama.cpp.
+  constexpr double kSoftmax = 1, kSigmoid = 2;
+  const double gating = metadata.number("expert_gating_func", kSoftmax);
+  if (gating != kSoftmax && gating != kSigmoid)
+    metadata.fail(metadata.full("expert_gating_func"), "is neither 1 (softmax) nor 2 (sigmoid)");
+  config["scoring_func"] = gating == kSigmoid ? "sigmoid" : "softmax";
+  const GgufValue* norm = metadata.find("expert_weights_norm");
+  const bool normalized = norm && norm->type == GgufType::kBool && norm->boolean();
+  config["norm_topk_prob"] = normalized;
+  if (gating == kSoftmax && normalized)
+    metadata.fail(metadata.full("expert_weights_norm"),
+                  "is true together with a softmax, which is not supported");
+  if (metadata.number("expert_group_count", 1) > 1) config["topk_method"] = "group_limited_greedy";
+  // The converter writes a tenth of mscale_all_dim, which is mscale too in these models.
+  const double multiplier = 10 * metadata.number("rope.scaling.yarn_log_multiplier", 0);
+  if (config.contains("rope_scaling") && multiplier > 0)
+    config["rope_scaling"]["mscale"] = config["rope_scaling"]["mscale_all_dim"] = multiplier;
+}
+
 constexpr const char* kEndPieces[] = {"<\uff5cend\u2581of\u2581sentence\uff5c>"};
 
 }  // namespace
 
-constinit const DecoderFamily kDeepSeekV2 = {
-    .model_type = "deepseek_v2", .read = read_second, .end_pieces = kEndPieces};
+constinit const DecoderFamily kDeepSeekV2 = {.model_type = "deepseek_v2",
+                                             .read = read_either,
+                                             .gguf = GgufFamily{.architecture = "deepseek2",
+                                                                .more_keys = kMoreKeys,
+                                                                .activation = "silu",
+                                                                .names = gguf_names(),
+                                                                .pairs = RotaryPairs::kNeighbours,
+                                                                .complete = complete,
+                                                                .rename = rename},
+                                             .end_pieces = kEndPieces};
 
 constinit const DecoderFamily kDeepSeekV3 = {
     .model_type = "deepseek_v3", .read = read_third, .end_pieces = kEndPieces};

@@ -119,7 +119,8 @@ Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
   config["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr ||
                              checkpoint.find("blk.0.attn_qkv.bias") != nullptr;
   config["mlp_bias"] = checkpoint.find("blk.0.ffn_down.bias") != nullptr;
-  read_heads(metadata, config);
+  // Heads of latent attention have several sizes, which its family reads.
+  if (!metadata.find("attention.kv_lora_rank")) read_heads(metadata, config);
   read_scaling(metadata, config);
   read_sampling(metadata, config);
   for (const auto& [name, id] :

@@ -53,11 +53,27 @@ DecoderConfig read(const ConfigReader& given) {
   return decoder;
 }
 
+constexpr GgufKey kKeys[] = {{"context_length", "n_positions"},
+                             {"embedding_length", "n_embd"},
+                             {"block_count", "n_layer"},
+                             {"feed_forward_length", "n_inner"},
+                             {"attention.head_count", "n_head"},
+                             {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
+                             {"rope.dimension_count", "rotary_dim"},
+                             {"rope.freq_base", "rope_theta"}};
+
 constexpr const char* kEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
-constinit const DecoderFamily kGptJ = {
-    .model_type = "gptj", .read = read, .end_pieces = kEndPieces};
+constinit const DecoderFamily kGptJ = {.model_type = "gptj",
+                                       .read = read,
+                                       .gguf = GgufFamily{.architecture = "gptj",
+                                                          .keys = kKeys,
+                                                          .activation_key = "activation_function",
+                                                          .activation = "gelu_new",
+                                                          .names = kPlainGgufNames,
+                                                          .pairs = RotaryPairs::kNeighbours},
+                                       .end_pieces = kEndPieces};
 
 }  // namespace mulciber

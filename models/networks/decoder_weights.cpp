@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/networks/decoder_network.h"
+#include "models/networks/latent_weights.h"
 #include "models/networks/linear_weights.h"
 #include "models/networks/state_space_weights.h"
 #include "mulciber/error.h"
@@ -201,9 +202,7 @@ class TableWriter {
     linear(name + "key_value_down", {{down, latent.rank, both, 0}}, D, false);
     linear(name + "key_rope", {{down, latent.rotated, both, latent.rank}}, D, false);
     gains(name + "key_value_norm", names_.key_value_norm, latent.rank);
-    linear(name + "key_value_up",
-           {{in_layer(i, names_.key_value_up), heads * (rest + latent.value_size)}}, latent.rank,
-           false);
+    add_key_value_up(table_, config_, name, [&](const char* part) { return in_layer(i, part); });
   }
 
   /// The matrix of queries, keys and values: each head after head, whatever files have. Where the
