@@ -132,6 +132,16 @@ TEST_CASE("A conversation of a model that keeps a state reads what is new alone"
   CHECK(fresh.statistics().reused_tokens == fresh.count_tokens("The red hammer"));
   CHECK(longer.ids == first.ids);
 
+  // What stands behind a prompt is taken back to its end: an answer that is not what was said.
+  generator.generate(prompt, options);
+  const Generation other = generator.generate(prompt + " And then", options);
+  CHECK(generator.statistics().reused_tokens == first.prompt_ids.size());
+  CHECK(other.ids == TextGenerator(shared_handle(), fixture(), {.context = 96})
+                         .generate(prompt + " And then", options)
+                         .ids);
+  generator.generate("The red", none);
+  CHECK(generator.statistics().reused_tokens == 0);
+
   // Longer than the context: what stays is read anew.
   GenerateOptions shifting = {.max_new_tokens = 60, .ignore_end = true};
   shifting.shift = true;

@@ -28,6 +28,11 @@ uint32_t longest_pass(const BatchShape& shape) {
   return longest;
 }
 
+/// States of which the batch has a copy.
+uint64_t kept_states(const DecoderNetwork& network, const BatchShape& shape) {
+  return network.decoder.keeps_states() && shape.rows == 1 ? network.decoder.layers.size() : 0;
+}
+
 }  // namespace
 
 SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
@@ -49,6 +54,9 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
   progress_ = allocate(tensors_.progress, MemoryUsage::kReadback);
   for (Tensor& cache : tensors_.caches)
     cache_buffers_.push_back(allocate(cache, MemoryUsage::kActivations));
+  for (uint64_t i = 0; i < kept_states(network, shape); ++i)
+    kept_.push_back(
+        device.memory().allocate(tensors_.caches[i].bytes(), MemoryUsage::kActivations));
   words_ = initial_words(network, layout_);
 }
 
@@ -58,67 +66,13 @@ uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderN
   const BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
   uint64_t bytes = tensors.control.bytes() + tensors.progress.bytes();
   for (const Tensor& cache : tensors.caches) bytes += cache.bytes();
+  for (uint64_t i = 0; i < kept_states(network, shape); ++i) bytes += tensors.caches[i].bytes();
   for (uint32_t length : {1u, layout.longest}) {
     ProgramBuilder builder(device, "plan");
     build_decoder_pass(builder, network, layout, tensors, {length, PassOutput::kChoice});
     bytes += builder.plan().arena_bytes;
   }
   return bytes;
-}
-
-void SequenceBatch::truncate(uint32_t row, uint32_t length) {
-  if (length >= this->length(row)) return;
-  words_.set(layout_.state.positions, row, network_.decoder.keeps_states() ? 0 : length);
-}
-
-void SequenceBatch::hold(std::span<const uint32_t> ids) {
-  words_.set(layout_.state.positions, 0, static_cast<uint32_t>(ids.size()));
-  words_.set(layout_.state.history_of(0), ids);
-}
-
-std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
-  return words_.values(layout_.state.history_of(row)).first(length(row));
-}
-
-BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
-  const Tensor& cache = tensors_.caches[layer];
-  const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  const uint64_t begin = uint64_t{row} * cache.shape[1] * token_bytes;
-  if (network_.decoder.layers[layer].state_space) tokens = std::min(tokens, 1u);
-  BufferView part = cache.view;
-  part.offset += begin;
-  part.size = tokens * token_bytes;
-  if (part.address) part.address += begin;
-  if (part.mapped) part.mapped += begin;
-  return part;
-}
-
-SavedSequence SequenceBatch::save(uint32_t row) {
-  require_free();
-  SavedSequence saved = {{ids(row).begin(), ids(row).end()}, network_.cache, {}};
-  for (size_t i = 0; !saved.ids.empty() && i < tensors_.caches.size(); ++i)
-    saved.layers.push_back(download(device_, part_of_cache(i, row, length(row))));
-  return saved;
-}
-
-void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
-  require_free();
-  const auto fail = [](const std::string& problem) {
-    throw ModelError("saved sequence", problem,
-                     "save it with the same model and storage, or ask for a larger context");
-  };
-  const auto count = static_cast<uint32_t>(saved.ids.size());
-  if (count > shape_.context)
-    fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.context));
-  if (count > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
-    fail("is of another model");
-  for (size_t i = 0; i < saved.layers.size(); ++i) {
-    if (saved.layers[i].size() != part_of_cache(i, row, count).size) fail("is of another model");
-  }
-  for (size_t i = 0; i < saved.layers.size(); ++i)
-    upload(device_, part_of_cache(i, row, count), saved.layers[i]);
-  words_.set(layout_.state.positions, row, count);
-  words_.set(layout_.state.history_of(row), saved.ids);
 }
 
 SequenceBatch::Built& SequenceBatch::built(const DecoderPass& shape,
@@ -363,6 +317,7 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
   Run run(request);
   begin(run);
   prefill(run);
+  keep_states();
   run.result.prefill_seconds = seconds_since(run.start) - run.result.build_seconds;
   const auto decoding = Clock::now();
   const double built_before = run.result.build_seconds;

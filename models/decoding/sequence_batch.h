@@ -109,8 +109,9 @@ class SequenceBatch {
   uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
   /// Those tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
-  /// Forgets what a row holds from token `length` on; or all of it, where the network keeps a
-  /// state, which cannot be taken back.
+  /// Forgets what a row holds from token `length` on. Where the network keeps a state, no other is
+  /// there than that behind the last prompt, of a batch of one row: it forgets what came behind
+  /// that, or all.
   void truncate(uint32_t row, uint32_t length);
 
   /// Per layer: (rows, context, columns) keys and values, for a pass of a caller's over row 0;
@@ -187,6 +188,10 @@ class SequenceBatch {
   void pull();
   /// The first `tokens` tokens of a row in a layer's cache; of a state all, where there are any.
   BufferView part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const;
+  /// Copies the states of the only row to kept_, or back.
+  void copy_states(bool keep);
+  /// Keeps them as they are, where there are any.
+  void keep_states();
 
   Device& device_;
   const DecoderNetwork& network_;
@@ -195,6 +200,8 @@ class SequenceBatch {
   ControlWords words_;  // of control, while nothing runs
   Buffer control_, progress_, rows_;
   std::vector<Buffer> cache_buffers_;
+  std::vector<Buffer> kept_;  // states of the only row, as they were behind kept_length_ tokens
+  uint32_t kept_length_ = 0;  // 0: nothing is kept
   BatchTensors tensors_;
   std::map<DecoderPass, Built> programs_;
   bool in_task_ = false;
