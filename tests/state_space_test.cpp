@@ -1,8 +1,11 @@
 // Decoder-only models whose layers keep a state: sequences in passes and in company, saved, gone on
 // with, and what has no meaning for them.
+#include <algorithm>
+
 #include "models/decoder_model.h"
 #include "models/decoding/context_shift.h"
 #include "mulciber/batch_generator.h"
+#include "mulciber/embedding.h"
 #include "mulciber/text_generator.h"
 #include "tests/batch_texts.h"
 #include "tests/catch.h"
@@ -160,6 +163,34 @@ TEST_CASE("A conversation of a model that keeps a state reads what is new alone"
     all.insert(all.end(), found.rows[0].ids.begin(), found.rows[0].ids.end());
   }
   CHECK(std::equal(shifted_text.ids.begin(), shifted_text.ids.end(), all.end() - 60));
+}
+
+TEST_CASE("An answer in slices, ended early or not, leaves a state that may be gone on from") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  const std::string prompt = "The red hammer strikes the anvil.";
+  const GenerateOptions options = {.max_new_tokens = 12, .ignore_end = true};
+  const auto load = [] { return TextGenerator(shared_handle(), fixture(), {.context = 96}); };
+  TextGenerator whole = load(), sliced = load();
+  const std::vector<uint32_t> expected = whole.generate(prompt, options).ids;
+  const std::vector<uint32_t> others = whole.generate("Why did", options).ids;
+  for (const size_t tokens : {0, 1, 5, 12}) {
+    INFO("ended after " << tokens << " tokens");
+    std::vector<uint32_t> found;
+    {
+      GenerationTask task(sliced, prompt, options);
+      while (!task.done()) {
+        task.step(200);
+        task.wait();
+        if (tokens < 12 && task.tokens() >= tokens) task.cancel();
+      }
+      found = task.result().ids;
+    }
+    CHECK(found.size() <= expected.size());
+    CHECK(std::equal(found.begin(), found.end(), expected.begin()));
+    if (tokens == 12) CHECK(found == expected);
+    CHECK(sliced.generate(tokens % 2 == 0 ? prompt : "Why did", options).ids ==
+          (tokens % 2 == 0 ? expected : others));
+  }
 }
 
 TEST_CASE("Answers of a model that keeps a state do not depend on company, bit for bit") {
