@@ -194,6 +194,7 @@ uint32_t BatchGenerator::Impl::common(const Place& place, const BatchText& text)
   const auto end = place.held.begin() + static_cast<std::ptrdiff_t>(most);
   const auto same = std::mismatch(place.held.begin(), end, text.prompt.begin()).first;
   const auto tokens = static_cast<uint32_t>(same - place.held.begin());
+  if (slots->keeps_states()) return tokens == place.held.size() ? tokens : 0;
   return tokens / slots->shape().chunk * slots->shape().chunk;
 }
 
@@ -232,8 +233,10 @@ bool BatchGenerator::Impl::feed() {
     const uint32_t done = held + fed;
     place.grows = done == size;
     const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
-    if (fed == chunk && !slots->keeps_states())
+    if (fed == chunk) {
       place.held.assign(text.prompt.begin(), text.prompt.begin() + done);
+      slots->keep(slot);
+    }
     if (text.request.on_prompt) text.request.on_prompt(done, size);
     if (place.grows) take(slot, choice);
     return true;

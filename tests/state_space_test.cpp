@@ -235,6 +235,44 @@ TEST_CASE("Answers of a model that keeps a state do not depend on company, bit f
   }
 }
 
+TEST_CASE("A prompt goes on from a state where it begins with all of another's whole chunks") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  BatchGeneratorOptions options;
+  options.generator.context = 96;
+  options.generator.sequences = 2;
+  options.prompt_tokens = 8;
+  const std::shared_ptr<const OpenModel> model = open_model(fixture());
+  const auto make = [&] { return BatchGenerator(shared_handle(), model, options); };
+  BatchGenerator batch = make();
+  const auto answer = [](BatchGenerator& of, const std::string& prompt) {
+    BatchRequest request;
+    request.prompt = prompt;
+    request.max_new_tokens = 6;
+    request.ignore_end = true;
+    request.log_probabilities = 1;
+    Told told;
+    submit(of, request, told);
+    while (of.step()) {
+    }
+    return told;
+  };
+  const std::string first = "The red hammer strikes the anvil.";  // 21 tokens
+  uint64_t reused = 0;
+  for (const auto& [prompt, shared] : {std::pair(first, 0u),
+                                       {first + " Why?", 16u},
+                                       {first + " Why? And then what?", 24u},
+                                       {first + " But", 0u},
+                                       {"Why did the smith melt 42 crucibles?", 0u}}) {
+    INFO(prompt);
+    BatchGenerator fresh = make();
+    const Told alone = answer(fresh, prompt), found = answer(batch, prompt);
+    CHECK(found.ids == alone.ids);
+    CHECK(found.bits == alone.bits);
+    CHECK(batch.statistics().reused_tokens - reused == shared);
+    reused = batch.statistics().reused_tokens;
+  }
+}
+
 TEST_CASE("What has no meaning for a model that keeps a state is refused by name") {
   const Checkpoint checkpoint(small_mamba());
   const auto refused = [&](const ModelOptions& options) {

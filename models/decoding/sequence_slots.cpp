@@ -90,6 +90,9 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   arena_ = device.memory().allocate(
       arena_bytes(device.capabilities(), network, shape, layout_, tensors_),
       MemoryUsage::kActivations);
+  for (const Tensor& cache : tensors_.caches)
+    if (keeps_states())
+      kept_.push_back(device.memory().allocate(cache.bytes(), MemoryUsage::kActivations));
   if (const uint64_t bytes = exchange_bytes(shape, tensors_))
     exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
   keeps_logits_.resize(shape.slots);
@@ -110,7 +113,10 @@ uint64_t SequenceSlots::predict_bytes(const Capabilities& device, const DecoderN
   add(tensors.control.bytes());
   add(tensors.progress.bytes());
   add(arena_bytes(device, network, shape, layout, tensors));
-  for (const Tensor& cache : tensors.caches) add(cache.bytes());
+  for (const Tensor& cache : tensors.caches) {
+    add(cache.bytes());
+    if (network.decoder.keeps_states()) add(cache.bytes());
+  }
   add(exchange_bytes(shape, tensors));
   return bytes;
 }
@@ -172,6 +178,7 @@ void SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
   words_.set(state.history_of(slot), sequence.prompt);
+  if (keeps_states() && sequence.held > 0) copy(slot, slot, 0, sequence.held);
   set_biases(words_, state, slot, sequence.biases);
   push_sequence(slot);
   set_mask(slot, {});
@@ -253,7 +260,7 @@ void SequenceSlots::end(uint32_t slot, uint32_t length) {
   const bool whole = length >= this->length(slot);
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
-  if (!whole) words_.set(state.positions, slot, keeps_states() ? 0 : length);
+  if (!whole) words_.set(state.positions, slot, length);
   changed_ = true;
 }
 
@@ -271,11 +278,28 @@ BufferView SequenceSlots::part_of_cache(size_t layer, uint32_t slot, uint32_t fi
   return part;
 }
 
+BufferView SequenceSlots::kept_state(size_t layer, uint32_t slot) const {
+  BufferView kept = kept_[layer].view();
+  kept.size = part_of_cache(layer, slot, 0, 1).size;
+  kept.offset += slot * kept.size;
+  return kept;
+}
+
+void SequenceSlots::keep(uint32_t slot) {
+  std::vector<DeviceCopy> copies;
+  for (size_t layer = 0; layer < kept_.size(); ++layer)
+    copies.push_back({part_of_cache(layer, slot, 0, 1), kept_state(layer, slot)});
+  if (!copies.empty()) mulciber::copy(device_, copies);
+}
+
 void SequenceSlots::copy(uint32_t from, uint32_t to, uint32_t first, uint32_t end) {
   std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; first < end && layer < tensors_.caches.size(); ++layer)
+  for (size_t layer = 0; first < end && layer < tensors_.caches.size(); ++layer) {
+    const BufferView into = part_of_cache(layer, to, first, end);
     copies.push_back(
-        {part_of_cache(layer, from, first, end), part_of_cache(layer, to, first, end)});
+        {kept_.empty() ? part_of_cache(layer, from, first, end) : kept_state(layer, from), into});
+    if (!kept_.empty() && from != to) copies.push_back({into, kept_state(layer, to)});
+  }
   mulciber::copy(device_, copies);
   words_.set(layout_.state.positions, to, end);
   changed_ = true;
@@ -295,6 +319,11 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
     BufferView back = exchanged_.view();
     back.size = part_of_cache(layer, a, 0, of_a).size;
     add(back, part_of_cache(layer, b, 0, of_a));
+    if (kept_.empty()) continue;
+    back.size = kept_state(layer, a).size;
+    add(kept_state(layer, a), back);
+    add(kept_state(layer, b), kept_state(layer, a));
+    add(back, kept_state(layer, b));
   }
   mulciber::copy(device_, copies);
   const auto exchange_words = [&](const auto& array) {

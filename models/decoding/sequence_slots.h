@@ -66,9 +66,12 @@ class SequenceSlots {
 
   /// Tokens whose keys and values are there.
   uint32_t length(uint32_t slot) const { return words_.get(layout_.state.positions, slot); }
-  /// Whether what a sequence holds is a state, which serves no other that begins alike.
+  /// Whether what a sequence holds is a state. It serves another sequence only where that begins
+  /// with all that was taken in when keep() copied it.
   bool keeps_states() const { return network_.decoder.keeps_states(); }
-  /// Keeps the first `length` tokens of a sequence that has ended; or none, where it keeps a state.
+  void keep(uint32_t slot);
+  /// Keeps the first `length` tokens of a sequence that has ended: of a state, as many as were
+  /// there when it was copied, or none.
   void end(uint32_t slot, uint32_t length);
   /// Keys and values of tokens [first, end), the first that are missing, from another place that
   /// holds the same tokens up to there.
@@ -112,6 +115,8 @@ class SequenceSlots {
   Choice take_choice(const Pass& pass, uint32_t slot);
   /// Tokens [first, end) of a slot in a layer's cache; of a state all, where there are any.
   BufferView part_of_cache(size_t layer, uint32_t slot, uint32_t first, uint32_t end) const;
+  /// The copy that keep() makes of a state.
+  BufferView kept_state(size_t layer, uint32_t slot) const;
   /// Writes words [first, end) of control to the device.
   void push(uint64_t first, uint64_t end);
   /// What stands in control of a slot's sequence behind what changes from pass to pass.
@@ -124,7 +129,7 @@ class SequenceSlots {
   ControlWords words_;   // of control: the device's between two calls
   bool changed_ = true;  // by the host, before the history
   Buffer control_, progress_, arena_, exchanged_;
-  std::vector<Buffer> cache_buffers_;
+  std::vector<Buffer> cache_buffers_, kept_;  // the latter of states
   BatchTensors tensors_;
   std::list<Built> programs_;  // the one used last first
   std::vector<bool> keeps_logits_, masked_;
