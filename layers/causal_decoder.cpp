@@ -23,7 +23,8 @@ void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
 std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
                                                      const Tensor& cache) const {
   if (!rope) return std::nullopt;
-  const bool passes = rope->long_angles && cache.shape[1] > rope->original_context;
+  const uint64_t pages = state.pages ? state.pages->count / state.positions.count : 1;
+  const bool passes = rope->long_angles && pages * cache.shape[1] > rope->original_context;
   return RopeOptions{.heads = heads,
                      .kv_heads = kv_heads,
                      .head_size = head_size,
@@ -34,7 +35,8 @@ std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
                      .gains = qk_gains,
                      .epsilon = qk_epsilon,
                      .control = state.control,
-                     .positions = state.positions};
+                     .positions = state.positions,
+                     .pages = state.pages};
 }
 
 Tensor LatentProjection::operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads,
@@ -92,6 +94,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
           AttentionControl{.tensor = state.control,
                            .key_counts = state.positions,
                            .key_count_extra = static_cast<uint32_t>(x.x.shape[1]),
+                           .pages = state.pages,
                            .head_mask = state.head_masks ? std::optional(state.head_masks->part(
                                                                uint64_t{layer} * factors, factors))
                                                          : std::nullopt,
@@ -106,7 +109,8 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
       append_cache(builder, projected, cache,
                    {.first_column = query_columns(),
                     .control = state.control,
-                    .positions = state.positions});
+                    .positions = state.positions,
+                    .pages = state.pages});
     }
     const HeadColumns q = {projected, 0}, k = {cache, 0}, v = {cache, kv_heads * head_size};
     if (traced) state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));

@@ -21,7 +21,7 @@ namespace mulciber {
 struct CausalState {
   Tensor control;                    // u32
   ControlArray<uint32_t> positions;  // (rows): tokens in the cache before this pass
-  std::span<const Tensor> caches;    // per layer: CausalLayer::cache() with memory
+  std::span<const Tensor> caches;    // per layer: CausalLayer::cache() with memory, or in pages
   /// (rows): how many of a row's tokens in this pass count, for layers that keep a state.
   ControlArray<uint32_t> counts;
   /// (layers, heads), onto each head's output; where the layers have sinks (layers, 2, heads):
@@ -29,6 +29,8 @@ struct CausalState {
   std::optional<ControlArray<float>> head_masks;
   /// (rows, heads): AttentionControl::split_counters.
   std::optional<ControlArray<uint32_t>> split_counters;
+  /// (rows, pages of each): AttentionControl::pages.
+  std::optional<ControlArray<uint32_t>> pages;
   Trace* trace = nullptr;
 };
 

@@ -1,6 +1,8 @@
 // Writing keys and values into a cache.
 #pragma once
 
+#include <optional>
+
 #include "ops/control.h"
 #include "runtime/program.h"
 
@@ -10,6 +12,7 @@ struct AppendCacheOptions {
   uint32_t first_column = 0;         // of x
   Tensor control;                    // u32
   ControlArray<uint32_t> positions;  // of the first query: one for all rows, or one for each
+  std::optional<ControlArray<uint32_t>> pages;  // AttentionControl::pages, and the cache as there
 };
 
 /// Writes columns of x: (rows, q_len, ...) into cache: (rows, context, columns) at the row's

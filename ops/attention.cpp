@@ -14,6 +14,7 @@
 #include "ops/row_slices.h"
 #include "runtime/op.h"
 #include "shaders/attention.h"
+#include "shaders/cache_pages.h"
 
 namespace mulciber {
 namespace {
@@ -45,7 +46,7 @@ shader::AttentionParams params_of(const HeadColumns& q, const HeadColumns& k, co
   params.key_counts = word_or_none(control.key_counts);
   params.key_count_stride = control.key_counts ? stride_of(*control.key_counts) : 0;
   params.key_count_extra = control.key_count_extra;
-  params.ancestry = word_or_none(control.ancestry);
+  params.key_table = word_or_none(control.pages ? control.pages : control.ancestry);
   params.head_mask = word_or_none(control.head_mask);
   params.scale = options.scale;
   params.query_offset = options.query_offset.value_or(QUERY_OFFSET_FROM_COUNT);
@@ -66,10 +67,12 @@ uint32_t baseline_queries(const AttentionOptions& options) {
 }
 
 std::vector<SpecializationConstant> constants_of(const AttentionOptions& options,
-                                                 const AttentionSizes& sizes, uint32_t pack) {
+                                                 const AttentionSizes& sizes, uint32_t pack,
+                                                 const Tensor& kv) {
   // The one query of a decode step is the last of its keys: it sees them all.
   const bool causal = options.causal && (sizes.q_len > 1 || options.query_offset);
   const bool ancestry = options.control && options.control->ancestry;
+  const bool paged = options.control && options.control->pages;
   const float sigma = options.center_sigma, narrowness = sigma == 0 ? 0 : 1 / (2 * sigma * sigma);
   return {{CONSTANT_HEAD_SIZE, options.head_size},
           {CONSTANT_VALUE_SIZE, options.value_size},
@@ -91,7 +94,8 @@ std::vector<SpecializationConstant> constants_of(const AttentionOptions& options
           {CONSTANT_PATTERN_KEYS, options.pattern.block_keys},
           {CONSTANT_PATTERN_BLOCKS, options.pattern.query_blocks},
           {CONSTANT_GLOBALS, options.global_tokens ? 1u : 0u},
-          {CONSTANT_SINKS, options.sinks ? 1u : 0u}};
+          {CONSTANT_SINKS, options.sinks ? 1u : 0u},
+          {CONSTANT_CACHE_PAGE, paged ? static_cast<uint32_t>(kv.shape[1]) : 0u}};
 }
 
 /// The rows of one node: q and result by rows_per_kv rows for each row of keys.
@@ -152,11 +156,11 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
                shader::AttentionParams params, const AttentionOptions& options,
                const AttentionSizes& sizes, uint64_t tiles, uint32_t pack, const Work& row_work) {
   const uint64_t all = sizes.kv_rows;
-  const bool ancestry = params.ancestry >= 0;
-  // With ancestry a row may read any row of the cache, which therefore stays whole.
+  const bool shared = params.key_table >= 0;
+  // With ancestry or pages a row may read any part of the cache, which therefore stays whole.
   const uint64_t count = rows_per_node(builder, kernel, all,
                                        {tensors.q.bytes() / all, tensors.result.bytes() / all,
-                                        ancestry ? 0 : tensors.kv.bytes() / all});
+                                        shared ? 0 : tensors.kv.bytes() / all});
   for (uint64_t first = 0; first < all; first += count) {
     const uint64_t rows = std::min(count, all - first);
     const auto part = [&](const Tensor& tensor) {
@@ -167,12 +171,12 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
     node.kernel = &kernel;
     // Every binding needs a buffer; without control nothing reads the fourth.
     node.buffers = {{q, Access::kRead},
-                    {ancestry ? tensors.kv : part(tensors.kv), Access::kRead},
+                    {shared ? tensors.kv : part(tensors.kv), Access::kRead},
                     {part(tensors.result), Access::kWrite},
                     {options.control ? options.control->tensor : q, Access::kRead}};
     params.first_kv_row = static_cast<uint32_t>(first);
     node.set_params(params);
-    node.constants = constants_of(options, sizes, pack);
+    node.constants = constants_of(options, sizes, pack, tensors.kv);
     uint32_t splits = 1;
     if (tensors.partials) {
       splits = static_cast<uint32_t>(tensors.partials->shape[2]);
@@ -340,7 +344,7 @@ namespace {
 Problem append_problem(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
                        const AttentionOptions& options) {
   const HeadColumns q{qkv, 0}, k{cache, 0}, v{cache, options.kv_heads * options.head_size};
-  const AttentionSizes sizes{qkv.shape[0], qkv.shape[1], cache.shape[0], cache.shape[1]};
+  const AttentionSizes sizes = sizes_of(builder, qkv, cache, options);
   return {Op::kAppendAttention,
           {qkv.type, cache.type},
           facts_of(q, k, v, options, selected_sizes(builder, sizes))};
@@ -366,7 +370,8 @@ Tensor append_attention(ProgramBuilder& builder, const Tensor& qkv, const Tensor
       control->key_count_extra != 1 || control->ancestry ||
       qkv.shape.columns() != (options.heads + 2ull * options.kv_heads) * options.head_size ||
       cache.shape.columns() != 2ull * options.kv_heads * options.head_size ||
-      (rope && rope->positions.word != control->key_counts->word)) {
+      (rope && (rope->positions.word != control->key_counts->word ||
+                rope->pages.has_value() != control->pages.has_value()))) {
     refuse(builder, "attention that appends is not of one position after the keys that are counted",
            "append and attend in turn");
   }
@@ -378,7 +383,8 @@ Tensor append_attention(ProgramBuilder& builder, const Tensor& qkv, const Tensor
       append_cache(builder, qkv, cache,
                    {.first_column = options.heads * options.head_size,
                     .control = control->tensor,
-                    .positions = *control->key_counts});
+                    .positions = *control->key_counts,
+                    .pages = control->pages});
     }
   }
   return attention_by(kernel, builder, q, k, v, options, sizes, rope ? &*rope : nullptr);

@@ -24,6 +24,9 @@ struct AttentionControl {
   uint32_t key_count_extra = 0;
   /// (q rows, context): row of the cache that holds key t of a q row.
   std::optional<ControlArray<uint32_t>> ancestry;
+  /// (rows of keys, pages of each): which pages hold a row's keys and values, in their order. Keys
+  /// and values are then (pages, positions of a page, ...), the pool of all rows.
+  std::optional<ControlArray<uint32_t>> pages;
   /// (heads), multiplied onto each head's output; with AttentionOptions::sinks (2, heads): these,
   /// then the logits of the sinks.
   std::optional<ControlArray<float>> head_mask;
@@ -121,7 +124,8 @@ bool same_storage(const Tensor& a, const Tensor& b);
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; online softmax: Milakov and Gimelshein 2018,
 /// arXiv:1805.02867.
 /// q: (rows, q_len, ...), k and v: columns of one and the same (rows / rows_per_kv, kv_len, ...)
-/// tensor (with ancestry: (rows, context, ...)), of q's type, or f16 or q8_0 where q is f32;
+/// tensor (with ancestry: (rows, context, ...), with pages: (pages, positions of a page, ...)), of
+/// q's type, or f16 or q8_0 where q is f32;
 /// result: (rows, q_len, heads * value_size), of q's type.
 /// A query that may see no key gives zeros, as all do where kv_len is 0. Throws ShapeError naming
 /// the layer.

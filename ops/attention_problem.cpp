@@ -51,9 +51,33 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
     refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
            "with ancestry every row has keys of its own");
   }
+  if (control.ancestry && control.pages)
+    refuse(builder, "ancestry of keys that stand in pages", "leave one of them out");
 }
 
 }  // namespace
+
+uint64_t cache_length(const ProgramBuilder& builder, const Tensor& cache, uint64_t rows,
+                      const Tensor& control, const std::optional<ControlArray<uint32_t>>& pages) {
+  if (!pages) return cache.shape[1];
+  if (cache.shape[1] == 0 || pages->count == 0 || pages->count % rows != 0 ||
+      !fits(*pages, pages->count, control)) {
+    refuse(builder,
+           fmt::format("{} pages of {} positions for {} rows", pages->count, cache.shape[1], rows),
+           "give as many pages for each row, in a u32 tensor that holds their numbers");
+  }
+  return pages->count / rows * cache.shape[1];
+}
+
+AttentionSizes sizes_of(const ProgramBuilder& builder, const Tensor& q, const Tensor& kv,
+                        const AttentionOptions& options) {
+  if (!options.control || !options.control->pages)
+    return {q.shape[0], q.shape[1], kv.shape[0], kv.shape[1]};
+  const uint64_t rows = q.shape[0] / std::max(options.rows_per_kv, 1u);
+  return {q.shape[0], q.shape[1], rows,
+          cache_length(builder, kv, std::max<uint64_t>(rows, 1), options.control->tensor,
+                       options.control->pages)};
+}
 
 void check_head_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
                         uint64_t heads, uint64_t head_size) {
@@ -82,7 +106,7 @@ AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns&
   }
   check_head_columns(builder, "q", q, options.heads, options.head_size);
   check_head_columns(builder, "k", k, options.kv_heads, options.head_size);
-  AttentionSizes sizes{q.tensor.shape[0], q.tensor.shape[1], k.tensor.shape[0], k.tensor.shape[1]};
+  const AttentionSizes sizes = sizes_of(builder, q.tensor, k.tensor, options);
   if (sizes.rows == 0 || sizes.q_len == 0) {
     refuse(
         builder,

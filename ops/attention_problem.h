@@ -16,6 +16,14 @@ struct AttentionSizes {
   uint64_t rows, q_len, kv_rows, kv_len;
 };
 
+/// Positions of each of `rows` rows of a cache, all of it or in pages. Throws ShapeError naming the
+/// layer where the pages are not the same number for every row, are of no positions, or do not
+/// stand in control.
+uint64_t cache_length(const ProgramBuilder& builder, const Tensor& cache, uint64_t rows,
+                      const Tensor& control, const std::optional<ControlArray<uint32_t>>& pages);
+AttentionSizes sizes_of(const ProgramBuilder& builder, const Tensor& q, const Tensor& kv,
+                        const AttentionOptions& options);
+
 /// Throws ShapeError naming the layer where `heads` heads do not stand in the columns of `part`.
 void check_head_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
                         uint64_t heads, uint64_t head_size);

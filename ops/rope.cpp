@@ -4,8 +4,10 @@
 
 #include "mulciber/error.h"
 #include "ops/append_cache.h"
+#include "ops/attention_problem.h"
 #include "ops/row_slices.h"
 #include "runtime/op.h"
+#include "shaders/cache_pages.h"
 #include "shaders/rope.h"
 
 namespace mulciber {
@@ -36,10 +38,11 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
     refuse(fmt::format("queries, keys and values are {}", qkv.shape.to_string()),
            fmt::format("they must be (rows, length, {})", columns));
   }
-  if (cache.shape.rank() != 3 || cache.shape[0] != qkv.shape[0] || cache.shape[1] == 0 ||
-      cache.shape.columns() != in_cache) {
+  if (cache.shape.rank() != 3 || (!options.pages && cache.shape[0] != qkv.shape[0]) ||
+      cache.shape[1] == 0 || cache.shape.columns() != in_cache) {
     refuse(fmt::format("the cache is {}", cache.shape.to_string()),
-           fmt::format("it must be ({}, context, {})", qkv.shape[0], in_cache));
+           options.pages ? fmt::format("it must be (pages, positions of a page, {})", in_cache)
+                         : fmt::format("it must be ({}, context, {})", qkv.shape[0], in_cache));
   }
   if (is_block_type(cache.type) &&
       (options.head_size % block_elements(cache.type) != 0 ||
@@ -77,10 +80,12 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
   check(builder, qkv, cache, options);
   const Kernel& kernel = builder.select({Op::kRopeAppend, {qkv.type, cache.type}, kAnyShape});
   const bool writes_cache = kernel.reflection.buffer_count == kBuffersWithCache;
-  const uint64_t rows = qkv.shape[0], length = qkv.shape[1], context = cache.shape[1];
+  const uint64_t rows = qkv.shape[0], length = qkv.shape[1],
+                 context = cache_length(builder, cache, rows, options.control, options.pages);
   const uint64_t row_elements = length * qkv.shape.columns();
-  const uint64_t step =
-      rows_per_node(builder, kernel, rows, {qkv.bytes() / rows, cache.bytes() / rows});
+  const uint64_t step = rows_per_node(
+      builder, kernel, rows, {qkv.bytes() / rows, options.pages ? 0 : cache.bytes() / rows});
+  const uint32_t row_pages = options.pages ? options.pages->count / static_cast<uint32_t>(rows) : 0;
   const uint32_t stride = stride_of(options.positions);
   for (uint64_t row = 0; row < rows; row += step) {
     const uint64_t count = std::min(step, rows - row);
@@ -92,7 +97,9 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
                     {options.control, Access::kRead},
                     {options.angles, Access::kRead},
                     {options.gains ? *options.gains : options.angles, Access::kRead}};
-    if (writes_cache) node.buffers.push_back({slice_rows(cache, row, count), Access::kReadWrite});
+    if (writes_cache)
+      node.buffers.push_back(
+          {options.pages ? cache : slice_rows(cache, row, count), Access::kReadWrite});
     shader::RopeAppendParams params{};
     params.tokens = static_cast<uint32_t>(length);
     params.heads = options.heads;
@@ -105,9 +112,12 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     params.position_stride = stride;
     params.epsilon = options.epsilon;
     params.value_size = value_size_of(options);
+    if (options.pages) params.pages = options.pages->word + static_cast<uint32_t>(row) * row_pages;
     node.set_params(params);
-    node.constants = {{ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
-                      {ROPE_GAINS, options.gains ? 1u : 0u}};
+    node.constants = {
+        {ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
+        {ROPE_GAINS, options.gains ? 1u : 0u},
+        {CONSTANT_CACHE_PAGE, options.pages ? static_cast<uint32_t>(cache.shape[1]) : 0u}};
     node.groups = {options.heads + 2 * options.kv_heads, static_cast<uint32_t>(length),
                    static_cast<uint32_t>(count)};
     // All of qkv in, queries out, and the angles of the tokens.
@@ -122,7 +132,8 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     append_cache(builder, qkv, cache,
                  {.first_column = options.heads * options.head_size,
                   .control = options.control,
-                  .positions = options.positions});
+                  .positions = options.positions,
+                  .pages = options.pages});
   }
   return {qkv, 0};
 }

@@ -28,6 +28,7 @@ struct RopeOptions {
   Tensor control;     // u32
   /// Of token 0, one for all rows or one for each; token i stands i later.
   ControlArray<uint32_t> positions;
+  std::optional<ControlArray<uint32_t>> pages;  // AttentionControl::pages, and the cache as there
 };
 
 /// qkv: (rows, length, (heads + kv_heads) * head_size + kv_heads * value_size) f32 or f16: queries,

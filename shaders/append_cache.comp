@@ -7,6 +7,7 @@
 #include "attention.h"
 #define BUFFER_COUNT 3
 #include "buffers.glsl"
+#include "cache_pages.h"
 
 PARAMS(AppendCacheParams)
 BUFFER(2, readonly, control, uint)
@@ -49,7 +50,12 @@ void main() {
   // The first comparison also catches a sum that wrapped around.
   if (position < query || position >= params.context) return;
   const uint from = (row * params.q_len + query) * params.x_columns + params.x_first;
-  const uint to = (row * params.context + position) * params.columns;
+  uint place = row * params.context + position;
+  if (CACHE_PAGE != 0u) {
+    uint at = PAGE_WORD(params.pages, row, params.context, position);
+    place = PLACE_IN_PAGE(AT(control, at), position);
+  }
+  const uint to = place * params.columns;
   const uint index = gl_GlobalInvocationID.x;
 
 #if defined(WEIGHT_Q8_0)
@@ -59,8 +65,7 @@ void main() {
     uint x = from + index * 32u + i * 4u;
     quads[i] = vec4(x_at(x), x_at(x + 1u), x_at(x + 2u), x_at(x + 3u));
   }
-  store_block(position_words(row * params.context + position, params.columns), params.columns,
-              index, quads);
+  store_block(position_words(place, params.columns), params.columns, index, quads);
 #elif defined(READ_VECTORS)
   if (index >= params.columns >> 2) return;
 #if defined(WEIGHT_F16) && !defined(ACTIVATION_F16)

@@ -93,7 +93,7 @@ SHADER_STRUCT(AttentionParams) {
   int key_counts;     // word of control where the array begins, -1: absent
   uint key_count_stride;
   uint key_count_extra;
-  int ancestry;
+  int key_table;  // of CONSTANT_ANCESTRY, or of pages (cache_pages.h)
   int head_mask;
   float scale;
   int query_offset;  // position among the keys of the first query of a row
@@ -126,6 +126,7 @@ SHADER_STRUCT(AppendCacheParams) {
   uint x_first;
   uint positions;  // word of control: of the first row of this dispatch
   uint position_stride;
+  uint pages;  // likewise, of a cache in pages (cache_pages.h)
 }
 SHADER_STRUCT_END
 

@@ -125,8 +125,8 @@ void keep_newest(uint kv_row, uint position, uint k_column, uint v_column, bool 
       newest[part * kNewestQuads + block * 8 + quad] = half_of(scale, 0) * kv_numbers(words[quad]);
     }
     if (writes) {
-      put_block(position_words(kv_row * params.kv_len + position, params.kv_columns),
-                params.kv_columns, (part == 0 ? k_column : v_column) / 32 + block, words, scale);
+      put_block(position_words(key_place(kv_row, position), params.kv_columns), params.kv_columns,
+                (part == 0 ? k_column : v_column) / 32 + block, words, scale);
     }
   }
 #else
@@ -137,7 +137,7 @@ void keep_newest(uint kv_row, uint position, uint k_column, uint v_column, bool 
     newest[part * kNewestQuads + quad] = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
     if (writes) {
       uint column = part == 0 ? k_column : v_column;
-      uint first = (kv_row * params.kv_len + position) * params.kv_columns + column;
+      uint first = key_place(kv_row, position) * params.kv_columns + column;
       AT(cache, first / 4 + quad) = words;
     }
   }

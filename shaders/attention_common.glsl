@@ -12,6 +12,7 @@
 #endif
 #include "buffers.glsl"
 #include "blocks.h"
+#include "cache_pages.h"
 #include "tanh.glsl"
 
 PARAMS(AttentionParams)
@@ -288,17 +289,26 @@ float score_of(float product, uint kv_row, uint n, int position, uint key) {
   return bias < kMasked ? kMasked : score + bias;
 }
 
-/// Where position `key` of a cache row begins: an element, or of blocks a word.
-uint key_base(uint kv_row, uint key) {
+/// Where position `key` of a cache row stands among all positions of the cache.
+uint key_place(uint kv_row, uint key) {
   uint row = kv_row;
+  if (CACHE_PAGE != 0u) {
+    uint at = PAGE_WORD(uint(params.key_table), params.first_kv_row + kv_row, params.kv_len, key);
+    return PLACE_IN_PAGE(AT(control, at), key);
+  }
   if (ANCESTRY != 0u) {
-    uint at = uint(params.ancestry) + (params.first_kv_row + kv_row) * params.kv_len + key;
+    uint at = uint(params.key_table) + (params.first_kv_row + kv_row) * params.kv_len + key;
     row = AT(control, at);
   }
+  return row * params.kv_len + key;
+}
+
+/// Where it begins: an element, or of blocks a word.
+uint key_base(uint kv_row, uint key) {
 #ifdef WEIGHT_Q8_0
-  return (row * params.kv_len + key) * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, params.kv_columns);
+  return key_place(kv_row, key) * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, params.kv_columns);
 #else
-  return (row * params.kv_len + key) * params.kv_columns;
+  return key_place(kv_row, key) * params.kv_columns;
 #endif
 }
 

@@ -175,7 +175,7 @@ void main() {
     [[unroll]] for (uint j = 0; HARD == 0 && j < LANE_KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
         uint v_base;
-        if (ANCESTRY != 0) {
+        if (ANCESTRY != 0 || CACHE_PAGE != 0) {
           v_base = subgroupShuffle(row[j], t);
         } else {
           v_base = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + t, last_key));

@@ -28,6 +28,7 @@ SHADER_STRUCT(RopeAppendParams) {
   uint position_stride;
   float epsilon;
   uint value_size;  // of a head of values
+  uint pages;       // like positions, of a cache in pages (cache_pages.h)
 }
 SHADER_STRUCT_END
 

@@ -16,6 +16,7 @@
 #define BUFFER_COUNT 5
 #endif
 #include "buffers.glsl"
+#include "cache_pages.h"
 
 layout(constant_id = ROPE_INTERLEAVED) const uint INTERLEAVED = 0;
 layout(constant_id = ROPE_GAINS) const uint GAINS = 0;
@@ -98,8 +99,14 @@ void serve(uint head, uint query, uint row) {
   uint in_row = min(head, values) * words + (max(head, values) - values) * value_words;
   uint from =
       (row * params.tokens + query) * (values * words + params.kv_heads * value_words) + in_row;
-  uint to = (row * params.context + position) * params.kv_heads * (words + value_words) + in_row -
-            params.heads * words;
+  uint place = row * params.context + position;
+#ifndef KEYS_IN_PLACE
+  if (CACHE_PAGE != 0u && room) {
+    uint at = PAGE_WORD(params.pages, row, params.context, position);
+    place = PLACE_IN_PAGE(AT(control, at), position);
+  }
+#endif
+  uint to = place * params.kv_heads * (words + value_words) + in_row - params.heads * words;
 
   if (head >= values) {
 #ifndef KEYS_IN_PLACE
@@ -149,8 +156,7 @@ void serve(uint head, uint query, uint row) {
     }
   }
 #if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
-  if (head >= params.heads)
-    store_staged(row * params.context + position, head - params.heads, room);
+  if (head >= params.heads) store_staged(place, head - params.heads, room);
 #endif
 }
 

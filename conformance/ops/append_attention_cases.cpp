@@ -29,13 +29,15 @@ struct Variant {
 /// Not NaN: the cache is an output too.
 CaseInput cache_input(const RopeVariant& v, DataType type) {
   const uint64_t columns = 2ull * v.kv_heads * v.head_size;
-  CaseInput cache = normal_input({v.rows, v.context, columns}, type);
+  CaseInput cache = normal_input(v.cache_shape(), type);
   if (!is_block_type(type)) {
     cache.fill = [=, normal = cache.fill](std::vector<double>& values, std::mt19937& random) {
       normal(values, random);
       for (uint64_t row = 0; row < v.rows; ++row) {
-        for (uint64_t at = v.positions[row] * columns; at < v.context * columns; ++at)
-          values[row * v.context * columns + at] *= 4096;
+        for (uint64_t key = v.positions[row]; key < v.context; ++key) {
+          double* at = values.data() + v.pages().place(row, key) * columns;
+          for (uint64_t column = 0; column < columns; ++column) at[column] *= 4096;
+        }
       }
     };
     return cache;
@@ -47,7 +49,7 @@ CaseInput cache_input(const RopeVariant& v, DataType type) {
     std::memcpy(words.data(), tensor.bytes.data(), tensor.bytes.size());
     for (uint64_t row = 0; row < v.rows; ++row) {
       for (uint64_t key = v.positions[row]; key < v.context; ++key) {
-        uint32_t* scales = words.data() + (row * v.context + key) * stride +
+        uint32_t* scales = words.data() + v.pages().place(row, key) * stride +
                            BLOCKS_SCALES_AT(block_format(type), columns);
         std::fill_n(scales, (columns / 32 + 1) / 2, 0x70007000);
       }
@@ -71,9 +73,11 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
     control.head_mask = layout.add<float>(uint64_t{rope.heads} * (v.sinks ? 2 : 1));
   if (v.split_counters) control.split_counters = layout.add<uint32_t>(rope.rows * rope.heads);
   if (v.mask) control.bias = layout.add<float>(rope.context);
+  if (rope.page > 0) control.pages = layout.add<uint32_t>(rope.pages().numbers().size());
   ControlWords words(layout.words());
   words.fill(ControlArray<uint32_t>{0, 3}, 0xdeadbeef);
   words.set(*control.key_counts, rope.positions);
+  if (control.pages) words.set(*control.pages, rope.pages().numbers());
   for (uint32_t head = 0; control.head_mask && head < rope.heads; ++head)
     words.set(*control.head_mask, head, 0.5f * static_cast<float>(head));
   for (uint32_t head = 0; v.sinks && head < rope.heads; ++head)
@@ -110,6 +114,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.sinks) c.name += ".sinks";
   if (v.mask) c.name += ".mask";
   if (v.split_counters) c.name += ".shares";
+  if (rope.page > 0) c.name += fmt::format(".pages_{}", rope.page);
   // Of groups, the least and the largest.
   c.must_pass = rope.rows > 1 && rope.head_size <= 64 && rope.heads != 6 && rope.heads != 8;
 
@@ -134,7 +139,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
                              .angles = inputs[2],
                              .epsilon = kRopeEpsilon,
                              .control = inputs[3],
-                             .positions = *control.key_counts};
+                             .positions = *control.key_counts,
+                             .pages = control.pages};
       if (rope.gains) rotation->gains = inputs[4];
     }
     const Tensor result = append_attention(builder, inputs[0], inputs[1], rotation, bound);
@@ -231,6 +237,7 @@ class AppendAttentionCases : public OpCases {
                   .context = 140,
                   .positions = {130},
                   .gains = true}});
+    add({.rope = {.context = 96, .positions = {63, 0, 95, 96}, .page = 32}});
     // Splits: one that is full, one with the position's key alone, two that a window leaves.
     add({.rope = {.context = 1100, .positions = {1023, 1024, 1099, 255, 256, 1100}},
          .head_mask = true,

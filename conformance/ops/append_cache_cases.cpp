@@ -3,6 +3,7 @@
 #include "conformance/block_input.h"
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
+#include "conformance/ops/page_table.h"
 #include "mulciber/error.h"
 #include "ops/append_cache.h"
 
@@ -16,6 +17,9 @@ struct Variant {
   uint32_t spare = 0;                    // columns of x after those that go to the cache
   bool exact = false;                    // whole numbers, which every type holds
   std::vector<uint32_t> positions = {};  // one for each row
+  uint32_t page = 0;                     // positions of a page; 0: rows stand together
+
+  PageTable pages() const { return {page, rows, context}; }
 };
 
 OpCase build_case(const Variant& v, KernelTypes types) {
@@ -28,6 +32,11 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   ControlWords control(std::vector<uint32_t>{7, 9});
   const ControlArray<uint32_t> positions =
       control.append(v.positions.empty() ? std::vector{v.position} : v.positions);
+  std::optional<ControlArray<uint32_t>> pages;
+  if (v.page > 0) {
+    pages = control.append(v.pages().numbers());
+    c.name += fmt::format(".pages_{}", v.page);
+  }
   control.append(std::vector{11u});
   // Nothing is computed: without a change of type every bit must arrive.
   c.exact = v.exact || types.activation == types.weight;
@@ -36,9 +45,12 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return v.exact ? whole_input(shape, type, 2000) : normal_input(shape, type);
   };
   c.inputs = {values({v.rows, v.q_len, v.first_column + v.columns + v.spare}, types.activation),
-              values({v.rows, v.context, v.columns}, types.weight), words_input(control.words())};
+              values(v.page > 0 ? Shape{v.pages().pool(), v.page, v.columns}
+                                : Shape{v.rows, v.context, v.columns},
+                     types.weight),
+              words_input(control.words())};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], positions});
+    append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], positions, pages});
     return std::vector<Tensor>{inputs[1]};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
@@ -48,7 +60,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     for (uint64_t row = 0; row < v.rows; ++row) {
       const uint64_t position = v.positions.empty() ? v.position : v.positions[row];
       for (uint64_t i = 0; i < v.q_len && position + i < v.context; ++i) {
-        const size_t to = (row * v.context + position + i) * v.columns;
+        const size_t to = v.pages().place(row, position + i) * v.columns;
         const auto from =
             x.values.begin() +
             static_cast<std::ptrdiff_t>((row * v.q_len + i) * x.shape.columns() + v.first_column);
@@ -98,6 +110,12 @@ class AppendCacheCases : public OpCases {
            .spare = 2});
       add({.rows = 2, .q_len = 3, .context = 6, .columns = 64, .position = 0xfffffffe});
       add({.rows = 4, .q_len = 2, .context = 6, .columns = 96, .positions = {3, 0, 5, 2}});
+      add({.rows = 3,
+           .q_len = 7,
+           .context = 24,
+           .columns = 96,
+           .positions = {5, 0, 20},
+           .page = 8});
       add({.rows = 5,
            .q_len = 1,
            .context = 500,
@@ -133,6 +151,14 @@ class AppendCacheCases : public OpCases {
     add({.rows = 2, .q_len = 3, .context = 6, .columns = 40, .position = 0xfffffffe});
     for (uint64_t columns : {40, 33}) {
       add({.rows = 4, .q_len = 2, .context = 6, .columns = columns, .positions = {3, 0, 5, 2}});
+    }
+    for (uint64_t columns : {40, 33}) {
+      add({.rows = 3,
+           .q_len = 7,
+           .context = 24,
+           .columns = columns,
+           .positions = {5, 0, 20},
+           .page = 8});
     }
     add({.rows = 80, .q_len = 1, .context = 12, .columns = 256, .position = 11});
     // Several MiB in all, and each row below 1 MiB, the least that a binding must hold.

@@ -31,7 +31,7 @@ size_t bias_words(const Variant& v) {
   return 0;
 }
 
-/// The control tensor: some words that mean nothing, key counts, head mask, bias, ancestry.
+/// The control tensor: some words that mean nothing, key counts, head mask, bias, ancestry, pages.
 CaseInput control_of(const Variant& v, AttentionControl& control) {
   ControlLayout layout(3);
   if (!v.key_counts.empty()) {
@@ -51,6 +51,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   if (v.split_counters)
     control.split_counters = layout.add<uint32_t>(v.rows / v.rows_per_kv * v.heads);
   if (v.ancestry) control.ancestry = layout.add<uint32_t>(v.rows * v.kv_len);
+  if (v.page > 0) control.pages = layout.add<uint32_t>(v.pages().numbers().size());
 
   ControlWords words(layout.words());
   words.fill(ControlArray<uint32_t>{0, 3}, 0xdeadbeef);
@@ -62,6 +63,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
     words.set(*control.head_mask, v.heads + head, 3.0f * static_cast<float>(head % 4) - 2);
   if (control.pattern) words.set(*control.pattern, v.keys.words);
   if (control.globals) words.set(*control.globals, v.keys.globals);
+  if (control.pages) words.set(*control.pages, v.pages().numbers());
   CaseInput input = words_input(words.words());
   if (!control.bias && !control.score_vector && !control.centers && !control.ancestry) return input;
   input.fill = [=, at = control, fixed = input.fill](std::vector<double>& values,
@@ -108,7 +110,7 @@ void for_unseen(const Variant& v, Unseen unseen) {
 void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
   for_unseen(v, [&](uint64_t row, uint64_t key) {
     for (uint64_t column = 0; column < columns; ++column) {
-      kv[(row * v.kv_len + key) * columns + column] =
+      kv[v.pages().place(row, key) * columns + column] =
           (key + column) % 3 == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
     }
   });
@@ -120,7 +122,7 @@ void poison_unseen(HostTensor& kv, const Variant& v) {
   std::vector<uint32_t> words(kv.bytes.size() / 4);
   std::memcpy(words.data(), kv.bytes.data(), kv.bytes.size());
   for_unseen(v, [&](uint64_t row, uint64_t key) {
-    uint32_t* at = words.data() + (row * v.kv_len + key) * stride +
+    uint32_t* at = words.data() + v.pages().place(row, key) * stride +
                    BLOCKS_SCALES_AT(block_format(kv.type), columns);
     for (uint64_t i = 0; i < (columns / 32 + 1) / 2; ++i) at[i] = 0x7c007e00;  // NaN, infinity
   });
@@ -165,7 +167,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
   const CaseInput words = control_of(v, control);
   const bool controlled = control.key_counts || control.head_mask || control.ancestry ||
                           control.bias || control.pattern || control.globals ||
-                          control.score_vector || control.centers || control.split_counters;
+                          control.score_vector || control.centers || control.split_counters ||
+                          control.pages;
 
   AttentionColumns columns;
   columns.q = v.spare;
@@ -197,7 +200,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
                   ((size == 3 || size == 64 || size == 128) && v.rows == 2);
   }
   CaseInput q = normal_input({v.rows, v.q_len, q_columns}, types.activation, v.deviation);
-  const Shape kv_shape{v.rows / v.rows_per_kv, v.kv_len, kv_columns};
+  const Shape kv_shape = v.page > 0 ? Shape{v.pages().pool(), v.page, kv_columns}
+                                    : Shape{v.rows / v.rows_per_kv, v.kv_len, kv_columns};
   CaseInput kv = normal_input(kv_shape, types.weight);
   // Coarse steps make scores of 1e4 exact in 32 bits: an error of one unit in the last place of
   // such a score would be one of 1e-3 in its probability.

@@ -156,7 +156,10 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
   const bool halves = arithmetic.half_operands && kv.type != DataType::kF32 &&
                       options.score == AttentionScore::kDot && !options.hard &&
                       options.center == AttentionCenter::kNone;
-  const uint64_t rows = q.shape[0], q_len = q.shape[1], kv_len = kv.shape[1];
+  const uint64_t rows = q.shape[0], q_len = q.shape[1];
+  const auto pages = options.control ? options.control->pages : std::nullopt;
+  const uint64_t row_pages = pages ? pages->count / (rows / options.rows_per_kv) : 1;
+  const uint64_t kv_len = row_pages * kv.shape[1];
   const uint64_t q_columns = q.shape.columns(), kv_columns = kv.shape.columns();
   const uint64_t heads = options.heads, value_size = options.value_size;
   AttentionReference expected;
@@ -184,6 +187,11 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
     const uint64_t kv_row = row / options.rows_per_kv;
     const auto key_at = [&](int64_t key) {
       uint64_t from = kv_row;
+      if (pages) {
+        const uint64_t page = kv.shape[1], at = static_cast<uint64_t>(key);
+        from = number(control, *pages, kv_row * row_pages + at / page);
+        return &kv.values[(from * page + at % page) * kv_columns];
+      }
       if (options.control && options.control->ancestry) {
         from = number(control, *options.control->ancestry, row * kv_len + key);
       }

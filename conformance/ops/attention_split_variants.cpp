@@ -63,6 +63,18 @@ std::vector<AttentionVariant> attention_split_variants() {
        .suffix = "shares_ancestry",
        .ancestry = true,
        .split_counters = true});
+  add({.rows = 2,
+       .kv_len = 1120,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_size = 64,
+       .suffix = "shares_pages",
+       .causal = true,
+       .key_counts = {1099, 255},
+       .key_count_extra = 1,
+       .poison = true,
+       .split_counters = true,
+       .page = 32});
   return list;
 }
 

@@ -195,6 +195,32 @@ std::vector<AttentionVariant> attention_variants() {
            .poison = true});
     }
   }
+  // Keys in pages: in decoding, in chunks, and in prompts as matrix units take them.
+  add({.rows = 3,
+       .q_len = 1,
+       .kv_len = 96,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_size = 64,
+       .suffix = "pages",
+       .causal = true,
+       .key_counts = {40, 0, 95},
+       .key_count_extra = 1,
+       .poison = true,
+       .page = 32});
+  add({.rows = 2,
+       .q_len = 19,
+       .kv_len = 48,
+       .heads = 2,
+       .kv_heads = 1,
+       .head_size = 64,
+       .suffix = "pages",
+       .causal = true,
+       .key_counts = {3, 29},
+       .key_count_extra = 19,
+       .poison = true,
+       .window = 30,
+       .page = 8});
   // A chunk padded on the right may count keys past the end; a fixed position; queries before the
   // first key.
   for (uint32_t window : {0u, 4u}) {

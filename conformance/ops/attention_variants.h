@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/ops/page_table.h"
 #include "layers/key_pattern.h"
 #include "ops/attention.h"
 
@@ -42,6 +43,9 @@ struct AttentionVariant {
   bool sparse = false;          // so few keys that nearly all is zero
   bool split_counters = false;  // workgroups may split the keys of a row
   uint32_t key_parts = 0;       // of a tile of queries, in rows of matrix units; 0: as it comes
+  uint32_t page = 0;            // positions of a page of keys and values; 0: rows stand together
+
+  PageTable pages() const { return {page, rows / rows_per_kv, kv_len}; }
 };
 
 /// Scaled products over masks, sizes, windows, caps and biases.

@@ -21,6 +21,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.interleaved) c.name += ".interleaved";
   if (v.gains) c.name += ".gains";
   if (!v.positions.empty()) c.name += ".positions";
+  if (v.page > 0) c.name += fmt::format(".pages_{}", v.page);
   if (v.angle_rows > 0) c.name += fmt::format(".angles_{}", v.angle_rows);
   // Of the heads that turn whole, the least, the largest and those of 64.
   const bool whole = v.rotary_size == v.head_size && v.length > 2;
@@ -32,8 +33,10 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   ControlWords control(3, 0xffffffff);
   const ControlArray<uint32_t> positions =
       control.append(v.positions.empty() ? std::vector{v.position} : v.positions);
+  std::optional<ControlArray<uint32_t>> pages;
+  if (v.page > 0) pages = control.append(v.pages().numbers());
   c.inputs = {normal_input({v.rows, v.length, columns}, types.activation),
-              normal_input({v.rows, v.context, v.cache_columns()}, types.weight),
+              normal_input(v.cache_shape(), types.weight),
               angle_input(v.angle_rows > 0 ? v.angle_rows : v.context, v.rotary_size),
               words_input(control.words())};
   if (v.gains) c.inputs.push_back(normal_input({2, v.head_size}, DataType::kF32));
@@ -50,6 +53,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     options.epsilon = kRopeEpsilon;
     options.control = inputs[3];
     options.positions = positions;
+    options.pages = pages;
     return std::vector<Tensor>{rope_append(builder, inputs[0], inputs[1], options).tensor,
                                inputs[1]};
   };
@@ -123,6 +127,8 @@ class RopeAppendCases : public OpCases {
              .length = 5,
              .position = 2});
         add({.rows = 4, .length = 2, .context = 40, .positions = {39, 5, 17, 38}});
+        if (gains == interleaved)
+          add({.rows = 3, .length = 7, .context = 24, .positions = {5, 0, 20}, .page = 8});
         // Past the end of cache and table: partly, wholly, and so far that position + token wraps
         // around.
         add({.length = 4, .context = 6, .position = 4});

@@ -60,7 +60,8 @@ std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
       const uint64_t position = uint64_t{v.positions.empty() ? v.position : v.positions[row]} + i;
       const double* angle = &angles.values[std::min(position, angles.shape[0] - 1) * v.rotary_size];
       const uint64_t from = (row * v.length + i) * columns,
-                     to = (row * v.context + position) * v.cache_columns();
+                     to = position < v.context ? v.pages().place(row, position) * v.cache_columns()
+                                               : 0;
       for (uint32_t head = 0; head < v.heads + v.kv_heads; ++head) {
         const bool key = head >= v.heads;
         if (key && position >= v.context) break;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "conformance/op_case.h"
+#include "conformance/ops/page_table.h"
 
 namespace mulciber::conformance {
 
@@ -19,7 +20,13 @@ struct RopeVariant {
   bool gains = false;
   uint64_t angle_rows = 0;  // 0: as many as the cache has positions
   uint32_t value_size = 0;  // 0: head_size
+  uint32_t page = 0;        // positions of a page of the cache; 0: rows stand together
 
+  PageTable pages() const { return {page, rows, context}; }
+  Shape cache_shape() const {
+    return page > 0 ? Shape{pages().pool(), page, cache_columns()}
+                    : Shape{rows, context, cache_columns()};
+  }
   uint64_t value_columns() const {
     return uint64_t{kv_heads} * (value_size > 0 ? value_size : head_size);
   }
