@@ -1,0 +1,122 @@
+#include "models/decoding/kept_pages.h"
+
+#include <algorithm>
+
+namespace mulciber {
+namespace {
+
+uint32_t common_tokens(std::span<const uint32_t> a, std::span<const uint32_t> b) {
+  return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+KeptPages::KeptPages(uint32_t pages, uint32_t positions) : pages_(pages), positions_(positions) {
+  for (uint32_t page = pages; page-- > 1;) free_.push_back(page);
+  root_.users = 1;
+}
+
+std::optional<uint32_t> KeptPages::take() {
+  if (free_.empty()) {
+    if (idle_leaves_.empty()) return std::nullopt;
+    erase(*idle_leaves_.begin()->second);
+  }
+  const uint32_t page = free_.back();
+  free_.pop_back();
+  return page;
+}
+
+void KeptPages::erase(KeptPage& page) {
+  KeptPage& before = *page.before;
+  idle_leaves_.erase({page.used, &page});
+  --idle_;
+  free_.push_back(page.page);
+  std::erase_if(before.next, [&](const auto& one) { return one.get() == &page; });
+  if (is_idle_leaf(before)) idle_leaves_.insert({before.used, &before});
+}
+
+KeptPages::Found KeptPages::find(std::span<const uint32_t> text, bool exact, uint32_t step) const {
+  Found found;
+  const KeptPage* at = &root_;
+  std::vector<KeptPage*> path;
+  while (at != nullptr) {
+    KeptPage* best = nullptr;
+    uint32_t most = 0;
+    for (const auto& next : at->next) {
+      uint32_t tokens = common_tokens(next->tokens, text.subspan(found.tokens));
+      if (exact) tokens = std::min(tokens, next->exact);
+      if (tokens > most) {
+        most = tokens;
+        best = next.get();
+      }
+    }
+    if (best != nullptr) {
+      if (found.exact == found.tokens) found.exact += std::min(most, best->exact);
+      found.tokens += most;
+      path.push_back(best);
+    }
+    at = most == positions_ ? best : nullptr;
+  }
+  if (exact) found.tokens -= found.tokens % step;
+  found.exact = std::min(found.exact, found.tokens);
+  const uint32_t whole = found.tokens / positions_;
+  found.part_tokens = found.tokens % positions_;
+  if (found.part_tokens > 0) found.part = path[whole]->page;
+  path.resize(whole);
+  found.whole = std::move(path);
+  return found;
+}
+
+void KeptPages::hold(KeptPage& page) {
+  if (page.users++ > 0) return;
+  --idle_;
+  if (page.next.empty()) idle_leaves_.erase({page.used, &page});
+}
+
+void KeptPages::release(KeptPage& page) {
+  if (--page.users > 0) return;
+  ++idle_;
+  page.used = ++clock_;
+  if (page.next.empty()) idle_leaves_.insert({page.used, &page});
+}
+
+KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, uint32_t exact,
+                          uint32_t page) {
+  KeptPage& parent = before != nullptr ? *before : root_;
+  KeptPage* same = nullptr;
+  std::vector<KeptPage*> shorter;
+  for (const auto& next : parent.next) {
+    const uint32_t common = common_tokens(next->tokens, tokens);
+    if (common == tokens.size() && next->exact >= exact) {
+      hold(*next);
+      give_back(page);
+      return next.get();
+    }
+    if (common < next->tokens.size()) continue;
+    if (common == tokens.size()) {
+      same = next.get();
+    } else if (next->exact <= exact && is_idle_leaf(*next)) {
+      shorter.push_back(next.get());
+    }
+  }
+  if (same != nullptr) {
+    // Its users have begun with other keys and values.
+    if (same->users > 0) return nullptr;
+    give_back(std::exchange(same->page, page));
+    same->exact = exact;
+    hold(*same);
+    return same;
+  }
+  parent.next.push_back(std::make_unique<KeptPage>());
+  KeptPage& kept = *parent.next.back();
+  kept.before = &parent;
+  kept.page = page;
+  kept.tokens.assign(tokens.begin(), tokens.end());
+  kept.exact = exact;
+  kept.users = 1;
+  // What has grown is not needed as it was.
+  for (KeptPage* one : shorter) erase(*one);
+  return &kept;
+}
+
+}  // namespace mulciber
