@@ -25,7 +25,11 @@ struct BatchText {
   LogitBiases biases;
   std::optional<AnswerGrammar> grammar;
   bool cancelled = false;
-  std::string piece;  // that became certain last
+  /// It had a place before and gave way: it says again what it has said, to nobody.
+  bool begun = false;
+  size_t said_again = 0;
+  size_t prompt_told = 0;  // to on_prompt
+  std::string piece;       // that became certain last
   Answer answer;
 
   BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
@@ -37,10 +41,6 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// A place: who has it, and what it holds.
   struct Place {
     Text text;
-    /// Tokens of whole chunks of a prompt, whose keys and values stand at the beginning: what any
-    /// prompt that begins so would compute.
-    std::vector<uint32_t> held;
-    uint64_t last_used = 0;
     /// Whether the whole prompt is in, and the text grows.
     bool grows = false;
   };
@@ -51,7 +51,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   std::deque<Text> waiting;
   BatchStatistics statistics;
   uint32_t context = 0;
-  uint64_t next_number = 1, clock = 0;
+  uint64_t next_number = 1;
   uint32_t turn = 0;  // the place whose prompt is looked at first
 
   void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
@@ -64,14 +64,17 @@ struct BatchGenerator::Impl : SharedGenerator {
 
   /// Ends what was cancelled. True where there was something.
   bool end_cancelled();
-  /// Gives places to those that wait.
+  /// Gives places to those that wait, in their order.
   void admit();
-  std::optional<uint32_t> place_for(const BatchText& text) const;
-  /// Tokens of whole chunks that a place holds of the beginning of a prompt whose last token is to
-  /// be fed.
-  uint32_t common(const Place& place, const BatchText& text) const;
-  /// Takes over what another place holds of a text's prompt beyond what the text has.
-  void take_over(uint32_t slot);
+  /// Whether there are pages for a text and for what is to be expected of those that have a place.
+  bool has_room(const BatchText& text) const;
+  /// Tokens that a text is expected to have, prompt and answer.
+  uint32_t expected(const BatchText& text) const;
+  /// Pages for so many tokens more of a text. Those that came last give way: false where it had to
+  /// itself.
+  bool make_room(uint32_t slot, uint32_t tokens);
+  /// Takes a text's place away. It waits, before those that came after it, and begins again.
+  void give_way(uint32_t slot);
   /// A part of one prompt; false where none is left.
   bool feed();
   /// Moves texts that grow to the first places, where a step over few of them costs less.
@@ -81,10 +84,12 @@ struct BatchGenerator::Impl : SharedGenerator {
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
   /// Has a slot choose by its text's grammar. Gives whether the text has come to its end.
   bool set_mask(uint32_t slot);
+  /// The same for a text that says again what it has said.
+  void take_again(uint32_t slot, uint32_t choice);
   /// Ends a text whose answer failed.
-  void fail(uint32_t slot, const Error& error);
-  /// Makes a place free; what it holds of a prompt stays there for others.
-  Text leave(uint32_t slot);
+  void fail(uint32_t slot, const Error& error, bool keep);
+  /// Makes a place free. keep: what it holds stays for others, while nobody needs the pages.
+  Text leave(uint32_t slot, bool keep = true);
   /// The last call of a text that has left.
   void finish(BatchText& text, GenerateEnd end);
 };

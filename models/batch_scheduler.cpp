@@ -29,6 +29,10 @@ uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t conte
   return chunk;
 }
 
+// Tokens of an answer for which there shall be room when it begins: many end before, and those
+// that do not may have to give way. At most half of a context.
+constexpr uint32_t kExpectedAnswer = 256;
+
 /// Each id once, in any order. Throws SettingError.
 LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
   const auto refuse = [](std::string problem, std::string remedy) {
@@ -62,13 +66,21 @@ BatchText::BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokeniz
 void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
                                  const BatchGeneratorOptions& options) {
   device = std::move(on);
-  const ModelOptions loading = load(std::move(files), options.generator);
+  const ModelOptions loading = load(std::move(files), options.generator, {}, options.cache_tokens);
   context = loading.context;
-  const SlotShape shape = {loading.sequences, context,
-                           chunk_tokens(device->capabilities(), options.prompt_tokens, context),
-                           kMostLogitBiases};
+  const SlotShape shape =
+      SequenceSlots::bindable(device->capabilities(), language->network(),
+                              {loading.sequences, context,
+                               chunk_tokens(device->capabilities(), options.prompt_tokens, context),
+                               kMostLogitBiases, options.cache_tokens});
+  if (options.cache_tokens > 0 && options.cache_tokens < context)
+    throw SettingError("BatchGeneratorOptions::cache_tokens",
+                       fmt::format("is {}, and a text may have {}", options.cache_tokens, context),
+                       "give at least a context, or ask for a smaller one");
   slots.emplace(*device, language->network(), shape, loading.memory_limit);
   places.resize(shape.slots);
+  statistics.pages = slots->pages_left();
+  statistics.page_tokens = slots->page_tokens();
   statistics.weight_bytes = model->weight_bytes();
   statistics.predicted_device_bytes =
       statistics.weight_bytes +
@@ -129,6 +141,7 @@ bool BatchGenerator::Impl::step() {
     statistics.decode_seconds +=
         seconds_since(decoding) - (slots->build_seconds() - built_for_prompts);
   statistics.peak_device_bytes = device->memory().peak();
+  statistics.pages_used = statistics.pages - slots->pages_left();
   return worked || fed || decoded;
 }
 
@@ -152,68 +165,68 @@ bool BatchGenerator::Impl::end_cancelled() {
 
 void BatchGenerator::Impl::admit() {
   while (!waiting.empty()) {
-    const auto place = place_for(*waiting.front());
-    if (!place) return;
+    const auto place = std::ranges::find_if(places, [](const Place& one) { return !one.text; });
+    if (place == places.end() || !has_room(*waiting.front())) return;
+    const auto slot = static_cast<uint32_t>(place - places.begin());
     Text text = std::move(waiting.front());
     waiting.pop_front();
-    const uint32_t held = common(places[*place], *text);
-    places[*place].held.resize(held);
-    slots->begin(*place, {.prompt = text->prompt,
-                          .held = held,
-                          .sampling = text->sampling,
-                          .stream = text->request.stream,
-                          .biases = text->biases,
-                          .keeps_logits = text->request.log_probabilities.has_value()});
-    statistics.prompt_tokens += text->prompt.size();
-    statistics.reused_tokens += held;
-    places[*place].text = std::move(text);
-    take_over(*place);
-    if (set_mask(*place)) finish(*leave(*place), GenerateEnd::kEndOfText);
-  }
-}
-
-std::optional<uint32_t> BatchGenerator::Impl::place_for(const BatchText& text) const {
-  std::optional<uint32_t> best;
-  // Going on where all that is held is of use, else in an empty place; else what was not used for
-  // the longest time gives way.
-  const auto rank = [&](const Place& place) {
-    const uint32_t shared = common(place, text);
-    const bool whole = shared > 0 && shared == place.held.size();
-    return std::tuple(whole ? shared : 0, place.held.empty(), UINT64_MAX - place.last_used);
-  };
-  for (uint32_t slot = 0; slot < places.size(); ++slot) {
-    if (places[slot].text) continue;
-    if (!best || rank(places[slot]) > rank(places[*best])) best = slot;
-  }
-  return best;
-}
-
-uint32_t BatchGenerator::Impl::common(const Place& place, const BatchText& text) const {
-  // The last token is fed in any case: its logits are needed.
-  const size_t most = std::min(place.held.size(), text.prompt.size() - 1);
-  const auto end = place.held.begin() + static_cast<std::ptrdiff_t>(most);
-  const auto same = std::mismatch(place.held.begin(), end, text.prompt.begin()).first;
-  const auto tokens = static_cast<uint32_t>(same - place.held.begin());
-  if (slots->keeps_states()) return tokens == place.held.size() ? tokens : 0;
-  return tokens / slots->shape().chunk * slots->shape().chunk;
-}
-
-void BatchGenerator::Impl::take_over(uint32_t slot) {
-  const BatchText& text = *places[slot].text;
-  const uint32_t held = slots->length(slot);
-  uint32_t most = held, from = slot;
-  for (uint32_t other = 0; other < places.size(); ++other) {
-    const uint32_t shared = common(places[other], text);
-    if (shared > most) {
-      most = shared;
-      from = other;
+    const uint32_t held =
+        slots->begin(slot, {.prompt = text->prompt,
+                            .exact = !text->request.reuse_answers,
+                            .sampling = text->sampling,
+                            .stream = text->request.stream,
+                            .biases = text->biases,
+                            .keeps_logits = text->request.log_probabilities.has_value()});
+    if (!std::exchange(text->begun, true)) {
+      statistics.prompt_tokens += text->prompt.size();
+      statistics.reused_tokens += held;
     }
+    place->text = std::move(text);
+    if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
   }
-  if (from == slot) return;
-  slots->copy(from, slot, held, most);
-  places[slot].held.assign(text.prompt.begin(), text.prompt.begin() + most);
-  places[from].last_used = ++clock;
-  statistics.reused_tokens += most - held;
+}
+
+uint32_t BatchGenerator::Impl::expected(const BatchText& text) const {
+  const auto prompt = static_cast<uint32_t>(text.prompt.size());
+  const auto said = static_cast<uint32_t>(text.answer.so_far().ids.size());
+  // Of an answer without a limit nobody knows how long it will be.
+  uint32_t most = std::max(std::min(kExpectedAnswer, context / 2), said + 1);
+  if (text.request.max_new_tokens > 0) most = std::min(most, text.request.max_new_tokens);
+  return std::min(context - prompt, most) + prompt;
+}
+
+bool BatchGenerator::Impl::has_room(const BatchText& text) const {
+  uint64_t needed = slots->pages_needed(text.prompt, !text.request.reuse_answers, expected(text));
+  bool alone = true;
+  for (uint32_t slot = 0; slot < places.size(); ++slot) {
+    if (!places[slot].text) continue;
+    alone = false;
+    const uint32_t pages = slots->pages_for(expected(*places[slot].text));
+    needed += std::max(pages, slots->pages_held(slot)) - slots->pages_held(slot);
+  }
+  return alone || needed <= slots->pages_left();
+}
+
+bool BatchGenerator::Impl::make_room(uint32_t slot, uint32_t tokens) {
+  while (!slots->reserve(slot, tokens)) {
+    uint32_t last = slot;
+    for (uint32_t other = 0; other < places.size(); ++other)
+      if (places[other].text && places[other].text->number > places[last].text->number)
+        last = other;
+    give_way(last);
+    if (last == slot) return false;
+  }
+  return true;
+}
+
+void BatchGenerator::Impl::give_way(uint32_t slot) {
+  Text text = leave(slot);
+  ++statistics.gave_way;
+  text->said_again = 0;
+  if (text->grammar) text->grammar = answer_by(*text->request.grammar, text->request.ignore_end);
+  const auto before = std::ranges::find_if(
+      waiting, [&](const Text& other) { return other->number > text->number; });
+  waiting.insert(before, std::move(text));
 }
 
 bool BatchGenerator::Impl::feed() {
@@ -223,21 +236,20 @@ bool BatchGenerator::Impl::feed() {
     Place& place = places[slot];
     if (!place.text || place.grows) continue;
     turn = (slot + 1) % count;
-    // Another may have taken in meanwhile what both begin with.
-    take_over(slot);
     BatchText& text = *place.text;
+    // Another may have taken in meanwhile what both begin with.
+    const uint32_t before = slots->length(slot), held = slots->adopt(slot);
+    if (text.said_again == text.answer.so_far().ids.size())
+      statistics.reused_tokens += held - before;
     const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
-    const uint32_t held = slots->length(slot);
     const uint32_t left = std::min(size - held, chunk);
     const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
+    if (!make_room(slot, fed)) return true;
     const uint32_t done = held + fed;
     place.grows = done == size;
     const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
-    if (fed == chunk) {
-      place.held.assign(text.prompt.begin(), text.prompt.begin() + done);
-      slots->keep(slot);
-    }
-    if (text.request.on_prompt) text.request.on_prompt(done, size);
+    if (text.request.on_prompt && done > text.prompt_told) text.request.on_prompt(done, size);
+    text.prompt_told = std::max<size_t>(text.prompt_told, done);
     if (place.grows) take(slot, choice);
     return true;
   }
@@ -257,8 +269,15 @@ void BatchGenerator::Impl::close_ranks() {
 }
 
 bool BatchGenerator::Impl::decode() {
-  close_ranks();
+  // The oldest first: those that came last give way.
   std::vector<uint32_t> growing;
+  for (uint32_t slot = 0; slot < places.size(); ++slot)
+    if (places[slot].grows) growing.push_back(slot);
+  std::ranges::sort(growing, {}, [&](uint32_t slot) { return places[slot].text->number; });
+  for (const uint32_t slot : growing)
+    if (places[slot].grows) make_room(slot, 1);
+  close_ranks();
+  growing.clear();
   for (uint32_t slot = 0; slot < places.size(); ++slot)
     if (places[slot].grows) growing.push_back(slot);
   if (growing.empty()) return false;
@@ -275,9 +294,12 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     try {
       slots->refuse(slot);
     } catch (const LogitsError& error) {
-      places[slot].held.clear();
-      fail(slot, error);
+      fail(slot, error, false);
     }
+    return;
+  }
+  if (text.said_again < text.answer.so_far().ids.size()) {
+    take_again(slot, *choice);
     return;
   }
   bool complete = false;
@@ -285,12 +307,13 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     if (text.grammar) text.grammar->take(*choice);
     complete = set_mask(slot);
   } catch (const ModelError& error) {
-    fail(slot, error);
+    fail(slot, error, true);
     return;
   }
   const bool ends = !text.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
   text.piece.clear();
   const bool stopped = !text.answer.push(*choice, ends);
+  ++text.said_again;
   ++statistics.new_tokens;
   if (text.request.on_token) {
     BatchToken token = {.id = *choice, .piece = text.piece};
@@ -317,6 +340,15 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
   if (end) finish(*leave(slot), *end);
 }
 
+void BatchGenerator::Impl::take_again(uint32_t slot, uint32_t choice) {
+  BatchText& text = *places[slot].text;
+  const uint32_t said = text.answer.so_far().ids[text.said_again++];
+  // The choice is the same, but where the prompt's keys and values were another answer's before.
+  if (choice != said) slots->replace_choice(slot, said);
+  if (text.grammar) text.grammar->take(said);
+  set_mask(slot);
+}
+
 bool BatchGenerator::Impl::set_mask(uint32_t slot) {
   std::optional<AnswerGrammar>& grammar = places[slot].text->grammar;
   if (!grammar) return false;
@@ -325,17 +357,16 @@ bool BatchGenerator::Impl::set_mask(uint32_t slot) {
   return !mask;
 }
 
-void BatchGenerator::Impl::fail(uint32_t slot, const Error& error) {
-  const Text lost = leave(slot);
+void BatchGenerator::Impl::fail(uint32_t slot, const Error& error, bool keep) {
+  const Text lost = leave(slot, keep);
   ++statistics.ended;
   if (lost->request.on_error) lost->request.on_error(error);
 }
 
-BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot) {
+BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot, bool keep) {
   Place& place = places[slot];
-  slots->end(slot, static_cast<uint32_t>(place.held.size()));
+  slots->end(slot, keep);
   place.grows = false;
-  place.last_used = ++clock;
   return std::move(place.text);
 }
 

@@ -26,6 +26,7 @@ struct ModelOptions {
   /// Contexts that the caller will hold (of decoder-only models), planned with the weights; 0: the
   /// weights alone.
   uint32_t sequences = 0;
+  uint64_t cache_tokens = 0;  // of all of them together; 0: as many as the contexts have
   WeightProgress on_progress = {};
   /// By Architecture::start_weights() with the same options, and complete; null: load() reads them.
   std::shared_ptr<WeightsLoad> weights = {};

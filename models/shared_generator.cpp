@@ -29,12 +29,13 @@ Sampling SharedGenerator::default_sampling(uint32_t context) const {
 
 ModelOptions SharedGenerator::load(std::shared_ptr<const OpenModel> files,
                                    const GeneratorOptions& options,
-                                   std::shared_ptr<WeightsLoad> weights) {
+                                   std::shared_ptr<WeightsLoad> weights, uint64_t cache_tokens) {
   opened = std::move(files);
   opened->require(Capability::kContinueText);
   const Architecture& architecture = opened->architecture();
   ModelOptions loading = model_options(options, architecture.extents().context);
   loading.weights = std::move(weights);
+  loading.cache_tokens = cache_tokens;
   tokenizer = opened->tokenizer();
   check_vocabulary(*tokenizer, architecture.extents().vocabulary,
                    opened->checkpoint().path().string());

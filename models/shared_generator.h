@@ -30,9 +30,9 @@ struct SharedGenerator {
   /// Of all conversations.
   std::shared_ptr<GrammarVocabulary> grammars;
 
-  /// weights: ModelOptions::weights. Returns how the model was loaded.
+  /// weights, cache_tokens: of ModelOptions. Returns how the model was loaded.
   ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
-                    std::shared_ptr<WeightsLoad> weights = {});
+                    std::shared_ptr<WeightsLoad> weights = {}, uint64_t cache_tokens = 0);
   /// An answer by a grammar. ignore_end: the model's ends of text are not among its tokens.
   AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
   /// What the model's files say, within a context.

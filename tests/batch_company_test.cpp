@@ -142,9 +142,9 @@ TEST_CASE("What prompts begin with is computed once, and answers stay as they we
   CHECK(batch.statistics().prompt_tokens == told[0].end->prompt_ids.size() +
                                                 told[1].end->prompt_ids.size() +
                                                 told[2].end->prompt_ids.size());
-  // What nobody asked for longest gives way: with other prompts in all places nothing is left.
+  // What nobody asked for longest gives way: with other prompts in all pages nothing is left.
   std::mt19937 random(5);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 26; ++i) {
     Told other;
     request.prompt = std::string(1, static_cast<char>('A' + i)) + words(random, 12);
     submit(batch, request, other);

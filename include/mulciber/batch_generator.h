@@ -26,6 +26,12 @@ struct BatchGeneratorOptions {
   /// load, key_values, context (of each text) and on_plan. sequences: texts that grow at once; a
   /// request beyond them waits for a place.
   GeneratorOptions generator;
+  /// Tokens whose keys and values there is memory for, of all texts together; 0: a context for each
+  /// of `sequences`. Memory is given out in pages of a few tokens as texts grow, and what texts
+  /// begin with alike is stored once, so that many short texts fit where few contexts would. Where
+  /// pages run out, the text that came last gives way and is computed again later: its answer stays
+  /// the same. At least a context, otherwise SettingError.
+  uint64_t cache_tokens = 0;
   /// Tokens of prompts that one step takes in at most, so that texts under way need not wait for
   /// another's long prompt; 0: what suits the device.
   uint32_t prompt_tokens = 0;
@@ -51,6 +57,12 @@ struct BatchRequest {
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
   std::vector<std::string> stop;  // texts that end the answer and are no part of it
   bool ignore_end = false;
+  /// Where the prompt goes on from an earlier answer (the next turn of a conversation), take the
+  /// keys and values that steps of decoding computed for it, while they are there, instead of
+  /// computing them anew. It is quicker, and their sums are rounded otherwise: the answer then no
+  /// longer depends on the request alone, and of tokens that are likely alike to within rounding
+  /// another may be chosen.
+  bool reuse_answers = false;
   /// Added to the logits of these ids, after penalties; -infinity forbids one. At most
   /// kMostLogitBiases.
   std::vector<std::pair<uint32_t, float>> logit_bias;
@@ -78,6 +90,10 @@ struct BatchStatistics {
   double load_seconds = 0;
   uint64_t requests = 0, ended = 0, cancelled = 0;
   uint64_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
+  uint64_t gave_way = 0;  // texts, each time that pages ran out
+  /// Of memory for keys and values: how many there are, how many tokens of one, and how many hold
+  /// what texts under way need.
+  uint64_t pages = 0, page_tokens = 0, pages_used = 0;
   uint64_t steps = 0;      // of decoding
   uint64_t row_steps = 0;  // texts that took part, added up: over steps, the mean size of a batch
   double prefill_seconds = 0, decode_seconds = 0, build_seconds = 0;
@@ -87,7 +103,8 @@ struct BatchStatistics {
 /// A language model that many texts share. Not thread-safe: one thread submits, steps and cancels.
 ///
 /// An answer depends on its request alone, bit for bit: not on who else is there, on when they
-/// came, nor on what was held of an earlier prompt that began alike.
+/// came, nor on what was held of an earlier prompt that began alike, but for
+/// BatchRequest::reuse_answers.
 class MULCIBER_API BatchGenerator {
  public:
   /// Throws as TextGenerator's.

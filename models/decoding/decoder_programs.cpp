@@ -57,6 +57,8 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.split_counters = layout.control.add<uint32_t>(uint64_t{shape.rows} * heads);
   if (const size_t factors = head_factors(network).size(); factors > 0)
     layout.head_masks = layout.control.add<float>(factors);
+  if (shape.page > 0)
+    layout.pages = layout.control.add<uint32_t>(uint64_t{shape.rows} * shape.row_pages());
   return layout;
 }
 
@@ -74,14 +76,21 @@ BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows) {
   if (state.bias_capacity > 0) state.biases = state.biases.part(first * biases, rows * biases);
   const uint64_t mask = 1 + uint64_t{state.mask_words};
   state.masks = state.masks.part(first * mask, rows * mask);
+  if (layout.pages) {
+    const uint64_t pages = layout.pages->count / layout.state.rows;
+    part.pages = layout.pages->part(first * pages, rows * pages);
+  }
   return part;
 }
 
-BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows) {
+BatchTensors part_of(const BatchTensors& tensors, const DecoderNetwork& network, uint32_t first,
+                     uint32_t rows) {
   BatchTensors part = tensors;
-  for (Tensor& cache : part.caches) {
-    const uint64_t tokens = cache.shape[1], columns = cache.shape.columns();
-    cache = cache.row_slice(first * tokens, rows * tokens).reshaped({rows, tokens, columns});
+  for (size_t layer = 0; layer < part.caches.size(); ++layer) {
+    if (!network.decoder.layers[layer].state_space) continue;
+    Tensor& state = part.caches[layer];
+    const uint64_t lines = state.shape[1], columns = state.shape.columns();
+    state = state.row_slice(first * lines, rows * lines).reshaped({rows, lines, columns});
   }
   return part;
 }
@@ -99,7 +108,10 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
                           .caches = {},
                           .rows = {}};
   for (const CausalLayer& layer : network.decoder.layers)
-    tensors.caches.push_back(layer.cache(shape.rows, shape.context, network.cache));
+    tensors.caches.push_back(
+        shape.page > 0 && !layer.state_space
+            ? planned({shape.pages, shape.page, layer.attention.cache_columns()}, network.cache)
+            : layer.cache(shape.rows, shape.context, network.cache));
   return tensors;
 }
 
@@ -125,6 +137,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .counts = layout.state.fed,
                              .head_masks = layout.head_masks,
                              .split_counters = layout.split_counters,
+                             .pages = layout.pages,
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");

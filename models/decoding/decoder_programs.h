@@ -20,6 +20,11 @@ struct BatchShape {
   uint32_t rows = 1;
   uint32_t context = 0;  // tokens of a sequence
   uint32_t biases = 0;   // ids of a row that may have one
+  /// Positions of a page, and pages of all rows together; 0: every row has a context of its own.
+  uint32_t page = 0, pages = 0;
+
+  /// Pages of a row that has filled its context.
+  uint32_t row_pages() const { return page > 0 ? (context + page - 1) / page : 0; }
 };
 
 /// What stands in control. Every program of a batch reads the same.
@@ -33,6 +38,7 @@ struct BatchLayout {
   SampleStateLayout state;
   std::optional<ControlArray<float>> head_masks;  // CausalState::head_masks, where there are any
   ControlArray<uint32_t> split_counters;          // (rows, heads) zeros between dispatches
+  std::optional<ControlArray<uint32_t>> pages;    // (rows, BatchShape::row_pages())
 
   /// The ids that a pass of so many tokens takes of a row.
   ControlArray<uint32_t> fed_ids(uint32_t row, uint32_t length) const {
@@ -47,13 +53,15 @@ ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& lay
 
 /// What programs read and write besides their arenas.
 struct BatchTensors {
-  Tensor control, progress;    // u32
-  std::vector<Tensor> caches;  // per layer: CausalLayer::cache()
+  Tensor control, progress;  // u32
+  /// Per layer: CausalLayer::cache(), or (pages, page, columns).
+  std::vector<Tensor> caches;
   std::optional<Tensor> rows;  // (longest pass, D) f32: embeddings that no table has
 };
-/// Those of rows [first, first + rows). What a row's cache takes must be a multiple of the device's
-/// storage alignment. What they chose stands in `progress` as that of a batch of so many rows.
-BatchTensors part_of(const BatchTensors& tensors, uint32_t first, uint32_t rows);
+/// The same with the states of rows [first, first + rows) alone, where layers keep any. What a
+/// row's state takes must be a multiple of the device's storage alignment.
+BatchTensors part_of(const BatchTensors& tensors, const DecoderNetwork& network, uint32_t first,
+                     uint32_t rows);
 /// Tokens of a sequence that the caches have room for, padding included; states take any number.
 uint32_t cache_room(const BatchTensors& tensors, const DecoderNetwork& network);
 /// Shapes alone: for planning.

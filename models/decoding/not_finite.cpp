@@ -73,4 +73,21 @@ std::string first_layer_not_finite(Device& device, const DecoderNetwork& network
   return {};
 }
 
+std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
+                                   std::span<const uint32_t> ids) {
+  const BatchShape shape = {1, std::min(kTracedTokens, static_cast<uint32_t>(ids.size()))};
+  if (shape.context == 0) return {};
+  const BatchLayout layout = plan_batch(network, shape, shape.context);
+  BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
+  std::vector<Buffer> buffers;
+  const auto allocate = [&](Tensor& tensor) {
+    buffers.push_back(device.memory().allocate(tensor.bytes(), MemoryUsage::kActivations));
+    tensor = buffers.back().tensor(tensor.shape, tensor.type);
+  };
+  allocate(tensors.control);
+  for (Tensor& cache : tensors.caches) allocate(cache);
+  return first_layer_not_finite(device, network, layout, tensors, initial_words(network, layout), 0,
+                                ids);
+}
+
 }  // namespace mulciber

@@ -34,5 +34,8 @@ class LogitsError : public ModelError {
 std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
                                    const BatchLayout& layout, const BatchTensors& tensors,
                                    ControlWords words, uint32_t row, std::span<const uint32_t> ids);
+/// The same for the first of a sequence's tokens, over keys and values of its own.
+std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
+                                   std::span<const uint32_t> ids);
 
 }  // namespace mulciber

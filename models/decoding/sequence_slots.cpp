@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,43 +10,71 @@
 #include "models/decoding/not_finite.h"
 #include "models/decoding/sequence_run.h"
 #include "models/device_weights.h"
+#include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
 
 // Recordings; all work in one arena.
 constexpr size_t kRecordingsKept = 96;
-// Where a descriptor may begin on every device; buffers are whole multiples of it.
-constexpr uint64_t kSlotAlignment = 256;
+// Buffers are whole multiples of it.
+constexpr uint64_t kBufferAlignment = 256;
+// As many positions as kernels for software drivers take in a step: larger pages would need fewer
+// words of control, and smaller ones waste less of a text's last.
+constexpr uint32_t kPagePositions = 32;
 
-/// Tokens that the caches have room for, so that every sequence begins where a descriptor may.
-uint32_t padded_context(const DecoderNetwork& network, uint32_t context) {
-  uint64_t step = 1;
-  for (const CausalLayer& layer : network.decoder.layers) {
-    const Tensor cache = layer.cache(1, 1, network.cache);
-    const uint64_t bytes = row_bytes(cache.type, cache.shape.columns());
-    step = std::lcm(step, kSlotAlignment / std::gcd(kSlotAlignment, bytes));
-  }
-  return static_cast<uint32_t>((context + step - 1) / step * step);
+/// Passes over prompts are whole pages, so that each is others' to read when it is computed.
+uint32_t page_positions(const SlotShape& shape) { return std::min(kPagePositions, shape.chunk); }
+
+/// The largest state of a sequence in a layer; 0: none keeps any.
+uint64_t state_bytes(const DecoderNetwork& network, const SlotShape& shape,
+                     const BatchTensors& tensors) {
+  uint64_t most = 0;
+  for (size_t layer = 0; layer < tensors.caches.size(); ++layer)
+    if (network.decoder.layers[layer].state_space)
+      most = std::max(most, tensors.caches[layer].bytes() / shape.slots);
+  return most;
 }
 
-/// Room for a sequence's part of a layer's cache.
-uint64_t exchange_bytes(const SlotShape& shape, const BatchTensors& tensors) {
-  uint64_t most = 0;
-  for (const Tensor& cache : tensors.caches) most = std::max(most, cache.bytes() / shape.slots);
-  return shape.slots > 1 ? most : 0;
+[[noreturn]] void refuse_room() {
+  throw ModelError("keys and values", "have no page left", "end a sequence before");
 }
 
 }  // namespace
 
-BatchLayout SequenceSlots::plan(const DecoderNetwork& network, const SlotShape& shape) {
-  return plan_batch(network, {shape.slots, shape.context, shape.biases}, shape.chunk);
+BatchShape SequenceSlots::batch_of(const SlotShape& shape) {
+  BatchShape batch = {shape.slots, shape.context, shape.biases, page_positions(shape)};
+  const uint64_t row = batch.row_pages();
+  const uint64_t wanted = (shape.tokens + batch.page - 1) / batch.page;
+  // And the one that nobody reads.
+  batch.pages =
+      static_cast<uint32_t>((shape.tokens > 0 ? std::max(wanted, row) : shape.slots * row) + 1);
+  return batch;
 }
 
-BatchTensors SequenceSlots::shapes(const DecoderNetwork& network, const SlotShape& shape,
-                                   const BatchLayout& layout) {
-  return batch_tensor_shapes(network, {shape.slots, padded_context(network, shape.context)},
-                             layout);
+SlotShape SequenceSlots::bindable(const Capabilities& device, const DecoderNetwork& network,
+                                  SlotShape shape) {
+  uint64_t page_bytes = 1;
+  for (const CausalLayer& layer : network.decoder.layers)
+    if (!layer.state_space)
+      page_bytes =
+          std::max(page_bytes, page_positions(shape) *
+                                   row_bytes(network.cache, layer.attention.cache_columns()));
+  const BatchShape batch = batch_of(shape);
+  const uint64_t most = device.max_storage_range / page_bytes;
+  if (batch.pages <= most) return shape;
+  if (batch.row_pages() + 1 > most)
+    throw ModelError(
+        "context",
+        fmt::format("of {} tokens has {} bytes of keys and values a layer, the device binds {}",
+                    shape.context, (batch.row_pages() + 1) * page_bytes, device.max_storage_range),
+        "ask for a smaller context");
+  shape.tokens = (most - 1) * batch.page;
+  return shape;
+}
+
+BatchLayout SequenceSlots::plan(const DecoderNetwork& network, const SlotShape& shape) {
+  return plan_batch(network, batch_of(shape), shape.chunk);
 }
 
 PassTensors SequenceSlots::add_nodes(ProgramBuilder& builder, const DecoderNetwork& network,
@@ -56,7 +83,7 @@ PassTensors SequenceSlots::add_nodes(ProgramBuilder& builder, const DecoderNetwo
   // A part of a prompt is always one sequence's: nothing of it could depend on others.
   if (!pass.prompt) builder.select_as(pass.slots, shape.slots);
   return build_decoder_pass(builder, network, part_of(layout, pass.first, pass.slots),
-                            part_of(tensors, pass.first, pass.slots), pass.pass);
+                            part_of(tensors, network, pass.first, pass.slots), pass.pass);
 }
 
 uint64_t SequenceSlots::arena_bytes(const Capabilities& device, const DecoderNetwork& network,
@@ -74,10 +101,15 @@ uint64_t SequenceSlots::arena_bytes(const Capabilities& device, const DecoderNet
 
 SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, const SlotShape& shape,
                              uint64_t memory_limit)
-    : device_(device), network_(network), shape_(shape), layout_(plan(network, shape)) {
+    : device_(device),
+      network_(network),
+      shape_(shape),
+      layout_(plan(network, shape)),
+      pages_(shape.slots, batch_of(shape).pages, page_positions(shape), shape.chunk) {
   require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
-                 fmt::format("a context of {} x {} tokens", shape.slots, shape.context));
-  tensors_ = shapes(network, shape, layout_);
+                 fmt::format("{} texts in {} tokens", shape.slots,
+                             uint64_t{batch_of(shape).pages} * page_positions(shape)));
+  tensors_ = batch_tensor_shapes(network, batch_of(shape), layout_);
   const auto allocate = [&](Tensor& tensor, MemoryUsage use) {
     Buffer buffer = device.memory().allocate(tensor.bytes(), use);
     tensor = buffer.tensor(tensor.shape, tensor.type);
@@ -87,16 +119,14 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   progress_ = allocate(tensors_.progress, MemoryUsage::kReadback);
   for (Tensor& cache : tensors_.caches)
     cache_buffers_.push_back(allocate(cache, MemoryUsage::kActivations));
+  if (const uint64_t bytes = state_bytes(network, shape, tensors_))
+    exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
   arena_ = device.memory().allocate(
       arena_bytes(device.capabilities(), network, shape, layout_, tensors_),
       MemoryUsage::kActivations);
-  for (const Tensor& cache : tensors_.caches)
-    if (keeps_states())
-      kept_.push_back(device.memory().allocate(cache.bytes(), MemoryUsage::kActivations));
-  if (const uint64_t bytes = exchange_bytes(shape, tensors_))
-    exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
   keeps_logits_.resize(shape.slots);
   masked_.resize(shape.slots);
+  exact_.resize(shape.slots);
   words_ = initial_words(network, layout_);
   words_.fill(layout_.state.stopped, SAMPLE_IDLE);
   upload(device, control_.view(), words_.bytes());
@@ -105,19 +135,16 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
 uint64_t SequenceSlots::predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                       const SlotShape& shape) {
   const BatchLayout layout = plan(network, shape);
-  const BatchTensors tensors = shapes(network, shape, layout);
+  const BatchTensors tensors = batch_tensor_shapes(network, batch_of(shape), layout);
   uint64_t bytes = 0;
   const auto add = [&](uint64_t of_buffer) {
-    bytes += (of_buffer + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+    bytes += (of_buffer + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
   };
   add(tensors.control.bytes());
   add(tensors.progress.bytes());
   add(arena_bytes(device, network, shape, layout, tensors));
-  for (const Tensor& cache : tensors.caches) {
-    add(cache.bytes());
-    if (network.decoder.keeps_states()) add(cache.bytes());
-  }
-  add(exchange_bytes(shape, tensors));
+  for (const Tensor& cache : tensors.caches) add(cache.bytes());
+  if (const uint64_t state = state_bytes(network, shape, tensors)) add(state);
   return bytes;
 }
 
@@ -168,32 +195,71 @@ void SequenceSlots::run(const Pass& pass) {
   program.run();
 }
 
-void SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
+void SequenceSlots::push_table(uint32_t slot) {
+  const uint64_t row = layout_.pages->count / shape_.slots;
+  const ControlArray<uint32_t> own = layout_.pages->part(slot * row, row);
+  words_.fill(own, 0);
+  words_.set(own, pages_.table(slot));
+  push(own.word, own.end());
+}
+
+uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   const SampleStateLayout& state = layout_.state;
   // What ends a sequence, the host looks at.
   words_.set(state.settings, slot,
              sample_settings({.sampling = sequence.sampling, .stream = sequence.stream}));
-  words_.set(state.positions, slot, sequence.held);
+  words_.set(state.positions, slot, 0);
   words_.set(state.counts, slot, static_cast<uint32_t>(sequence.prompt.size()));
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
   words_.set(state.history_of(slot), sequence.prompt);
-  if (keeps_states() && sequence.held > 0) copy(slot, slot, 0, sequence.held);
   set_biases(words_, state, slot, sequence.biases);
   push_sequence(slot);
   set_mask(slot, {});
   keeps_logits_[slot] = sequence.keeps_logits;
+  exact_[slot] = sequence.exact;
   changed_ = true;
+  return adopt(slot);
+}
+
+uint32_t SequenceSlots::adopt(uint32_t slot) {
+  const SampleStateLayout& state = layout_.state;
+  const uint32_t held = length(slot);
+  if (keeps_states()) return held;
+  // The last token is fed in any case: its logits are needed.
+  const uint32_t most = words_.get(state.counts, slot) - 1;
+  SlotPages::Copy copy;
+  const uint32_t now = pages_.adopt(slot, words_.values(state.history_of(slot)).first(most),
+                                    exact_[slot], held, copy);
+  if (now == held) return held;
+  std::vector<DeviceCopy> copies;
+  for (size_t layer = 0; copy.from != copy.to && layer < tensors_.caches.size(); ++layer)
+    copies.push_back(
+        {part_of_page(layer, copy.from, copy.tokens), part_of_page(layer, copy.to, copy.tokens)});
+  if (!copies.empty()) mulciber::copy(device_, copies);
+  push_table(slot);
+  words_.set(state.positions, slot, now);
+  changed_ = true;
+  return now;
+}
+
+bool SequenceSlots::reserve(uint32_t slot, uint32_t tokens) {
+  const uint32_t held = pages_.held(slot);
+  if (!pages_.reserve(slot, length(slot) + tokens)) return false;
+  if (pages_.held(slot) != held) push_table(slot);
+  return true;
 }
 
 uint32_t SequenceSlots::pass_tokens(uint32_t held, uint32_t tokens) const {
-  return pass_length(tokens, shape_.chunk, cache_room(tensors_, network_) - held);
+  const uint32_t room = batch_of(shape_).row_pages() * pages_.positions();
+  return pass_length(tokens, shape_.chunk, room - held);
 }
 
 SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool chooses) {
   const SampleStateLayout& state = layout_.state;
   const uint32_t held = length(slot);
   const uint32_t tokens = pass_tokens(held, count);
+  if (!reserve(slot, count)) refuse_room();
   const Pass pass = {slot,
                      1,
                      true,
@@ -208,11 +274,19 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
   words_.set(state.stopped, slot, chooses ? SAMPLE_RUNNING : SAMPLE_IDLE);
   changed_ = true;
   run(pass);
-  if (chooses) return take_choice(pass, slot);
-  words_.set(state.positions, slot, held + count);
-  words_.set(state.fed, slot, 0);  // steps of others leave it as it is
-  changed_ = true;
-  return std::nullopt;
+  Choice choice;
+  if (chooses) {
+    choice = take_choice(pass, slot);
+    if (!choice) return choice;
+  } else {
+    words_.set(state.positions, slot, held + count);
+    words_.set(state.fed, slot, 0);  // steps of others leave it as it is
+    changed_ = true;
+  }
+  if (keeps_states()) return choice;
+  if (pages_.computed(slot, words_.values(state.history_of(slot)).first(held + count), held))
+    push_table(slot);
+  return choice;
 }
 
 SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot) {
@@ -239,6 +313,8 @@ SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot
 std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots) {
   const uint32_t highest = *std::ranges::max_element(slots);
   const bool raw = std::ranges::any_of(slots, [&](uint32_t slot) { return keeps_logits_[slot]; });
+  for (const uint32_t slot : slots)
+    if (!reserve(slot, 1)) refuse_room();
   const Pass pass = {0,
                      std::min(std::bit_ceil(highest + 1), shape_.slots),
                      false,
@@ -249,83 +325,64 @@ std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t>
   return choices;
 }
 
+void SequenceSlots::replace_choice(uint32_t slot, uint32_t id) {
+  const SampleStateLayout& state = layout_.state;
+  words_.set(state.tokens, slot, id);
+  words_.set(state.history_of(slot), words_.get(state.counts, slot) - 1, id);
+  push_sequence(slot);
+  changed_ = true;
+}
+
 std::vector<float> SequenceSlots::logits(uint32_t slot) const {
   const Built& last = programs_.front();
   const Tensor row = last.kept.raw_logits.row_slice(slot - last.pass.first, 1);
   return download_as<float>(device_, last.program.view(row));
 }
 
-void SequenceSlots::end(uint32_t slot, uint32_t length) {
+void SequenceSlots::end(uint32_t slot, bool keep) {
   const SampleStateLayout& state = layout_.state;
-  const bool whole = length >= this->length(slot);
+  const uint32_t kept = keep && !keeps_states() ? length(slot) : 0;
+  pages_.leave(slot, words_.values(state.history_of(slot)).first(kept));
+  // A step over neighbours writes for it as well, to where nobody reads.
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
-  if (!whole) words_.set(state.positions, slot, length);
+  words_.set(state.positions, slot, 0);
+  push_table(slot);
   changed_ = true;
 }
 
-BufferView SequenceSlots::part_of_cache(size_t layer, uint32_t slot, uint32_t first,
-                                        uint32_t end) const {
+BufferView SequenceSlots::part_of_page(size_t layer, uint32_t page, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  if (network_.decoder.layers[layer].state_space) {
-    end = first < end ? 1 : 0;
-    first = 0;
-  }
   BufferView part = cache.view;
-  part.offset += (slot * cache.shape[1] + first) * token_bytes;
-  part.size = (end - first) * token_bytes;
+  part.offset += uint64_t{page} * pages_.positions() * token_bytes;
+  part.size = tokens * token_bytes;
   return part;
 }
 
-BufferView SequenceSlots::kept_state(size_t layer, uint32_t slot) const {
-  BufferView kept = kept_[layer].view();
-  kept.size = part_of_cache(layer, slot, 0, 1).size;
-  kept.offset += slot * kept.size;
-  return kept;
-}
-
-void SequenceSlots::keep(uint32_t slot) {
+void SequenceSlots::exchange_states(uint32_t a, uint32_t b) {
   std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; layer < kept_.size(); ++layer)
-    copies.push_back({part_of_cache(layer, slot, 0, 1), kept_state(layer, slot)});
-  if (!copies.empty()) mulciber::copy(device_, copies);
-}
-
-void SequenceSlots::copy(uint32_t from, uint32_t to, uint32_t first, uint32_t end) {
-  std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; first < end && layer < tensors_.caches.size(); ++layer) {
-    const BufferView into = part_of_cache(layer, to, first, end);
-    copies.push_back(
-        {kept_.empty() ? part_of_cache(layer, from, first, end) : kept_state(layer, from), into});
-    if (!kept_.empty() && from != to) copies.push_back({into, kept_state(layer, to)});
+  for (size_t layer = 0; layer < tensors_.caches.size(); ++layer) {
+    if (!network_.decoder.layers[layer].state_space) continue;
+    const auto of = [&](uint32_t slot) {
+      BufferView view = tensors_.caches[layer].view;
+      view.size = tensors_.caches[layer].bytes() / shape_.slots;
+      view.offset += slot * view.size;
+      return view;
+    };
+    BufferView between = exchanged_.view();
+    between.size = of(a).size;
+    copies.insert(copies.end(), {{of(a), between}, {of(b), of(a)}, {between, of(b)}});
   }
-  mulciber::copy(device_, copies);
-  words_.set(layout_.state.positions, to, end);
-  changed_ = true;
+  if (!copies.empty()) mulciber::copy(device_, copies);
 }
 
 void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   const SampleStateLayout& state = layout_.state;
-  const uint32_t of_a = length(a), of_b = length(b);
-  std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; layer < tensors_.caches.size(); ++layer) {
-    const auto add = [&](BufferView from, BufferView to) {
-      to.size = from.size;
-      if (from.size > 0) copies.push_back({from, to});
-    };
-    add(part_of_cache(layer, a, 0, of_a), exchanged_.view());
-    add(part_of_cache(layer, b, 0, of_b), part_of_cache(layer, a, 0, of_b));
-    BufferView back = exchanged_.view();
-    back.size = part_of_cache(layer, a, 0, of_a).size;
-    add(back, part_of_cache(layer, b, 0, of_a));
-    if (kept_.empty()) continue;
-    back.size = kept_state(layer, a).size;
-    add(kept_state(layer, a), back);
-    add(kept_state(layer, b), kept_state(layer, a));
-    add(back, kept_state(layer, b));
-  }
-  mulciber::copy(device_, copies);
+  exchange_states(a, b);
+  pages_.exchange(a, b);
+  push_table(a);
+  push_table(b);
   const auto exchange_words = [&](const auto& array) {
     const auto of_first = words_.get(array, a);
     words_.set(array, a, words_.get(array, b));
@@ -357,6 +414,7 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   };
   exchange_flags(keeps_logits_);
   exchange_flags(masked_);
+  exchange_flags(exact_);
   push_sequence(a);
   push_sequence(b);
   changed_ = true;
@@ -367,11 +425,8 @@ void SequenceSlots::refuse(uint32_t slot) {
   const uint32_t count = words_.get(state.counts, slot);
   const auto history = words_.values(state.history_of(slot)).first(count);
   const std::vector<uint32_t> tokens(history.begin(), history.end());
-  changed_ = true;  // by the look for the layer
-  refuse_logits(device_, network_.weights, fmt::format("after {} tokens", count), [&] {
-    return first_layer_not_finite(device_, network_, part_of(layout_, slot, 1),
-                                  part_of(tensors_, slot, 1), words_, 0, tokens);
-  });
+  refuse_logits(device_, network_.weights, fmt::format("after {} tokens", count),
+                [&] { return first_layer_not_finite(device_, network_, tokens); });
 }
 
 }  // namespace mulciber

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/decoding/decoder_programs.h"
+#include "models/decoding/slot_pages.h"
 #include "runtime/device_copy.h"
 #include "runtime/program.h"
 
@@ -22,12 +23,17 @@ struct SlotShape {
   uint32_t context = 0;  // tokens of a sequence
   uint32_t chunk = 1;    // of a prompt in one pass, at most: one of kPassLengths
   uint32_t biases = 0;   // ids of a sequence that may have one
+  /// Tokens of all sequences and of what is kept of earlier ones: at least a context; 0: a context
+  /// for every slot.
+  uint64_t tokens = 0;
 };
 
 /// A sequence before its prompt is in.
 struct SlotSequence {
   std::span<const uint32_t> prompt;
-  uint32_t held = 0;  // tokens of it that the place holds already; the others are to be fed
+  /// Of what is kept of earlier sequences it takes keys and values only where passes over its own
+  /// prompt would give these bits: not those of tokens that were chosen.
+  bool exact = true;
   Sampling sampling = {};
   uint32_t stream = 0;
   LogitBiases biases = {};
@@ -48,42 +54,57 @@ class SequenceSlots {
   /// alone.
   static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                 const SlotShape& shape);
+  /// The same with no more tokens than a device binds of a layer at once. Throws ModelError where
+  /// not even a context fits.
+  static SlotShape bindable(const Capabilities& device, const DecoderNetwork& network,
+                            SlotShape shape);
   const SlotShape& shape() const { return shape_; }
 
-  /// Throws SettingError when a setting is out of its range.
-  void begin(uint32_t slot, const SlotSequence& sequence);
+  /// Whether what a sequence holds is a state, which serves no other.
+  bool keeps_states() const { return network_.decoder.keeps_states(); }
+  /// Takes a slot that is free. Gives the tokens of the prompt that are kept from earlier
+  /// sequences; the others are to be fed. Throws SettingError when a setting is out of its range.
+  uint32_t begin(uint32_t slot, const SlotSequence& sequence);
+  /// The same later: another may have fed meanwhile what both begin with.
+  uint32_t adopt(uint32_t slot);
   /// What a sequence may choose from now on, a bit for each id; empty: anything, as begin() leaves
   /// it.
   void set_mask(uint32_t slot, std::span<const uint32_t> mask);
+  /// Pages that sequences can still get, that one of so many tokens would take of them which begins
+  /// so, and that a slot has.
+  uint32_t pages_left() const { return pages_.available(); }
+  uint32_t page_tokens() const { return pages_.positions(); }
+  uint32_t pages_needed(std::span<const uint32_t> prompt, bool exact, uint32_t tokens) const {
+    return pages_.needs(prompt, exact, tokens);
+  }
+  uint32_t pages_for(uint32_t tokens) const { return pages_.pages_for(tokens); }
+  uint32_t pages_held(uint32_t slot) const { return pages_.held(slot); }
+  /// Room for `tokens` tokens more of a sequence; false where no page is left for them. feed() and
+  /// step() need it for theirs.
+  bool reserve(uint32_t slot, uint32_t tokens);
+
   /// Feeds the next `count` tokens of the prompt, up to chunk; `chooses`: they are the last, and
   /// the first id is chosen.
   Choice feed(uint32_t slot, uint32_t count, bool chooses);
   /// The next id of every sequence in `slots`, which have chosen one before.
   std::vector<Choice> step(std::span<const uint32_t> slots);
+  /// Puts another id in the place of the one that a slot chose last.
+  void replace_choice(uint32_t slot, uint32_t id);
 
   /// What the last choice of a slot that keeps_logits was made from, until the next pass.
   std::vector<float> logits(uint32_t slot) const;
 
   /// Tokens whose keys and values are there.
   uint32_t length(uint32_t slot) const { return words_.get(layout_.state.positions, slot); }
-  /// Whether what a sequence holds is a state. It serves another sequence only where that begins
-  /// with all that was taken in when keep() copied it.
-  bool keeps_states() const { return network_.decoder.keeps_states(); }
-  void keep(uint32_t slot);
-  /// Keeps the first `length` tokens of a sequence that has ended: of a state, as many as were
-  /// there when it was copied, or none.
-  void end(uint32_t slot, uint32_t length);
-  /// Keys and values of tokens [first, end), the first that are missing, from another place that
-  /// holds the same tokens up to there.
-  void copy(uint32_t from, uint32_t to, uint32_t first, uint32_t end);
+  /// Frees a slot; `keep`: what it holds stays for others until its pages are needed.
+  void end(uint32_t slot, bool keep);
   /// Exchanges two places and all that they hold.
   void exchange(uint32_t a, uint32_t b);
 
   /// Tokens of the pass that feeds `tokens` of a prompt from `held` on, the padding included.
   uint32_t pass_tokens(uint32_t held, uint32_t tokens) const;
 
-  /// Why a sequence whose choice was none has no finite logits: throws LogitsError. Its keys and
-  /// values are lost.
+  /// Why a sequence whose choice was none has no finite logits: throws LogitsError.
   [[noreturn]] void refuse(uint32_t slot);
 
   double build_seconds() const { return build_seconds_; }
@@ -100,9 +121,8 @@ class SequenceSlots {
     Program program;
     PassTensors kept;
   };
+  static BatchShape batch_of(const SlotShape& shape);
   static BatchLayout plan(const DecoderNetwork& network, const SlotShape& shape);
-  static BatchTensors shapes(const DecoderNetwork& network, const SlotShape& shape,
-                             const BatchLayout& layout);
   static PassTensors add_nodes(ProgramBuilder& builder, const DecoderNetwork& network,
                                const BatchLayout& layout, const BatchTensors& tensors,
                                const SlotShape& shape, const Pass& pass);
@@ -113,10 +133,10 @@ class SequenceSlots {
   void run(const Pass& pass);
   /// What a slot of a pass chose last, which the host's copy of control takes over.
   Choice take_choice(const Pass& pass, uint32_t slot);
-  /// Tokens [first, end) of a slot in a layer's cache; of a state all, where there are any.
-  BufferView part_of_cache(size_t layer, uint32_t slot, uint32_t first, uint32_t end) const;
-  /// The copy that keep() makes of a state.
-  BufferView kept_state(size_t layer, uint32_t slot) const;
+  /// The first tokens of a page in a layer's cache.
+  BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
+  void push_table(uint32_t slot);
+  void exchange_states(uint32_t a, uint32_t b);
   /// Writes words [first, end) of control to the device.
   void push(uint64_t first, uint64_t end);
   /// What stands in control of a slot's sequence behind what changes from pass to pass.
@@ -128,11 +148,12 @@ class SequenceSlots {
   BatchLayout layout_;
   ControlWords words_;   // of control: the device's between two calls
   bool changed_ = true;  // by the host, before the history
+  SlotPages pages_;
   Buffer control_, progress_, arena_, exchanged_;
-  std::vector<Buffer> cache_buffers_, kept_;  // the latter of states
+  std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
   std::list<Built> programs_;  // the one used last first
-  std::vector<bool> keeps_logits_, masked_;
+  std::vector<bool> keeps_logits_, masked_, exact_;
   double build_seconds_ = 0;
 };
 
