@@ -59,6 +59,7 @@ std::vector<TextJob> jobs_of(ServedModel& model, const CompletionRequest& reques
     common.stop.insert(common.stop.end(), model.chat_template->stops().begin(),
                        model.chat_template->stops().end());
   common.ignore_end = request.ignore_end;
+  common.reuse_answers = settings.reuse_answers;
   common.logit_bias = request.logit_bias;
   common.grammar = request.grammar;
   common.log_probabilities = request.log_probabilities;

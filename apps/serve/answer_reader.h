@@ -17,8 +17,9 @@
 namespace mulciber::apps::serve {
 
 struct CompletionSettings {
-  int most_seconds = 600;    // of an answer, the wait for its turn included
-  uint32_t most_tokens = 0;  // of an answer; 0: what the context has room for
+  int most_seconds = 600;      // of an answer, the wait for its turn included
+  uint32_t most_tokens = 0;    // of an answer; 0: what the context has room for
+  bool reuse_answers = false;  // BatchRequest::reuse_answers
 };
 
 /// The parts of answers, with calls of tools taken out of the text.

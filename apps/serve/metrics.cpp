@@ -146,6 +146,12 @@ std::string Metrics::text(size_t queued, bool failed) const {
        [](const Batch& b) { return b.statistics.row_steps; });
   each("cancelled_total", "counter", "Answers that nobody waited for any more.",
        [](const Batch& b) { return b.statistics.cancelled; });
+  each("gave_way_total", "counter", "Texts that lost their place because pages ran out.",
+       [](const Batch& b) { return b.statistics.gave_way; });
+  each("pages", "gauge", "Of memory for keys and values.",
+       [](const Batch& b) { return b.statistics.pages; });
+  each("pages_used", "gauge", "Of these, which texts under way need.",
+       [](const Batch& b) { return b.statistics.pages_used; });
   each("weight_bytes", "gauge", "Of the model's weights on the device.",
        [](const Batch& b) { return b.statistics.weight_bytes; });
   each("peak_device_bytes", "gauge", "Handed out of the device's memory at most.",

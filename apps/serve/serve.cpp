@@ -25,7 +25,7 @@ struct ServeArguments {
   std::string key_file;
   uint32_t port = 8080, clients = 64, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
            stop_seconds = 30, header_seconds = 10, body_seconds = 60;
-  bool log_json = false;
+  bool log_json = false, reuse_answers = false;
   uint32_t reopen = 5, responses = 1000;
 };
 
@@ -112,11 +112,12 @@ int run_server(ServeArguments& options) {
   HttpServer server(options.http);
   constexpr size_t kKeptBytes = size_t{64} << 20;
   ResponseStore responses(options.responses, kKeptBytes);
-  Service service = {
-      engine,
-      metrics,
-      responses,
-      {.most_seconds = static_cast<int>(options.seconds), .most_tokens = options.tokens}};
+  Service service = {engine,
+                     metrics,
+                     responses,
+                     {.most_seconds = static_cast<int>(options.seconds),
+                      .most_tokens = options.tokens,
+                      .reuse_answers = options.reuse_answers}};
   add_endpoints(server, service);
   server.on_record([&](const HttpRecord& record) {
     log.request(record);
@@ -142,8 +143,9 @@ void add_limits(Command& command, ServeArguments& options) {
   const auto add = [&](const char* name, uint32_t& to, int low, int high, const char* help) {
     command.add_option(name, to, help).range(low, high).shows_default().group("Limits");
   };
-  add("--sequences", options.model.sequences, 1, 256,
-      "answers of a model that grow together; each takes a context's memory");
+  add("--sequences", options.model.sequences, 1, 256, "answers of a model that grow together");
+  add("--cache-tokens", options.model.cache_tokens, 0, 1 << 30,
+      "tokens of all texts of a model that there is memory for (0: a context for each answer)");
   add("--queue", options.waiting, 0, 100000, "answers that may wait; more are told to come back");
   add("--clients", options.clients, 1, 10000, "connections at once");
   add("--tokens", options.tokens, 0, 16777216,
@@ -198,6 +200,9 @@ void add_serve(Command& app, int& code) {
                   "how messages become a prompt: a name (see `mulciber chat --help`) or a file of "
                   "Jinja (default: the model's own)")
       .type_name("NAME|FILE");
+  command.add_flag("--reuse-answers", options->reuse_answers,
+                   "take an answer that comes back as history as it was computed; its continuation "
+                   "may then differ in rounding");
   command.add_flag("--log-json", options->log_json, "an object a line as log, for programs");
   serve::add_limits(command, *options);
   add_loading_options(command, options->model.language);

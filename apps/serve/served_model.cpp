@@ -30,6 +30,7 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
   BatchGeneratorOptions options;
   options.generator = generator_options(settings.language);
   options.generator.sequences = settings.sequences;
+  options.cache_tokens = settings.cache_tokens;
   std::optional<Progress> progress;
   options.generator.load.on_progress = [&](uint64_t done, uint64_t total) {
     if (!progress) progress.emplace(fmt::format("loading {}, MiB", model.id), total >> 20);

@@ -47,6 +47,7 @@ struct ModelSettings {
   LanguageModelOptions language;  // but for its `model`
   std::string chat_template;      // in place of that of the files
   uint32_t sequences = 8;         // texts that grow at once
+  uint32_t cache_tokens = 0;      // BatchGeneratorOptions::cache_tokens
   bool verbose = false;
 };
 
