@@ -192,7 +192,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
                   (v.suffix == "prefill" &&
                    (size == 64 || (size == 256 && same_types && types.weight == DataType::kF16)));
   } else if (!v.suffix.empty()) {
-    c.must_pass = same_types;
+    // Of windows that hide nothing one is enough, and of maps over pages none.
+    c.must_pass = same_types && v.suffix != "around_1000" && !(map && v.page > 0);
   } else {
     // Maps walk no tiles of keys: of their lengths, those behind an edge.
     const bool listed = !map || v.kv_len % 16 == 1;
