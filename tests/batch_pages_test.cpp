@@ -1,6 +1,7 @@
 // Texts that share pages of keys and values: more of them than contexts would fit, those that give
 // way, what they begin with, and answers that come back as history.
 #include <algorithm>
+#include <cmath>
 
 #include "mulciber/error.h"
 #include "tests/batch_texts.h"

@@ -94,9 +94,14 @@ SequenceBatch::Built& SequenceBatch::built(const DecoderPass& shape,
 
 void SequenceBatch::push() { upload(device_, control_.view(), words_.bytes()); }
 
-void SequenceBatch::pull() {
-  std::vector<uint32_t> words = download_as<uint32_t>(device_, control_.view());
-  words.resize(layout_.control.words());
+void SequenceBatch::pull() { pull(layout_.control.words()); }
+
+void SequenceBatch::pull(uint64_t end) {
+  BufferView view = control_.view();
+  view.size = end * sizeof(uint32_t);
+  std::vector<uint32_t> words = download_as<uint32_t>(device_, view);
+  const std::vector<uint32_t>& known = words_.words();
+  words.insert(words.end(), known.begin() + static_cast<std::ptrdiff_t>(end), known.end());
   words_ = ControlWords(std::move(words));
 }
 

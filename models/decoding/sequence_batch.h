@@ -186,6 +186,10 @@ class SequenceBatch {
   void check_logits(const Run& run);
   void push();
   void pull();
+  /// Between two steps of which the host looks at each: what it changes, and words [0, end) of
+  /// control, beyond which the device changes nothing.
+  void push_step(Run& run);
+  void pull(uint64_t end);
   /// The first `tokens` tokens of a row in a layer's cache; of a state all, where there are any.
   BufferView part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const;
   /// Copies the states of the only row to kept_, or back.

@@ -21,6 +21,17 @@ void SequenceBatch::set_masks(Run& run) {
   }
 }
 
+void SequenceBatch::push_step(Run& run) {
+  const SampleStateLayout& state = layout_.state;
+  Uploader uploader(device_);
+  upload_words(uploader, control_.view(), words_, layout_.last.word, state.history.word);
+  for (uint32_t row = 0; row < shape_.rows; ++row) {
+    const ControlArray<uint32_t> mask = state.mask_of(row);
+    if (run.grammar(row)) upload_words(uploader, control_.view(), words_, mask.word, mask.end());
+  }
+  uploader.finish();
+}
+
 void SequenceBatch::decode_by_grammar(Run& run, Program& step) {
   const SampleStateLayout& state = layout_.state;
   while (run.result.steps + 1 < run.request.max_new_tokens && !run.is_cancelled()) {
@@ -28,9 +39,9 @@ void SequenceBatch::decode_by_grammar(Run& run, Program& step) {
     for (uint32_t row = 0; row < shape_.rows; ++row)
       words_.set(state.stopped, row, run.states[row]);
     if (std::ranges::count(run.states, uint32_t{SAMPLE_RUNNING}) == 0) return;
-    push();
+    push_step(run);
     step.run();
-    pull();
+    pull(state.history.end());
     for (uint32_t row = 0; row < shape_.rows; ++row)
       run.states[row] = words_.get(state.stopped, row);
     drain(run, ++run.result.steps);

@@ -3,8 +3,20 @@
 
 #include "base/clock.h"
 #include "models/decoding/sequence_batch.h"
+#include "runtime/transfer.h"
 
 namespace mulciber {
+
+/// Words [first, end) of the host's copy of control, to the device's.
+inline void upload_words(Uploader& uploader, const BufferView& control, const ControlWords& words,
+                         uint64_t first, uint64_t end) {
+  BufferView part = control;
+  const uint64_t begin = first * sizeof(uint32_t);
+  part.offset += begin;
+  part.size = end * sizeof(uint32_t) - begin;
+  if (part.mapped) part.mapped += begin;
+  uploader.copy(part, words.bytes().subspan(begin, part.size));
+}
 
 struct SequenceBatch::Run {
   const SequenceRequest& request;

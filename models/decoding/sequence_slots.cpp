@@ -165,13 +165,12 @@ SequenceSlots::Built& SequenceSlots::built(const Pass& pass) {
   return programs_.front();
 }
 
-void SequenceSlots::push(uint64_t first, uint64_t end) {
-  BufferView view = control_.view();
-  const uint64_t begin = first * sizeof(uint32_t);
-  view.offset += begin;
-  view.size = end * sizeof(uint32_t) - begin;
-  if (view.mapped) view.mapped += begin;
-  upload(device_, view, words_.bytes().subspan(begin, view.size));
+void SequenceSlots::push_changes() {
+  Uploader uploader(device_);
+  for (const auto& [first, end] : changes_)
+    upload_words(uploader, control_.view(), words_, first, end);
+  uploader.finish();
+  changes_.clear();
 }
 
 void SequenceSlots::push_sequence(uint32_t slot) {
@@ -190,8 +189,11 @@ void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
 
 void SequenceSlots::run(const Pass& pass) {
   Program& program = built(pass).program;
-  // What changes stands before the history, which is written when a sequence begins.
-  if (std::exchange(changed_, false)) push(0, layout_.state.history.word);
+  // What changes stands before the history, which is written when a sequence begins, and before it
+  // all the ids of a part of a prompt.
+  if (pass.prompt) push(layout_.prompt.word, layout_.prompt.word + pass.pass.length);
+  if (std::exchange(changed_, false)) push(layout_.last.word, layout_.state.history.word);
+  push_changes();
   program.run();
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/decoding/decoder_programs.h"
@@ -137,8 +138,9 @@ class SequenceSlots {
   BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
   void exchange_states(uint32_t a, uint32_t b);
-  /// Writes words [first, end) of control to the device.
-  void push(uint64_t first, uint64_t end);
+  /// Has words [first, end) of control written to the device before the next pass.
+  void push(uint64_t first, uint64_t end) { changes_.emplace_back(first, end); }
+  void push_changes();
   /// What stands in control of a slot's sequence behind what changes from pass to pass.
   void push_sequence(uint32_t slot);
 
@@ -148,6 +150,7 @@ class SequenceSlots {
   BatchLayout layout_;
   ControlWords words_;   // of control: the device's between two calls
   bool changed_ = true;  // by the host, before the history
+  std::vector<std::pair<uint64_t, uint64_t>> changes_;  // words that the device has not seen
   SlotPages pages_;
   Buffer control_, progress_, arena_, exchanged_;
   std::vector<Buffer> cache_buffers_;
