@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/decoding/sequence_slots.h"
 #include "mulciber/error.h"
 #include "tests/batch_texts.h"
 #include "tests/model_error.h"
@@ -249,4 +250,21 @@ TEST_CASE("Memory for keys and values has room for a context, and is what is ask
     CHECK(one.end->prompt_ids.size() + one.ids.size() == 97);
   }
   CHECK(told[0].ids == told[1].ids);
+}
+
+TEST_CASE("A pool of pages is no larger than what a device binds at once") {
+  const auto model = open_decoder(small_decoder());
+  const DecoderNetwork& network = model->network();
+  Capabilities device = shared_device().capabilities();
+  const SlotShape wanted = {.slots = 8, .context = 128, .chunk = 32};
+  CHECK(SequenceSlots::bindable(device, network, wanted).tokens == 0);
+  uint64_t token_bytes = 0;
+  for (const CausalLayer& layer : network.decoder.layers)
+    token_bytes = std::max(token_bytes, row_bytes(network.cache, layer.attention.cache_columns()));
+  device.max_storage_range = 300 * token_bytes;
+  const SlotShape fits = SequenceSlots::bindable(device, network, wanted);
+  CHECK(fits.tokens == 256);  // nine pages, of which one is nobody's
+  device.max_storage_range = 128 * token_bytes;
+  CHECK_THAT(model_error([&] { SequenceSlots::bindable(device, network, wanted); }).value_or(""),
+             ContainsSubstring("ask for a smaller context"));
 }
