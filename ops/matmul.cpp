@@ -11,6 +11,7 @@
 #include "ops/split_k.h"
 #include "runtime/op.h"
 #include "shaders/matmul.h"
+#include "shaders/matmul_lanes.h"
 
 namespace mulciber {
 namespace {
@@ -156,6 +157,15 @@ struct Tile {
            (!checked_depth && depth % tile_depth == 0 ? MATMUL_WHOLE_DEPTH : 0u);
   }
 
+  /// MATMUL_STORE_QUADS, where the row takes it. padded: what follows the columns in y is free.
+  std::optional<uint32_t> store_quads(const Kernel& kernel, const Tensor& y, uint64_t first,
+                                      uint64_t y_columns, bool padded) const {
+    if (!open_height || kernel.find(RowConstant::THREAD_N).value_or(1) % 4 != 0)
+      return std::nullopt;
+    return y.type == DataType::kF32 && y.shape.columns() % 4 == 0 && first % 4 == 0 &&
+           (padded || y_columns % 4 == 0);
+  }
+
   bool open_height;      // the op chooses MATMUL_ROWS
   uint32_t block_types;  // that one weight may be of
   uint64_t rows, columns;
@@ -253,6 +263,7 @@ Tensor matmul_of_segments(ProgramBuilder& builder, const Tensor& x, const Tensor
   if (!options.accumulate_into && !options.into)
     options.into = builder.activation(with_columns(x.shape, columns), result_type(x));
   const Tensor target = options.accumulate_into ? *options.accumulate_into : *options.into;
+  options.padded = false;
   const std::vector<Tensor> more_segments = std::move(options.more_segments);
   options.more_segments = more_segments;
   if (target.shape.rows() == x.shape.rows() &&
@@ -296,10 +307,13 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   if (!options.more_segments.empty()) return matmul_of_segments(builder, x, weight, options);
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
   const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
+  const uint64_t results = columns / per_result;
   Tensor target = options.accumulate_into ? *options.accumulate_into
-                  : options.into          ? *options.into
-                                 : builder.activation(with_columns(x.shape, columns / per_result),
-                                                      result_type(x));
+                  : options.into
+                      ? *options.into
+                      : builder.activation(
+                            with_columns(x.shape, options.padded ? (results + 3) / 4 * 4 : results),
+                            result_type(x));
   check(builder, x, weight, options, target);
 
   const Kernel& kernel = builder.select({op_of(options),
@@ -361,6 +375,10 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
         node.constants.push_back({MATMUL_ROWS, static_cast<uint32_t>(tile.rows)});
       if (const auto whole = tile.whole(kernel, node_rows, node_columns, depth))
         node.constants.push_back({MATMUL_WHOLE, *whole});
+      const bool padded = options.padded && column + node_columns == columns;
+      if (const auto quads =
+              tile.store_quads(kernel, target, params.first_column, node_columns, padded))
+        node.constants.push_back({MATMUL_STORE_QUADS, options.gated ? 0 : *quads});
       uint64_t sums = node_rows * node_columns;
       node.work.bytes =
           node_x.bytes() + node_weight.bytes() +

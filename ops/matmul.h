@@ -41,6 +41,9 @@ struct MatmulOptions {
   /// tensor. Without it a new activation tensor is made.
   std::optional<Tensor> into;
   uint32_t first_column = 0;
+  /// A new tensor's columns may be rounded up to a multiple of 4. What stands in the last ones is
+  /// undefined.
+  bool padded = false;
   /// Gated feed-forward: rows 2 i of the weight are gates, rows 2 i + 1 what they gate (and so is
   /// the bias), and the result has N / 2 columns: activation(x Wgate^T + bgate) * (x Wup^T + bup).
   /// WeightSpec::interleaved (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,

@@ -12,17 +12,15 @@
 #include "matmul.h"
 #include "types.glsl"
 #include "matmul_operands.glsl"
+#include "matmul_lanes.h"
 
 ROW_CONSTANT(THREAD_N, 2);    // per lane
 ROW_CONSTANT(WIDE_LOADS, 0);  // 1: W in 16-byte loads, 0: in words
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
-// Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
-uint column_of(uint j, uint lane) {
-  uint first = gl_WorkGroupID.x * THREAD_N * LOCAL_SIZE;
-  return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2
-                    : first + j * LOCAL_SIZE + lane;
-}
+// Column of a lane's j-th sum. A lane has neighbours: it can store four at once, and the two that
+// make one of a gated product are its own.
+uint column_of(uint j, uint lane) { return (gl_WorkGroupID.x * LOCAL_SIZE + lane) * THREAD_N + j; }
 
 const uint STEP = 8;  // along K, per iteration: enough to hide the loop, small enough for registers
 
@@ -48,6 +46,22 @@ struct Ws {
 };
 #endif
 BUFFER(1, readonly, w_step, Ws)
+
+#ifndef ACTIVATION_F16
+layout(constant_id = MATMUL_STORE_QUADS) const uint STORE_QUADS = 0;
+BUFFER(Y_BUFFER, , y_quads, vec4)
+
+// Four finished values of neighbouring columns, of which the first is a multiple of 4. Drivers that
+// store lane after lane have one loop over the lanes then, not four.
+void store_quad(uint row, uint column, vec4 value) {
+  uint at = (row * params.row_stride + params.first_column + column) / 4;
+  if (ACCUMULATE != 0) value += AT(y_quads, at);
+  AT(y_quads, at) = value;
+}
+#else
+const uint STORE_QUADS = 0;
+void store_quad(uint row, uint column, vec4 value) {}
+#endif
 
 void load_w(uint at, out float values[STEP]) {
 #ifdef WEIGHT_HALF
@@ -120,15 +134,30 @@ void main() {
     }
   }
 
+  // The epilogue. Loads are dear: a column's bias is read once for all rows.
+  [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
+    uint column = min(column_of(j, lane), params.columns - 1);
+    float added = HAS_BIAS != 0 ? AT(bias, params.first_bias + column) : 0.0;
+    bool linear = GATED != 0 && j % 2 == 1;
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+      if (HAS_BIAS != 0) sums[i][j] += added;
+      if (!linear) sums[i][j] = activate(sums[i][j], ACTIVATION_FUNCTION);
+    }
+  }
+  const uint width = STORE_QUADS != 0 ? 4 : GATED != 0 ? 2 : 1, last = THREAD_N - 1;
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-    if (GATED != 0) {
-      [[unroll]] for (uint j = 0; j < THREAD_N; j += 2) {
-        store_pair(row0 + i, column_of(j, lane), sums[i][j], sums[i][j + 1]);
-      }
-    } else {
-      [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
-        uint row = row0 + i, column = column_of(j, lane);
-        if (row < params.rows && column < params.columns) store_result(row, column, sums[i][j]);
+    [[unroll]] for (uint j = 0; j < THREAD_N; j += width) {
+      uint row = row0 + i, column = column_of(j, lane);
+      if (row < params.rows && column < params.columns) {
+        if (STORE_QUADS != 0) {
+          store_quad(row, column,
+                     vec4(sums[i][j], sums[i][min(j + 1, last)], sums[i][min(j + 2, last)],
+                          sums[i][min(j + 3, last)]));
+        } else if (GATED != 0) {
+          store_finished(row, column / 2, sums[i][j] * sums[i][min(j + 1, last)]);
+        } else {
+          store_finished(row, column, sums[i][j]);
+        }
       }
     }
   }

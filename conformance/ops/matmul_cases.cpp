@@ -8,8 +8,10 @@
 #include "conformance/ops/activation_reference.h"
 #include "conformance/ops/product_reference.h"
 #include "mulciber/error.h"
+#include "ops/copy.h"
 #include "ops/matmul.h"
 #include "shaders/matmul.h"
+#include "shaders/matmul_lanes.h"
 
 namespace mulciber::conformance {
 
@@ -71,6 +73,8 @@ struct Variant {
   bool long_list_alone = false;
   bool small = false;  // exact in f16 as well
   uint32_t parts = 0;  // into which K is split; 0: as the device likes
+  bool quads = false;  // of rows that store four columns at once
+  bool padded = false;
 };
 
 class MatmulCases : public OpCases {
@@ -184,6 +188,16 @@ class MatmulCases : public OpCases {
     // Rows for bf16 alone have its range, which f16 lacks.
     if (row_types.weight == DataType::kBF16)
       add({19}, 40, 64, {.deviation = 1e6, .long_list_alone = true});
+    // Four columns at once, within a wider result and up to the end of a padded one.
+    if (types.activation == DataType::kF32) {
+      add({21}, 24, 32,
+          {.bias = true,
+           .accumulate = true,
+           .columns_before = 8,
+           .columns_after = 4,
+           .quads = true});
+      for (uint64_t m : {3, 19}) add({m}, 37, 40, {.bias = true, .quads = true, .padded = true});
+    }
     // K split over workgroups, of small tiles and of large ones, into parts of unlike depth.
     add({9}, 33, 320, {.activation = Activation::kGelu, .bias = true, .parts = 3});
     add({17}, 74, 256,
@@ -290,6 +304,8 @@ class MatmulCases : public OpCases {
     if (options.gated) c.name += ".gated";
     if (total != results) c.name += fmt::format(".columns_{}_of_{}", options.columns_before, total);
     if (options.deviation != 1) c.name += ".large";
+    if (options.quads) c.needs_constant = MATMUL_STORE_QUADS;
+    if (options.padded) c.name += ".padded";
     if (options.parts != 0) {
       c.name += fmt::format(".split_{}", options.parts);
       c.needs_constant = MATMUL_SPLIT_DEPTH;
@@ -326,7 +342,7 @@ class MatmulCases : public OpCases {
       if (existing) c.inputs.push_back(normal_input(result, result_type(types.activation)));
     }
 
-    c.build = [options, existing](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+    c.build = [options, existing, result](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       MatmulOptions given;
       if (options.bias) given.bias = inputs[2];
       if (options.accumulate) {
@@ -338,7 +354,12 @@ class MatmulCases : public OpCases {
       given.gated = options.gated;
       if (options.parts != 0) given.depth_parts = options.parts;
       given.first_column = static_cast<uint32_t>(options.columns_before);
-      return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
+      given.padded = options.padded;
+      const Tensor y = matmul(builder, inputs[0], inputs[1], given);
+      if (!options.padded) return std::vector<Tensor>{y};
+      const Tensor kept = builder.activation(result, y.type);
+      copy_columns(builder, y, kept, {.columns = static_cast<uint32_t>(result.columns())});
+      return std::vector<Tensor>{kept};
     };
     c.reference = [options, existing, results, total, result](std::span<const HostTensor> inputs,
                                                               const Arithmetic& arithmetic) {
