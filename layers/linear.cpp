@@ -14,6 +14,11 @@ Tensor Linear::operator()(ProgramBuilder& builder, const Operand& x, Activation 
                  .more_segments = more_segments});
 }
 
+Tensor Linear::padded(ProgramBuilder& builder, const Tensor& x) const {
+  return matmul(builder, operand(builder, x), weight,
+                {.bias = bias, .padded = true, .more_segments = more_segments});
+}
+
 void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
   matmul(builder, operand(builder, x), weight,
          {.bias = bias, .accumulate_into = y, .more_segments = more_segments});

@@ -30,6 +30,8 @@ struct Linear {
   /// ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Operand& x,
                     Activation activation = Activation::kNone, bool gated = false) const;
+  /// The same, with columns of the result that may be rounded up (MatmulOptions::padded).
+  Tensor padded(ProgramBuilder& builder, const Tensor& x) const;
   /// y += x W^T + b, in place. y: (..., N).
   void add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const;
   /// Writes into `y`, (..., N), which may outlive the program.

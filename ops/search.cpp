@@ -21,12 +21,14 @@ constexpr uint32_t kMostCandidates = 64;
 }  // namespace
 
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
-             const TokenRules& rules) {
+             const TokenRules& rules, uint64_t vocabulary) {
   std::string where = builder.path() + ": top k";
-  uint64_t vocabulary = logits.shape.columns(), rows = logits.shape.rows();
-  if (logits.type != DataType::kF32 || logits.shape.rank() == 0 || vocabulary == 0) {
+  const uint64_t stride = logits.shape.columns(), rows = logits.shape.rows();
+  if (vocabulary == 0) vocabulary = stride;
+  if (logits.type != DataType::kF32 || logits.shape.rank() == 0 || vocabulary == 0 ||
+      vocabulary > stride) {
     refuse(where, fmt::format("logits are {} {}", name_of(logits.type), logits.shape.to_string()),
-           "pass f32 rows of at least one column");
+           fmt::format("pass f32 rows of at least {}", std::max<uint64_t>(vocabulary, 1)));
   }
   if (k == 0 || k > kMostCandidates || k > vocabulary) {
     refuse(where, fmt::format("{} of {} asked for", k, vocabulary),
@@ -42,14 +44,14 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
            "control must be u32 and hold the rules");
   }
   Tensor result = builder.activation({rows, k, 2}, DataType::kU32);
-  ShapeFacts facts = vocabulary % 4 == 0 ? kColumnsMultipleOf4 : kAnyShape;
+  ShapeFacts facts = stride % 4 == 0 ? kColumnsMultipleOf4 : kAnyShape;
   if (vocabulary >= 256) facts |= kColumnsAtLeast256;
   if (rules.banned_capacity() <= 64) facts |= kFewBanned;
   facts |= builder.rows_as(rows) <= 8 ? kRowsAtMost8 : kRowsAbove8;
   const Kernel& kernel = builder.select({Op::kTopK, {DataType::kF32, DataType::kF32}, facts});
   // Rows need not begin where descriptors may: a slice is bound from the aligned byte before its
   // first row.
-  uint64_t row_bytes = vocabulary * 4, alignment = builder.capabilities().storage_alignment;
+  uint64_t row_bytes = stride * 4, alignment = builder.capabilities().storage_alignment;
   uint64_t range = builder.capabilities().max_storage_range, step = rows;
   if (logits.bytes() > range) {
     step = (range - std::min(range, alignment)) / row_bytes;
@@ -67,6 +69,7 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     shader::TopKParams params{};
     params.rows = static_cast<uint32_t>(count);
     params.vocabulary = static_cast<uint32_t>(vocabulary);
+    params.row_stride = static_cast<uint32_t>(stride);
     params.k = k;
     params.first = static_cast<uint32_t>(before / 4);
     params.result_row = static_cast<uint32_t>(row);
@@ -81,7 +84,7 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     params.forbidden_first = rules.forbidden_first;
     node.set_params(params);
     node.groups = {groups_for(builder, count), 1, 1};
-    node.work.bytes = count * row_bytes + count * k * 8;
+    node.work.bytes = count * vocabulary * 4 + count * k * 8;
     node.work.flops = count * vocabulary * 3;
     builder.add(std::move(node));
   }

@@ -32,13 +32,13 @@ struct TokenRules {
 };
 
 /// log-softmax over each row, then the rules, then the k best. Order: larger value first, then
-/// smaller id. logits: (rows, vocabulary) f32; result: (rows, k, 2) u32: bits of the f32 log
-/// probability, id. k up to 64 and up to the vocabulary; k = 1 is arg max. Where fewer than k ids
-/// are left after the rules the rest have value -inf, smallest ids first. A row with NaN or
-/// infinity among its logits, banned ids included, has value -inf and id 0xffffffff k times, unless
-/// an id is forced.
+/// smaller id. logits: (rows, vocabulary) f32, or wider: what follows is not looked at; result:
+/// (rows, k, 2) u32: bits of the f32 log probability, id. k up to 64 and up to the vocabulary; k =
+/// 1 is arg max. Where fewer than k ids are left after the rules the rest have value -inf, smallest
+/// ids first. A row with NaN or infinity among its logits, banned ids included, has value -inf and
+/// id 0xffffffff k times, unless an id is forced. vocabulary: 0 for all columns of the logits.
 Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Tensor& control,
-             const TokenRules& rules);
+             const TokenRules& rules, uint64_t vocabulary = 0);
 
 /// What a search is planned for.
 struct BeamRoom {

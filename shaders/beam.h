@@ -129,6 +129,7 @@ SHADER_STRUCT_END
 SHADER_STRUCT(TopKParams) {
   uint rows;
   uint vocabulary;
+  uint row_stride;  // elements from one row of logits to the next
   uint k;
   uint first;
   uint result_row;

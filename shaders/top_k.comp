@@ -42,7 +42,7 @@ Choice workgroup_best(Choice choice) {
 void main() {
   uint lane = gl_LocalInvocationID.x;
   for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
-    uint first = params.first + row * params.vocabulary;
+    uint first = params.first + row * params.row_stride;
     uint out_row = (params.result_row + row) * params.k;
     read_rules(row);
     uint forced = forced_id();

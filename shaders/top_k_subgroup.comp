@@ -55,6 +55,11 @@ shared uint chunk_id[MOST_CHUNKS];
 #define WIDTH 4
 #define UNIT vec4
 vec4 load(uint i) { return AT(logits4, i / 4); }
+// As load, where the row may end within the four: the rest becomes impossible ids.
+vec4 load_last(uint first, uint id) {
+  bvec4 inside = lessThan(uvec4(id) + uvec4(0, 1, 2, 3), uvec4(params.vocabulary));
+  return mix(vec4(NEVER), load(first + id), inside);
+}
 bool lost_unit(vec4 value) {
   return not_a_logit(value.x) || not_a_logit(value.y) || not_a_logit(value.z) ||
          not_a_logit(value.w);
@@ -63,6 +68,7 @@ bool lost_unit(vec4 value) {
 #define WIDTH 1
 #define UNIT float
 float load(uint i) { return AT(logits, i); }
+float load_last(uint first, uint id) { return load(first + id); }
 bool lost_unit(float value) { return not_a_logit(value); }
 #endif
 
@@ -71,15 +77,14 @@ Choice subgroup_best(Choice own) {
   return Choice(value, subgroupMin(own.value == value ? own.id : NO_ID));
 }
 
-void consider_unit(inout Choice own, uint first, uint id, Choice last) {
+void consider_unit(inout Choice own, UNIT values, uint id, Choice last) {
 #ifdef VECTOR
-  vec4 values = load(first + id);
   [[unroll]] for (uint i = 0; i < 4; ++i) {
     float value = sanitized(values[i]);
     if (value > own.value && follows(value, id + i, last)) own = Choice(value, id + i);
   }
 #else
-  float value = sanitized(load(first + id));
+  float value = sanitized(values);
   if (value > own.value && follows(value, id, last)) own = Choice(value, id);
 #endif
 }
@@ -90,11 +95,12 @@ Choice scan(uint first, uint begin, uint end, Choice last) {
   uint step = gl_SubgroupSize * WIDTH;
   for (; UNROLL > 1 && begin + UNROLL * step <= end; begin += UNROLL * step) {
     [[unroll]] for (uint part = 0; part < UNROLL; ++part) {
-      consider_unit(own, first, begin + part * step + gl_SubgroupInvocationID * WIDTH, last);
+      uint id = begin + part * step + gl_SubgroupInvocationID * WIDTH;
+      consider_unit(own, load(first + id), id, last);
     }
   }
   for (uint id = begin + gl_SubgroupInvocationID * WIDTH; id < end; id += step) {
-    consider_unit(own, first, id, last);
+    consider_unit(own, load_last(first, id), id, last);
   }
   return subgroup_best(own);
 }
@@ -123,7 +129,7 @@ void main() {
 #endif
 
   for (uint row = gl_WorkGroupID.x; row < params.rows; row += gl_NumWorkGroups.x) {
-    uint first = params.first + row * params.vocabulary;
+    uint first = params.first + row * params.row_stride;
     uint out_row = (params.result_row + row) * params.k;
     read_rules(row);
     uint forced = forced_id();
@@ -168,7 +174,7 @@ void main() {
     }
     sums += block;
     for (uint id = begin + lane_begin; id < params.vocabulary; id += step) {
-      UNIT value = load(first + id);
+      UNIT value = load_last(first, id);
       lost = lost || lost_unit(value);
       sums += exp(value - origin);
     }

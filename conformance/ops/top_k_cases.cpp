@@ -31,6 +31,7 @@ struct TopKVariant {
   double offset = 0;
   uint32_t repeats = 0;  // room for ids of each row, one for each position
   uint32_t words = 0;    // room for others before them
+  uint64_t spare = 0;    // columns of the logits behind the vocabulary, which nothing looks at
 };
 
 class TopKCases : public OpCases {
@@ -118,6 +119,12 @@ class TopKCases : public OpCases {
       add(2, 6007, 16, {.levels = 0.25, .repeats = 5, .words = words});
     }
     add(300, 1030, 4, {.repeats = 12});
+    // Rows wider than the vocabulary: whole fours whose last ones are not.
+    for (uint64_t spare : {1, 2, 3, 9}) {
+      add(3, 33 - spare, 5, {.spare = spare});
+      add(3, 1033 - spare, 5, {.levels = 1, .spare = spare});
+    }
+    add(7, 999, 8, {.odd_values = true, .spare = 1});
     // Logits above 1 MiB: several nodes where the storage range is that small.
     add(300, 1030, 4);
     add(9, 32771, 12);
@@ -143,25 +150,30 @@ class TopKCases : public OpCases {
     if (options.levels > 0) c.name += fmt::format(".ties_{}", name_part(options.levels));
     if (options.odd_values) c.name += ".odd_values";
     if (options.offset != 0) c.name += ".offset";
+    if (options.spare > 0) c.name += fmt::format(".spare_{}", options.spare);
 
     // Few logits stand close together: the logarithm of a probability near one is all rounding.
-    CaseInput logits = normal_input({rows, vocabulary}, DataType::kF32, vocabulary < 8 ? 0.5 : 3);
+    const uint64_t stride = vocabulary + options.spare;
+    CaseInput logits = normal_input({rows, stride}, DataType::kF32, vocabulary < 8 ? 0.5 : 3);
     logits.fill = [=, normal = logits.fill](std::vector<double>& values, std::mt19937& random) {
       normal(values, random);
       for (double& value : values) {
         if (options.levels > 0) value = std::round(value * options.levels) / options.levels;
         value += options.offset;
       }
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (i % stride >= vocabulary) values[i] = i % 2 == 0 ? kInfinity : 100;
+      }
       if (!options.odd_values) return;
       for (size_t i = 1; i < values.size(); i += 7) values[i] = -kInfinity;
       for (uint64_t i = 0; i < vocabulary; ++i) {
         values[i] = std::nan("");
-        values[vocabulary + i] = -kInfinity;
-        values[2 * vocabulary + i] = i == 5 ? 1 : -kInfinity;
+        values[stride + i] = -kInfinity;
+        values[2 * stride + i] = i == 5 ? 1 : -kInfinity;
       }
-      values[3 * vocabulary + vocabulary / 2] = kInfinity;
-      values[4 * vocabulary + vocabulary - 1] = std::nan("");
-      values[5 * vocabulary + 7] = std::nan("");  // banned in one case
+      values[3 * stride + vocabulary / 2] = kInfinity;
+      values[4 * stride + vocabulary - 1] = std::nan("");
+      values[5 * stride + 7] = std::nan("");  // banned in one case
     };
     // Words that mean nothing stand before, between and after the rules.
     ControlLayout layout(1);
@@ -193,7 +205,7 @@ class TopKCases : public OpCases {
     const uint32_t forbidden_that_count = std::min(by_row, options.words + options.position + 1);
     c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-      Tensor result = top_k(builder, inputs[0], k, inputs[1], rules);
+      Tensor result = top_k(builder, inputs[0], k, inputs[1], rules, vocabulary);
       // The same words twice: as floats for the values, as words for the ids.
       std::vector<Tensor> outputs = {words_of(result, DataType::kF32, 0, rows * k * 2),
                                      words_of(result, DataType::kU32, 0, rows * k * 2)};
@@ -212,7 +224,7 @@ class TopKCases : public OpCases {
       HostTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
       ids.type = DataType::kU32;
       for (uint64_t row = 0; row < rows; ++row) {
-        const double* logits = inputs[0].values.data() + row * vocabulary;
+        const double* logits = inputs[0].values.data() + row * stride;
         std::vector<double> key(logits, logits + vocabulary);
         const uint32_t chosen = options.position + 1;
         const bool last = options.forced_index == chosen;

@@ -18,9 +18,10 @@ constexpr float kBannedLogit = -1e30f;
 
 /// The vocabulary product, in f32 whatever the activations are: what is chosen hangs on small
 /// differences.
-Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x) {
+Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x,
+                 bool padded = false) {
   const Tensor wide = x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
-  return output(builder, wide);  // (..., vocabulary)
+  return padded ? output.padded(builder, wide) : output(builder, wide);  // (..., vocabulary)
 }
 
 /// A step of a search. output_bias: in place of the network's own.
@@ -33,11 +34,11 @@ void add_step(ProgramBuilder& builder, const EncoderDecoderNetwork& network, con
   Linear output = network.output;
   if (output_bias) output.bias = output_bias;
   const SearchShape& shape = view.shape;
-  const Tensor logits =
-      logits_of(builder, output, x).reshaped({shape.rows(), network.target_vocabulary});
-  const Tensor candidates = top_k(
-      builder, logits, candidates_per_row(shape.beams, shape.room.ends, network.target_vocabulary),
-      view.control, view.beam.rules());
+  const Tensor logits = logits_of(builder, output, x, true);
+  const Tensor candidates =
+      top_k(builder, logits.reshaped({shape.rows(), logits.shape.columns()}),
+            candidates_per_row(shape.beams, shape.room.ends, network.target_vocabulary),
+            view.control, view.beam.rules(), network.target_vocabulary);
   beam_step(builder, candidates, view.control, view.beam, progress);
 }
 
