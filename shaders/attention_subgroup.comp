@@ -16,9 +16,11 @@
 #endif
 
 ROW_CONSTANT(TILE_Q, 8);
-ROW_CONSTANT(LANE_KEYS, 2);  // keys per lane and block
+ROW_CONSTANT(LANE_KEYS, 2);  // keys per lane and block, at most
 
-const uint BLOCK = LANE_KEYS * SUBGROUP_SIZE;
+// Beams belong to short texts, whose keys do not fill a larger block.
+const uint KEYS = ANCESTRY != 0 && LANE_KEYS > 2 ? 2 : LANE_KEYS;
+const uint BLOCK = KEYS * SUBGROUP_SIZE;
 const uint STEP = 8;  // of the head size, per step of the scores
 const uint COLUMNS = (VALUE_SIZE / 4 + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // in fours, per lane
 const uint Q_LANES = (TILE_Q + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;          // queries per lane
@@ -86,14 +88,14 @@ void main() {
     const uint first_key = run.key;
     // Keys past the last of the run repeat that one, with a weight of zero.
     const uint last_key = max(run.end, 1) - 1;
-    uint row[LANE_KEYS];  // where this lane's keys begin
-    [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+    uint row[KEYS];  // where this lane's keys begin
+    [[unroll]] for (uint j = 0; j < KEYS; ++j) {
       row[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, last_key));
     }
 
     // Scores of this lane's keys for every query.
-    float score[TILE_Q * LANE_KEYS];
-    [[unroll]] for (uint i = 0; i < TILE_Q * LANE_KEYS; ++i) score[i] = 0;
+    float score[TILE_Q * KEYS];
+    [[unroll]] for (uint i = 0; i < TILE_Q * KEYS; ++i) score[i] = 0;
     uint d = 0;
     do {
       vec4 query[Q_LANES * 2];
@@ -106,8 +108,8 @@ void main() {
           weights[2 * i + 1] = score_weights(head[i], d + 4);
         }
       }
-      vec4 key[LANE_KEYS * 2];
-      [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+      vec4 key[KEYS * 2];
+      [[unroll]] for (uint j = 0; j < KEYS; ++j) {
         kv_eight(row[j], k_column + d, key[2 * j], key[2 * j + 1]);
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
@@ -120,8 +122,8 @@ void main() {
           if (WEIGHTED)
             weight =
                 subgroupShuffle(weights[of / SUBGROUP_SIZE * 2 + e / 4][e % 4], of % SUBGROUP_SIZE);
-          [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-            score[i * LANE_KEYS + j] += score_term(factor, key[2 * j + e / 4][e % 4], weight);
+          [[unroll]] for (uint j = 0; j < KEYS; ++j) {
+            score[i * KEYS + j] += score_term(factor, key[2 * j + e / 4][e % 4], weight);
           }
         }
       }
@@ -131,13 +133,13 @@ void main() {
     // Online softmax: weights of this block against the maximum so far.
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       float next = maximum[i];
-      bool allowed[LANE_KEYS];
+      bool allowed[KEYS];
       float block_maximum = kMasked;
-      [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
+      [[unroll]] for (uint j = 0; j < KEYS; ++j) {
         uint key = first_key + j * SUBGROUP_SIZE + lane;
         uint query = min(first_query + i, params.queries - 1);
         float scaled =
-            score_of(score[i * LANE_KEYS + j], kv_row, query, position[i], min(key, last_key));
+            score_of(score[i * KEYS + j], kv_row, query, position[i], min(key, last_key));
         allowed[j] = within(key, visible[i]);
         if (PATTERN_QUERIES != 0) allowed[j] = allowed[j] && key < run.end;
         if (GLOBALS != 0) allowed[j] = allowed[j] && global_allows(position[i], min(key, last_key));
@@ -147,7 +149,7 @@ void main() {
           maximum[i] = scaled;
           best[i] = key;
         }
-        score[i * LANE_KEYS + j] = scaled;
+        score[i * KEYS + j] = scaled;
         block_maximum = max(block_maximum, scaled);
       }
       if (HARD != 0) continue;
@@ -161,18 +163,18 @@ void main() {
       maximum[i] = next;
       total[i] *= correction;
       [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] *= correction;
-      [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
-        float weight = allowed[j] ? exp(score[i * LANE_KEYS + j] - next) : 0.0;
+      [[unroll]] for (uint j = 0; j < KEYS; ++j) {
+        float weight = allowed[j] ? exp(score[i * KEYS + j] - next) : 0.0;
         total[i] += weight;
         if (CENTER != CENTER_NONE)
           weight *= center_factor(center[i], first_key + j * SUBGROUP_SIZE + lane);
-        score[i * LANE_KEYS + j] = weight;
+        score[i * KEYS + j] = weight;
       }
     }
 
     // Sums of this lane's value columns over the block's keys. Hard attention reads one value, at
     // the end.
-    [[unroll]] for (uint j = 0; HARD == 0 && j < LANE_KEYS; ++j) {
+    [[unroll]] for (uint j = 0; HARD == 0 && j < KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
         uint v_base;
         if (ANCESTRY != 0 || CACHE_PAGE != 0) {
@@ -185,7 +187,7 @@ void main() {
           value[c] = kv_at(v_base, v_column + column[c]);
         }
         [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-          float weight = subgroupShuffle(score[i * LANE_KEYS + j], t);
+          float weight = subgroupShuffle(score[i * KEYS + j], t);
           [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
             // A key that only later queries see may hold NaN; a weight of zero hides it.
             if (UNEQUAL) {
