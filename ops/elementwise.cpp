@@ -14,7 +14,8 @@ namespace {
 constexpr uint64_t kElementsPerInvocation = 4;
 
 /// What y's elements are: activation(a [+ b]), or `value` where there is no a; or a scaled, and
-/// capped or clipped; or its rows times their gates in b.
+/// capped or clipped; or its rows times their gates in b, or times scales there; or every second
+/// one activated, times the one behind it.
 struct Pointwise {
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
@@ -23,6 +24,16 @@ struct Pointwise {
   uint32_t scale = SCALE_NOT;  // by value
   float cap = 0;
   bool gated = false;  // b holds a gate for each row of a
+  const RowScales* scales = nullptr;
+  bool pairs = false;  // a has twice as many elements
+
+  /// b goes with rows of a, which thus must not be parted.
+  bool by_row() const { return gated || scales; }
+  uint32_t operand() const {
+    if (scales) return OPERAND_SCALES;
+    if (pairs) return OPERAND_PAIRS;
+    return !b ? OPERAND_NONE : gated ? OPERAND_GATES : OPERAND_ADDED;
+  }
 };
 
 Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelTypes types,
@@ -36,16 +47,18 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
   const Tensor y = builder.activation(shape, to);
   const uint64_t elements = shape.elements();
   const Capabilities& device = builder.capabilities();
+  const uint64_t of_a = what.pairs ? 2 : 1;  // elements for one of y
+  const uint64_t most_bytes = std::max<uint64_t>(of_a * size_of(from), size_of(to));
   uint64_t step = elements;
-  if (elements * std::max(size_of(from), size_of(to)) > device.max_storage_range) {
-    if (what.gated)
+  if (elements * most_bytes > device.max_storage_range) {
+    if (what.by_row())
       throw ShapeError(fmt::format("{}: {}", builder.path(), name),
                        fmt::format("{} passes what one descriptor covers", shape.to_string()),
                        "use fewer tokens at a time");
-    step = builder.rows_per_binding(std::max(size_of(from), size_of(to)));
+    step = builder.rows_per_binding(most_bytes);
   }
-  const auto slice = [&](const Tensor& tensor, uint64_t first, uint64_t count) {
-    return tensor.reshaped({elements, 1}).row_slice(first, count);
+  const auto slice = [](const Tensor& tensor, uint64_t first, uint64_t count) {
+    return tensor.reshaped({tensor.shape.elements(), 1}).row_slice(first, count);
   };
   for (uint64_t first = 0; first < elements; first += step) {
     uint64_t count = std::min(step, elements - first);
@@ -53,25 +66,35 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
     node.kernel = &kernel;
     // Every binding needs a buffer; what is no operand is not read.
     const BufferUse result = {slice(y, first, count), Access::kWrite};
-    const BufferUse a = what.a ? BufferUse{slice(*what.a, first, count), Access::kRead} : result;
-    const BufferUse b = !what.b      ? a
-                        : what.gated ? BufferUse{*what.b, Access::kRead}
-                                     : BufferUse{slice(*what.b, first, count), Access::kRead};
+    const BufferUse a =
+        what.a ? BufferUse{slice(*what.a, of_a * first, of_a * count), Access::kRead} : result;
+    const BufferUse b = !what.b         ? a
+                        : what.by_row() ? BufferUse{*what.b, Access::kRead}
+                                        : BufferUse{slice(*what.b, first, count), Access::kRead};
     node.buffers = {a, b, result};
     uint64_t invocations = local_size(kernel, device);
     uint64_t groups = (count / kElementsPerInvocation + invocations - 1) / invocations;
     groups = std::clamp<uint64_t>(groups, 1, device.max_groups[0]);
     node.groups = {static_cast<uint32_t>(groups), 1, 1};
-    node.set_params(shader::ElementwiseParams{
-        static_cast<uint32_t>(count), static_cast<uint32_t>(groups * invocations), what.value,
-        what.cap, static_cast<uint32_t>(shape.columns())});
-    node.constants = {{ELEMENTWISE_OPERAND, !what.b      ? uint32_t{OPERAND_NONE}
-                                            : what.gated ? uint32_t{OPERAND_GATES}
-                                                         : uint32_t{OPERAND_ADDED}},
+    shader::ElementwiseParams params = {.count = static_cast<uint32_t>(count),
+                                        .stride = static_cast<uint32_t>(groups * invocations),
+                                        .value = what.value,
+                                        .cap = what.cap,
+                                        .columns = static_cast<uint32_t>(shape.columns())};
+    if (const RowScales* scales = what.scales) {
+      params.tokens = static_cast<uint32_t>(shape.rows() * scales->per_row / scales->scales.count);
+      params.scales = scales->scales.word + scales->first;
+      params.scales_per_row = scales->per_row;
+      params.scale_count = scales->count;
+    }
+    node.set_params(params);
+    node.constants = {{ELEMENTWISE_OPERAND, what.operand()},
                       {ELEMENTWISE_ACTIVATION, static_cast<uint32_t>(what.activation)},
                       {ELEMENTWISE_FILL, what.a ? 0u : 1u},
                       {ELEMENTWISE_SCALE, what.scale}};
-    node.work.bytes = count * (size_of(from) * ((what.a ? 1 : 0) + (what.b ? 1 : 0)) + size_of(to));
+    node.work.bytes =
+        count *
+        (size_of(from) * ((what.a ? of_a : 0) + (what.b && !what.by_row() ? 1 : 0)) + size_of(to));
     node.work.flops = count;
     builder.add(std::move(node));
   }
@@ -117,6 +140,34 @@ Tensor gate_rows(ProgramBuilder& builder, const Tensor& x, const Tensor& gates) 
   }
   return pointwise(builder, "gates of rows", x.shape, {x.type, x.type},
                    {.a = &x, .b = &gates, .gated = true});
+}
+
+Tensor scale_by_row(ProgramBuilder& builder, const Tensor& x, const RowScales& scales) {
+  const uint32_t all = scales.scales.count, per_row = scales.per_row;
+  const bool whole_rows = per_row > 0 && all > 0 && all % per_row == 0 &&
+                          x.shape.rows() % (all / per_row) == 0 && x.shape.rows() > 0;
+  if (!whole_rows || scales.count == 0 || scales.first + uint64_t{scales.count} > per_row ||
+      !fits(scales.scales, all, scales.control)) {
+    throw ShapeError(builder.path() + ": scales of rows",
+                     fmt::format("{} and {} scales, {} of a row, of which {} from number {} on are "
+                                 "used, do not belong together",
+                                 x.shape.to_string(), all, per_row, scales.count, scales.first),
+                     "pass as many scales for each row, and whole rows");
+  }
+  return pointwise(builder, "scales of rows", x.shape, {x.type, x.type},
+                   {.a = &x, .b = &scales.control, .scales = &scales});
+}
+
+Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activation) {
+  if (x.shape.columns() % 2 != 0)
+    throw ShapeError(builder.path() + ": gates in turns",
+                     fmt::format("{} has an odd number of columns", x.shape.to_string()),
+                     "pass gates and what they gate, in turns");
+  std::vector<uint64_t> extents(x.shape.rank());
+  for (size_t i = 0; i < extents.size(); ++i) extents[i] = x.shape[static_cast<int>(i)];
+  extents.back() /= 2;
+  return pointwise(builder, "gates in turns", Shape(std::span<const uint64_t>(extents)),
+                   {x.type, x.type}, {.a = &x, .activation = activation, .pairs = true});
 }
 
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type) {

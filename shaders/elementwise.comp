@@ -1,5 +1,6 @@
-// y = activation(a [+ b]), a given value, a scaled and capped or clipped, or rows of a times their
-// gates, four elements at a time. The row's first type is that of a and b, its second that of y.
+// y = activation(a [+ b]), a given value, a scaled and capped or clipped, rows of a times their
+// gates or scales, or gates of a times what they gate, four elements at a time. The row's first
+// type is that of a and b, its second that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -31,6 +32,7 @@ layout(constant_id = ELEMENTWISE_SCALE) const uint SCALE = SCALE_NOT;
 #endif
 INPUT(0, a)
 INPUT(1, b)
+BUFFER(1, readonly, b_numbers, float)  // of 32 bits whatever a is
 
 #ifdef WEIGHT_F16
 BUFFER(2, , y, uvec2)
@@ -54,6 +56,16 @@ float gate(uint at) {
   return 1.0 / (1.0 + exp(min(-b_element(at / params.columns), 80.0)));  // exp(80) is finite
 }
 
+// 0 leaves out what is no number too.
+float scaled_by_row(float value, uint at) {
+  const uint row = at / params.columns / params.tokens;
+  const float scale = AT(b_numbers, params.scales + row * params.scales_per_row +
+                                        at % params.columns % params.scale_count);
+  return scale == 0.0 ? 0.0 : value * scale;
+}
+
+float gated(float gate, float value) { return activate(gate, ACTIVATION_FUNCTION) * value; }
+
 float scaled(float value) {
   if (SCALE == SCALE_CLIP) return clamp(value, -params.value, params.value);
   value *= params.value;
@@ -63,10 +75,19 @@ float scaled(float value) {
 void main() {
   uint quads = params.count / 4;
   for (uint quad = gl_GlobalInvocationID.x; quad < quads; quad += params.stride) {
+    if (OPERAND == OPERAND_PAIRS) {
+      const vec4 first = a_quad(quad * 2), second = a_quad(quad * 2 + 1);
+      y_store_quad(quad, vec4(gated(first.x, first.y), gated(first.z, first.w),
+                              gated(second.x, second.y), gated(second.z, second.w)));
+      continue;
+    }
     vec4 value = FILL != 0 ? vec4(params.value) : a_quad(quad);
     if (OPERAND == OPERAND_ADDED) value += b_quad(quad);
     if (OPERAND == OPERAND_GATES) {
       [[unroll]] for (uint i = 0; i < 4; ++i) value[i] *= gate(quad * 4 + i);
+    }
+    if (OPERAND == OPERAND_SCALES) {
+      [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = scaled_by_row(value[i], quad * 4 + i);
     }
     if (ACTIVATION_FUNCTION != ACTIVATION_NONE) {
       [[unroll]] for (uint i = 0; i < 4; ++i) value[i] = activate(value[i], ACTIVATION_FUNCTION);
@@ -78,9 +99,14 @@ void main() {
   }
   if (gl_GlobalInvocationID.x == 0) {
     for (uint at = quads * 4; at < params.count; ++at) {
+      if (OPERAND == OPERAND_PAIRS) {
+        y_store(at, gated(a_element(at * 2), a_element(at * 2 + 1)));
+        continue;
+      }
       float value = FILL != 0 ? params.value : a_element(at);
       if (OPERAND == OPERAND_ADDED) value += b_element(at);
       if (OPERAND == OPERAND_GATES) value *= gate(at);
+      if (OPERAND == OPERAND_SCALES) value = scaled_by_row(value, at);
       if (SCALE != SCALE_NOT) value = scaled(value);
       y_store(at, activate(value, ACTIVATION_FUNCTION));
     }

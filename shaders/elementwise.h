@@ -1,5 +1,6 @@
 // Parameters of pointwise operations: y = activation(a [+ b]), storage types converted on the way,
-// or y = value, or y = a scaled and capped or clipped, or y = a times sigmoid(b) row by row.
+// or y = value, or y = a scaled and capped or clipped, or y = a times sigmoid(b) or scales row by
+// row, or y = activation(a[2 i]) * a[2 i + 1].
 #ifndef MULCIBER_SHADERS_ELEMENTWISE_H
 #define MULCIBER_SHADERS_ELEMENTWISE_H
 
@@ -12,7 +13,13 @@ SHADER_STRUCT(ElementwiseParams) {
   uint stride;   // invocations of the dispatch, each taking every stride-th group of four elements
   float value;   // with ELEMENTWISE_FILL: of every element; with ELEMENTWISE_SCALE: the factor
   float cap;     // with SCALE_AND_CAP
-  uint columns;  // of a, with OPERAND_GATES
+  uint columns;  // of a, with OPERAND_GATES and OPERAND_SCALES
+  // With OPERAND_SCALES: tokens of each row of the batch; of b the word of the first row's first
+  // scale, words from one row's scales to the next's, and how many are used in turns.
+  uint tokens;
+  uint scales;
+  uint scales_per_row;
+  uint scale_count;
 }
 SHADER_STRUCT_END
 
@@ -22,7 +29,9 @@ SHADER_STRUCT_END
 #define ELEMENTWISE_SCALE (CONSTANT_OP + 3)       // SCALE_*
 #define OPERAND_NONE 0
 #define OPERAND_ADDED 1
-#define OPERAND_GATES 2  // a number for each row of a, whose sigmoid is multiplied onto it
+#define OPERAND_GATES 2   // a number for each row of a, whose sigmoid is multiplied onto it
+#define OPERAND_SCALES 3  // numbers of 32 bits for each row of the batch, multiplied in turns
+#define OPERAND_PAIRS 4   // nothing: a has gates and what they gate, in turns
 #define SCALE_NOT 0
 #define SCALE_ONLY 1     // y = value * a
 #define SCALE_AND_CAP 2  // y = cap * tanh(value * a / cap)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "conformance/bounds.h"
@@ -54,6 +55,9 @@ class ElementwiseCases : public OpCases {
     for (uint64_t count : {3, 4097}) cases.push_back(clipped({count}, types));
     for (const Shape& shape : {Shape{1, 1}, Shape{5, 7}, Shape{3, 64}, Shape{67, 13}})
       cases.push_back(gated(shape, types));
+    for (const RowCase& rows : {RowCase{2, 3, 8, 2, 5}, RowCase{5, 1, 13, 3, 3}})
+      cases.push_back(scaled_by_row(rows, types));
+    for (const Shape& shape : {Shape{3, 7}, Shape{5, 64}}) cases.push_back(pairs(shape, types));
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       for (double deviation : {0.01, 1.0, 8.0, 1e4}) {
@@ -167,6 +171,64 @@ class ElementwiseCases : public OpCases {
         const double gate = inputs[1].values[i / shape.columns()];
         append(y, Bounded(inputs[0].values[i]) * (Bounded(1) / (Bounded(1) + exp(Bounded(-gate)))));
       }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+
+  /// Rows of a batch with tokens of two parts, each as wide as the scales that are used.
+  struct RowCase {
+    uint32_t rows, tokens, per_row, first, count;
+  };
+
+  static OpCase scaled_by_row(const RowCase& rows, KernelTypes types) {
+    const uint64_t columns = uint64_t{2} * rows.count;
+    const Shape shape = {rows.rows, rows.tokens, columns};
+    constexpr uint32_t kBefore = 3;  // words of control
+    std::vector<uint32_t> words(kBefore + rows.rows * rows.per_row, 0x7fc00000);  // NaN
+    const auto scale = [](uint64_t row, uint64_t number) {
+      return number % 3 == 1 ? 0.0f : 0.25f * static_cast<float>(row + number + 1);
+    };
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      for (uint32_t i = rows.first; i < rows.first + rows.count; ++i)
+        words[kBefore + row * rows.per_row + i] = std::bit_cast<uint32_t>(scale(row, i));
+    }
+    OpCase c;
+    c.name = fmt::format("r{}_t{}_c{}.row_scales", rows.rows, rows.tokens, columns);
+    c.types = types;
+    c.must_pass = rows.tokens > 1;
+    c.inputs = {operand(shape, types.activation, 1, 0), words_input(words)};
+    c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{scale_by_row(
+          builder, inputs[0],
+          {inputs[1], {kBefore, rows.rows * rows.per_row}, rows.per_row, rows.first, rows.count})};
+    };
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{shape, types.weight, {}, {}};
+      for (uint64_t i = 0; i < shape.elements(); ++i) {
+        const uint64_t row = i / columns / rows.tokens, number = i % columns % rows.count;
+        append(y, Bounded(inputs[0].values[i]) * Bounded(scale(row, rows.first + number)));
+      }
+      return std::vector<HostTensor>{y};
+    };
+    return c;
+  }
+
+  static OpCase pairs(const Shape& shape, KernelTypes types) {
+    const Shape both = {shape.rows(), 2 * shape.columns()};
+    OpCase c;
+    c.name = fmt::format("r{}_c{}.pairs", shape.rows(), shape.columns());
+    c.types = types;
+    c.must_pass = shape.rows() == 3;
+    c.inputs = {operand(both, types.activation, 2, 0)};
+    c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{gate_pairs(builder, inputs[0], Activation::kSilu)};
+    };
+    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+      HostTensor y{shape, types.weight, {}, {}};
+      for (uint64_t i = 0; i < shape.elements(); ++i)
+        append(y, activation_reference({inputs[0].values[2 * i], 0}, Activation::kSilu) *
+                      Bounded(inputs[0].values[2 * i + 1]));
       return std::vector<HostTensor>{y};
     };
     return c;
