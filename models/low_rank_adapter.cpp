@@ -1,0 +1,187 @@
+#include "models/low_rank_adapter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/finite.h"
+#include "checkpoints/gguf.h"
+#include "checkpoints/json.h"
+#include "checkpoints/safetensors.h"
+#include "checkpoints/tensor_values.h"
+#include "models/peft_config.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kConfigFile = "adapter_config.json";
+constexpr const char* kTensorFile = "adapter_model.safetensors";
+constexpr const char* kDownloadAgain = "download the adapter again";
+
+/// `name` without its ending; nothing where it has another one.
+std::optional<std::string> without(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return std::nullopt;
+  return std::string(name.substr(0, name.size() - ending.size()));
+}
+
+bool is_matrix(const CheckpointTensor& tensor) { return tensor.shape.size() == 2; }
+
+bool starts_as_gguf(const ModelFile& file) {
+  const std::size_t count = std::min<std::size_t>(file.size(), 4);
+  file.bytes()->fetch_first(count);
+  return std::string_view(reinterpret_cast<const char*>(file.bytes()->all().data()), count) ==
+         "GGUF";
+}
+
+}  // namespace
+
+LowRankAdapter::~LowRankAdapter() = default;
+
+LowRankAdapter::LowRankAdapter(const fs::path& path, const ModelFiles& files) {
+  where_ = path.string();
+  std::error_code ignored;
+  if (files.exists(path / kConfigFile)) {
+    read_folder(path, files);
+  } else if (fs::is_directory(path, ignored)) {
+    throw ModelError(where_, fmt::format("has no {}", kConfigFile),
+                     "give a folder as PEFT saves an adapter, or a GGUF file");
+  } else {
+    read_gguf(files.open(path));
+  }
+  if (updates_.empty()) throw ModelError(where_, "holds no adapter", kDownloadAgain);
+}
+
+void LowRankAdapter::fail(const std::string& tensor, const std::string& problem,
+                          const std::string& remedy) const {
+  throw ModelError(fmt::format("{}, tensor `{}`", where_, printable(tensor)), problem, remedy);
+}
+
+uint32_t LowRankAdapter::rank() const {
+  uint32_t most = 0;
+  for (const LowRankUpdate& update : updates_) most = std::max(most, update.rank);
+  return most;
+}
+
+std::vector<float> LowRankAdapter::values(const CheckpointTensor& tensor) const {
+  std::vector<float> values = read_floats(tensor, 0, tensor.elements());
+  if (!all_finite(DataType::kF32, 1, std::as_bytes(std::span(values))))
+    fail(tensor.name, "holds NaN or infinity", kDownloadAgain);
+  return values;
+}
+
+void LowRankAdapter::take(LowRankUpdate update) {
+  for (const CheckpointTensor* tensor : {update.down, update.up}) {
+    if (!is_matrix(*tensor))
+      fail(tensor->name, fmt::format("has shape {}, not that of a matrix", tensor->shape_text()),
+           kDownloadAgain);
+    if (!has_float_values(tensor->type))
+      fail(tensor->name, fmt::format("is stored as {}", name_of(tensor->type)), kReadableTypes);
+  }
+  const uint64_t rank = update.down->shape[0];
+  if (rank != update.up->shape[1])
+    fail(update.down->name,
+         fmt::format("has rank {}, but `{}` has shape {}", rank, printable(update.up->name),
+                     update.up->shape_text()),
+         kDownloadAgain);
+  if (rank == 0 || rank > kMostRank)
+    fail(update.down->name, fmt::format("has rank {}, not one from 1 to {}", rank, kMostRank),
+         rank == 0 ? kDownloadAgain : "merge it into its model with PEFT (merge_and_unload)");
+  update.rank = static_cast<uint32_t>(rank);
+  updates_.push_back(std::move(update));
+}
+
+void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files) {
+  const PeftConfig config = read_peft_config(files.open(folder / kConfigFile));
+  const fs::path file = folder / kTensorFile;
+  if (!files.exists(file))
+    throw ModelError(where_, fmt::format("has no {}", kTensorFile),
+                     files.exists(folder / "adapter_model.bin")
+                         ? "save it again with save_pretrained(safe_serialization=True)"
+                         : kDownloadAgain);
+  where_ = file.string();
+  safetensors_ = std::make_unique<SafetensorsFile>(files.open(file));
+  constexpr std::string_view kPrefix = "base_model.model.";
+  std::map<std::string, LowRankUpdate> modules;
+  for (const CheckpointTensor& tensor : safetensors_->tensors()) {
+    const auto down = without(tensor.name, ".lora_A.weight"),
+               up = without(tensor.name, ".lora_B.weight");
+    if ((!down && !up) || !tensor.name.starts_with(kPrefix))
+      fail(tensor.name,
+           tensor.name.find("lora_magnitude_vector") != tensor.name.npos
+               ? "is one of DoRA, which is not supported"
+           : tensor.name.find("lora_embedding_") != tensor.name.npos
+               ? "adapts an embedding, which is not supported"
+               : "is no matrix A or B of a linear layer",
+           "merge the adapter into its model with PEFT (merge_and_unload), or take another one");
+    const std::string module = (down ? *down : *up).substr(kPrefix.size());
+    (down ? modules[module].down : modules[module].up) = &tensor;
+  }
+  for (auto& [module, update] : modules) {
+    const CheckpointTensor* one = update.down ? update.down : update.up;
+    if (!update.down || !update.up)
+      fail(one->name, fmt::format("stands without its lora_{}", update.down ? 'B' : 'A'),
+           kDownloadAgain);
+    if (!config.targets_module(module))
+      fail(one->name,
+           fmt::format("is of a module that target_modules of {} does not name",
+                       printable(config.where)),
+           kDownloadAgain);
+    update.weight = module + ".weight";
+    take(update);
+    const uint32_t expected = config.rank_of(module);
+    if (updates_.back().rank != expected)
+      fail(one->name,
+           fmt::format("has rank {}, {} says {}", updates_.back().rank, printable(config.where),
+                       expected),
+           kDownloadAgain);
+    updates_.back().factor = config.factor_of(module, expected);
+  }
+}
+
+void LowRankAdapter::read_gguf(const ModelFile& file) {
+  if (!starts_as_gguf(file))
+    throw ModelError(where_, "is not a GGUF file",
+                     "give a folder as PEFT saves an adapter, or a GGUF file");
+  gguf_ = std::make_unique<GgufFile>(file);
+  const auto text = [&](const char* key) {
+    const GgufValue* value = gguf_->find_value(key);
+    return value && value->is_text() ? std::string(value->text()) : std::string();
+  };
+  const auto refuse = [&](const char* key, const std::string& problem) {
+    throw ModelError(fmt::format("{}, `{}`", where_, key), problem,
+                     "give a file that llama.cpp's convert_lora_to_gguf.py made");
+  };
+  if (text("general.type") != "adapter") refuse("general.type", "is not `adapter`");
+  if (text("adapter.type") != "lora") refuse("adapter.type", "is not `lora`");
+  if (gguf_->find_value("adapter.alora.invocation_tokens"))
+    refuse("adapter.alora.invocation_tokens", "asks for an adapter that begins at certain tokens");
+  architecture_ = text("general.architecture");
+  if (architecture_.empty()) refuse("general.architecture", "is missing");
+  const GgufValue* alpha = gguf_->find_value("adapter.lora.alpha");
+  if (!alpha || !alpha->is_number() || !(std::abs(alpha->number()) < 1e6))
+    refuse("adapter.lora.alpha", "is no number");
+  std::map<std::string, LowRankUpdate> weights;
+  for (const CheckpointTensor& tensor : gguf_->tensors()) {
+    const auto down = without(tensor.name, ".lora_a"), up = without(tensor.name, ".lora_b");
+    if (!down && !up) fail(tensor.name, "is neither a lora_a nor a lora_b", kDownloadAgain);
+    LowRankUpdate& update = weights[down ? *down : *up];
+    (down ? update.down : update.up) = &tensor;
+  }
+  for (auto& [weight, update] : weights) {
+    if (!update.down || !update.up)
+      fail((update.down ? update.down : update.up)->name,
+           fmt::format("stands without its lora_{}", update.down ? 'b' : 'a'), kDownloadAgain);
+    update.weight = weight;
+    take(update);
+    // As llama.cpp: an alpha of 0 leaves the product as it is.
+    const double size = updates_.back().rank;
+    updates_.back().factor = alpha->number() == 0 ? 1 : alpha->number() / size;
+  }
+}
+
+}  // namespace mulciber

@@ -1,0 +1,27 @@
+// LoRA adapters: a GGUF file; or adapter_config.json, a byte of 0 and adapter_model.safetensors.
+#include "models/low_rank_adapter.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace mulciber;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string_view all = fuzz::text(bytes, size);
+  const bool gguf = all.starts_with("GGUF");
+  const auto file = [](const char* name, std::string_view part) {
+    return LentFile{.name = name, .bytes = std::as_bytes(std::span(part)), .read = {}};
+  };
+  const std::size_t end = std::min(all.find('\0'), all.size());
+  std::vector<LentFile> files = {file("a.gguf", all)};
+  if (!gguf)
+    files = {file("adapter_config.json", all.substr(0, end)),
+             file("adapter_model.safetensors", all.substr(std::min(end + 1, all.size())))};
+  fuzz::accepts([&] {
+    const LowRankAdapter adapter(gguf ? "a.gguf" : "", ModelFiles(files));
+    for (const LowRankUpdate& update : adapter.updates()) {
+      if (update.rank == 0 || update.rank > adapter.rank()) std::abort();
+      for (const CheckpointTensor* tensor : {update.down, update.up})
+        if (adapter.values(*tensor).size() != tensor->elements()) std::abort();
+    }
+  });
+  return 0;
+}
