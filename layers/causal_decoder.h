@@ -31,7 +31,10 @@ struct CausalState {
   std::optional<ControlArray<uint32_t>> split_counters;
   /// (rows, pages of each): AttentionControl::pages.
   std::optional<ControlArray<uint32_t>> pages;
+  std::optional<AdapterScales> adapters;  // none: products are those of the weights alone
   Trace* trace = nullptr;
+
+  const AdapterScales* adapter_scales() const { return adapters ? &*adapters : nullptr; }
 };
 
 /// Queries, keys and values by way of narrow vectors, of which that of keys and values is shared by
@@ -50,7 +53,7 @@ struct LatentProjection {
   /// x: (rows, length, D); result: (rows, length, heads * (2 * head_size + value_size)), queries,
   /// keys and values. Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads, uint32_t head_size,
-                    uint32_t value_size) const;
+                    uint32_t value_size, const AdapterScales* adapters) const;
 };
 
 /// Attention of tokens to themselves and to what the cache holds of the tokens before.
@@ -140,7 +143,7 @@ struct CausalDecoder {
   uint32_t original_context() const;
   /// In f32 whatever the activations are: what is chosen hangs on small differences.
   /// x: (..., D); result: (..., vocabulary).
-  Tensor logits(ProgramBuilder& builder, const Tensor& x) const;
+  Tensor logits(ProgramBuilder& builder, const Tensor& x, const AdapterScales* adapters) const;
 };
 
 }  // namespace mulciber

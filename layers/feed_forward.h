@@ -17,7 +17,8 @@ struct FeedForward {
 
   /// x, result: (..., D). With `add_to` the result is added there (pre-norm residual stream).
   Tensor operator()(ProgramBuilder& builder, const Operand& x,
-                    const std::optional<Tensor>& add_to = std::nullopt) const;
+                    const std::optional<Tensor>& add_to = std::nullopt,
+                    const AdapterScales* adapters = nullptr) const;
 };
 
 }  // namespace mulciber

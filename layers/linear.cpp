@@ -1,11 +1,20 @@
 #include "layers/linear.h"
 
+#include "ops/elementwise.h"
 #include "ops/quantize.h"
 
 namespace mulciber {
 
 Tensor Linear::operator()(ProgramBuilder& builder, const Operand& x, Activation activation,
-                          bool gated) const {
+                          bool gated, const AdapterScales* adapters) const {
+  if (low_rank && adapters) {
+    // What is adapted is the product: activation and gates come behind the sum.
+    const Tensor y = matmul(builder, operand(builder, x.x), weight,
+                            {.bias = bias, .more_segments = more_segments});
+    add_low_rank(builder, x.x, y, *adapters);
+    if (gated) return gate_pairs(builder, y, activation);
+    return activation == Activation::kNone ? y : activate(builder, y, activation);
+  }
   return matmul(builder, x.norm ? x.x : operand(builder, x.x), weight,
                 {.norm = x.norm,
                  .bias = bias,
@@ -19,9 +28,23 @@ Tensor Linear::padded(ProgramBuilder& builder, const Tensor& x) const {
                 {.bias = bias, .padded = true, .more_segments = more_segments});
 }
 
-void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
+void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
+                    const AdapterScales* adapters) const {
   matmul(builder, operand(builder, x), weight,
          {.bias = bias, .accumulate_into = y, .more_segments = more_segments});
+  if (low_rank && adapters) add_low_rank(builder, x, y, *adapters);
+}
+
+void Linear::add_low_rank(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
+                          const AdapterScales& adapters) const {
+  const auto scope = builder.scope("lora");
+  const Tensor narrow = scale_by_row(builder, matmul(builder, x, low_rank->down),
+                                     {.control = adapters.control,
+                                      .scales = adapters.scales,
+                                      .per_row = adapters.per_row,
+                                      .first = low_rank->first,
+                                      .count = low_rank->count});
+  matmul(builder, narrow, low_rank->up, {.accumulate_into = y});
 }
 
 void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {

@@ -29,7 +29,7 @@ std::unique_ptr<WeightsLoad> Architecture::start_weights(Device& device,
                                                          const ModelOptions& options) const {
   check_plan(device, options);
   return std::make_unique<WeightsLoad>(device, weight_table(), checkpoint_, model_type(checkpoint_),
-                                       options.matrices);
+                                       options);
 }
 
 std::unique_ptr<Model> Architecture::load(Device& device, const ModelOptions& options) const {

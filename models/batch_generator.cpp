@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "models/adapters.h"
 #include "models/batch_generator_impl.h"
 #include "models/text_scoring.h"
 #include "mulciber/error.h"
@@ -82,6 +83,9 @@ Sampling BatchGenerator::default_sampling() const {
   return impl_->default_sampling(impl_->context);
 }
 const BatchStatistics& BatchGenerator::statistics() const { return impl_->statistics; }
+std::vector<std::string> BatchGenerator::adapters() const {
+  return adapter_names(impl_->language->network());
+}
 uint32_t BatchGenerator::context() const { return impl_->context; }
 uint32_t BatchGenerator::vocabulary() const { return impl_->language->network().vocabulary; }
 std::string BatchGenerator::family() const { return impl_->model->family(); }

@@ -23,6 +23,7 @@ struct BatchText {
   std::vector<uint32_t> prompt;
   Sampling sampling;
   LogitBiases biases;
+  std::vector<float> adapters;  // as chosen_adapters()
   std::optional<AnswerGrammar> grammar;
   bool cancelled = false;
   /// It had a place before and gave way: it says again what it has said, to nobody.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "models/adapters.h"
 #include "models/batch_generator_impl.h"
 #include "models/decoding/not_finite.h"
 #include "models/generator_options.h"
@@ -102,6 +103,7 @@ void BatchGenerator::Impl::check_id(uint32_t id) const {
 uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
   const Sampling sampling = checked(request.sampling.value_or(default_sampling(context)));
   const LogitBiases biases = checked_biases(request.logit_bias, language->network().vocabulary);
+  const std::vector<float> adapters = chosen_adapters(language->network(), request.adapters);
   if (request.log_probabilities.value_or(0) > kMostLikeliest)
     throw SettingError("BatchRequest::log_probabilities",
                        fmt::format("asks for {} tokens", *request.log_probabilities),
@@ -118,6 +120,7 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
   Text text = std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, ids);
   text->sampling = sampling;
   text->biases = biases;
+  text->adapters = adapters;
   if (text->request.grammar)
     text->grammar = answer_by(*text->request.grammar, text->request.ignore_end);
   if (text->grammar) text->grammar->next();  // throws where it cannot begin
@@ -176,6 +179,7 @@ void BatchGenerator::Impl::admit() {
                             .sampling = text->sampling,
                             .stream = text->request.stream,
                             .biases = text->biases,
+                            .adapters = text->adapters,
                             .keeps_logits = text->request.log_probabilities.has_value()});
     if (!std::exchange(text->begun, true)) {
       statistics.prompt_tokens += text->prompt.size();
@@ -196,7 +200,8 @@ uint32_t BatchGenerator::Impl::expected(const BatchText& text) const {
 }
 
 bool BatchGenerator::Impl::has_room(const BatchText& text) const {
-  uint64_t needed = slots->pages_needed(text.prompt, !text.request.reuse_answers, expected(text));
+  uint64_t needed =
+      slots->pages_needed(text.prompt, text.adapters, !text.request.reuse_answers, expected(text));
   bool alone = true;
   for (uint32_t slot = 0; slot < places.size(); ++slot) {
     if (!places[slot].text) continue;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/decoder_model.h"
+#include "models/networks/adapter_stack.h"
 #include "models/registry.h"
 #include "mulciber/error.h"
 
@@ -52,7 +53,17 @@ DataType cache_type(const ModelOptions& options) {
   return cache;
 }
 
-NetworkTypes network_types(const Capabilities& device, const ModelOptions& options) {
+std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoint,
+                                                     const DecoderConfig& config,
+                                                     const ModelOptions& options) {
+  if (options.merge_adapters || options.adapters.empty()) return nullptr;
+  return std::make_shared<const AdapterStack>(decoder_weight_table(config), options.adapters,
+                                              checkpoint, options.matrices == MatrixStorage::kF16,
+                                              takes_adapters);
+}
+
+NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,
+                           std::shared_ptr<const AdapterStack> adapters) {
   if (options.fast_activations && options.activations != DataType::kF32)
     throw ModelError("activations",
                      "in blocks of 8-bit integers are made of activations in 32 bits",
@@ -64,7 +75,8 @@ NetworkTypes network_types(const Capabilities& device, const ModelOptions& optio
           .cache = cache_type(options),
           .integer_products = options.fast_activations && dots,
           .folded_norms = options.folded_norms.value_or(norms_fold(device)),
-          .folded_appends = options.folded_appends.value_or(device.has(kGpu))};
+          .folded_appends = options.folded_appends.value_or(device.has(kGpu)),
+          .adapters = std::move(adapters)};
 }
 
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {
@@ -98,9 +110,11 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
                                         model_type(checkpoint), options.matrices);
   for (const ComputedWeight& computed : computed_decoder_weights(config, context))
     predicted.weight_bytes += computed.shape.elements() * sizeof(float);
+  const auto adapters = stacked_adapters(checkpoint, config, options);
+  if (adapters) predicted.weight_bytes += adapters->bytes();
   if (options.sequences == 0) return predicted;
   const DecoderNetwork network =
-      planned_decoder_network(config, context, network_types(device, options));
+      planned_decoder_network(config, context, network_types(device, options, adapters));
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   uint64_t token_bytes = 0;

@@ -16,7 +16,14 @@ DecoderConfig read_decoder_config(const Checkpoint& checkpoint);
 std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint);
 
 /// What the network computes in on a device. Throws ModelError where options do not go together.
-NetworkTypes network_types(const Capabilities& device, const ModelOptions& options);
+NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,
+                           std::shared_ptr<const AdapterStack> adapters = {});
+
+/// Adapters that stand beside the weights, as `options` ask for them; null: none. Throws ModelError
+/// as AdapterStack.
+std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoint,
+                                                     const DecoderConfig& config,
+                                                     const ModelOptions& options);
 
 Extents extents_of(const DecoderConfig& config);
 /// Tokens of the longest sequence.

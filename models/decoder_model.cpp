@@ -7,6 +7,7 @@
 #include "models/decoding/decoding.h"
 #include "models/decoding/padded_ids.h"
 #include "models/decoding/traced_pass.h"
+#include "models/networks/adapter_stack.h"
 #include "models/registry.h"
 #include "mulciber/error.h"
 #include "runtime/transfer.h"
@@ -15,11 +16,16 @@ namespace mulciber {
 namespace {
 
 Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::string& family,
-                     const DecoderConfig& config, const ModelOptions& options) {
+                     const DecoderConfig& config, const ModelOptions& options,
+                     const AdapterStack* adapters) {
   Weights weights = weights_of(device, decoder_weight_table(config), checkpoint, family, options);
   for (const ComputedWeight& computed :
        computed_decoder_weights(config, context_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
+  for (const auto& [weight, update] : adapters ? adapters->updates() : AdapterStack::Updates()) {
+    weights.add(device, lora_down(weight), update.down, adapters->down(weight), update.type);
+    weights.add(device, lora_up(weight), update.up, adapters->up(weight), update.type);
+  }
   return weights;
 }
 
@@ -96,10 +102,11 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
       memory_plan_(predict_decoder_memory(device.capabilities(), checkpoint, config_, options)),
-      weights_(load_weights(device, checkpoint, family_, config_, options)),
+      adapters_(stacked_adapters(checkpoint, config_, options)),
+      weights_(load_weights(device, checkpoint, family_, config_, options, adapters_.get())),
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.segments(name); },
-          context_of(config_, options), network_types(device.capabilities(), options))),
+          context_of(config_, options), network_types(device.capabilities(), options, adapters_))),
       vectors_(device, network_, config_, family_) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
   network_.weights = &weights_;
@@ -171,13 +178,14 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   return results;
 }
 
-std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids) {
+std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids,
+                                           std::span<const float> adapters) {
   const auto length = static_cast<uint32_t>(ids.size());
   // As in a sequence that has the whole context.
   const uint32_t original = network_.decoder.original_context();
   TracedPass pass(device_, network_, 1, length, {.attentions = true},
                   original > 0 ? original + 1 : 0);
-  pass.run(ids);
+  pass.run(ids, adapters);
   std::vector<float> maps;
   maps.reserve(config_.layers.size() * config_.attention.heads * length * length);
   for (uint64_t i = 0; i < config_.layers.size(); ++i) {

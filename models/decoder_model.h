@@ -31,7 +31,8 @@ class DecoderModel : public Model, public LanguageModel {
   /// position_ids, which must count the tokens that are not masked. Outputs: logits, hidden_states,
   /// attentions.
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
-  std::vector<float> attention(std::span<const uint32_t> ids) override;
+  std::vector<float> attention(std::span<const uint32_t> ids,
+                               std::span<const float> adapters) override;
   std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,
                                                  uint32_t room) override;
   AttentionPasses plan_attention(uint32_t room) const override;
@@ -45,6 +46,7 @@ class DecoderModel : public Model, public LanguageModel {
   DecoderConfig config_;
   bool half_precision_;
   MemoryPrediction memory_plan_;
+  std::shared_ptr<const AdapterStack> adapters_;
   Weights weights_;
   DecoderNetwork network_;
   DecoderVectors vectors_;

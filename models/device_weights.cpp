@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include "base/finite.h"
+#include "base/half.h"
+#include "models/adapter_merge.h"
 #include "models/model_options.h"
+#include "models/networks/adapter_stack.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -69,9 +72,11 @@ class DeviceSink : public WeightSink {
 };
 
 Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-                 const std::string& family, MatrixStorage storage, const WeightProgress& progress) {
+                 const std::string& family, MatrixStorage storage, const WeightProgress& progress,
+                 const AdapterStack* merged) {
   DeviceSink sink(device, buffers_, tensors_);
-  read_weights(table, checkpoint, family, storage, sink, progress);
+  AdapterMerge merge(merged, sink);
+  read_weights(table, checkpoint, family, storage, merge, progress);
   sink.finish();
   note_sources(table, checkpoint);
 }
@@ -97,20 +102,24 @@ struct WeightsLoad::Parts {
   const Checkpoint& checkpoint;
   Weights weights;
   DeviceSink sink;
+  std::shared_ptr<const AdapterStack> adapters;
+  AdapterMerge merge;
   WeightReader reader;
   bool complete = false;
 
   Parts(Device& device, WeightTable wanted, const Checkpoint& from, const std::string& family,
-        MatrixStorage storage)
+        const ModelOptions& options)
       : table(std::move(wanted)),
         checkpoint(from),
         sink(device, weights.buffers_, weights.tensors_),
-        reader(table, from, family, storage, sink) {}
+        adapters(merged_adapters(table, from, options)),
+        merge(adapters.get(), sink),
+        reader(table, from, family, options.matrices, merge) {}
 };
 
 WeightsLoad::WeightsLoad(Device& device, WeightTable table, const Checkpoint& checkpoint,
-                         const std::string& family, MatrixStorage storage)
-    : parts_(std::make_unique<Parts>(device, std::move(table), checkpoint, family, storage)) {}
+                         const std::string& family, const ModelOptions& options)
+    : parts_(std::make_unique<Parts>(device, std::move(table), checkpoint, family, options)) {}
 
 WeightsLoad::~WeightsLoad() = default;
 
@@ -128,10 +137,18 @@ uint64_t WeightsLoad::done() const { return parts_->reader.done(); }
 uint64_t WeightsLoad::total() const { return parts_->reader.total(); }
 Weights WeightsLoad::take() { return std::move(parts_->weights); }
 
+std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
+                                                    const Checkpoint& checkpoint,
+                                                    const ModelOptions& options) {
+  if (!options.merge_adapters || options.adapters.empty()) return nullptr;
+  return std::make_shared<const AdapterStack>(table, options.adapters, checkpoint, false);
+}
+
 Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
                    const std::string& family, const ModelOptions& options) {
   if (options.weights) return options.weights->take();
-  return {device, table, checkpoint, family, options.matrices, options.on_progress};
+  const auto merged = merged_adapters(table, checkpoint, options);
+  return {device, table, checkpoint, family, options.matrices, options.on_progress, merged.get()};
 }
 
 void require_model(Device& device, uint64_t bytes, const ModelOptions& options,
@@ -145,10 +162,14 @@ void require_model(Device& device, uint64_t bytes, const ModelOptions& options,
 }
 
 void Weights::add(Device& device, const std::string& name, Shape shape,
-                  std::span<const float> values) {
-  Buffer buffer = device.memory().allocate(values.size_bytes(), MemoryUsage::kWeights);
-  upload(device, buffer.view(), std::as_bytes(values));
-  tensors_[name] = {buffer.tensor(shape, DataType::kF32)};
+                  std::span<const float> values, DataType type) {
+  std::vector<uint16_t> halves;
+  if (type == DataType::kF16)
+    std::ranges::transform(values, std::back_inserter(halves), float_to_half);
+  const auto bytes = halves.empty() ? std::as_bytes(values) : std::as_bytes(std::span(halves));
+  Buffer buffer = device.memory().allocate(bytes.size(), MemoryUsage::kWeights);
+  upload(device, buffer.view(), bytes);
+  tensors_[name] = {buffer.tensor(shape, type)};
   bytes_ += buffer.size();
   buffers_.push_back(std::move(buffer));
 }

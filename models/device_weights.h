@@ -14,18 +14,24 @@
 
 namespace mulciber {
 
+class AdapterStack;  // models/networks/adapter_stack.h
+struct ModelOptions;
+
 /// The weights of a model in device memory. Nothing of them stays on the host.
 class Weights {
  public:
   /// Reads the mapped files piece by piece through a bounded staging ring.
   /// family: for messages ("marian"). Throws as weight_bytes(), and DeviceError.
+  /// merged: adapters that are added to the weights, each with its scale.
   Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-          const std::string& family, MatrixStorage storage, const WeightProgress& progress = {});
+          const std::string& family, MatrixStorage storage, const WeightProgress& progress = {},
+          const AdapterStack* merged = nullptr);
   Weights(Weights&&) = default;
   Weights& operator=(Weights&&) = default;
 
-  /// Adds a weight that is computed and not read.
-  void add(Device& device, const std::string& name, Shape shape, std::span<const float> values);
+  /// Adds a weight that is computed and not read. type: f32 or f16.
+  void add(Device& device, const std::string& name, Shape shape, std::span<const float> values,
+           DataType type = DataType::kF32);
 
   /// Throws ShapeError when the table has no weight of that name, or when it stands in several
   /// tensors.
@@ -59,7 +65,7 @@ class WeightsLoad {
  public:
   /// checkpoint outlives it. Throws as Weights.
   WeightsLoad(Device& device, WeightTable table, const Checkpoint& checkpoint,
-              const std::string& family, MatrixStorage storage);
+              const std::string& family, const ModelOptions& options);
   ~WeightsLoad();
 
   /// As WeightReader::step(). When it gives false, all are on the device.
@@ -74,7 +80,11 @@ class WeightsLoad {
   std::unique_ptr<Parts> parts_;
 };
 
-struct ModelOptions;
+/// Adapters that `options` ask to be merged into weights; null: none. Throws ModelError as
+/// AdapterStack.
+std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
+                                                    const Checkpoint& checkpoint,
+                                                    const ModelOptions& options);
 /// The weights that load() of a model begins with: those of `options` where they are there already.
 /// Throws as Weights.
 Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,

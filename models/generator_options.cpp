@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters.h"
 #include "models/decoding/decoder_programs.h"
 #include "mulciber/error.h"
 #include "ops/sampling.h"
@@ -29,11 +30,14 @@ ModelOptions model_options(const LoadOptions& options) {
           .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
           .fast_activations = options.fast_activations,
           .memory_limit = options.memory_limit,
+          .adapters = open_adapters(options.adapters),
+          .merge_adapters = true,
           .on_progress = options.on_progress};
 }
 
 ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
   ModelOptions loading = model_options(options.load);
+  loading.merge_adapters = options.load.merge_adapters;
   loading.cache = storage_type(options.key_values);
   loading.context = context_of(options, longest);
   loading.masked_heads = options.masked_heads;

@@ -24,8 +24,9 @@ class LanguageModel {
   virtual const MemoryPrediction& memory_plan() const = 0;
   /// What tokens read of one another, of every layer and head: (layers, heads, length, length)
   /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
-  /// network().context of them.
-  virtual std::vector<float> attention(std::span<const uint32_t> ids) = 0;
+  /// network().context of them. adapters: as set_adapters() (models/decoding/decoder_programs.h).
+  virtual std::vector<float> attention(std::span<const uint32_t> ids,
+                                       std::span<const float> adapters) = 0;
   /// The same pass, to be run in slices; the maps stay on the device. room: tokens of the longest
   /// text it is begun with again, 0: as many as `ids`.
   virtual std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,

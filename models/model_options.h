@@ -11,7 +11,15 @@
 
 namespace mulciber {
 
-class WeightsLoad;  // models/device_weights.h
+class LowRankAdapter;  // models/low_rank_adapter.h
+class WeightsLoad;     // models/device_weights.h
+
+/// A LoRA adapter whose files are open.
+struct OpenAdapter {
+  std::string name;
+  float scale = 1;  // AdapterFile::scale
+  std::shared_ptr<const LowRankAdapter> files;
+};
 
 struct ModelOptions {
   MatrixStorage matrices = MatrixStorage::kAsInFile;
@@ -27,6 +35,8 @@ struct ModelOptions {
   /// weights alone.
   uint32_t sequences = 0;
   uint64_t cache_tokens = 0;  // of all of them together; 0: as many as the contexts have
+  std::vector<OpenAdapter> adapters = {};
+  bool merge_adapters = false;  // into the weights, with their scales
   WeightProgress on_progress = {};
   /// By Architecture::start_weights() with the same options, and complete; null: load() reads them.
   std::shared_ptr<WeightsLoad> weights = {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/adapters.h"
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/saved_sequence.h"
 #include "models/generator_options.h"
@@ -43,7 +44,8 @@ ModelOptions SharedGenerator::load(std::shared_ptr<const OpenModel> files,
   model = load_model(*device, *opened, loading);
   language = model->continues_text();
   grammars = std::make_shared<GrammarVocabulary>(tokenizer, language->network().vocabulary);
-  fingerprint = sequence_fingerprint(opened->checkpoint(), language->network());
+  fingerprint = fingerprint_with(sequence_fingerprint(opened->checkpoint(), language->network()),
+                                 loading.adapters, loading.merge_adapters);
   return loading;
 }
 

@@ -98,6 +98,7 @@ void TextGenerator::Impl::check_draft(const Impl& draft) {
 
 void TextGenerator::Impl::take_in(SequenceRequest& request, std::vector<uint32_t> ids) {
   ids.pop_back();  // the last token is fed by the first check
+  batch->use_adapters(0, request.adapters);
   const auto common = std::ranges::mismatch(ids, batch->ids(0));
   const auto held = static_cast<uint32_t>(common.in1 - ids.begin());
   batch->truncate(0, held);
@@ -170,8 +171,11 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
       const std::vector<uint32_t> proposed = proposer.propose(
           ids, static_cast<uint32_t>(std::min<uint64_t>(left - 1, context - ids.size())), sampling,
           request.streams[0]);
-      const std::vector<uint32_t> chosen = checker->run(
-          {.ids = ids, .proposed = proposed, .sampling = sampling, .stream = request.streams[0]});
+      const std::vector<uint32_t> chosen = checker->run({.ids = ids,
+                                                         .proposed = proposed,
+                                                         .sampling = sampling,
+                                                         .stream = request.streams[0],
+                                                         .adapters = request.adapters});
       ++statistics.decode_steps;
       statistics.proposed_tokens += proposed.size();
       statistics.accepted_tokens += chosen.size() - 1;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters.h"
 #include "models/answer.h"
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/context_shift.h"
@@ -67,6 +68,7 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) con
   request.prompts.resize(rows);
   request.sampling.assign(rows, checked(options.sampling.value_or(default_sampling())));
   request.streams.assign(rows, 0);
+  request.adapters = chosen_adapters(language->network(), options.adapters);
   request.max_new_tokens =
       options.max_new_tokens > 0 ? std::min(options.max_new_tokens, context) : context;
   if (!options.ignore_end) request.stops = ends;
@@ -114,6 +116,7 @@ void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t promp
 }
 
 uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<uint32_t>& ids) {
+  batch->use_adapters(0, request.adapters);
   // The last token is fed again, because its logits are not kept.
   const std::span<const uint32_t> held = batch->ids(0);
   // Nor are embeddings of a host's, which may be others by now, or the states of what is held.
@@ -133,14 +136,15 @@ std::vector<uint32_t> TextGenerator::Impl::read_ids(const Generation& generation
   return ids;
 }
 
-TokenAttention TextGenerator::Impl::attention(const Generation& generation) {
+TokenAttention TextGenerator::Impl::attention(const Generation& generation,
+                                              std::span<const float> adapters) {
   const auto start = Clock::now();
   const std::vector<uint32_t> ids = read_ids(generation);
   const Extents extents = model->extents();
   TokenAttention result = {.layers = extents.decoder_layers,
                            .heads = extents.decoder_heads,
                            .length = static_cast<uint32_t>(ids.size()),
-                           .weights = language->attention(ids),
+                           .weights = language->attention(ids, adapters),
                            .windows = {},
                            .tokens = {}};
   for (const CausalLayer& layer : language->network().decoder.layers)
@@ -290,7 +294,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   Generation result =
       answer.finish(end_of(end, options.max_new_tokens == 0 && !options.attention), cancelled);
   result.left_out = gone;
-  if (options.attention) result.attention = impl.attention(result);
+  if (options.attention) result.attention = impl.attention(result, request.adapters);
   return result;
 }
 
@@ -331,6 +335,7 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
       answers.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
       request.prompts[row].assign(ids.begin(), ids.end());
       request.streams[row] = static_cast<uint32_t>(first) + row;
+      impl.batch->use_adapters(row, request.adapters);
       impl.batch->truncate(row, 0);
       impl.statistics.prompt_tokens += ids.size();
     }
@@ -349,27 +354,29 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     impl.count(found);
   }
   for (Generation& result : results) {
-    if (options.attention) result.attention = impl.attention(result);
+    if (options.attention)
+      result.attention =
+          impl.attention(result, chosen_adapters(impl.language->network(), options.adapters));
   }
   return results;
 }
 
 void TextGenerator::save_cache(const std::string& file) const {
-  save_sequence(file, impl_->batch->save(0), impl_->fingerprint);
+  save_sequence(file, impl_->batch->save(0), impl_->cache_fingerprint());
 }
 
 size_t TextGenerator::load_cache(const std::string& file) {
-  const SavedSequence saved = load_sequence(file, impl_->fingerprint);
+  const SavedSequence saved = load_sequence(file, impl_->cache_fingerprint());
   impl_->batch->restore(0, saved);
   return saved.ids.size();
 }
 
 std::vector<std::byte> TextGenerator::save_cache() const {
-  return sequence_bytes(impl_->batch->save(0), impl_->fingerprint);
+  return sequence_bytes(impl_->batch->save(0), impl_->cache_fingerprint());
 }
 
 size_t TextGenerator::load_cache(std::span<const std::byte> bytes) {
-  const SavedSequence saved = read_sequence(bytes, impl_->fingerprint);
+  const SavedSequence saved = read_sequence(bytes, impl_->cache_fingerprint());
   impl_->batch->restore(0, saved);
   return saved.ids.size();
 }
@@ -383,6 +390,9 @@ std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessag
 Sampling TextGenerator::default_sampling() const { return impl_->default_sampling(); }
 const GenerateStatistics& TextGenerator::statistics() const { return impl_->statistics; }
 uint32_t TextGenerator::context() const { return impl_->context; }
+std::vector<std::string> TextGenerator::adapters() const {
+  return adapter_names(impl_->language->network());
+}
 uint32_t TextGenerator::vocabulary() const { return impl_->language->network().vocabulary; }
 uint32_t TextGenerator::width() const {
   return static_cast<uint32_t>(impl_->language->network().embedding.table.shape.columns());

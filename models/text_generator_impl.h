@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/adapters.h"
 #include "models/decoding/proposal_check.h"
 #include "models/shared_generator.h"
 #include "models/token_scorer.h"
@@ -52,7 +53,11 @@ struct TextGenerator::Impl : SharedGenerator {
                        const GenerateOptions& options) const;
   /// Prompt and answer, as far as they were read.
   std::vector<uint32_t> read_ids(const Generation& generation) const;
-  TokenAttention attention(const Generation& generation);
+  TokenAttention attention(const Generation& generation, std::span<const float> adapters);
+  /// Of the sequence in row 0, whose keys and values are those of the adapters it was given.
+  uint64_t cache_fingerprint() const {
+    return fingerprint_with(fingerprint, batch->adapter_scales(0));
+  }
   /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
   /// `ids`. Returns the tokens kept.
   uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids);

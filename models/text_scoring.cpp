@@ -77,6 +77,7 @@ TextScores score_texts(const TextScoring& by, std::span<const ScoreInput> inputs
   result.texts.resize(texts.size());
   if (texts.empty()) return result;
   TokenScorer& scorer = scorer_of(by, longest);
+  scorer.use_adapters(chosen_adapters(by.generator.language->network(), options.adapters));
   ScoreStatistics& statistics = result.statistics;
   const ScoreStatistics before = {.read_tokens = scorer.read_tokens(),
                                   .reused_tokens = scorer.reused_tokens(),
@@ -113,9 +114,10 @@ HiddenStates TextGenerator::hidden_states(const std::string& text, std::span<con
     throw ModelError("text",
                      fmt::format("has {} tokens, the context {}", result.ids.size(), impl.context),
                      "cut it into parts, or load the model with a larger context");
-  result.values =
-      scorer_of({impl, impl.context, impl.scorer}, std::max<size_t>(result.ids.size(), 1))
-          .states(result.ids, layers);
+  TokenScorer& scorer =
+      scorer_of({impl, impl.context, impl.scorer}, std::max<size_t>(result.ids.size(), 1));
+  scorer.use_adapters(chosen_adapters(impl.language->network(), options.adapters));
+  result.values = scorer.states(result.ids, layers);
   return result;
 }
 

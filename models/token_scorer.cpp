@@ -73,7 +73,9 @@ TokenScorer::Pass& TokenScorer::pass(uint32_t length, Kept kept) {
   const auto scope = builder.layer("output");
   if (states) made.trace.keep(builder, "normalized", x);
   if (kept == Kept::kScores) {
-    made.logits = network_.decoder.logits(builder, x).reshaped({length, network_.vocabulary});
+    const std::optional<AdapterScales> scales = adapter_scales(layout_, tensors_);
+    made.logits = network_.decoder.logits(builder, x, scales ? &*scales : nullptr)
+                      .reshaped({length, network_.vocabulary});
     builder.keep(made.logits);
     const auto lengths = pass_lengths(chunk_);
     const auto number = static_cast<size_t>(std::ranges::find(lengths, length) - lengths.begin());
@@ -82,6 +84,13 @@ TokenScorer::Pass& TokenScorer::pass(uint32_t length, Kept kept) {
   made.program.emplace(builder.build());
   build_seconds_ += seconds_since(start);
   return made;
+}
+
+void TokenScorer::use_adapters(std::vector<float> scales) {
+  if (scales == adapters_) return;
+  adapters_ = std::move(scales);
+  set_adapters(words_, network_, layout_, 0, adapters_);
+  held_.clear();
 }
 
 void TokenScorer::check(std::span<const uint32_t> ids) const {

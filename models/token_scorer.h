@@ -34,6 +34,9 @@ class TokenScorer {
 
   uint32_t context() const { return context_; }
 
+  /// From now on, as set_adapters() (models/decoding/decoder_programs.h); before: their own scales.
+  void use_adapters(std::vector<float> scales);
+
   /// log p(ids[i] | ids[0 .. i - 1]) for i from `first` (1 or more) to the end. Natural logarithm.
   /// ids: at most `context`, below the vocabulary. Throws ModelError when they are not, LogitsError
   /// when logits are NaN or infinite.
@@ -82,6 +85,7 @@ class TokenScorer {
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
   std::list<Pass> passes_;
+  std::vector<float> adapters_;
   std::vector<uint32_t> held_;  // tokens in the cache, as far as they can serve another text
   uint64_t read_tokens_ = 0, reused_tokens_ = 0;
   double build_seconds_ = 0;

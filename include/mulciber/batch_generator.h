@@ -68,6 +68,8 @@ struct BatchRequest {
   std::vector<std::pair<uint32_t, float>> logit_bias;
   /// As GenerateOptions::grammar.
   std::optional<Grammar> grammar;
+  /// As GenerateOptions::adapters: texts of one batch may have different ones.
+  std::optional<std::vector<AdapterScale>> adapters;
   /// How many of the likeliest tokens on_token is told of, at most kMostLikeliest; not given: no
   /// probabilities at all.
   std::optional<uint32_t> log_probabilities;
@@ -144,6 +146,7 @@ class MULCIBER_API BatchGenerator {
   std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
   Sampling default_sampling() const;
   const BatchStatistics& statistics() const;
+  std::vector<std::string> adapters() const;
   uint32_t context() const;
   uint32_t vocabulary() const;
   std::string family() const;

@@ -81,6 +81,10 @@ struct GenerateOptions {
   /// length, is the beginning of such a text. Not with GenerationTask. generate() throws ModelError
   /// where no token of the model leads on.
   std::optional<Grammar> grammar;
+  /// Which of LoadOptions::adapters are added, and how much; not given: each with its own scale.
+  /// Throws SettingError for a name that none of them has, that stands twice, or a scale that is
+  /// no number.
+  std::optional<std::vector<AdapterScale>> adapters;
   /// Keep what the tokens of prompt and answer read of one another: one more pass over them once
   /// the answer is there. Throws ModelError, before anything is computed, where the maps would hold
   /// more than kMostAttentionWeights; without max_new_tokens the answer ends there.
@@ -251,6 +255,8 @@ class MULCIBER_API TextGenerator {
   const GenerateStatistics& statistics() const;
   /// Tokens of prompt and answer together, at most.
   uint32_t context() const;
+  /// Names of LoadOptions::adapters that requests may want, in their order.
+  std::vector<std::string> adapters() const;
   /// Logits of a step.
   uint32_t vocabulary() const;
   /// Numbers of a token's hidden state, and of its embedding.

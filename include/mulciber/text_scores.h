@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "mulciber/load_options.h"
 
 namespace mulciber {
 
@@ -29,6 +32,8 @@ struct ScoreOptions {
   bool parse_special = false;  // special tokens spelled out in a text count as such
   uint32_t likeliest = 0;      // alternatives of each token, the likeliest first
   bool ranks = false;          // TokenScore::rank
+  /// As GenerateOptions::adapters.
+  std::optional<std::vector<AdapterScale>> adapters = {};
   /// Looked at between texts; once true, the call returns with what there is.
   const std::atomic<bool>* cancel = nullptr;
   /// Called after each text.

@@ -48,6 +48,8 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   layout.longest = longest;
   layout.prompt = layout.control.add<uint32_t>(uint64_t{shape.rows} * longest);
   layout.last = layout.control.add<uint32_t>(shape.rows);
+  if (const uint32_t scales = network.adapter_scales(); scales > 0)
+    layout.adapter_scales = layout.control.add<float>(uint64_t{shape.rows} * scales);
   // The last token of a sequence need not be in the cache.
   layout.state = plan_sample_state(layout.control, shape.rows, shape.context + 1, 0, kMostStops,
                                    kRing, shape.biases, network.vocabulary);
@@ -66,6 +68,11 @@ BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows) {
   BatchLayout part = layout;
   SampleStateLayout& state = part.state;
   part.last = layout.last.part(first, rows);
+  if (layout.adapter_scales) {
+    const uint32_t of_row = layout.adapter_scales->count / layout.state.rows;
+    part.adapter_scales =
+        layout.adapter_scales->part(uint64_t{first} * of_row, uint64_t{rows} * of_row);
+  }
   state.rows = rows;
   for (auto* array : {&state.positions, &state.tokens, &state.fed, &state.counts, &state.stopped})
     *array = array->part(first, rows);
@@ -98,7 +105,26 @@ BatchTensors part_of(const BatchTensors& tensors, const DecoderNetwork& network,
 ControlWords initial_words(const DecoderNetwork& network, const BatchLayout& layout) {
   ControlWords words(layout.control.words());
   if (layout.head_masks) words.set(*layout.head_masks, head_factors(network));
+  for (uint32_t row = 0; row < layout.state.rows; ++row)
+    set_adapters(words, network, layout, row, {});
   return words;
+}
+
+void set_adapters(ControlWords& words, const DecoderNetwork& network, const BatchLayout& layout,
+                  uint32_t row, std::span<const float> scales) {
+  for (size_t i = 0; i < network.adapters.size(); ++i) {
+    const NetworkAdapter& adapter = network.adapters[i];
+    words.fill(layout.adapter_scales->part(uint64_t{row} * network.adapter_scales() + adapter.first,
+                                           adapter.count),
+               scales.empty() ? adapter.scale : scales[i]);
+  }
+}
+
+std::optional<AdapterScales> adapter_scales(const BatchLayout& layout,
+                                            const BatchTensors& tensors) {
+  if (!layout.adapter_scales) return std::nullopt;
+  return AdapterScales{tensors.control, *layout.adapter_scales,
+                       layout.adapter_scales->count / layout.state.rows};
 }
 
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
@@ -138,6 +164,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .head_masks = layout.head_masks,
                              .split_counters = layout.split_counters,
                              .pages = layout.pages,
+                             .adapters = adapter_scales(layout, tensors),
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");
@@ -163,13 +190,17 @@ PassTensors build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& ne
   }
   if (shape.result == PassOutput::kCache) return kept;
   const auto scope = builder.layer("output");
+  const std::optional<AdapterScales> scales = adapter_scales(layout, tensors);
+  const auto logits = [&] {
+    return network.decoder.logits(builder, x, scales ? &*scales : nullptr);
+  };
   if (shape.result == PassOutput::kTrace) {
     trace->keep(builder, "normalized", x);
-    trace->keep(builder, "logits", network.decoder.logits(builder, x));
+    trace->keep(builder, "logits", logits());
     return kept;
   }
   if (shape.length > 1) x = last_tokens(builder, x, layout, tensors.control);
-  kept.logits = network.decoder.logits(builder, x).reshaped({rows, network.vocabulary});
+  kept.logits = logits().reshaped({rows, network.vocabulary});
   builder.keep(kept.logits);
   if (shape.raw_logits) {
     // Penalties and biases are written into those that are chosen from.

@@ -35,6 +35,8 @@ struct BatchLayout {
   ControlArray<uint32_t> prompt;
   /// (rows): the last token of each row in the pass, numbered through the pass.
   ControlArray<uint32_t> last;
+  /// (rows, scales of a row): how much of each adapter is added, where the network has any.
+  std::optional<ControlArray<float>> adapter_scales;
   SampleStateLayout state;
   std::optional<ControlArray<float>> head_masks;  // CausalState::head_masks, where there are any
   ControlArray<uint32_t> split_counters;          // (rows, heads) zeros between dispatches
@@ -46,6 +48,10 @@ struct BatchLayout {
   }
 };
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest);
+/// What a row adds of the network's adapters: a scale for each of DecoderNetwork::adapters; empty:
+/// their own scales. It stands before the history of sequences in control.
+void set_adapters(ControlWords& words, const DecoderNetwork& network, const BatchLayout& layout,
+                  uint32_t row, std::span<const float> scales);
 /// The same control as a batch of rows [first, first + rows) alone sees it.
 BatchLayout part_of(const BatchLayout& layout, uint32_t first, uint32_t rows);
 /// Control before anything is taken in.
@@ -81,6 +87,9 @@ struct DecoderPass {
   bool raw_logits = false;  // logits as the model gives them are kept beside those chosen from
   auto operator<=>(const DecoderPass&) const = default;
 };
+
+/// As layers read them; none where there are no adapters.
+std::optional<AdapterScales> adapter_scales(const BatchLayout& layout, const BatchTensors& tensors);
 
 /// What a pass keeps; without shape where it was not asked for.
 struct PassTensors {

@@ -28,8 +28,9 @@ ProposalCheck::ProposalCheck(Device& device, const DecoderNetwork& network, Sequ
   ProgramBuilder builder(device, "check");
   const Tensor x = decoder_tokens(builder, network, layout_, tensors_, kCheckedTokens);
   const auto scope = builder.layer("output");
-  const Tensor logits =
-      network.decoder.logits(builder, x).reshaped({kCheckedTokens, network.vocabulary});
+  const std::optional<AdapterScales> scales = adapter_scales(layout_, tensors_);
+  const Tensor logits = network.decoder.logits(builder, x, scales ? &*scales : nullptr)
+                            .reshaped({kCheckedTokens, network.vocabulary});
   sample(builder, logits, tensors_.control, choices_, tensors_.progress);
   program_.emplace(builder.build());
 }
@@ -47,6 +48,7 @@ std::vector<uint32_t> ProposalCheck::run(const Request& request) {
   fed.resize(kCheckedTokens, 0);
   words_.set(layout_.fed_ids(0, kCheckedTokens), fed);
   words_.set(layout_.state.positions, 0, begin);
+  set_adapters(words_, network_, layout_, 0, request.adapters);
   std::vector<SampleRow> rows(kCheckedTokens);
   for (uint32_t i = 0; i < kCheckedTokens; ++i) {
     SampleRow& row = rows[i];

@@ -35,6 +35,7 @@ class ProposalCheck {
     std::span<const uint32_t> proposed;  // at most kCheckedTokens - 1
     Sampling sampling;
     uint32_t stream = 0;
+    std::span<const float> adapters;  // as set_adapters()
   };
   /// What is chosen behind ids.back() and behind each proposed token, as far as those are chosen
   /// too: the proposals that were taken, and one token more. The batch then holds all but the last.

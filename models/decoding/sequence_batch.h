@@ -47,7 +47,9 @@ struct SequenceRequest {
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
   std::vector<Sampling> sampling;  // how each row chooses; empty: the likeliest id, always
-  std::vector<uint32_t> streams;   // of chance, another for each text of one seed; empty: all 0
+  /// What was last given to use_adapters() for its rows.
+  std::vector<float> adapters;
+  std::vector<uint32_t> streams;  // of chance, another for each text of one seed; empty: all 0
   /// What each row may choose, or nullptr; empty: anything. Not of start().
   std::vector<AnswerGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops
@@ -109,6 +111,11 @@ class SequenceBatch {
   uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
   /// Those tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
+  /// Has a row add so much of the network's adapters from now on, as set_adapters(); what it holds
+  /// is forgotten where that changes.
+  void use_adapters(uint32_t row, std::span<const float> scales);
+  /// Those of a row, as they stand in control.
+  std::span<const uint32_t> adapter_scales(uint32_t row) const;
   /// Forgets what a row holds from token `length` on. Where the network keeps a state, no other is
   /// there than that behind the last prompt, of a batch of one row: it forgets what came behind
   /// that, or all.

@@ -1,4 +1,5 @@
-// Which passes a prompt takes: of tokens, and of embeddings of a caller's in place of them.
+// Which passes a prompt takes: of tokens, and of embeddings of a caller's in place of them; and
+// which adapters its row has.
 #include <algorithm>
 
 #include "models/decoding/sequence_batch.h"
@@ -41,6 +42,18 @@ std::set<DecoderPass> SequenceBatch::passes(const SequenceRequest& request) cons
                    kind.rows.has_value(), request.states});
   }
   return shapes;
+}
+
+std::span<const uint32_t> SequenceBatch::adapter_scales(uint32_t row) const {
+  if (!layout_.adapter_scales) return {};
+  const uint32_t of_row = network_.adapter_scales();
+  return words_.values({layout_.adapter_scales->word + row * of_row, of_row});
+}
+
+void SequenceBatch::use_adapters(uint32_t row, std::span<const float> scales) {
+  const std::vector<uint32_t> before(adapter_scales(row).begin(), adapter_scales(row).end());
+  set_adapters(words_, network_, layout_, row, scales);
+  if (!std::ranges::equal(before, adapter_scales(row))) truncate(row, 0);
 }
 
 void SequenceBatch::require_free() const {

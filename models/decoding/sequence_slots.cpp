@@ -22,6 +22,9 @@ constexpr uint64_t kBufferAlignment = 256;
 // As many positions as kernels for software drivers take in a step: larger pages would need fewer
 // words of control, and smaller ones waste less of a text's last.
 constexpr uint32_t kPagePositions = 32;
+// Ids of tokens are below 2^24, and what is left of a word names a mix of adapters, but for the
+// last: what so many mixes leave no number for is nobody else's to read.
+constexpr uint32_t kTokenBits = 24, kUnsharedMix = 255;
 
 /// Passes over prompts are whole pages, so that each is others' to read when it is computed.
 uint32_t page_positions(const SlotShape& shape) { return std::min(kPagePositions, shape.chunk); }
@@ -127,6 +130,7 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   keeps_logits_.resize(shape.slots);
   masked_.resize(shape.slots);
   exact_.resize(shape.slots);
+  mix_.resize(shape.slots);
   words_ = initial_words(network, layout_);
   words_.fill(layout_.state.stopped, SAMPLE_IDLE);
   upload(device, control_.view(), words_.bytes());
@@ -205,6 +209,27 @@ void SequenceSlots::push_table(uint32_t slot) {
   push(own.word, own.end());
 }
 
+uint32_t SequenceSlots::mix_of(std::span<const float> adapters) {
+  const auto found = std::ranges::find_if(
+      mixes_, [&](const std::vector<float>& mix) { return std::ranges::equal(mix, adapters); });
+  if (found != mixes_.end()) return static_cast<uint32_t>(found - mixes_.begin());
+  if (mixes_.size() == kUnsharedMix) return kUnsharedMix;
+  mixes_.emplace_back(adapters.begin(), adapters.end());
+  return static_cast<uint32_t>(mixes_.size() - 1);
+}
+
+std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint32_t mix) {
+  std::vector<uint32_t> keys;
+  if (mix == kUnsharedMix) return keys;
+  for (const uint32_t token : tokens) keys.push_back(token | mix << kTokenBits);
+  return keys;
+}
+
+uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> prompt,
+                                     std::span<const float> adapters, bool exact, uint32_t tokens) {
+  return pages_.needs(keys(prompt, mix_of(adapters)), exact, tokens);
+}
+
 uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   const SampleStateLayout& state = layout_.state;
   // What ends a sequence, the host looks at.
@@ -216,10 +241,12 @@ uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   words_.set(state.fed, slot, 0);
   words_.set(state.history_of(slot), sequence.prompt);
   set_biases(words_, state, slot, sequence.biases);
+  set_adapters(words_, network_, layout_, slot, sequence.adapters);
   push_sequence(slot);
   set_mask(slot, {});
   keeps_logits_[slot] = sequence.keeps_logits;
   exact_[slot] = sequence.exact;
+  mix_[slot] = mix_of(sequence.adapters);
   changed_ = true;
   return adopt(slot);
 }
@@ -231,8 +258,9 @@ uint32_t SequenceSlots::adopt(uint32_t slot) {
   // The last token is fed in any case: its logits are needed.
   const uint32_t most = words_.get(state.counts, slot) - 1;
   SlotPages::Copy copy;
-  const uint32_t now = pages_.adopt(slot, words_.values(state.history_of(slot)).first(most),
-                                    exact_[slot], held, copy);
+  const uint32_t now =
+      pages_.adopt(slot, keys(words_.values(state.history_of(slot)).first(most), mix_[slot]),
+                   exact_[slot], held, copy);
   if (now == held) return held;
   std::vector<DeviceCopy> copies;
   for (size_t layer = 0; copy.from != copy.to && layer < tensors_.caches.size(); ++layer)
@@ -285,8 +313,9 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
     words_.set(state.fed, slot, 0);  // steps of others leave it as it is
     changed_ = true;
   }
-  if (keeps_states()) return choice;
-  if (pages_.computed(slot, words_.values(state.history_of(slot)).first(held + count), held))
+  if (keeps_states() || mix_[slot] == kUnsharedMix) return choice;
+  if (pages_.computed(
+          slot, keys(words_.values(state.history_of(slot)).first(held + count), mix_[slot]), held))
     push_table(slot);
   return choice;
 }
@@ -344,7 +373,7 @@ std::vector<float> SequenceSlots::logits(uint32_t slot) const {
 void SequenceSlots::end(uint32_t slot, bool keep) {
   const SampleStateLayout& state = layout_.state;
   const uint32_t kept = keep && !keeps_states() ? length(slot) : 0;
-  pages_.leave(slot, words_.values(state.history_of(slot)).first(kept));
+  pages_.leave(slot, keys(words_.values(state.history_of(slot)).first(kept), mix_[slot]));
   // A step over neighbours writes for it as well, to where nobody reads.
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
@@ -383,6 +412,7 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   const SampleStateLayout& state = layout_.state;
   exchange_states(a, b);
   pages_.exchange(a, b);
+  std::swap(mix_[a], mix_[b]);
   push_table(a);
   push_table(b);
   const auto exchange_words = [&](const auto& array) {
@@ -408,6 +438,13 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
     exchange_lists(first.masks, second.masks);
     push(first.masks.word, first.masks.end());
     push(second.masks.word, second.masks.end());
+  }
+  if (layout_.adapter_scales) {
+    const auto scales_of = [&](uint32_t slot) {
+      const ControlArray<float> own = *part_of(layout_, slot, 1).adapter_scales;
+      return ControlArray<uint32_t>{own.word, own.count};
+    };
+    exchange_lists(scales_of(a), scales_of(b));
   }
   const auto exchange_flags = [&](std::vector<bool>& flags) {
     const bool of_first = flags[a];

@@ -38,7 +38,8 @@ struct SlotSequence {
   Sampling sampling = {};
   uint32_t stream = 0;
   LogitBiases biases = {};
-  bool keeps_logits = false;  // of every choice, as the model gives them
+  std::span<const float> adapters = {};  // as set_adapters()
+  bool keeps_logits = false;             // of every choice, as the model gives them
 };
 
 /// Not thread-safe. Must not outlive the device or the network's weights.
@@ -75,9 +76,8 @@ class SequenceSlots {
   /// so, and that a slot has.
   uint32_t pages_left() const { return pages_.available(); }
   uint32_t page_tokens() const { return pages_.positions(); }
-  uint32_t pages_needed(std::span<const uint32_t> prompt, bool exact, uint32_t tokens) const {
-    return pages_.needs(prompt, exact, tokens);
-  }
+  uint32_t pages_needed(std::span<const uint32_t> prompt, std::span<const float> adapters,
+                        bool exact, uint32_t tokens);
   uint32_t pages_for(uint32_t tokens) const { return pages_.pages_for(tokens); }
   uint32_t pages_held(uint32_t slot) const { return pages_.held(slot); }
   /// Room for `tokens` tokens more of a sequence; false where no page is left for them. feed() and
@@ -137,6 +137,10 @@ class SequenceSlots {
   /// The first tokens of a page in a layer's cache.
   BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
+  /// A number for what sequences add of adapters. Those with another share nothing with them.
+  uint32_t mix_of(std::span<const float> adapters);
+  /// Tokens as pages are kept by: with the number of what was added when they were computed.
+  static std::vector<uint32_t> keys(std::span<const uint32_t> tokens, uint32_t mix);
   void exchange_states(uint32_t a, uint32_t b);
   /// Has words [first, end) of control written to the device before the next pass.
   void push(uint64_t first, uint64_t end) { changes_.emplace_back(first, end); }
@@ -152,6 +156,8 @@ class SequenceSlots {
   bool changed_ = true;  // by the host, before the history
   std::vector<std::pair<uint64_t, uint64_t>> changes_;  // words that the device has not seen
   SlotPages pages_;
+  std::vector<std::vector<float>> mixes_;  // of adapters, by number
+  std::vector<uint32_t> mix_;              // of each slot
   Buffer control_, progress_, arena_, exchanged_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;

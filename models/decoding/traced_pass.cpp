@@ -52,8 +52,11 @@ TracedPass::TracedPass(Device& device, const DecoderNetwork& network, uint32_t r
   program_ = builder.build();
 }
 
-ControlWords TracedPass::words(std::span<const uint32_t> ids) const {
+ControlWords TracedPass::words(std::span<const uint32_t> ids,
+                               std::span<const float> adapters) const {
   ControlWords words = initial_words(network_, layout_);
+  for (uint32_t row = 0; row < shape_.rows; ++row)
+    set_adapters(words, network_, layout_, row, adapters);
   const auto given = static_cast<uint32_t>(ids.size() / shape_.rows);
   words.fill(layout_.state.fed, given);
   for (uint32_t row = 0; row < shape_.rows; ++row)
@@ -62,8 +65,8 @@ ControlWords TracedPass::words(std::span<const uint32_t> ids) const {
   return words;
 }
 
-void TracedPass::run(std::span<const uint32_t> ids) {
-  upload(device_, control(), words(ids).bytes());
+void TracedPass::run(std::span<const uint32_t> ids, std::span<const float> adapters) {
+  upload(device_, control(), words(ids, adapters).bytes());
   program_->run();
 }
 

@@ -36,8 +36,9 @@ class TracedPass {
   BufferView control() const { return buffers_.front().view(); }
   /// Control before a pass. ids: row after row, all as long, and at most as long as the pass: no
   /// token sees those behind it.
-  ControlWords words(std::span<const uint32_t> ids) const;
-  void run(std::span<const uint32_t> ids);
+  /// adapters: of every row, as set_adapters().
+  ControlWords words(std::span<const uint32_t> ids, std::span<const float> adapters = {}) const;
+  void run(std::span<const uint32_t> ids, std::span<const float> adapters = {});
 
   /// (rows, length, ...).
   std::vector<float> read(const std::string& name);

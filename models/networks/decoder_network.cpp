@@ -1,10 +1,12 @@
 #include "models/networks/decoder_network.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "models/networks/adapter_stack.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -19,8 +21,10 @@ bool passes_original_context(const RopeConfig& rope, uint32_t positions) {
 /// `folded` products do the norm before them.
 void join_norms(CausalDecoder& decoder, bool folded) {
   const auto join = [&](Norm& norm, const Linear& next) {
-    norm.for_integers = next.integers;
-    norm.folds = folded && !next.integers && !next.bias && next.weight.shape.columns() % 8 == 0;
+    // Adapters read what the norm gives as well, as numbers.
+    norm.for_integers = next.integers && !next.low_rank;
+    norm.folds = folded && !next.integers && !next.bias && !next.low_rank &&
+                 next.weight.shape.columns() % 8 == 0;
   };
   Norm* before = decoder.first_norm ? &*decoder.first_norm : nullptr;
   for (CausalLayer& layer : decoder.layers) {
@@ -53,6 +57,18 @@ std::vector<float> filled_angles(std::vector<float> angles, const RopeConfig& ro
 }
 
 }  // namespace
+
+bool takes_adapters(const std::string& weight) {
+  constexpr std::string_view kProducts[] = {
+      "qkv",      "out",         "up", "down", "query_down", "query", "key_value_down",
+      "key_rope", "key_value_up"};
+  constexpr std::string_view kEnding = ".weight";
+  if (weight == "output.weight") return true;
+  // Experts, what leads to them and what stands beside them are products of other ops.
+  if (!weight.ends_with(kEnding) || weight.find(".shared.") != weight.npos) return false;
+  const std::string part = weight.substr(0, weight.size() - kEnding.size());
+  return std::ranges::count(kProducts, std::string_view(part).substr(part.rfind('.') + 1)) > 0;
+}
 
 std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
                                                      uint32_t positions) {
@@ -87,6 +103,9 @@ DecoderNetwork build_decoder_network(
     const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
     const NetworkTypes& types) {
   const auto weight = [&](const std::string& name) { return segments(name).at(0); };
+  const auto adapter_update = [&](const std::string& name) {
+    return types.adapters ? types.adapters->find(name) : std::nullopt;
+  };
   const auto linear = [&](const std::string& name, bool bias) {
     const std::vector<Tensor> matrices = segments(name + ".weight");
     Linear result = {matrices[0], std::nullopt, {matrices.begin() + 1, matrices.end()}};
@@ -95,6 +114,9 @@ DecoderNetwork build_decoder_network(
                       std::ranges::all_of(matrices, [](const Tensor& part) {
                         return multiplies_integers(part.type);
                       });
+    if (const auto update = adapter_update(name + ".weight"))
+      result.low_rank = LowRank{weight(lora_down(name + ".weight")),
+                                weight(lora_up(name + ".weight")), update->first, update->count};
     return result;
   };
   // The stream is kept divided by what is put onto each sublayer's result: that need not be scaled
@@ -277,6 +299,13 @@ DecoderNetwork build_decoder_network(
   join_norms(decoder, types.folded_norms);
   decoder.output.weight = weight(config.output.tied ? "embedding" : "output.weight");
   if (config.output.bias) decoder.output.bias = weight("output.bias");
+  if (types.adapters) {
+    network.adapters = types.adapters->adapters();
+    if (const auto update = adapter_update("output.weight"))
+      decoder.output.low_rank =
+          LowRank{weight(lora_down("output.weight")), weight(lora_up("output.weight")),
+                  update->first, update->count};
+  }
   decoder.logit_scale = config.output.multiplier;
   decoder.logit_cap = config.output.soft_cap;
   return network;
@@ -294,6 +323,12 @@ DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t pos
   }
   for (const ComputedWeight& computed : computed_decoder_weights(config, positions))
     tensors[computed.name] = {.shape = computed.shape};
+  if (types.adapters) {
+    for (const auto& [weight, update] : types.adapters->updates()) {
+      tensors[lora_down(weight)] = {.shape = update.down, .type = update.type};
+      tensors[lora_up(weight)] = {.shape = update.up, .type = update.type};
+    }
+  }
   const auto planned = [&](const std::string& name) {
     Tensor tensor = tensors.at(name);
     tensor.view.size = tensor.bytes();

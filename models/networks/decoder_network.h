@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "checkpoints/weights.h"
@@ -11,7 +12,15 @@
 
 namespace mulciber {
 
+class AdapterStack;
 class Weights;
+
+/// An adapter beside a network's weights: a row's scales from `first` on are its own.
+struct NetworkAdapter {
+  std::string name;
+  uint32_t first = 0, count = 0;
+  float scale = 1;  // where nobody asks for another
+};
 
 struct DecoderNetwork {
   TokenEmbedding embedding;
@@ -19,11 +28,17 @@ struct DecoderNetwork {
   DataType activations = DataType::kF32;
   DataType cache = DataType::kF32;
   uint32_t vocabulary = 0;
-  uint32_t context = 0;              // tokens of the longest sequence
-  float stream_scale = 1;            // the residual stream is that many times what is kept of it
-  std::vector<float> head_masks;     // (layers, heads), onto the heads' outputs; empty: all 1
-  std::vector<float> sinks;          // (layers, heads), logits of sinks; empty: there are none
+  uint32_t context = 0;           // tokens of the longest sequence
+  float stream_scale = 1;         // the residual stream is that many times what is kept of it
+  std::vector<float> head_masks;  // (layers, heads), onto the heads' outputs; empty: all 1
+  std::vector<float> sinks;       // (layers, heads), logits of sinks; empty: there are none
+  std::vector<NetworkAdapter> adapters;  // one after another
   const Weights* weights = nullptr;  // to name the one that spoils the logits; null: none is named
+
+  /// Scales that a row has.
+  uint32_t adapter_scales() const {
+    return adapters.empty() ? 0 : adapters.back().first + adapters.back().count;
+  }
 };
 
 /// Names, shapes and source names of every weight that a configuration asks for.
@@ -39,6 +54,9 @@ struct ComputedWeight {
 std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
                                                      uint32_t positions);
 
+/// Whether adapters can be added to the product with a weight of that table.
+bool takes_adapters(const std::string& weight);
+
 /// What a network computes and keeps its numbers in.
 struct NetworkTypes {
   DataType activations = DataType::kF32;
@@ -50,6 +68,8 @@ struct NetworkTypes {
   bool folded_norms = false;
   /// Attention of one token appends its key and value itself (CausalAttention::appends).
   bool folded_appends = false;
+  /// Of the configuration's table. Its tensors are called as lora_down() and lora_up() say.
+  std::shared_ptr<const AdapterStack> adapters = {};
 };
 
 /// The network with shapes alone, for planning before weights are there.

@@ -1,0 +1,235 @@
+#include "models/networks/adapter_stack.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "checkpoints/json.h"
+#include "models/families/gguf_metadata.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+// Products take eight halves at a time.
+constexpr uint32_t kScaleStep = 8;
+
+/// Whether A and B times the factor are numbers of 16 bits as they come.
+bool is_half(const LowRankUpdate& update) {
+  int exponent = 0;
+  const bool power_of_two = std::abs(std::frexp(update.factor, &exponent)) == 0.5;
+  return update.down->type == CheckpointType::kF16 && update.up->type == CheckpointType::kF16 &&
+         power_of_two;
+}
+
+std::string where(const OpenAdapter& adapter, const CheckpointTensor& tensor) {
+  return fmt::format("{}, tensor `{}`", adapter.files->where(), printable(tensor.name));
+}
+
+void check_shape(const OpenAdapter& adapter, const LowRankUpdate& update, uint64_t rows,
+                 uint64_t columns) {
+  const auto check = [&](const CheckpointTensor& tensor, uint64_t found, uint64_t wanted) {
+    if (found != wanted)
+      throw ModelError(where(adapter, tensor),
+                       fmt::format("has shape {}, and `{}` of the model is a matrix of {} by {}",
+                                   tensor.shape_text(), printable(update.weight), rows, columns),
+                       "it was made for another model: take the one that its page names");
+  };
+  check(*update.down, update.down->shape[1], columns);
+  check(*update.up, update.up->shape[0], rows);
+}
+
+/// As files hold it: the matrix that `source` is, or is a part of.
+uint64_t rows_in_file(const WeightSource& source) {
+  return source.rows_in_file > 0 ? source.rows_in_file : source.shape.rows();
+}
+
+}  // namespace
+
+AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
+                           const Checkpoint& checkpoint, bool half, Takes takes)
+    : opened_(std::move(adapters)) {
+  const std::string architecture =
+      checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : std::string();
+  std::vector<std::vector<bool>> found;  // of each adapter's updates
+  uint32_t first = 0;
+  for (const OpenAdapter& adapter : opened_) {
+    const std::string& made_for = adapter.files->architecture();
+    if (made_for.empty() != architecture.empty())
+      throw ModelError(adapter.files->where(),
+                       made_for.empty() ? "is PEFT's, and the model a GGUF file"
+                                        : "is a GGUF file, and the model a Hugging Face folder",
+                       "take adapter and model in one format; llama.cpp's convert_lora_to_gguf.py "
+                       "makes GGUF files of PEFT's");
+    if (made_for != architecture)
+      throw ModelError(adapter.files->where(),
+                       fmt::format("was made for the architecture {}, the model's is {}",
+                                   printable(made_for), printable(architecture)),
+                       "take the model that its page names");
+    const uint32_t count = (adapter.files->rank() + kScaleStep - 1) / kScaleStep * kScaleStep;
+    adapters_.push_back({adapter.name, first, count, adapter.scale});
+    first += count;
+    found.emplace_back(adapter.files->updates().size());
+  }
+  for (const WeightSpec& spec : table) find_target(spec, takes, found);
+  for (size_t a = 0; a < opened_.size(); ++a) {
+    const auto missing = std::ranges::find(found[a], false);
+    if (missing == found[a].end()) continue;
+    const LowRankUpdate& update =
+        opened_[a].files->updates()[static_cast<size_t>(missing - found[a].begin())];
+    throw ModelError(where(opened_[a], *update.down),
+                     fmt::format("changes `{}`, and the model has no such matrix of a product",
+                                 printable(update.weight)),
+                     "it was made for another model: take the one that its page names");
+  }
+  for (auto& [weight, target] : targets_) place(target, half);
+}
+
+void AdapterStack::find_target(const WeightSpec& spec, Takes takes,
+                               std::vector<std::vector<bool>>& found) {
+  if (spec.role != WeightRole::kMatrix || spec.shape.rank() != 2) return;
+  Target target = {.shape = spec.shape, .parts = {}, .rows = {}, .update = {}};
+  std::map<std::string, uint32_t> parts;  // by the name of the weight in files
+  std::vector<uint32_t> part_of;          // each source
+  for (const WeightSource& source : spec.sources) {
+    uint32_t part = kNoPart;
+    for (size_t a = 0; a < opened_.size(); ++a) {
+      const std::vector<LowRankUpdate>& updates = opened_[a].files->updates();
+      for (const std::string& name : source.names) {
+        const auto update = std::ranges::lower_bound(updates, name, {}, &LowRankUpdate::weight);
+        if (update == updates.end() || update->weight != name) continue;
+        check_shape(opened_[a], *update, rows_in_file(source), source.shape.columns());
+        if (takes && !takes(spec.name))
+          throw ModelError(where(opened_[a], *update->down),
+                           fmt::format("changes `{}`, beside which adapters cannot stand",
+                                       printable(update->weight)),
+                           "merge it into the weights (--merge-lora)");
+        // Sources are told apart by their first name: files have one of them.
+        const auto [known, is_new] =
+            parts.emplace(source.names.front(), static_cast<uint32_t>(target.parts.size()));
+        if (is_new) target.parts.push_back({std::vector<const LowRankUpdate*>(opened_.size())});
+        part = known->second;
+        target.parts[part].updates[a] = &*update;
+        found[a][static_cast<size_t>(update - updates.begin())] = true;
+        break;
+      }
+    }
+    part_of.push_back(part);
+  }
+  if (target.parts.empty()) return;
+  for (size_t group = 0; group < spec.sources.size(); group += spec.in_turns) {
+    const uint64_t rows = spec.sources[group].shape.rows();
+    for (uint64_t row = 0; row < rows; ++row)
+      for (size_t i = group; i < group + spec.in_turns; ++i)
+        target.rows.push_back({part_of[i], spec.sources[i].first_row + row});
+  }
+  targets_.emplace(spec.name, std::move(target));
+}
+
+void AdapterStack::place(Target& target, bool half) const {
+  uint32_t begin = UINT32_MAX, end = 0;
+  bool narrow = true;
+  for (const Part& part : target.parts) {
+    for (size_t a = 0; a < opened_.size(); ++a) {
+      const LowRankUpdate* update = part.updates[a];
+      if (!update) continue;
+      begin = std::min(begin, adapters_[a].first);
+      end = std::max(end, adapters_[a].first + adapters_[a].count);
+      narrow = narrow && (half || is_half(*update));
+    }
+  }
+  const uint64_t all = uint64_t{end - begin} * target.parts.size();
+  target.update = {.down = {all, target.shape.columns()},
+                   .up = {target.shape.rows(), all},
+                   .type = narrow ? DataType::kF16 : DataType::kF32,
+                   .first = begin,
+                   .count = end - begin};
+}
+
+AdapterStack::Updates AdapterStack::updates() const {
+  Updates all;
+  for (const auto& [weight, target] : targets_) all.emplace(weight, target.update);
+  return all;
+}
+
+std::optional<AdapterStack::Update> AdapterStack::find(const std::string& weight) const {
+  const auto found = targets_.find(weight);
+  return found == targets_.end() ? std::nullopt : std::optional(found->second.update);
+}
+
+uint64_t AdapterStack::bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [weight, target] : targets_) {
+    const Update& update = target.update;
+    for (const Shape& shape : {update.down, update.up})
+      bytes += aligned_weight_bytes(shape.elements() * size_of(update.type));
+  }
+  return bytes;
+}
+
+std::vector<float> AdapterStack::down(const std::string& weight) const {
+  const Target& target = this->target(weight);
+  const Update& update = target.update;
+  const uint64_t columns = update.down.columns();
+  std::vector<float> all(update.down.elements());
+  for (size_t p = 0; p < target.parts.size(); ++p) {
+    for (size_t a = 0; a < opened_.size(); ++a) {
+      const LowRankUpdate* from = target.parts[p].updates[a];
+      if (!from) continue;
+      const std::vector<float> values = opened_[a].files->values(*from->down);
+      const uint64_t row = p * update.count + adapters_[a].first - update.first;
+      std::ranges::copy(values, all.begin() + static_cast<std::ptrdiff_t>(row * columns));
+    }
+  }
+  return all;
+}
+
+std::vector<float> AdapterStack::up(const std::string& weight) const {
+  const Target& target = this->target(weight);
+  const Update& update = target.update;
+  const uint64_t columns = update.up.columns();
+  std::vector<float> all(update.up.elements());
+  for (size_t p = 0; p < target.parts.size(); ++p) {
+    for (size_t a = 0; a < opened_.size(); ++a) {
+      const LowRankUpdate* from = target.parts[p].updates[a];
+      if (!from) continue;
+      const std::vector<float> values = opened_[a].files->values(*from->up);
+      const uint64_t column = p * update.count + adapters_[a].first - update.first;
+      for (size_t row = 0; row < target.rows.size(); ++row) {
+        if (target.rows[row].part != p) continue;
+        for (uint32_t i = 0; i < from->rank; ++i) {
+          const double value = values[target.rows[row].in_file * from->rank + i] * from->factor;
+          all[row * columns + column + i] = static_cast<float>(value);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+AdapterStack::Sum::Sum(const AdapterStack& stack, const std::string& weight)
+    : columns_(stack.target(weight).shape.columns()),
+      count_(static_cast<uint32_t>(stack.target(weight).update.up.columns())),
+      down_(stack.down(weight)),
+      up_(stack.up(weight)) {
+  const Update& update = stack.target(weight).update;
+  for (const NetworkAdapter& adapter : stack.adapters_) {
+    for (uint64_t at = 0; at < up_.size(); ++at) {
+      const uint64_t scale = update.first + at % update.count;
+      if (scale >= adapter.first && scale < adapter.first + adapter.count) up_[at] *= adapter.scale;
+    }
+  }
+}
+
+void AdapterStack::Sum::add_to(uint64_t row, uint64_t first, std::span<double> values) const {
+  for (uint32_t i = 0; i < count_; ++i) {
+    const double factor = up_[row * count_ + i];
+    if (factor == 0) continue;
+    const float* from = down_.data() + i * columns_ + first;
+    for (size_t column = 0; column < values.size(); ++column)
+      values[column] += factor * from[column];
+  }
+}
+
+}  // namespace mulciber

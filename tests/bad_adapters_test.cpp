@@ -1,0 +1,201 @@
+// Adapters that are broken, or made for something else: one error each, which names file and
+// tensor.
+#include <cmath>
+
+#include "models/adapters.h"
+#include "models/decoder_architecture.h"
+#include "models/low_rank_adapter.h"
+#include "models/networks/adapter_stack.h"
+#include "tests/catch.h"
+#include "tests/gguf_bytes.h"
+#include "tests/lora_files.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kQuery = "base_model.model.model.layers.0.self_attn.q_proj";
+
+using Change = std::function<void(json&, MadeTensors&)>;
+
+std::string refusal(const fs::path& adapter, const std::string& family = "qwen2",
+                    bool merge = false) {
+  return model_error([&] {
+           const Checkpoint checkpoint(tiny_model(family));
+           ModelOptions options = {
+               .adapters = open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}}),
+               .merge_adapters = merge};
+           const DecoderConfig config = read_decoder_config(checkpoint);
+           const auto stack = stacked_adapters(checkpoint, config, options);
+           for (const auto& [weight, update] : stack->updates()) {
+             stack->down(weight);
+             stack->up(weight);
+           }
+         })
+      .value_or("no error");
+}
+
+std::string refusal_of(const Change& change, const std::string& from = "qwen2_all") {
+  const TemporaryFolder folder;
+  return refusal(changed_adapter(folder.path(), from, change));
+}
+
+std::string of(const char* matrix) { return std::string(kQuery) + ".lora_" + matrix + ".weight"; }
+
+}  // namespace
+
+TEST_CASE("Adapters of PEFT that are broken are refused") {
+  CHECK(refusal_of([](json&, MadeTensors&) {}) == "no error");
+  const std::pair<Change, std::vector<std::string>> cases[] = {
+      {[](json&, MadeTensors& t) { t.erase(of("A")); },
+       {"adapter_model.safetensors", of("B"), "without its lora_A"}},
+      {[](json&, MadeTensors& t) { t.erase(of("B")); }, {of("A"), "without its lora_B"}},
+      {[](json&, MadeTensors& t) {
+         t[of("B")].shape = {64, 2};
+       },
+       {of("A"), "rank 4", "[64, 2]"}},
+      {[](json&, MadeTensors& t) {
+         t[of("A")].shape = {8, 16};
+         t[of("B")].shape = {16, 8};
+       },
+       {of("A"), "rank 8", "says 4"}},
+      {[](json& c, MadeTensors& t) {
+         c["rank_pattern"] = {{"layers.0.self_attn.q_proj", 8}};
+         t[of("A")].shape = {8, 16};
+         t[of("B")].shape = {16, 8};
+       },
+       {of("A"), "[8, 16]", "32 by 32", "another model"}},
+      {[](json&, MadeTensors& t) {
+         t[of("A")] = {"F32", {0, 32}, {}};
+         t[of("B")] = {"F32", {32, 0}, {}};
+       },
+       {of("A"), "rank 0"}},
+      {[](json&, MadeTensors& t) {
+         t[of("A")].shape = {4, 4, 8};
+       },
+       {of("A"), "not that of a matrix"}},
+      {[](json&, MadeTensors& t) { t[of("A")].type = "I32"; }, {of("A"), "stored as I32"}},
+      {[](json&, MadeTensors& t) {
+         const float nan = std::nanf("");
+         std::memcpy(t[of("A")].bytes.data() + 8, &nan, sizeof nan);
+       },
+       {of("A"), "NaN"}},
+      {[](json&, MadeTensors& t) { t["base_model.model.lm_head.weight"] = t[of("A")]; },
+       {"lm_head.weight", "no matrix A or B"}},
+      {[](json&, MadeTensors& t) {
+         t["base_model.model.model.embed_tokens.lora_embedding_A"] = t[of("A")];
+       },
+       {"lora_embedding_A", "embedding"}},
+      {[](json&, MadeTensors& t) {
+         t[std::string(kQuery) + ".lora_magnitude_vector"] = t[of("A")];
+       },
+       {"DoRA"}},
+      {[](json&, MadeTensors& t) {
+         for (const char* matrix : {"A", "B"})
+           t[std::string("base_model.model.model.layers.7.self_attn.q_proj.lora_") + matrix +
+             ".weight"] = t[of(matrix)];
+       },
+       {"layers.7", "no such matrix"}},
+      {[](json& c, MadeTensors&) { c["target_modules"] = {"k_proj"}; },
+       {"target_modules", "does not name"}},
+      {[](json& c, MadeTensors&) { c["target_modules"] = ".*_projector"; }, {"does not name"}},
+      {[](json& c, MadeTensors&) { c["target_modules"] = "(("; }, {"regular expression"}},
+      {[](json& c, MadeTensors&) { c["target_modules"] = {1}; }, {"target_modules", "no text"}},
+      {[](json& c, MadeTensors&) { c["peft_type"] = "IA3"; }, {"peft_type", "IA3"}},
+      {[](json& c, MadeTensors&) { c.erase("r"); }, {"'r'"}},
+      {[](json& c, MadeTensors&) { c["r"] = 0; }, {"'r'"}},
+      {[](json& c, MadeTensors&) { c["r"] = 100000; }, {"'r'"}},
+      {[](json& c, MadeTensors&) { c["lora_alpha"] = "x"; }, {"lora_alpha"}},
+      {[](json& c, MadeTensors&) { c["use_dora"] = true; }, {"use_dora", "DoRA"}},
+      {[](json& c, MadeTensors&) { c["bias"] = "all"; }, {"bias"}},
+      {[](json& c, MadeTensors&) { c["modules_to_save"] = {"lm_head"}; }, {"modules_to_save"}},
+      {[](json& c, MadeTensors&) {
+         c["rank_pattern"] = {{"q_proj", "x"}};
+       },
+       {"rank_pattern"}},
+      {[](json& c, MadeTensors&) { c = json::array(); }, {"not a JSON object"}},
+  };
+  int number = 0;
+  for (const auto& [change, words] : cases) {
+    const std::string message = refusal_of(change);
+    INFO("case " << number++ << ": " << message);
+    for (const std::string& word : words) CHECK_THAT(message, ContainsSubstring(word));
+    CHECK(message.find('\n') == message.npos);
+  }
+}
+
+TEST_CASE("Adapters that are cut off or not there are refused") {
+  const TemporaryFolder folder;
+  CHECK_THAT(refusal(folder.path()), ContainsSubstring("has no adapter_config.json"));
+  CHECK_THAT(refusal(folder.path() / "nothing"), ContainsSubstring("nothing"));
+  write_file(folder.path() / "adapter_config.json",
+             read_file(lora_dir() / "qwen2_all/adapter_config.json"));
+  CHECK_THAT(refusal(folder.path()), ContainsSubstring("has no adapter_model.safetensors"));
+  write_file(folder.path() / "adapter_model.bin", "");
+  CHECK_THAT(refusal(folder.path()), ContainsSubstring("safe_serialization"));
+  const std::string tensors = read_file(lora_dir() / "qwen2_all/adapter_model.safetensors");
+  for (const size_t size :
+       {size_t{0}, size_t{5}, size_t{100}, tensors.size() / 2, tensors.size() - 1}) {
+    write_file(folder.path() / "adapter_model.safetensors", tensors.substr(0, size));
+    CHECK_THAT(refusal(folder.path()), ContainsSubstring("adapter_model.safetensors"));
+  }
+  const std::string gguf = read_file(lora_dir() / "qwen2_all.gguf");
+  const fs::path file = folder.path() / "cut.gguf";
+  for (const size_t size : {size_t{0}, size_t{3}, size_t{60}, gguf.size() / 2, gguf.size() - 1}) {
+    write_file(file, gguf.substr(0, size));
+    CHECK_THAT(refusal(file, "qwen2.gguf"), ContainsSubstring("cut.gguf"));
+  }
+  write_file(folder.path() / "adapter_model.safetensors", tensor_bytes({}));
+  CHECK_THAT(refusal(folder.path()), ContainsSubstring("holds no adapter"));
+}
+
+TEST_CASE("Adapters for another model or another format are refused") {
+  CHECK_THAT(refusal(lora_dir() / "gpt2_all"), ContainsSubstring("transformer.h.0.attn.c_attn") &&
+                                                   ContainsSubstring("no such matrix"));
+  CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf", "gpt2.gguf"),
+             ContainsSubstring("architecture qwen2") && ContainsSubstring("gpt2"));
+  CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf"), ContainsSubstring("Hugging Face folder"));
+  CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen2.gguf"), ContainsSubstring("a GGUF file"));
+  // The same names in another shape.
+  CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen3"),
+             ContainsSubstring("self_attn") && ContainsSubstring("another model"));
+  CHECK_THAT(refusal(tiny_model("qwen2.gguf"), "qwen2.gguf"),
+             ContainsSubstring("general.type") && ContainsSubstring("not `adapter`"));
+}
+
+TEST_CASE("Keys of GGUF adapters that are missing or wrong are refused") {
+  const auto message = [](const std::string& kind, float alpha, const std::string& tensor) {
+    GgufBytes bytes;
+    bytes.counts(1, 4).key("general.type", GgufType::kString).text("adapter");
+    bytes.key("adapter.type", GgufType::kString).text(kind);
+    bytes.key("general.architecture", GgufType::kString).text("qwen2");
+    bytes.key("adapter.lora.alpha", GgufType::kF32).number(alpha);
+    bytes.tensor(tensor, {32, 4}, 0, 0).data(512);
+    return refusal(bytes.write(), "qwen2.gguf");
+  };
+  CHECK_THAT(message("ia3", 1, "blk.0.attn_q.weight.lora_a"), ContainsSubstring("adapter.type"));
+  CHECK_THAT(message("lora", std::nanf(""), "blk.0.attn_q.weight.lora_a"),
+             ContainsSubstring("adapter.lora.alpha"));
+  CHECK_THAT(message("lora", 1, "blk.0.attn_q.weight"), ContainsSubstring("blk.0.attn_q.weight"));
+  CHECK_THAT(message("lora", 1, "blk.0.attn_q.weight.lora_b"),
+             ContainsSubstring("without its lora_a"));
+}
+
+TEST_CASE("Factors of modules follow rank, alpha, their patterns and rsLoRA") {
+  const LowRankAdapter all(lora_dir() / "qwen2_all"), some(lora_dir() / "qwen2_some"),
+      gguf(lora_dir() / "qwen2_all.gguf");
+  for (const LowRankUpdate& update : all.updates()) CHECK(update.factor == 1.5);
+  for (const LowRankUpdate& update : gguf.updates()) CHECK(update.factor == 1.5);
+  CHECK(all.updates().size() == 14);
+  CHECK(some.rank() == 9);
+  for (const LowRankUpdate& update : some.updates()) {
+    const bool gate = update.weight.ends_with("gate_proj.weight"),
+               high = update.weight == "model.layers.1.self_attn.v_proj.weight";
+    CHECK(update.rank == (high ? 9 : 3));
+    CHECK(update.factor == (gate ? 1.5 : 2) / std::sqrt(high ? 9 : 3));
+  }
+}
