@@ -172,7 +172,9 @@ int rewrite(const GenerateArguments& options, std::shared_ptr<const OpenModel> m
             const std::string& prompt) {
   require_rewriting(options);
   const std::shared_ptr<Device> device = open_device(options.common);
-  Translator translator(device, std::move(model), {.half_weights = options.model.half_weights});
+  Translator translator(device, std::move(model),
+                        {.half_weights = options.model.half_weights,
+                         .adapters = adapter_files(options.model.adapters)});
   std::atomic<bool> cancel{false};
   TranslateOptions settings;
   if (options.tokens > 0) settings.max_new_tokens = options.tokens;

@@ -51,12 +51,15 @@ void add_language_model_options(Command& command, LanguageModelOptions& options)
       .required()
       .type_name("FILE|DIR");
   add_loading_options(command, options);
+  add_adapter_options(command, options.adapters);
 }
 
 GeneratorOptions generator_options(const LanguageModelOptions& options) {
   return {.load = {.half_weights = options.half_weights,
                    .half_activations = options.half_activations,
-                   .fast_activations = options.fast_activations},
+                   .fast_activations = options.fast_activations,
+                   .adapters = adapter_files(options.adapters),
+                   .merge_adapters = options.adapters.merge},
           .key_values = options.key_values,
           .context = options.context,
           .masked_heads = options.masked_heads};

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/adapters.h"
 #include "apps/command.h"
 #include "apps/fast_activations.h"
 #include "apps/key_values.h"
@@ -18,6 +19,7 @@ struct LanguageModelOptions {
   bool half_weights = false, half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
   std::vector<HeadNumber> masked_heads;
+  AdapterOptions adapters;
 };
 /// --context, --half, --half-activations, --fast-activations, --kv: how a model is loaded.
 void add_loading_options(Command& command, LanguageModelOptions& options);

@@ -7,6 +7,7 @@
 
 #include "apps/language_model.h"
 #include "apps/progress.h"
+#include "models/adapters.h"
 #include "models/language_model.h"
 #include "models/open_model.h"
 #include "models/perplexity.h"
@@ -24,6 +25,7 @@ struct PerplexityArguments {
   uint32_t chunks = 0;
   bool half_weights = false, half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
+  AdapterOptions adapters;
 };
 
 int run(const PerplexityArguments& options) {
@@ -50,7 +52,9 @@ int run(const PerplexityArguments& options) {
                   .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
                   .fast_activations = options.fast_activations,
                   .cache = storage_type(options.key_values),
-                  .context = context});
+                  .context = context,
+                  .adapters = open_adapters(adapter_files(options.adapters)),
+                  .merge_adapters = options.adapters.merge});
   TokenScorer scorer(*device, model->continues_text()->network(), context);
   std::optional<Progress> progress;
   const Perplexity result = perplexity(scorer, ids, context, bos, options.chunks,
@@ -98,6 +102,7 @@ void add_perplexity(Command& app, int& code) {
   command.add_flag("--half-activations", options->half_activations, "keep activations in 16 bits");
   add_fast_activations_option(command, options->fast_activations);
   add_key_value_option(command, options->key_values);
+  add_adapter_options(command, options->adapters);
   add_common_options(command, options->common);
   command.footer(
       "As llama.cpp's llama-perplexity does, so that figures compare: the text's tokens are cut "

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "apps/serve/model_choice.h"
+#include "checkpoints/json.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
@@ -160,11 +162,31 @@ std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest
   return prompts;
 }
 
+std::vector<AdapterScale> adapters_of(const Engine& engine, const ServedModel& model,
+                                      const CompletionRequest& request) {
+  const std::string named = split_name(engine, request.model).adapter;
+  std::vector<AdapterScale> wanted;
+  if (!named.empty()) wanted.push_back({named, 1});
+  for (const AdapterScale& one : request.adapters) {
+    if (!model.has_adapter(one.name))
+      refuse("lora",
+             fmt::format("the model '{}' has no adapter '{}'; GET /v1/models lists those it has",
+                         model.id, printable(one.name)),
+             "adapter_not_found");
+    if (std::ranges::find(wanted, one.name, &AdapterScale::name) != wanted.end())
+      refuse("lora", fmt::format("the adapter '{}' is asked for twice", printable(one.name)));
+    wanted.push_back(one);
+  }
+  return wanted;
+}
+
 std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const HttpRequest& http,
                                             Engine& engine, Metrics& metrics,
                                             const CompletionSettings& settings) {
   const CompletionRequest& request = asked.request;
   std::vector<TextJob> jobs = jobs_of(asked.model, request, asked.prompts, settings);
+  const std::vector<AdapterScale> adapters = adapters_of(engine, asked.model, request);
+  for (TextJob& job : jobs) job.request.adapters = adapters;
   const size_t choices = jobs.size();
   SessionSettings session = {.choices = static_cast<uint32_t>(choices),
                              .answers_per_prompt = request.drawn(),

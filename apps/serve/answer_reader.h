@@ -56,6 +56,11 @@ struct Prompt {
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).
 std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest& request);
 
+/// The adapters that the request's model names, and those of its list; without either none. Throws
+/// ApiError (400).
+std::vector<AdapterScale> adapters_of(const Engine& engine, const ServedModel& model,
+                                      const CompletionRequest& request);
+
 /// Hands a request to the engine; `choices`: of all prompts together. Throws ApiError.
 struct AnswersAsked {
   ServedModel& model;

@@ -25,6 +25,7 @@ void read_common(RequestFields& fields, CompletionRequest& request) {
   request.stop = fields.texts("stop", kMostStops);
   if (std::ranges::count(request.stop, "")) refuse("stop", "stop holds an empty text");
   request.logit_bias = read_logit_bias(fields);
+  request.adapters = read_adapters(fields);
   request.ignore_end = fields.flag("ignore_eos").value_or(false);
   request.stream = fields.flag("stream").value_or(false);
   if (const Json* options = fields.find("stream_options")) {

@@ -11,6 +11,7 @@
 
 #include "apps/sampling_options.h"
 #include "mulciber/grammar.h"
+#include "mulciber/load_options.h"
 
 namespace mulciber::apps::serve {
 
@@ -33,6 +34,7 @@ struct CompletionRequest {
   SamplingOptions sampling;
   std::vector<std::string> stop;
   std::vector<std::pair<uint32_t, float>> logit_bias;
+  std::vector<AdapterScale> adapters;         // beside one that the model's name says
   std::optional<Grammar> grammar;             // of answers
   std::optional<uint32_t> log_probabilities;  // how many of the likeliest beside the chosen
   bool tells_probabilities = false;           // otherwise they only choose the best

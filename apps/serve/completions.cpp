@@ -17,16 +17,18 @@ namespace mulciber::apps::serve {
 namespace {
 
 /// The tokens of a prompt with their probabilities, but for the special ones in front of it.
-std::vector<TokenRecord> score_prompt(ServedModel& model, const std::string& prompt,
-                                      uint32_t likeliest, const HttpRequest& http, Engine& engine) {
+std::vector<TokenRecord> score_prompt(ServedModel& model, const CompletionRequest& request,
+                                      const std::string& prompt, const HttpRequest& http,
+                                      Engine& engine) {
+  ScoreOptions options = {.parse_special = true,
+                          .likeliest = *request.log_probabilities,
+                          .adapters = adapters_of(engine, model, request)};
   TextScore score;
   engine.call(
       [&](const std::atomic<bool>& cancel) {
         const std::array input = {ScoreInput{"", prompt}};
-        score = std::move(
-            model.generator
-                ->score(input, {.parse_special = true, .likeliest = likeliest, .cancel = &cancel})
-                .texts[0]);
+        options.cancel = &cancel;
+        score = std::move(model.generator->score(input, options).texts[0]);
       },
       http.gone);
   if (!score.complete) throw ClientGone{};
@@ -117,16 +119,16 @@ void stream_answers(AnswerReader& answers, const AnswerFormat& format, bool incl
 
 HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest& http,
                              Engine& engine, Metrics& metrics, const CompletionSettings& settings) {
-  ServedModel& model = choose_model(engine, request.model, Capability::kContinueText);
+  const ModelName name = split_name(engine, request.model);
+  ServedModel& model = choose_model(engine, name.model, Capability::kContinueText);
   const std::vector<Prompt> prompts = prompts_of(model, request);
   AnswersAsked asked = {model, request, prompts};
   if (request.echo && request.tells_probabilities)
     for (const std::string& prompt : request.prompts)
-      asked.tokens_before.push_back(
-          score_prompt(model, prompt, *request.log_probabilities, http, engine));
+      asked.tokens_before.push_back(score_prompt(model, request, prompt, http, engine));
   AnswerFormat format = {.chat = request.chat,
                          .id = (request.chat ? "chatcmpl-" : "cmpl-") + http.id,
-                         .model = model.id,
+                         .model = name.adapter.empty() ? model.id : model.id + ":" + name.adapter,
                          .created = std::time(nullptr)};
   if (request.prompts_only) {
     Usage usage;

@@ -40,6 +40,14 @@ Json model_json(const ServedModel& model) {
   return object;
 }
 
+/// The model with one of its adapters, which may be asked for as a model.
+Json adapter_json(const ServedModel& model, const std::string& adapter) {
+  Json object = model_json(model);
+  object["id"] = model.id + ":" + adapter;
+  object["parent"] = model.id;
+  return object;
+}
+
 HttpAnswer health(const Service& service) {
   if (const auto trouble = service.engine.trouble()) {
     const char* status = service.engine.failed() ? "failed" : "reopening";
@@ -54,13 +62,22 @@ HttpAnswer health(const Service& service) {
 
 HttpAnswer list_models(const Service& service) {
   Json list = Json::array();
-  for (const auto& model : service.engine.models()) list.push_back(model_json(*model));
+  for (const auto& model : service.engine.models()) {
+    list.push_back(model_json(*model));
+    for (const AdapterFile& adapter : model->adapters)
+      list.push_back(adapter_json(*model, adapter.name));
+  }
   return {.body = json_line({{"object", "list"}, {"data", std::move(list)}}) + "\n"};
 }
 
 HttpAnswer show_model(const Service& service, const std::string& id) {
-  for (const auto& model : service.engine.models())
-    if (model->id == id) return {.body = json_line(model_json(*model)) + "\n"};
+  const ModelName name = split_name(service.engine, id);
+  for (const auto& model : service.engine.models()) {
+    if (model->id != name.model) continue;
+    return {.body = json_line(name.adapter.empty() ? model_json(*model)
+                                                   : adapter_json(*model, name.adapter)) +
+                    "\n"};
+  }
   throw ApiError(404, fmt::format("the model '{}' is not served here", printable(id)), "model",
                  "model_not_found");
 }

@@ -6,6 +6,17 @@
 #include "checkpoints/json.h"
 
 namespace mulciber::apps::serve {
+ModelName split_name(const Engine& engine, const std::string& name) {
+  const size_t colon = name.rfind(':');
+  if (colon == name.npos) return {name, {}};
+  const std::string id = name.substr(0, colon), adapter = name.substr(colon + 1);
+  for (const auto& model : engine.models())
+    if (model->id == name) return {name, {}};
+  for (const auto& model : engine.models())
+    if (model->id == id && model->has_adapter(adapter)) return {id, adapter};
+  return {name, {}};
+}
+
 ServedModel& choose_model(const Engine& engine, const std::string& name, Capability wanted) {
   ServedModel* chosen = nullptr;
   size_t candidates = 0;

@@ -35,6 +35,25 @@ std::vector<std::pair<uint32_t, float>> read_logit_bias(RequestFields& fields) {
   return made;
 }
 
+std::vector<AdapterScale> read_adapters(RequestFields& fields) {
+  constexpr size_t kMostAdapters = 64;
+  std::vector<AdapterScale> adapters;
+  const Json* list = fields.find("lora");
+  if (!list) return adapters;
+  if (!list->is_array() || list->size() > kMostAdapters)
+    refuse("lora", fmt::format("lora must be a list of at most {} objects", kMostAdapters));
+  for (const Json& one : *list) {
+    RequestFields adapter(one, fmt::format("lora[{}]", adapters.size()));
+    const auto name = adapter.text("name");
+    if (!name) refuse(adapter.path("name"), "an object of lora has no name");
+    constexpr double kMostScale = 1000;
+    const auto scale = adapter.number("scale", -kMostScale, kMostScale);
+    adapter.finish();
+    adapters.push_back({*name, static_cast<float>(scale.value_or(1))});
+  }
+  return adapters;
+}
+
 void read_sampling(RequestFields& fields, SamplingOptions& sampling) {
   const auto set = [&](const char* name, std::optional<float>& to, double low, double high) {
     if (const auto value = fields.number(name, low, high)) to = static_cast<float>(*value);

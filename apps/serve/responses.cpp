@@ -160,8 +160,8 @@ std::string id_of(const HttpRequest& request) {
 
 HttpAnswer create_response(const Service& service, const HttpRequest& http) {
   ResponsesRequest request = parse_responses_request(http.body);
-  ServedModel& model =
-      choose_model(service.engine, request.completion.model, Capability::kContinueText);
+  const ModelName name = split_name(service.engine, request.completion.model);
+  ServedModel& model = choose_model(service.engine, name.model, Capability::kContinueText);
   Json conversation = Json::array();
   if (!request.previous_id.empty()) {
     const auto previous = service.responses.find(request.previous_id);
@@ -178,7 +178,8 @@ HttpAnswer create_response(const Service& service, const HttpRequest& http) {
                     service.completions);
   const bool streams = request.completion.stream;
   if (streams) answers->wait_for_first();
-  ResponseHead head = {.model = model.id, .repeated = std::move(request.repeated)};
+  ResponseHead head = {.model = name.adapter.empty() ? model.id : model.id + ":" + name.adapter,
+                       .repeated = std::move(request.repeated)};
   const auto response =
       std::make_shared<Response>(std::move(head), std::move(answers), std::move(conversation),
                                  request.keep, service.responses);

@@ -179,6 +179,7 @@ ResponsesRequest parse_responses_request(std::string_view body) {
     completion.max_tokens = static_cast<uint32_t>(*most);
   read_sampling(fields, completion.sampling);
   completion.logit_bias = read_logit_bias(fields);
+  completion.adapters = read_adapters(fields);
   completion.ignore_end = fields.flag("ignore_eos").value_or(false);
   completion.stream = fields.flag("stream").value_or(false);
   const Json tools = or_else(fields.find("tools"), Json::array());

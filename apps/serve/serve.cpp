@@ -20,6 +20,7 @@ namespace {
 struct ServeArguments {
   CommonOptions common;
   std::vector<std::string> models;
+  std::vector<std::string> adapters;  // NAME=PATH or MODEL:NAME=PATH
   ModelSettings model;
   HttpSettings http;
   std::string key_file;
@@ -38,6 +39,7 @@ ServedModels open_models(const ServeArguments& options) {
       throw SettingError("model", "'" + models.back()->id + "' is the name of two models",
                          "give one of them another: -m NAME=" + models.back()->path);
   }
+  for (const std::string& argument : options.adapters) add_adapter(models, argument);
   return models;
 }
 
@@ -177,6 +179,12 @@ void add_serve(Command& app, int& code) {
       .required()
       .one_value_each()
       .type_name("FILE|DIR");
+  command
+      .add_option("--lora", options->adapters,
+                  "LoRA adapter that requests may name: a folder of PEFT's or a GGUF file, of the "
+                  "model MODEL (default: the only language model); may be given several times")
+      .one_value_each()
+      .type_name("[MODEL:]NAME=PATH");
   command
       .add_option("--host", options->http.host,
                   "address to listen on; 0.0.0.0: all, so that other machines may ask")

@@ -1,11 +1,14 @@
 #include "apps/serve/served_model.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <ctime>
 #include <filesystem>
 
 #include "apps/progress.h"
+#include "checkpoints/json.h"
 #include "models/sentence_config.h"
 #include "mulciber/error.h"
 
@@ -31,6 +34,7 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
   options.generator = generator_options(settings.language);
   options.generator.sequences = settings.sequences;
   options.cache_tokens = settings.cache_tokens;
+  options.generator.load.adapters = model.adapters;
   std::optional<Progress> progress;
   options.generator.load.on_progress = [&](uint64_t done, uint64_t total) {
     if (!progress) progress.emplace(fmt::format("loading {}, MiB", model.id), total >> 20);
@@ -88,6 +92,38 @@ std::unique_ptr<ServedModel> open_served(const std::string& argument) {
   model->files = open_model(model->path);
   model->created = std::time(nullptr);
   return model;
+}
+
+bool ServedModel::has_adapter(const std::string& name) const {
+  return std::ranges::find(adapters, name, &AdapterFile::name) != adapters.end();
+}
+
+void add_adapter(std::span<const std::unique_ptr<ServedModel>> models,
+                 const std::string& argument) {
+  const auto refuse = [&](const std::string& problem) {
+    throw SettingError("lora", fmt::format("'{}' {}", printable(argument), problem),
+                       "give NAME=PATH, or MODEL:NAME=PATH where several models are served");
+  };
+  const size_t equals = argument.find('=');
+  if (equals == argument.npos || equals + 1 == argument.size()) refuse("has no path");
+  std::string name = argument.substr(0, equals), wanted;
+  if (const size_t colon = name.rfind(':'); colon != name.npos) {
+    wanted = name.substr(0, colon);
+    name.erase(0, colon + 1);
+  }
+  if (name.empty()) refuse("has no name");
+  ServedModel* chosen = nullptr;
+  for (const auto& model : models) {
+    const bool continues = model->files->capabilities().has(Capability::kContinueText);
+    if (!continues || (!wanted.empty() && model->id != wanted)) continue;
+    if (chosen) refuse("could be of several models");
+    chosen = model.get();
+  }
+  if (!chosen)
+    refuse(wanted.empty() ? "is of no model that continues text"
+                          : fmt::format("names no language model '{}'", printable(wanted)));
+  // A request says how much of it it wants.
+  chosen->adapters.push_back({.path = argument.substr(equals + 1), .name = name, .scale = 0});
 }
 
 void load_served(ServedModel& model, const std::shared_ptr<Device>& device,

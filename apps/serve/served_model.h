@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct ServedModel {
   uint32_t width = 0;  // of vectors
   Sampling default_sampling;
   std::vector<std::string> languages;  // of speech
+  std::vector<AdapterFile> adapters;   // that requests may name
+
+  bool has_adapter(const std::string& name) const;
 
   // One of these, unless the device is lost; used by the thread of the engine alone.
   std::unique_ptr<BatchGenerator> generator;
@@ -53,6 +57,10 @@ struct ModelSettings {
 
 /// argument: a file or folder, or NAME=FILE|DIR. Opens its files. Throws ModelError.
 std::unique_ptr<ServedModel> open_served(const std::string& argument);
+
+/// argument: NAME=PATH or MODEL:NAME=PATH. Adds an adapter to what is loaded with that model, or
+/// with the only language model there is. Throws SettingError.
+void add_adapter(std::span<const std::unique_ptr<ServedModel>> models, const std::string& argument);
 
 /// Loads it onto the device, for the first time or again. Throws ModelError where it does nothing
 /// that this server offers, DeviceError.

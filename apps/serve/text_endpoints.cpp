@@ -18,7 +18,8 @@ constexpr size_t kMostTokenIds = 1u << 20;
 constexpr uint64_t kMostBeams = 32;
 
 /// What any of the models reads and writes texts with.
-const ServedModel& model_with_tokenizer(const Engine& engine, const std::string& name) {
+const ServedModel& model_with_tokenizer(const Engine& engine, const std::string& asked) {
+  const std::string name = split_name(engine, asked).model;
   const ServedModel* chosen = nullptr;
   for (const auto& model : engine.models()) {
     if (!name.empty() ? model->id != name : model->tokenizer == nullptr) continue;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "apps/adapters.h"
 #include "apps/attention/options.h"
 #include "apps/command.h"
 #include "apps/progress.h"
@@ -38,6 +39,7 @@ struct TranslateArguments {
   uint32_t chunk = 512;
   double length_penalty = NAN;
   bool half_weights = false;
+  AdapterOptions adapters;
   bool stats = false;
 };
 
@@ -66,7 +68,9 @@ class Run {
   explicit Run(const TranslateArguments& options)
       : options_(options),
         device_(open_device(options.common)),
-        translator_(device_, options.model, {.half_weights = options.half_weights}),
+        translator_(
+            device_, options.model,
+            {.half_weights = options.half_weights, .adapters = adapter_files(options.adapters)}),
         output_(options.output) {
     if (options.beams > 0) settings_.beams = options.beams;
     if (options.max_tokens > 0) settings_.max_new_tokens = options.max_tokens;
@@ -254,6 +258,7 @@ void add_translate(Command& app, int& code) {
       .add_option("--chunk", options->chunk,
                   "lines read and translated together; results appear chunk by chunk")
       .range(1, 1000000);
+  add_merged_adapter_option(command, options->adapters);
   command.add_flag("--half", options->half_weights,
                    "keep matrices in 16 bits on the device even where the file has 32");
   command.add_flag("--stats", options->stats,

@@ -227,7 +227,9 @@ std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint
 
 uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> prompt,
                                      std::span<const float> adapters, bool exact, uint32_t tokens) {
-  return pages_.needs(keys(prompt, mix_of(adapters)), exact, tokens);
+  const uint32_t mix = mix_of(adapters);
+  return mix == kUnsharedMix ? pages_.pages_for(tokens)
+                             : pages_.needs(keys(prompt, mix), exact, tokens);
 }
 
 uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
@@ -254,7 +256,7 @@ uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
 uint32_t SequenceSlots::adopt(uint32_t slot) {
   const SampleStateLayout& state = layout_.state;
   const uint32_t held = length(slot);
-  if (keeps_states()) return held;
+  if (keeps_states() || mix_[slot] == kUnsharedMix) return held;
   // The last token is fed in any case: its logits are needed.
   const uint32_t most = words_.get(state.counts, slot) - 1;
   SlotPages::Copy copy;

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# --lora of generate, score and perplexity, and adapters of `mulciber serve`. MULCIBER and MULCIBER_SOURCE come from
+# ctest.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/exits.bash"
+. "$here/server.bash"
+command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
+work=$(mktemp -d)
+server=
+trap '[[ -z $server ]] || kill -KILL $server; rm -rf "$work"' EXIT
+cd "$work"
+exec </dev/null
+data=$MULCIBER_SOURCE/tests/data
+model=$data/gguf_families/qwen2
+all=$data/lora/qwen2_all
+some=$data/lora/qwen2_some
+
+answer() { exits 0 "$MULCIBER" generate -m "$1" --temperature 0 --ignore-end --json -n 12 -p "the and in the thing" "${@:2}"; }
+text() { python3 -c 'import json; print(json.load(open("out"))["ids"])'; }
+
+answer "$model" && none=$(text)
+answer "$model" --lora "$all" && whole=$(text)
+answer "$model" --lora "$all=0.5" --lora "$some=1.25" && mixed=$(text)
+[[ $none != "$whole" && $whole != "$mixed" ]] || fail "adapters change nothing: $none $whole $mixed"
+answer "$model" --lora "$all=0" && [[ $(text) == "$none" ]] || fail "a scale of 0: $(cat out)"
+answer "$model" --lora "$all" --merge-lora && [[ $(text) == "$whole" ]] || fail "--merge-lora: $(cat out)"
+answer "$model.gguf" --lora "$all.gguf" && [[ $(text) == "$whole" ]] || fail "GGUF: $(cat out)"
+
+printf 'the and in the thing\n' >lines
+exits 0 "$MULCIBER" score -m "$model" lines && cp out bare
+exits 0 "$MULCIBER" score -m "$model" --lora "$all=0.5" lines
+! cmp -s out bare || fail "score --lora"
+for ((i = 0; i < 30; ++i)); do cat lines; done >long
+exits 0 "$MULCIBER" perplexity -m "$model" --context 32 long && cp out bare
+exits 0 "$MULCIBER" perplexity -m "$model" --context 32 --lora "$all" long && cp out beside
+! cmp -s beside bare || fail "perplexity --lora"
+
+refused() { says 2 "$1" "$MULCIBER" "${@:2}"; }
+refused "has no adapter_config.json" generate -m "$model" -p a --lora "$work"
+refused "no such matrix" generate -m "$model" -p a --lora "$data/lora/gpt2_all"
+refused "a GGUF file" generate -m "$model.gguf" -p a --lora "$all"
+refused "scale nan" generate -m "$model" -p a --lora "$all=nan"
+refused "two adapters" generate -m "$model" -p a --lora "$all" --lora "$all=2"
+exits 2 "$MULCIBER" generate -m "$model" -p a --merge-lora
+
+serve -m m="$model" --lora all="$all" --lora m:some="$some" --sequences 3
+curl -sS "$url/v1/models" >answer
+python3 - <<'PYTHON' || fail "/v1/models: $(cat answer)"
+import json
+models = json.load(open("answer"))["data"]
+assert [m["id"] for m in models] == ["m", "m:all", "m:some"] and models[1]["parent"] == "m", models
+PYTHON
+curl -sS "$url/v1/models/m:all" | grep -q '"id":"m:all"' || fail "/v1/models/m:all"
+asked='"prompt":"the and in the thing","temperature":0,"ignore_eos":true,"max_tokens":12'
+python3 - "$url" "$none" "$whole" "$mixed" <<'PYTHON' || fail "adapters of requests"
+import json, subprocess, sys, threading, urllib.request
+url = sys.argv[1]
+texts = [json.loads(text) for text in sys.argv[2:]]
+def ask(**fields):
+    body = {"prompt": "the and in the thing", "temperature": 0, "ignore_eos": True, "max_tokens": 12, **fields}
+    with urllib.request.urlopen(urllib.request.Request(url + "/v1/completions", json.dumps(body).encode())) as answer:
+        return json.load(answer)
+def words(ids):
+    body = json.dumps({"model": "m:all", "tokens": ids}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url + "/detokenize", body)) as answer:
+        return json.load(answer)["text"]
+none, whole, mixed = map(words, texts)
+both = [{"name": "all", "scale": 0.5}, {"name": "some", "scale": 1.25}]
+requests = [({"model": "m"}, none), ({"model": "m:all"}, whole), ({"lora": both}, mixed), ({"lora": [{"name": "all"}]}, whole),
+            ({"model": "m:some", "lora": [{"name": "all", "scale": 0}]}, None), ({}, none)]
+found = [None] * len(requests)
+def one(i):
+    found[i] = ask(**requests[i][0])
+threads = [threading.Thread(target=one, args=(i,)) for i in range(len(requests))]
+[t.start() for t in threads], [t.join() for t in threads]
+for (fields, expected), answer in zip(requests, found):
+    text = answer["choices"][0]["text"]
+    assert expected is None or text == expected, (fields, text, expected)
+    assert answer["model"] == fields.get("model", "m"), answer
+assert found[4]["choices"][0]["text"] not in (none, whole)
+PYTHON
+bad() { # STATUS WORD FIELDS
+  status=$(curl -sS -o answer -w '%{http_code}' "$url/v1/completions" -d "{$asked,$3}")
+  [[ $status == "$1" ]] && grep -q "$2" answer || fail "$3: $status $(cat answer)"
+}
+bad 404 "m:other" '"model":"m:other"'
+bad 400 "no adapter 'other'" '"lora":[{"name":"other"}]'
+bad 400 "asked for twice" '"model":"m:all","lora":[{"name":"all"}]'
+bad 400 "lora\[0\].scale" '"lora":[{"name":"all","scale":"x"}]'
+bad 400 "must be a list" '"lora":"all"'
+bad 400 "no name" '"lora":[{}]'
+stop_server
+refused "has no path" serve -m m="$model" --lora all
+refused "no language model 'x'" serve -m m="$model" --lora x:all="$all"
+refused "two adapters" serve -m m="$model" --lora all="$all" --lora all="$some"
