@@ -50,7 +50,7 @@ void AdapterMerge::begin(const std::string& name, std::span<const WeightSegment>
         throw ModelError(fmt::format("weight `{}`", name),
                          fmt::format("is kept in {}, into which no adapter can be merged",
                                      name_of(segment.type)),
-                         "leave --merge-lora out, or keep matrices in 16 bits (--half)");
+                         "leave adapters beside the weights, or keep matrices in 16 bits");
     }
     segments_.assign(segments.begin(), segments.end());
     sum_.emplace(*adapters_, name);

@@ -1,11 +1,14 @@
 // Adapters of tests/data/lora, whole and broken, and models that they belong to.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,6 +56,17 @@ inline std::string tensor_bytes(const MadeTensors& tensors) {
   const uint64_t size = text.size();
   std::memcpy(bytes.data(), &size, sizeof size);
   return bytes + text + data;
+}
+
+/// The largest difference of logits, over the largest of those expected.
+inline double difference(const std::vector<double>& found, const std::vector<double>& expected) {
+  if (found.size() != expected.size()) throw std::runtime_error("logits differ in number");
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    worst = std::max(worst, std::abs(found[i] - expected[i]));
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return worst / largest;
 }
 
 /// The folder of a model with all of its tensors in f32.

@@ -37,17 +37,6 @@ std::vector<double> logits(const fs::path& model, ModelOptions options) {
   return loaded.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values;
 }
 
-/// The largest difference, over the largest number.
-double difference(const std::vector<double>& found, const std::vector<double>& expected) {
-  REQUIRE(found.size() == expected.size());
-  double worst = 0, largest = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    worst = std::max(worst, std::abs(found[i] - expected[i]));
-    largest = std::max(largest, std::abs(expected[i]));
-  }
-  return worst / largest;
-}
-
 std::vector<double> expected_logits(const std::string& name) {
   static const SafetensorsFile file(lora_dir() / "expected.safetensors");
   const CheckpointTensor* tensor = file.find(name);

@@ -104,7 +104,7 @@ void AdapterStack::find_target(const WeightSpec& spec, Takes takes,
           throw ModelError(where(opened_[a], *update->down),
                            fmt::format("changes `{}`, beside which adapters cannot stand",
                                        printable(update->weight)),
-                           "merge it into the weights (--merge-lora)");
+                           "have it merged into the weights");
         // Sources are told apart by their first name: files have one of them.
         const auto [known, is_new] =
             parts.emplace(source.names.front(), static_cast<uint32_t>(target.parts.size()));

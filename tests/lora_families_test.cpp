@@ -1,0 +1,134 @@
+// Adapters of every decoder-only family, whatever its files fuse, group or transpose: logits of a
+// checkpoint whose matrices were changed in its file, against those of an adapter beside it.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "models/adapters.h"
+#include "models/decoder_architecture.h"
+#include "models/decoder_model.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/lora_files.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uint32_t kRank = 3;
+
+/// Names of matrices in the file that adapters may change, without ".weight", and whether the file
+/// has them transposed.
+std::map<std::string, bool> targets(const Checkpoint& checkpoint, const DecoderConfig& config) {
+  std::map<std::string, bool> found;
+  for (const WeightSpec& spec : decoder_weight_table(config)) {
+    if (spec.role != WeightRole::kMatrix || !takes_adapters(spec.name)) continue;
+    for (const WeightSource& source : spec.sources) {
+      const auto name = std::ranges::find_if(
+          source.names, [&](const std::string& one) { return checkpoint.find(one) != nullptr; });
+      REQUIRE(name != source.names.end());
+      found[name->substr(0, name->rfind(".weight"))] = source.form == SourceForm::kTransposed;
+    }
+  }
+  return found;
+}
+
+std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+/// An adapter of all targets in `adapter`, and the model with it in its matrices in `changed`.
+void write_adapted(const fs::path& model, const fs::path& adapter, const fs::path& changed) {
+  const Checkpoint checkpoint(model);
+  MadeTensors weights, matrices;
+  for (const CheckpointTensor* tensor : checkpoint.tensors()) {
+    std::vector<std::byte> scratch;
+    const auto bytes = tensor->read(0, tensor->bytes.size(), scratch);
+    weights[tensor->name] = {name_of(tensor->type),
+                             tensor->shape,
+                             {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+  }
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  const auto draw = [&](uint64_t count, double size) {
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(size) * normal(random);
+    return values;
+  };
+  for (const auto& [module, transposed] : targets(checkpoint, read_decoder_config(checkpoint))) {
+    const CheckpointTensor& matrix = checkpoint.at(module + ".weight");
+    const uint64_t rows = matrix.shape[transposed ? 1 : 0],
+                   columns = matrix.shape[transposed ? 0 : 1];
+    std::vector<float> wide = read_floats(matrix, 0, matrix.elements());
+    double sum = 0;
+    for (const float value : wide) sum += double(value) * value;
+    const double size = std::sqrt(sum / static_cast<double>(wide.size()));
+    const std::vector<float> a = draw(kRank * columns, 1), b = draw(rows * kRank, size / 4);
+    for (uint64_t row = 0; row < rows; ++row) {
+      for (uint64_t column = 0; column < columns; ++column) {
+        float& value = wide[transposed ? column * rows + row : row * columns + column];
+        double changed_value = value;
+        for (uint64_t i = 0; i < kRank; ++i)
+          changed_value += double(b[row * kRank + i]) * a[i * columns + column];
+        value = static_cast<float>(changed_value);
+      }
+    }
+    weights[matrix.name] = {"F32", matrix.shape, bytes_of(wide)};
+    const std::string name = "base_model.model." + module;
+    matrices[name + ".lora_A.weight"] = {"F32", {kRank, columns}, bytes_of(a)};
+    matrices[name + ".lora_B.weight"] = {"F32", {rows, kRank}, bytes_of(b)};
+  }
+  write_file(changed / "model.safetensors", tensor_bytes(weights));
+  write_file(changed / "config.json", read_file(model / "config.json"));
+  write_file(adapter / "adapter_config.json",
+             nlohmann::json({{"peft_type", "LORA"}, {"r", kRank}, {"lora_alpha", kRank}}).dump());
+  write_file(adapter / "adapter_model.safetensors", tensor_bytes(matrices));
+}
+
+std::vector<double> logits(const fs::path& model, ModelOptions options) {
+  const std::vector<double> ids = {5, 17, 3, 31, 11, 2, 9, 33, 21};
+  const Checkpoint checkpoint(model);
+  DecoderModel loaded(shared_device(), checkpoint, read_decoder_config(checkpoint), options);
+  const std::vector<std::string> wanted = {"logits"};
+  return loaded.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values;
+}
+
+void check_family(const fs::path& model) {
+  INFO(model.filename().string());
+  const TemporaryFolder folder;
+  const fs::path adapter = folder.path() / "adapter", changed = folder.path() / "changed";
+  write_adapted(model, adapter, changed);
+  const ModelOptions beside = {
+      .adapters = open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}})};
+  const std::vector<double> expected = logits(changed, {});
+  const double worst = difference(logits(model, beside), expected);
+  INFO("largest difference " << worst);
+  CHECK(worst < 2e-5);
+  const double moved = difference(logits(model, {}), expected);
+  INFO("of the adapter " << moved);
+  CHECK(moved > 1e-2);
+}
+
+}  // namespace
+
+TEST_CASE("An adapter of every product is a checkpoint with changed matrices") {
+  for (const char* family : {"gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe"})
+    check_family(data_dir() / "decoder_families" / family);
+  check_family(data_dir() / "gemma3");
+  for (const char* family : {"gpt2", "qwen2", "qwen3"}) check_family(tiny_model(family));
+}
+
+TEST_CASE("The same of the reference models") {
+  const fs::path fixtures = fixtures_dir();
+  if (fixtures.empty()) MULCIBER_SKIP("the reference models are not there (MULCIBER_FIXTURES)");
+  check_family(fixtures / "models/llama");
+  for (const char* family :
+       {"phi", "phi3", "gemma2", "gpt_neox", "falcon", "falcon_new", "starcoder2", "stablelm",
+        "olmo2", "granite", "cohere", "cohere2", "smollm3", "glm4", "mixtral", "qwen3_moe",
+        "deepseek_v2", "deepseek_v3"})
+    check_family(fixtures / "models2" / family);
+}
