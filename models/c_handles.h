@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct MulciberTranslator {
 };
 struct MulciberGenerator {
   mulciber::TextGenerator generator;
+  std::optional<std::vector<mulciber::AdapterScale>> adapters = {};  // of mulciber_use_adapters()
 };
 struct MulciberTextEncoder {
   mulciber::TextEncoder encoder;

@@ -244,7 +244,7 @@ MulciberStatus mulciber_begin_generation(MulciberContext* context, MulciberGener
     given_to(task, "task") = nullptr;
     given_to(prompt, "prompt");
     const std::vector<PromptPart> parts = {{.text = prompt, .embeddings = {}}};
-    *task = answer_task(given_to(generator, "generator").generator, parts, info, {});
+    *task = answer_task(given_to(generator, "generator"), parts, info, {});
   });
 }
 

@@ -33,6 +33,14 @@ LentFile lent_file(const MulciberFile* from) {
   return result;
 }
 
+/// Each of a list whose structures have the size of the first.
+template <typename Take>
+void for_each_adapter(uint32_t count, const MulciberAdapter* adapters, const Take& take) {
+  const auto* at = reinterpret_cast<const char*>(adapters);
+  for (uint32_t i = 0; i < count; ++i, at += given_to(adapters, "adapters").size)
+    take(of_any_version(reinterpret_cast<const MulciberAdapter*>(at), "MulciberAdapter"));
+}
+
 }  // namespace
 }  // namespace mulciber::c
 
@@ -52,14 +60,38 @@ MulciberStatus mulciber_open_model_files(MulciberContext* context, const char* n
 MulciberStatus mulciber_begin_load(MulciberContext* context, MulciberDevice* device,
                                    const MulciberModel* model, const MulciberLoadInfo* from,
                                    MulciberLoader** loader) {
+  return mulciber_begin_load_adapted(context, device, model, from, 0, nullptr, VK_FALSE, loader);
+}
+
+MulciberStatus mulciber_begin_load_adapted(MulciberContext* context, MulciberDevice* device,
+                                           const MulciberModel* model, const MulciberLoadInfo* from,
+                                           uint32_t count, const MulciberAdapter* adapters,
+                                           VkBool32 merge, MulciberLoader** loader) {
   using namespace mulciber::c;
   return guarded(context, [&] {
     given_to(loader, "loader") = nullptr;
     const MulciberLoadInfo info = load_info(from);
-    const mulciber::GeneratorOptions options = {.load = load_options(info),
-                                                .context = info.context};
+    mulciber::GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    for_each_adapter(count, adapters, [&](const MulciberAdapter& adapter) {
+      options.load.adapters.push_back({.path = &given_to(adapter.path, "path"),
+                                       .name = adapter.name ? adapter.name : "",
+                                       .scale = adapter.scale});
+    });
+    options.load.merge_adapters = merge != 0;
     *loader = new MulciberLoader{mulciber::ModelLoader(given_to(device, "device").device,
                                                        given_to(model, "model").model, options)};
+  });
+}
+
+MulciberStatus mulciber_use_adapters(MulciberContext* context, MulciberGenerator* generator,
+                                     uint32_t count, const MulciberAdapter* adapters) {
+  using namespace mulciber::c;
+  return guarded(context, [&] {
+    std::vector<mulciber::AdapterScale> wanted;
+    for_each_adapter(count, adapters, [&](const MulciberAdapter& adapter) {
+      wanted.push_back({&given_to(adapter.name, "name"), adapter.scale});
+    });
+    given_to(generator, "generator").adapters = std::move(wanted);
   });
 }
 

@@ -126,16 +126,18 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
 }
 
 /// The text is kept too, for mulciber_text().
-inline MulciberTask* answer_task(TextGenerator& generator, const std::vector<PromptPart>& prompt,
+inline MulciberTask* answer_task(MulciberGenerator& generator,
+                                 const std::vector<PromptPart>& prompt,
                                  const MulciberGenerateInfo* info,
                                  const GenerationOutputs& outputs) {
   auto kept = std::make_unique<MulciberTask>();
   GenerateOptions options = generate_options(info);
+  options.adapters = generator.adapters;
   options.on_text = [to = kept.get(), show = options.on_text](std::string_view piece) {
     to->text += piece;
     if (show) show(piece);
   };
-  auto made = std::make_unique<GenerationTask>(generator, prompt, options, outputs);
+  auto made = std::make_unique<GenerationTask>(generator.generator, prompt, options, outputs);
   kept->generation = made.get();
   kept->task = std::move(made);
   return kept.release();

@@ -279,8 +279,8 @@ MulciberStatus mulciber_begin_generation_of(MulciberContext* context, MulciberGe
     const auto* at = reinterpret_cast<const char*>(parts);
     for (uint32_t i = 0; i < count; ++i, at += given_to(parts, "parts").size)
       prompt.push_back(prompt_part(reinterpret_cast<const MulciberPromptPart*>(at)));
-    *task = answer_task(given_to(generator, "generator").generator, prompt, info,
-                        generation_outputs(outputs));
+    *task =
+        answer_task(given_to(generator, "generator"), prompt, info, generation_outputs(outputs));
   });
 }
 

@@ -60,6 +60,7 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberPictureInfo)
   MULCIBER_SIZE(MulciberPictureReport)
   MULCIBER_SIZE(MulciberPatchMap)
+  MULCIBER_SIZE(MulciberAdapter)
 #undef MULCIBER_SIZE
   if (sizeof(void*) != 8) MULCIBER_SKIP("the record is of 64-bit processors");
   std::ifstream recorded(source_dir() / "tests/data/c_interface_sizes.txt");

@@ -5,7 +5,9 @@
 
 #include "mulciber/batch_generator.h"
 #include "mulciber/error.h"
+#include "mulciber/mulciber_c_load.h"
 #include "mulciber/text_generator.h"
+#include "tests/c_session.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/lora_files.h"
@@ -245,4 +247,59 @@ TEST_CASE("Adapters that are asked for wrongly are refused by name") {
   twice.load.adapters[1] = {
       .path = (lora_dir() / "qwen2_some").string(), .name = "x", .scale = INFINITY};
   CHECK_THAT(setting_error([&] { generator(twice); }), ContainsSubstring("scale inf"));
+}
+
+TEST_CASE("Adapters in C are those in C++") {
+  TextGenerator expected = generator(with_adapters());
+  const auto text = [&](const Wanted& adapters) {
+    GenerateOptions options = {.max_new_tokens = 9, .ignore_end = true};
+    options.adapters = adapters;
+    return expected.generate(kPrompt, options).text;
+  };
+  const Session session(model());
+  MulciberContext* c = session.c;
+  const std::string all = (lora_dir() / "qwen2_all").string(),
+                    some = (lora_dir() / "qwen2_some").string();
+  const MulciberAdapter files[] = {{sizeof(MulciberAdapter), 0, all.c_str(), "all"},
+                                   {sizeof(MulciberAdapter), 1, some.c_str(), "some"}};
+  MulciberLoadInfo load = {sizeof(load)};
+  load.context = 48;
+  MulciberLoader* loader = nullptr;
+  MulciberGenerator* generator = nullptr;
+  REQUIRE(mulciber_begin_load_adapted(c, session.device, session.model, &load, 2, files, VK_FALSE,
+                                      &loader) == MULCIBER_OK);
+  MulciberLoadProgress progress = {};
+  while (!progress.complete)
+    REQUIRE(mulciber_step_load(c, loader, 1 << 20, &progress) == MULCIBER_OK);
+  REQUIRE(mulciber_finish_generator(c, loader, &generator) == MULCIBER_OK);
+  mulciber_destroy_loader(loader);
+  const auto answer_in_c = [&] {
+    MulciberGenerateInfo info = {sizeof(info)};
+    info.max_new_tokens = 9;
+    info.ignore_end = VK_TRUE;
+    MulciberTask* task = nullptr;
+    REQUIRE(mulciber_begin_generation(c, generator, kPrompt, &info, &task) == MULCIBER_OK);
+    session.finish(task);
+    const char* found = nullptr;
+    REQUIRE(mulciber_text(c, task, &found) == MULCIBER_OK);
+    const std::string copy = found;
+    mulciber_destroy_task(task);
+    return copy;
+  };
+  CHECK(answer_in_c() == text(std::nullopt));
+  const MulciberAdapter wanted = {sizeof(wanted), 0.75f, nullptr, "all"};
+  REQUIRE(mulciber_use_adapters(c, generator, 1, &wanted) == MULCIBER_OK);
+  CHECK(answer_in_c() == text(kAll));
+  REQUIRE(mulciber_use_adapters(c, generator, 0, nullptr) == MULCIBER_OK);
+  CHECK(answer_in_c() == text(kNone));
+  CHECK(text(kAll) != text(kNone));
+  const MulciberAdapter unknown = {sizeof(unknown), 1, nullptr, "other"};
+  REQUIRE(mulciber_use_adapters(c, generator, 1, &unknown) == MULCIBER_OK);
+  MulciberTask* task = nullptr;
+  CHECK(mulciber_begin_generation(c, generator, kPrompt, nullptr, &task) == MULCIBER_ERROR_SETTING);
+  CHECK_THAT(session.context.message(), ContainsSubstring("adapter 'other'"));
+  CHECK(mulciber_use_adapters(c, generator, 1, &files[0]) == MULCIBER_OK);
+  const MulciberAdapter nameless = {sizeof(nameless), 1, all.c_str(), nullptr};
+  CHECK(mulciber_use_adapters(c, generator, 1, &nameless) == MULCIBER_ERROR_SETTING);
+  mulciber_destroy_generator(generator);
 }

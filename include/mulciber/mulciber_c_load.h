@@ -41,6 +41,25 @@ MULCIBER_API MulciberStatus mulciber_begin_load(MulciberContext* context, Mulcib
                                                 const MulciberModel* model,
                                                 const MulciberLoadInfo* info,
                                                 MulciberLoader** loader);
+/* A LoRA adapter: AdapterFile of mulciber/load_options.h. */
+typedef struct MulciberAdapter {
+  uint32_t size;
+  float scale;      /* what it is added with; 0: not at all */
+  const char* path; /* folder or file; of mulciber_use_adapters() NULL */
+  const char* name; /* NULL: that of the folder, or of the file without its ending */
+} MulciberAdapter;
+
+/* The same with adapters, which all have the size of the first. merge: they are added to the
+ * weights for good, as always for models that do not generate text. */
+MULCIBER_API MulciberStatus mulciber_begin_load_adapted(
+    MulciberContext* context, MulciberDevice* device, const MulciberModel* model,
+    const MulciberLoadInfo* info, uint32_t count, const MulciberAdapter* adapters, VkBool32 merge,
+    MulciberLoader** loader);
+/* What generations that are begun from now on add of them, by their names; those that are not named
+ * are left out. Before the first call each has the scale that it was loaded with. */
+MULCIBER_API MulciberStatus mulciber_use_adapters(MulciberContext* context,
+                                                  MulciberGenerator* generator, uint32_t count,
+                                                  const MulciberAdapter* adapters);
 /* At most so many bytes of weights, or one piece where that is more. progress: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_step_load(MulciberContext* context, MulciberLoader* loader,
                                                uint64_t bytes, MulciberLoadProgress* progress);
