@@ -9,8 +9,10 @@
 #include "models/adapters.h"
 #include "models/decoder_architecture.h"
 #include "models/decoder_model.h"
+#include "models/families/gguf_metadata.h"
 #include "tests/catch.h"
 #include "tests/device.h"
+#include "tests/gguf_bytes.h"
 #include "tests/lora_files.h"
 
 using namespace mulciber;
@@ -113,6 +115,42 @@ void check_family(const fs::path& model) {
   CHECK(moved > 1e-2);
 }
 
+/// A GGUF adapter of all targets of a GGUF model.
+fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
+  const Checkpoint checkpoint(model);
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  struct Made {
+    std::string name;
+    std::vector<uint64_t> inner_first;
+    std::string bytes;
+  };
+  std::vector<Made> tensors;
+  for (const auto& [module, transposed] : targets(checkpoint, read_decoder_config(checkpoint))) {
+    const CheckpointTensor& matrix = checkpoint.at(module + ".weight");
+    const uint64_t rows = matrix.shape[0], columns = matrix.shape[1];
+    std::vector<float> a(kRank * columns), b(rows * kRank);
+    for (float& value : a) value = normal(random) / std::sqrt(static_cast<float>(columns));
+    for (float& value : b) value = normal(random) / std::sqrt(float{kRank});
+    tensors.push_back({matrix.name + ".lora_a", {columns, kRank}, bytes_of(a)});
+    tensors.push_back({matrix.name + ".lora_b", {kRank, rows}, bytes_of(b)});
+  }
+  GgufBytes bytes;
+  bytes.counts(tensors.size(), 4);
+  bytes.key("general.type", GgufType::kString).text("adapter");
+  bytes.key("adapter.type", GgufType::kString).text("lora");
+  bytes.key("general.architecture", GgufType::kString).text(gguf_architecture(*checkpoint.gguf()));
+  bytes.key("adapter.lora.alpha", GgufType::kF32).number(float{kRank});
+  uint64_t offset = 0;
+  for (const Made& tensor : tensors) {
+    bytes.tensor(tensor.name, tensor.inner_first, 0, offset);
+    offset += (tensor.bytes.size() + 31) / 32 * 32;
+  }
+  for (const Made& tensor : tensors) bytes.align().raw(tensor.bytes.data(), tensor.bytes.size());
+  fs::copy_file(bytes.write(), to);
+  return to;
+}
+
 }  // namespace
 
 TEST_CASE("An adapter of every product is a checkpoint with changed matrices") {
@@ -131,4 +169,38 @@ TEST_CASE("The same of the reference models") {
         "olmo2", "granite", "cohere", "cohere2", "smollm3", "glm4", "mixtral", "qwen3_moe",
         "deepseek_v2", "deepseek_v3"})
     check_family(fixtures / "models2" / family);
+}
+
+TEST_CASE("Adapters beside weights in blocks, with norms and integers in products") {
+  const fs::path fixtures = fixtures_dir();
+  if (fixtures.empty()) MULCIBER_SKIP("the reference models are not there (MULCIBER_FIXTURES)");
+  const TemporaryFolder folder;
+  const fs::path whole = fixtures / "gguf/tiny-F32.gguf";
+  const std::vector<OpenAdapter> adapters = open_adapters(std::vector<AdapterFile>{
+      {write_gguf_adapter(whole, folder.path() / "a.gguf").string(), "a"}});
+  const std::vector<double> expected = logits(whole, {.adapters = adapters});
+  CHECK(difference(logits(whole, {}), expected) > 0.1);
+  CHECK(difference(logits(whole, {.adapters = adapters, .merge_adapters = true}), expected) < 2e-5);
+  CHECK(difference(logits(whole, {.folded_norms = true, .adapters = adapters}), expected) < 2e-6);
+  for (const char* name : {"tiny-Q8_0.gguf", "tiny-Q4_0.gguf"}) {
+    INFO(name);
+    const fs::path model = fixtures / "gguf" / name;
+    const std::vector<double> beside = logits(model, {.adapters = adapters});
+    // What the blocks hold, with the adapter, in f16.
+    const double merged = difference(
+        logits(model,
+               {.matrices = MatrixStorage::kF16, .adapters = adapters, .merge_adapters = true}),
+        beside);
+    INFO("merged in 16 bits " << merged);
+    CHECK(merged < 5e-3);
+    const double without = difference(logits(model, {.fast_activations = true}), logits(model, {}));
+    const double integers =
+        difference(logits(model, {.fast_activations = true, .adapters = adapters}), beside);
+    INFO("activations in 8 bits " << integers << ", without the adapter " << without);
+    CHECK(integers < 3 * without);
+    CHECK_THAT(model_error([&] {
+                 logits(model, {.adapters = adapters, .merge_adapters = true});
+               }).value_or("no error"),
+               Catch::Matchers::ContainsSubstring("no adapter can be merged"));
+  }
 }
