@@ -10,6 +10,7 @@
 #include "models/decoder_architecture.h"
 #include "models/decoder_model.h"
 #include "models/families/gguf_metadata.h"
+#include "mulciber/translator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/gguf_bytes.h"
@@ -44,8 +45,9 @@ std::string bytes_of(const std::vector<float>& values) {
 }
 
 /// An adapter of all targets in `adapter`, and the model with it in its matrices in `changed`.
-void write_adapted(const fs::path& model, const fs::path& adapter, const fs::path& changed) {
-  const Checkpoint checkpoint(model);
+void write_adapted(const Checkpoint& checkpoint, const std::map<std::string, bool>& targets,
+                   const fs::path& adapter, const fs::path& changed) {
+  const fs::path model = checkpoint.path();
   MadeTensors weights, matrices;
   for (const CheckpointTensor* tensor : checkpoint.tensors()) {
     std::vector<std::byte> scratch;
@@ -61,7 +63,7 @@ void write_adapted(const fs::path& model, const fs::path& adapter, const fs::pat
     for (float& value : values) value = static_cast<float>(size) * normal(random);
     return values;
   };
-  for (const auto& [module, transposed] : targets(checkpoint, read_decoder_config(checkpoint))) {
+  for (const auto& [module, transposed] : targets) {
     const CheckpointTensor& matrix = checkpoint.at(module + ".weight");
     const uint64_t rows = matrix.shape[transposed ? 1 : 0],
                    columns = matrix.shape[transposed ? 0 : 1];
@@ -103,7 +105,8 @@ void check_family(const fs::path& model) {
   INFO(model.filename().string());
   const TemporaryFolder folder;
   const fs::path adapter = folder.path() / "adapter", changed = folder.path() / "changed";
-  write_adapted(model, adapter, changed);
+  const Checkpoint checkpoint(model);
+  write_adapted(checkpoint, targets(checkpoint, read_decoder_config(checkpoint)), adapter, changed);
   const ModelOptions beside = {
       .adapters = open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}})};
   const std::vector<double> expected = logits(changed, {});
@@ -203,4 +206,31 @@ TEST_CASE("Adapters beside weights in blocks, with norms and integers in product
                }).value_or("no error"),
                Catch::Matchers::ContainsSubstring("no adapter can be merged"));
   }
+}
+
+TEST_CASE("Translators have adapters merged") {
+  const TemporaryFolder folder;
+  const fs::path model = data_dir() / "marian", adapter = folder.path() / "adapter",
+                 changed = folder.path() / "changed";
+  fs::copy(model, changed);
+  const Checkpoint checkpoint(model);
+  std::map<std::string, bool> modules;
+  for (const std::string& name : checkpoint.names())
+    if (name.ends_with("_proj.weight") || name.find(".fc") != name.npos)
+      if (name.ends_with(".weight")) modules[name.substr(0, name.rfind(".weight"))] = false;
+  REQUIRE(modules.size() > 12);
+  write_adapted(checkpoint, modules, adapter, changed);
+  const auto translate = [&](const fs::path& from, const LoadOptions& options) {
+    return Translator(shared_handle(), from.string(), options).translate("the old house", {});
+  };
+  const Translation expected = translate(changed, {}),
+                    found = translate(model, {.adapters = {{adapter.string(), "a"}}});
+  CHECK(found.ids == expected.ids);
+  CHECK(std::abs(found.score - expected.score) < 1e-4);
+  CHECK(std::abs(translate(model, {}).score - expected.score) > 1e-2);
+  const std::string gpt2 = (lora_dir() / "gpt2_all").string();
+  CHECK_THAT(model_error([&] {
+               translate(model, {.adapters = {{gpt2, "a"}}});
+             }).value_or(""),
+             Catch::Matchers::ContainsSubstring("no such matrix"));
 }

@@ -132,7 +132,7 @@ TEST_CASE("An adapter's products are two for each adapted one, however many adap
   const auto dispatches = [](const Scales& scales) {
     const Checkpoint checkpoint(tiny_model("qwen2"));
     DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
-                       {.adapters = opened(scales)});
+                       {.folded_norms = false, .adapters = opened(scales)});
     SequenceBatch batch(shared_device(), model.network(), {1, 32});
     return batch.step().nodes().size();
   };
