@@ -185,6 +185,19 @@ TEST_CASE("Adapters beside weights in blocks, with norms and integers in product
   CHECK(difference(logits(whole, {}), expected) > 0.1);
   CHECK(difference(logits(whole, {.adapters = adapters, .merge_adapters = true}), expected) < 2e-5);
   CHECK(difference(logits(whole, {.folded_norms = true, .adapters = adapters}), expected) < 2e-6);
+  const Capabilities& device = shared_device().capabilities();
+  if (device.has(kSubgroupArithmetic) && device.max_storage_buffers >= 5) {
+    const auto dispatches = [&](const std::vector<OpenAdapter>& beside) {
+      const Checkpoint checkpoint(whole);
+      DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
+                         {.folded_norms = true, .adapters = beside});
+      SequenceBatch batch(shared_device(), model.network(), {1, 32});
+      return std::pair(batch.step().nodes().size(), model.network().decoder.layers.size());
+    };
+    // The norms of both sublayers stand alone again.
+    const auto [bare, layers] = dispatches({});
+    CHECK(dispatches(adapters).first == bare + layers * (4 * 3 + 1 + 2));
+  }
   for (const char* name : {"tiny-Q8_0.gguf", "tiny-Q4_0.gguf"}) {
     INFO(name);
     const fs::path model = fixtures / "gguf" / name;
