@@ -68,7 +68,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Gives places to those that wait, in their order.
   void admit();
   /// Whether there are pages for a text and for what is to be expected of those that have a place.
-  bool has_room(const BatchText& text) const;
+  bool has_room(const BatchText& text);
   /// Tokens that a text is expected to have, prompt and answer.
   uint32_t expected(const BatchText& text) const;
   /// Pages for so many tokens more of a text. Those that came last give way: false where it had to

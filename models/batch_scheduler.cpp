@@ -199,7 +199,7 @@ uint32_t BatchGenerator::Impl::expected(const BatchText& text) const {
   return std::min(context - prompt, most) + prompt;
 }
 
-bool BatchGenerator::Impl::has_room(const BatchText& text) const {
+bool BatchGenerator::Impl::has_room(const BatchText& text) {
   uint64_t needed =
       slots->pages_needed(text.prompt, text.adapters, !text.request.reuse_answers, expected(text));
   bool alone = true;
