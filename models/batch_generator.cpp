@@ -36,6 +36,11 @@ void BatchGenerator::cancel(uint64_t request) {
 
 bool BatchGenerator::step() { return impl_->step(); }
 
+std::optional<TokenAttention> BatchGenerator::attention(std::span<const uint32_t> ids,
+                                                        const BatchAttentionOptions& options) {
+  return impl_->attention(ids, options);
+}
+
 size_t BatchGenerator::running() const {
   return static_cast<size_t>(std::ranges::count_if(
       impl_->places, [](const Impl::Place& place) { return place.text != nullptr; }));

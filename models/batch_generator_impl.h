@@ -63,6 +63,9 @@ struct BatchGenerator::Impl : SharedGenerator {
   uint64_t submit(BatchRequest request);
   bool step();
 
+  std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
+                                          const BatchAttentionOptions& options);
+
   /// Ends what was cancelled. True where there was something.
   bool end_cancelled();
   /// Gives places to those that wait, in their order.

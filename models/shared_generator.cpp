@@ -1,12 +1,16 @@
 #include "models/shared_generator.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "models/adapters.h"
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/saved_sequence.h"
 #include "models/generator_options.h"
 #include "models/vocabulary_check.h"
+#include "mulciber/error.h"
 
 namespace mulciber {
 
@@ -20,6 +24,29 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
 
 AnswerGrammar SharedGenerator::answer_by(const Grammar& grammar, bool ignore_end) const {
   return {grammars->masks(grammar), ignore_end ? std::vector<uint32_t>() : ends};
+}
+
+uint32_t SharedGenerator::most_attention_tokens() const {
+  const Extents extents = model->extents();
+  if (extents.decoder_heads == 0)
+    throw ModelError("attention maps",
+                     fmt::format("are asked for of a {} model, which has no attention: its layers "
+                                 "keep a state",
+                                 model->family()),
+                     "leave them out");
+  const double heads = static_cast<double>(extents.decoder_layers) * extents.decoder_heads;
+  return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
+}
+
+void SharedGenerator::check_attention(size_t tokens) const {
+  const Extents extents = model->extents();
+  const uint32_t most = most_attention_tokens();
+  if (tokens > most)
+    throw ModelError(
+        "attention maps",
+        fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", tokens,
+                    extents.decoder_layers, extents.decoder_heads, kMostAttentionWeights),
+        fmt::format("ask for at most {} tokens, prompt and answer together", most));
 }
 
 Sampling SharedGenerator::default_sampling(uint32_t context) const {

@@ -35,6 +35,11 @@ struct SharedGenerator {
                     std::shared_ptr<WeightsLoad> weights = {}, uint64_t cache_tokens = 0);
   /// An answer by a grammar. ignore_end: the model's ends of text are not among its tokens.
   AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
+  /// Tokens of the longest text whose attention is kept. Throws ModelError where the model has
+  /// none.
+  uint32_t most_attention_tokens() const;
+  /// Throws ModelError where the maps of so many tokens are more than kMostAttentionWeights.
+  void check_attention(size_t tokens) const;
   /// What the model's files say, within a context.
   Sampling default_sampling(uint32_t context) const;
 };

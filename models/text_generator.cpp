@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -83,29 +82,6 @@ void TextGenerator::Impl::set_grammars(SequenceRequest& request, const GenerateO
     grammars.push_back(answer_by(*options.grammar, options.ignore_end));
   request.grammars.assign(batch->shape().rows, nullptr);
   for (uint32_t row = 0; row < texts; ++row) request.grammars[row] = &grammars[row];
-}
-
-uint32_t TextGenerator::Impl::most_attention_tokens() const {
-  const Extents extents = model->extents();
-  if (extents.decoder_heads == 0)
-    throw ModelError("attention maps",
-                     fmt::format("are asked for of a {} model, which has no attention: its layers "
-                                 "keep a state",
-                                 model->family()),
-                     "leave them out");
-  const double heads = static_cast<double>(extents.decoder_layers) * extents.decoder_heads;
-  return static_cast<uint32_t>(std::sqrt(static_cast<double>(kMostAttentionWeights) / heads));
-}
-
-void TextGenerator::Impl::check_attention(size_t tokens) const {
-  const Extents extents = model->extents();
-  const uint32_t most = most_attention_tokens();
-  if (tokens > most)
-    throw ModelError(
-        "attention maps",
-        fmt::format("of {} tokens in {} layers of {} heads are more than {} weights", tokens,
-                    extents.decoder_layers, extents.decoder_heads, kMostAttentionWeights),
-        fmt::format("ask for at most {} tokens, prompt and answer together", most));
 }
 
 void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt,

@@ -43,11 +43,6 @@ struct TextGenerator::Impl : SharedGenerator {
   /// outlive the request.
   void set_grammars(SequenceRequest& request, const GenerateOptions& options, uint32_t texts,
                     std::vector<AnswerGrammar>& grammars) const;
-  /// Tokens of the longest text whose attention is kept. Throws ModelError where the model has
-  /// none.
-  uint32_t most_attention_tokens() const;
-  /// Throws ModelError where the maps of so many tokens are more than kMostAttentionWeights.
-  void check_attention(size_t tokens) const;
   /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
   void bound_attention(SequenceRequest& request, size_t prompt,
                        const GenerateOptions& options) const;

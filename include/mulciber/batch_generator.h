@@ -3,6 +3,7 @@
 // mulciber/error.h; nothing is printed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -102,6 +103,17 @@ struct BatchStatistics {
   uint64_t weight_bytes = 0, predicted_device_bytes = 0, peak_device_bytes = 0;
 };
 
+/// What BatchGenerator::attention() keeps, and what goes on meanwhile.
+struct BatchAttentionOptions {
+  std::optional<uint32_t> layer;  // of this one alone; not given: of all
+  bool mean = false;              // over the heads of a layer, which then counts as one
+  /// Looked at between slices of the pass; once true, there is no result.
+  const std::atomic<bool>* cancel = nullptr;
+  /// Called between slices, of some 20 ms each: it may submit, cancel and step(), and so texts
+  /// under way need not wait for the whole pass.
+  std::function<void()> between;
+};
+
 /// A language model that many texts share. Not thread-safe: one thread submits, steps and cancels.
 ///
 /// An answer depends on its request alone, bit for bit: not on who else is there, on when they
@@ -131,6 +143,12 @@ class MULCIBER_API BatchGenerator {
   /// As TextGenerator::score(), between two steps. Has keys and values of its own, of the longest
   /// text so far.
   TextScores score(std::span<const ScoreInput> inputs, const ScoreOptions& options = {});
+  /// What the tokens of a text read of one another: a pass over them beside the texts that grow,
+  /// none of which it changes. Nothing once cancelled. Throws ModelError where there are no tokens,
+  /// more than the context has, maps of more than kMostAttentionWeights, or ids that are not the
+  /// model's; SettingError for a layer that is not there; DeviceError where the maps do not fit.
+  std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
+                                          const BatchAttentionOptions& options = {});
 
   /// Requests that have a place, and that wait for one.
   size_t running() const;
