@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "apps/attention/measures.h"
 #include "apps/attention/options.h"
+#include "apps/attention/text_maps.h"
 #include "apps/bench/peaks.h"
 #include "apps/chat/conversation.h"
 #include "apps/interrupt_watch.h"
@@ -122,22 +122,12 @@ std::shared_ptr<const ChatTemplate> question_template(const GenerateArguments& o
 /// all that the model read.
 SentenceMaps to_maps(Generation& generation, const std::string& prompt, const std::string& model,
                      const Device& device) {
-  TokenAttention& found = *generation.attention;
-  SentenceMaps maps = {.source_tokens = {},
-                       .target_tokens = std::move(found.tokens),
-                       .source_text = prompt,
-                       .target_text = generation.text,
-                       .model = name_of_model(model),
-                       .device = describe(device).name,
-                       .prompt_tokens = generation.prompt_ids.size(),
-                       .kinds = {},
-                       .decoder_input_tokens = {}};
-  SentenceMaps::Kind kind = {"decoder",    found.layers, found.heads,
-                             found.length, found.length, std::move(found.weights)};
-  if (std::ranges::any_of(found.windows, [](uint32_t window) { return window > 0; }))
-    kind.windows.assign(found.windows.begin(), found.windows.end());
-  maps.kinds.push_back(std::move(kind));
-  maps.kinds.push_back(attention_rollout(maps).front());
+  SentenceMaps maps =
+      maps_of_text(std::move(*generation.attention), generation.prompt_ids.size(), true);
+  maps.source_text = prompt;
+  maps.target_text = generation.text;
+  maps.model = name_of_model(model);
+  maps.device = describe(device).name;
   return maps;
 }
 

@@ -229,10 +229,10 @@ std::string to_json(const std::vector<SentenceMaps>& sentences) {
   return out + "]}\n";
 }
 
-std::string to_html(const SentenceMaps& maps) { return to_html(std::vector<SentenceMaps>{maps}); }
+namespace {
 
-std::string to_html(const std::vector<SentenceMaps>& sentences) {
-  check_sentences(sentences);
+/// A list of sentences with packed weights.
+std::string packed_sentences(std::span<const SentenceMaps> sentences) {
   std::string data = "[";
   for (const SentenceMaps& maps : sentences) {
     if (data.size() > 1) data += ",\n";
@@ -249,8 +249,23 @@ std::string to_html(const std::vector<SentenceMaps>& sentences) {
     }
     data += "]}";
   }
-  const TemplateText texts[] = {
-      {"STYLE", kStyle}, {"SCRIPT", kScript}, {"MAPS", json_for_script(data + "]")}};
+  return data + "]";
+}
+
+}  // namespace
+
+std::string to_packed_json(const SentenceMaps& maps) {
+  check_attention(maps);
+  return R"({"schema":"mulciber.attention","version":1,"sentences":)" +
+         packed_sentences({&maps, 1}) + "}\n";
+}
+
+std::string to_html(const SentenceMaps& maps) { return to_html(std::vector<SentenceMaps>{maps}); }
+
+std::string to_html(const std::vector<SentenceMaps>& sentences) {
+  check_sentences(sentences);
+  const std::string data = json_for_script(packed_sentences(sentences));
+  const TemplateText texts[] = {{"STYLE", kStyle}, {"SCRIPT", kScript}, {"MAPS", data}};
   return fill_template(kPage, texts);
 }
 

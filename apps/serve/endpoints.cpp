@@ -36,7 +36,11 @@ Json model_json(const ServedModel& model) {
                  {"owned_by", "mulciber"},
                  {"does", model.does()}};
   if (model.context > 0) object["context"] = model.context;
-  if (model.offers == Capability::kContinueText) object["chat"] = model.chat_template != nullptr;
+  if (model.offers == Capability::kContinueText) {
+    object["chat"] = model.chat_template != nullptr;
+    object["layers"] = model.layers;
+    object["heads"] = model.heads;
+  }
   return object;
 }
 
@@ -125,6 +129,7 @@ void add_endpoints(HttpServer& server, Service& service) {
   post("/v1/embeddings", embed_texts);
   post("/v1/audio/transcriptions", transcribe_sound);
   post("/translate", translate_texts);
+  post("/attention", show_attention);
   post("/tokenize", tokenize_text);
   post("/detokenize", detokenize_ids);
 }

@@ -16,6 +16,7 @@ struct Service {
   Metrics& metrics;
   ResponseStore& responses;
   CompletionSettings completions;
+  uint32_t attention_tokens;  // of prompt and answer, whose attention may be asked for
 };
 
 /// Adds all of them; `service` must outlive the server.
@@ -30,6 +31,7 @@ HttpAnswer delete_response(const Service& service, const HttpRequest& request);
 HttpAnswer embed_texts(const Service& service, const HttpRequest& request);
 HttpAnswer tokenize_text(const Service& service, const HttpRequest& request);
 HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request);
+HttpAnswer show_attention(const Service& service, const HttpRequest& request);
 HttpAnswer translate_texts(const Service& service, const HttpRequest& request);
 HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request);
 

@@ -1,5 +1,7 @@
 #include "apps/serve/engine.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "models/decoding/not_finite.h"
@@ -69,6 +71,21 @@ void Engine::loop() {
     if (trouble() && !failed_) recover();
     show_state();
   } while (take(waiting, idle));
+}
+
+void Engine::go_on() {
+  std::deque<Waiting> texts;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto tasks = std::stable_partition(queue_.begin(), queue_.end(),
+                                             [](const Waiting& next) { return !next.task; });
+    std::move(queue_.begin(), tasks, std::back_inserter(texts));
+    queue_.erase(queue_.begin(), tasks);
+  }
+  for (Waiting& next : texts) begin(next);
+  cancel_unwanted();
+  step();
+  show_state();
 }
 
 void Engine::show_state() {

@@ -68,6 +68,10 @@ class Engine {
   using Work = std::function<void(const std::atomic<bool>& cancel)>;
   void call(const Work& work, const std::function<bool()>& gone);
 
+  /// For work that call() runs: the language models go on by a step, and take in what came for them
+  /// since. Other work waits.
+  void go_on();
+
   /// Ends everything that is under way, from any thread.
   void cancel_all() { cancel_all_ = true; }
   Admission& admission() { return admission_; }

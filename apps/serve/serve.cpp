@@ -25,7 +25,7 @@ struct ServeArguments {
   HttpSettings http;
   std::string key_file;
   uint32_t port = 8080, clients = 64, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
-           stop_seconds = 30, header_seconds = 10, body_seconds = 60;
+           attention_tokens = 512, stop_seconds = 30, header_seconds = 10, body_seconds = 60;
   bool log_json = false, reuse_answers = false;
   uint32_t reopen = 5, responses = 1000;
 };
@@ -119,7 +119,8 @@ int run_server(ServeArguments& options) {
                      responses,
                      {.most_seconds = static_cast<int>(options.seconds),
                       .most_tokens = options.tokens,
-                      .reuse_answers = options.reuse_answers}};
+                      .reuse_answers = options.reuse_answers},
+                     options.attention_tokens};
   add_endpoints(server, service);
   server.on_record([&](const HttpRecord& record) {
     log.request(record);
@@ -152,6 +153,8 @@ void add_limits(Command& command, ServeArguments& options) {
   add("--clients", options.clients, 1, 10000, "connections at once");
   add("--tokens", options.tokens, 0, 16777216,
       "most tokens of an answer (0: what the context has room for)");
+  add("--attention-tokens", options.attention_tokens, 0, 1048576,
+      "most tokens of prompt and answer whose attention may be asked for; 0: none");
   add("--seconds", options.seconds, 1, 86400, "longest time of an answer, its wait included");
   add("--body", options.body_mebibytes, 1, 4096, "largest body of a request, in MiB");
   add("--header-seconds", options.header_seconds, 1, 3600, "in which a request's headers arrive");
@@ -217,8 +220,8 @@ void add_serve(Command& app, int& code) {
   add_common_options(command, options->common);
   command.footer(
       "Endpoints: /v1/chat/completions, /v1/completions, /v1/responses, /v1/embeddings, "
-      "/v1/audio/transcriptions, /v1/models, /translate, /tokenize,\n"
-      "/detokenize, /health, /metrics, and a page to chat at /. docs/server.md has them all. "
+      "/v1/audio/transcriptions, /v1/models, /translate, /attention,\n"
+      "/tokenize, /detokenize, /health, /metrics, and a page to chat at /. docs/server.md has all. "
       "SIGTERM and Ctrl-C let answers under way finish.\n\n"
       "Exit code: 0 stopped, 2 bad input, 4 no device or a device failure.\n"
       "Example: mulciber serve -m models/qwen3-0.6b.gguf --port 8080");

@@ -50,6 +50,8 @@ void describe(ServedModel& model, Capability offers, const std::string& chat_tem
     case Capability::kContinueText:
       model.context = model.generator->context();
       model.vocabulary = model.generator->vocabulary();
+      model.layers = model.files->architecture().extents().decoder_layers;
+      model.heads = model.files->architecture().extents().decoder_heads;
       model.default_sampling = model.generator->default_sampling();
       model.chat_template = chat_template.empty()
                                 ? model.files->chat_template()
@@ -128,6 +130,7 @@ void add_adapter(std::span<const std::unique_ptr<ServedModel>> models,
 
 void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
                  const ModelSettings& settings) {
+  if (!model.offers) model.device = describe(*device).name;
   const LoadOptions load = generator_options(settings.language).load;
   const CapabilitySet capabilities = model.files->capabilities();
   // A decoder whose files say how its states are pooled was made for vectors.

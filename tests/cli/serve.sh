@@ -133,6 +133,48 @@ ask /translate '{"model":"en-de","text":["a dog","the cat"],"beams":2}'
 "$MULCIBER" translate -m "$marian" --beam 2 "a dog" "the cat" >translated
 python3 -c 'import json; assert [t["text"] for t in json.load(open("answer"))["translations"]] == open("translated").read().splitlines()' || fail "/translate: $(cat answer translated)"
 
+# The attention of a finished answer is what `mulciber generate --attention` writes, while other answers grow.
+# No token reads a later one, so maps of a prompt are a part of those of prompt and answer.
+"$MULCIBER" generate -m chat --raw --ignore-end -p "The red hammer" -n 2 --attention map.json >/dev/null
+curl -sS -d "{$greedy,\"prompt\":\"Other words\",\"max_tokens\":200}" "$url/v1/completions" >/dev/null &
+other=$!
+for heads in each mean; do
+  ask /attention "{\"model\":\"chat\",\"prompt\":\"The red\",\"answer\":\" hammer\",\"heads\":\"$heads\"}"
+  python3 - $heads <<'PYTHON' || fail "/attention of heads: $heads: $(head -c 300 answer)"
+import json, sys
+[found], [wanted] = (json.load(open(name))["sentences"] for name in ("answer", "map.json"))
+n = wanted["prompt_tokens"]
+assert found["prompt_tokens"] < n and found["target"]["tokens"] == wanted["target"]["tokens"][:n], found["target"]
+maps, rollout = found["attention"]
+expected, rolled = ([[[row[:n] for row in head[:n]] for head in layer] for layer in kind["weights"]] for kind in wanted["attention"])
+if sys.argv[1] == "mean":
+    assert maps["heads"] == 1
+    expected = [[[[sum(w) / len(w) for w in zip(*rows)] for rows in zip(*layer)]] for layer in expected]
+def flat(x): return [x] if not isinstance(x, list) else [z for y in x for z in flat(y)]
+assert max(abs(a - b) for a, b in zip(flat(maps["weights"]), flat(expected), strict=True)) < 1e-4
+assert max(abs(a - b) for a, b in zip(flat(rollout["weights"]), flat(rolled), strict=True)) < 1e-4
+PYTHON
+done
+wait $other
+ask /attention '{"model":"chat","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hello to you"}],"layer":1,"heads":"each","format":"packed"}'
+python3 - <<'PYTHON' || fail "/attention, packed: $(head -c 300 answer)"
+import base64, json
+[kind] = json.load(open("answer"))["sentences"][0]["attention"]
+assert kind["layers"] == 1 and kind["heads"] > 1 and kind["triangle"]
+n = kind["keys"]
+values = memoryview(base64.b64decode(kind["packed"])).cast("H")
+assert len(values) == kind["heads"] * n * (n + 1) // 2
+assert abs(sum(values[-n:]) / 65534 - 1) < 1e-3  # the last token's row
+PYTHON
+ask /attention '{"model":"chat","prompt":"Hello","answer":" you","format":"html"}' -D headers
+{ grep -q '<html' answer && grep -qi '^content-type: text/html' headers; } || fail "/attention, a page: $(cat headers)"
+refuses 400 "" messages /attention '{"model":"chat"}'
+refuses 400 "" messages /attention '{"model":"chat","messages":[{"role":"user","content":"x"}]}'
+refuses 400 "" layer /attention '{"model":"chat","prompt":"x","layer":99}'
+refuses 400 "" heads /attention '{"model":"chat","prompt":"x","heads":"all"}'
+refuses 400 context_length_exceeded messages /attention "{\"model\":\"chat\",\"prompt\":\"$(printf 'word %.0s' {1..600})\"}"
+refuses 400 wrong_model model /attention '{"model":"en-de","prompt":"x"}'
+
 # What is refused, and how.
 chat_path=/v1/chat/completions
 refuses 400 invalid_json "" $chat_path '{"messages":'

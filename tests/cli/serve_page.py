@@ -16,7 +16,7 @@ program, url = sys.argv[1:]
 wrong = []
 
 # Text that tries everything that markdown has, and to be HTML.
-MARKDOWN = "# Head\n\nA **bold** `x < y` [link](https://example.org)\n\n- one\n  - inner\n- two\n\n1. first\n\n> quoted\n\n```python\nif a < b:\n    pass\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<img src=x onerror=alert(1)> [bad](javascript:alert(1))"
+MARKDOWN = "# Head\n\nA **bold** `x < y` [link](https://example.org)\n\n- one\n  - inner\n- two\n\n1. first\n\n> quoted\n\n```python\nif a < b:\n    pass  # so\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<img src=x onerror=alert(1)> [bad](javascript:alert(1))"
 
 
 def wait_for(browser, expression, seconds=60):
@@ -32,10 +32,19 @@ def ask(browser, words):
     browser.value(f"document.getElementById('question').value = {json.dumps(words)}; document.getElementById('send').click()")
 
 
-def set_value(browser, name, value):
+def screenshot(browser, name):
+    """Where MULCIBER_SCREENSHOT names a folder."""
+    folder = os.environ.get("MULCIBER_SCREENSHOT")
+    if folder:
+        data = browser.call("Page.captureScreenshot", format="png")["data"]
+        with open(os.path.join(folder, f"{name}.png"), "wb") as file:
+            file.write(base64.b64decode(data))
+
+
+def set_value(browser, name, value, event="input"):
     browser.value(f"(() => {{ const e = document.getElementById('{name}');"
                   f" if (e.type === 'checkbox') e.checked = {json.dumps(value)}; else e.value = {json.dumps(value)};"
-                  " e.dispatchEvent(new Event('input', {bubbles: true})); })()")
+                  f" e.dispatchEvent(new Event('{event}', {{bubbles: true}})); }})()")
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -49,7 +58,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             const has = s => box.querySelectorAll(s).length;
             return has('h2') === 1 && has('strong') === 1 && has('ul > li') === 3 && has('ul ul') === 1 && has('ol') === 1 &&
                 has('blockquote') === 1 && has('pre code.language-python') === 1 && has('td') === 2 && has('img') === 0 &&
-                has('a') === 1 && box.querySelector('pre code').textContent.includes('a < b') || box.innerHTML; }})()""")
+                has('a') === 1 && has('.code-word') === 2 && has('.code-comment') === 1 && box.querySelector('pre code').textContent.includes('a < b') || box.innerHTML; }})()""")
         # A question; the small model answers with nonsense, which is enough.
         browser.value("document.getElementById('open-settings').click()")
         browser.check(wrong, "the settings open", "!document.getElementById('settings').hidden")
@@ -58,7 +67,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser.value("document.getElementById('open-settings').click()")
         ask(browser, "The red hammer")
         wait_for(browser, "document.querySelectorAll('.again').length === 1")
-        browser.check(wrong, "facts", "/^\\d+ tokens/.test(document.querySelector('.facts').textContent) || document.querySelector('.facts').textContent")
+        browser.check(wrong, "facts", "/^\\d+ tokens/.test(document.querySelector('.assistant .facts').textContent) || document.querySelector('.assistant .facts').textContent")
         browser.check(wrong, "an answer", "messages.length === 2 && messages[1].content.length > 0")
         first = browser.value("messages[1].content")
         # The same seed gives the same answer again.
@@ -66,6 +75,34 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         wait_for(browser, "messages.length === 2 && running === null && document.querySelectorAll('.again').length === 1")
         if browser.value("messages[1].content") != first:
             wrong.append("asked again with one seed, another answer")
+        # What an answer's tokens read: a map for each layer, then for each head, and a row or a column for a token.
+        browser.check(wrong, "an answer can be copied, looked into and made again",
+                      "[...document.querySelectorAll('.assistant .actions button')].map(b => b.textContent).join() === 'Copy,Attention,Regenerate'")
+        browser.value("[...document.querySelectorAll('.actions button')].find(b => b.textContent === 'Attention').click()")
+        wait_for(browser, "document.getElementById('attention').open && !document.getElementById('views').hidden")
+        browser.check(wrong, "a map for each layer", "document.getElementById('layer').length === models[0].layers + 1")
+        browser.check(wrong, "a token for each", "document.querySelectorAll('#map-tokens span').length === shownAttention.tokens.length"
+                      " && document.querySelectorAll('#map-tokens .prompt').length === shownAttention.prompt && shownAttention.prompt > 0")
+        ROW = "[...shownAttention.map.slice({0} * shownAttention.tokens.length, ({0} + 1) * shownAttention.tokens.length)]"
+        browser.check(wrong, "a row of the rollout adds up to 1", f"Math.abs({ROW.format(3)}.reduce((a, b) => a + b) - 1) < 1e-3")
+        browser.value("document.querySelectorAll('#map-tokens span')[4].click()")
+        browser.check(wrong, "a token is chosen", "document.querySelectorAll('#map-tokens .chosen').length === 1 && shownAttention.chosen === 4")
+        browser.check(wrong, "what it reads", "/ reads .*%/.test(document.getElementById('reading').textContent) || document.getElementById('reading').textContent")
+        set_value(browser, "layer", "1", "change")
+        browser.value("shownAttention.mean = shownAttention.map")
+        set_value(browser, "head", "2", "change")
+        wait_for(browser, "shownAttention.heads.size === 1 && shownAttention.map === shownAttention.heads.get('1')[2]")
+        browser.check(wrong, "the mean of the heads",
+                      "Math.max(...shownAttention.mean.map((w, i) => Math.abs(w - shownAttention.heads.get('1').reduce((s, head) => s + head[i], 0)"
+                      " / models[0].heads))) < 1e-4")
+        set_value(browser, "direction", "read", "change")
+        browser.check(wrong, "by which it is read", "/ is read by .*%/.test(document.getElementById('reading').textContent)")
+        browser.check(wrong, "the map is painted", """(() => { const canvas = document.querySelector('#map canvas');
+            const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            return canvas.width === shownAttention.tokens.length && data[3] > 0 && data[4 * canvas.width - 1] === 0; })()""")
+        browser.check(wrong, "no dialog is wider than the screen", "document.getElementById('attention').scrollWidth <= innerWidth")
+        screenshot(browser, "attention")
+        browser.value("document.getElementById('close-attention').click()")
         # Probabilities.
         set_value(browser, "probabilities", True)
         browser.value("document.querySelector('.again').click()")
@@ -76,20 +113,24 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                       " || document.getElementById('token').textContent")
         browser.check(wrong, "nothing is wider than the screen",
                       "document.documentElement.scrollWidth <= innerWidth || document.documentElement.scrollWidth")
-        picture = os.environ.get("MULCIBER_SCREENSHOT")
-        if picture:
-            data = browser.call("Page.captureScreenshot", format="png")["data"]
-            with open(picture, "wb") as file:
-                file.write(base64.b64decode(data))
+        screenshot(browser, "probabilities")
+        browser.check(wrong, "perplexity", "document.querySelector('.assistant .facts').textContent.includes('perplexity')")
+        browser.value("[...document.querySelectorAll('.actions button')].find(b => b.textContent === 'Text').click()")
+        browser.check(wrong, "the same answer as text", "document.querySelector('.assistant .text') !== null")
+        # A question is taken back, with all that follows.
+        browser.value("document.querySelector('.user .facts button').click()")
+        browser.check(wrong, "a question is edited", "messages.length === 0 && document.getElementById('question').value === 'The red hammer'"
+                      " && document.querySelectorAll('.message').length === 0")
         # Stopping.
         set_value(browser, "probabilities", False)
         set_value(browser, "max_tokens", "")
         browser.value("document.getElementById('fresh').click()")
         ask(browser, "Count.")
-        wait_for(browser, "running !== null && document.querySelector('.assistant .text')?.textContent.length > 0")
+        wait_for(browser, "running !== null && document.querySelector('.assistant .text')?.textContent.length > 0"
+                 " && !document.querySelector('.waiting')")
         browser.value("document.getElementById('stop').click()")
-        wait_for(browser, "running === null && document.querySelector('.facts').textContent.includes('stopped')"
-                 " || document.querySelector('.facts').textContent.includes('cut at')")
+        wait_for(browser, "running === null && document.querySelector('.assistant .facts').textContent.includes('stopped')"
+                 " || document.querySelector('.assistant .facts').textContent.includes('cut at')")
         # An error is shown.
         set_value(browser, "temperature", "9")
         ask(browser, "And?")

@@ -30,10 +30,48 @@ function inline(text) {
   return nodes;
 }
 
+function copyText(text, button) {
+  const said = () => (button.textContent = 'Copied');
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(said);
+  // Pages that came over plain HTTP from another machine have no clipboard.
+  const field = element('textarea', {value: text});
+  document.body.append(field);
+  field.select();
+  if (document.execCommand('copy')) said();
+  field.remove();
+}
+
+// What most languages have alike: comments, texts, numbers, and the commonest words with a meaning of their own.
+const CODE = new RegExp([
+  /(?<comment>\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)|(?<![\w$&])#(?!include|define|if|el|end|pragma)[^\n]*|(?<=^|\s)--\s[^\n]*)/,
+  /(?<text>"""[^]*?(?:"""|$)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)/,
+  /(?<number>\b(?:0[xXbB][\da-fA-F_]+|\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?)\b)/,
+  /(?<word>\b(?:and|as|async|await|bool|break|case|catch|char|class|const|continue|def|default|del|do|elif|else|end|enum)\b)/,
+  /(?<word2>\b(?:except|export|extends|extern|false|False|finally|float|fn|for|from|func|function|if|impl|import|in|int)\b)/,
+  /(?<word3>\b(?:interface|is|lambda|let|loop|match|mod|mut|namespace|new|nil|None|not|null|or|package|pass|private|pub)\b)/,
+  /(?<word4>\b(?:public|raise|return|self|static|struct|super|switch|template|then|this|throw|trait|true|True|try|type)\b)/,
+  /(?<word5>\b(?:typename|union|unsigned|use|using|var|virtual|void|while|with|yield|SELECT|FROM|WHERE|JOIN|ON|GROUP|BY)\b)/,
+  /(?<word6>\b(?:ORDER|INSERT|INTO|VALUES|UPDATE|SET|CREATE|TABLE|AND|OR|NOT|NULL)\b)/
+].map(part => part.source).join('|'), 'gm');
+
+function highlighted(text) {
+  const nodes = [];
+  let at = 0;
+  for (const found of text.matchAll(CODE)) {
+    if (found.index > at) nodes.push(text.slice(at, found.index));
+    const [kind] = Object.entries(found.groups).find(([, value]) => value !== undefined);
+    nodes.push(element('span', {className: `code-${kind.replace(/\d/, '')}`}, found[0]));
+    at = found.index + found[0].length;
+  }
+  nodes.push(text.slice(at));
+  return nodes;
+}
+
 function codeBlock(text, language) {
   const copy = element('button', {type: 'button'}, 'Copy');
-  copy.addEventListener('click', () => navigator.clipboard?.writeText(text).then(() => (copy.textContent = 'Copied')));
-  return element('pre', {}, element('code', language ? {className: `language-${language}`} : {}, text), copy);
+  copy.addEventListener('click', () => copyText(text, copy));
+  const code = element('code', language ? {className: `language-${language}`} : {}, ...(language ? highlighted(text) : [text]));
+  return element('div', {className: 'code'}, element('div', {className: 'bar'}, element('span', {}, language), copy), element('pre', {tabIndex: 0}, code));
 }
 
 const LIST = /^(\s*)([-*+]|\d+[.)])\s+(.*)$/;
