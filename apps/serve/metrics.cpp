@@ -144,6 +144,12 @@ std::string Metrics::text(size_t queued, bool failed) const {
   each("row_steps_total", "counter",
        "Texts that took part in them: over mulciber_steps_total, the mean size of a batch.",
        [](const Batch& b) { return b.statistics.row_steps; });
+  each("prefill_seconds_total", "counter", "Time of passes over prompts.",
+       [](const Batch& b) { return b.statistics.prefill_seconds; });
+  each("decode_seconds_total", "counter", "Time of steps of decoding.",
+       [](const Batch& b) { return b.statistics.decode_seconds; });
+  each("build_seconds_total", "counter", "Time of making and recording programs, apart from these.",
+       [](const Batch& b) { return b.statistics.build_seconds; });
   each("cancelled_total", "counter", "Answers that nobody waited for any more.",
        [](const Batch& b) { return b.statistics.cancelled; });
   each("gave_way_total", "counter", "Texts that lost their place because pages ran out.",
