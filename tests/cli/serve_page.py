@@ -80,11 +80,11 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                       "[...document.querySelectorAll('.assistant .actions button')].map(b => b.textContent).join() === 'Copy,Attention,Regenerate'")
         browser.value("[...document.querySelectorAll('.actions button')].find(b => b.textContent === 'Attention').click()")
         wait_for(browser, "document.getElementById('attention').open && !document.getElementById('views').hidden")
-        browser.check(wrong, "a map for each layer", "document.getElementById('layer').length === models[0].layers + 1")
+        browser.check(wrong, "a map for each layer", "document.getElementById('layer').length === models[0].layers + 2")
         browser.check(wrong, "a token for each", "document.querySelectorAll('#map-tokens span').length === shownAttention.tokens.length"
                       " && document.querySelectorAll('#map-tokens .prompt').length === shownAttention.prompt && shownAttention.prompt > 0")
         ROW = "[...shownAttention.map.slice({0} * shownAttention.tokens.length, ({0} + 1) * shownAttention.tokens.length)]"
-        browser.check(wrong, "a row of the rollout adds up to 1", f"Math.abs({ROW.format(3)}.reduce((a, b) => a + b) - 1) < 1e-3")
+        browser.check(wrong, "a row of the mean adds up to 1", f"Math.abs({ROW.format(3)}.reduce((a, b) => a + b) - 1) < 1e-3")
         browser.value("document.querySelectorAll('#map-tokens span')[4].click()")
         browser.check(wrong, "a token is chosen", "document.querySelectorAll('#map-tokens .chosen').length === 1 && shownAttention.chosen === 4")
         browser.check(wrong, "what it reads", "/ reads .*%/.test(document.getElementById('reading').textContent) || document.getElementById('reading').textContent")

@@ -1,7 +1,7 @@
 // An answer on the page: text that grows, how probable its tokens were, facts, and what can be done with it.
 
 const $ = id => document.getElementById(id);
-const percentage = share => `${(100 * share).toFixed(1)} %`;
+const percentage = share => share > 0 && share < 0.0005 ? '< 0.1 %' : `${(100 * share).toFixed(1)} %`;
 const visible = text => text.replace(/\n/g, '\u23ce').replace(/ /g, '\u2423');
 
 // Tokens of a chunk as {text, logprob, others: [[text, logprob]]}, whichever endpoint it is of.

@@ -51,7 +51,9 @@ class AttentionView {
     this.means = unpacked(decoder);
     this.rollout = unpacked(rollout).at(-1);
     this.layers = decoder.layers;
-    $('layer').append(element('option', {value: 'rollout'}, 'all (rollout)'),
+    // A mean over the layers as well: a rollout through many of them is little but the first token's.
+    this.all = this.means[0].map((_, i) => this.means.reduce((sum, map) => sum + map[i], 0) / this.layers);
+    $('layer').append(element('option', {value: 'mean'}, 'mean'), element('option', {value: 'rollout'}, 'rollout'),
                       ...this.means.map((_, i) => element('option', {value: i}, i + 1)));
     const {heads} = models.find(model => model.id === this.asked.model);
     $('head').append(element('option', {value: 'mean'}, 'mean'),
@@ -71,11 +73,11 @@ class AttentionView {
 
   // Another layer, head or direction.
   async change() {
-    const layer = $('layer').value, all = layer === 'rollout';
-    $('head').disabled = all;
-    if (all) $('head').value = 'mean';
-    const map = all ? this.rollout : this.means[Number(layer)];
-    if (!all && $('head').value !== 'mean' && !this.heads.has(layer)) {
+    const layer = $('layer').value, whole = {mean: this.all, rollout: this.rollout}[layer];
+    $('head').disabled = Boolean(whole);
+    if (whole) $('head').value = 'mean';
+    const map = whole ?? this.means[Number(layer)];
+    if ($('head').value !== 'mean' && !this.heads.has(layer)) {
       const [text] = (await this.get({format: 'packed', heads: 'each', layer: Number(layer)})).sentences;
       this.heads.set(layer, unpacked(text.attention[0]));
     }
@@ -106,7 +108,7 @@ class AttentionView {
     $('map').querySelector('.end-row').style.top = share;
     $('map').querySelector('.end-column').style.left = share;
     $('map').nextElementSibling.textContent =
-        `A row for each token, a column for each that it reads; the lines show where the prompt ends. The darkest color: ${percentage(end)}.`;
+        `A row for each token: what it reads to find the one behind it. The lines show where the prompt ends. The strongest color is ${percentage(end)}.`;
   }
 
   weight(other) {
@@ -121,7 +123,7 @@ class AttentionView {
     // The first token, and the chosen one itself, would outshine all others.
     const end = Math.max(0, ...weights.filter((_, i) => i > 0 && i !== index)) || 1;
     this.spans.forEach((span, i) => {
-      span.style.setProperty('--weight', `${(80 * Math.min(1, weights[i] / end)).toFixed(1)}%`);
+      span.style.setProperty('--weight', `${(60 * Math.min(1, weights[i] / end)).toFixed(1)}%`);
       span.title = percentage(weights[i]);
       span.classList.toggle('chosen', i === index);
     });
