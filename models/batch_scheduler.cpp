@@ -1,6 +1,5 @@
 // Which text gets a place, whose prompt goes on, and what comes of a step.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -263,7 +262,7 @@ bool BatchGenerator::Impl::feed() {
 
 void BatchGenerator::Impl::close_ranks() {
   const auto count = static_cast<uint32_t>(std::ranges::count_if(places, &Place::grows));
-  const auto wanted = std::min(std::bit_ceil(std::max(count, 1u)), slots->shape().slots);
+  const uint32_t wanted = slots->step_places(count);
   uint32_t free = 0;
   for (uint32_t slot = wanted; slot < places.size(); ++slot) {
     if (!places[slot].grows) continue;

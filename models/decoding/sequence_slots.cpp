@@ -343,15 +343,20 @@ SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot
   return id;
 }
 
+uint32_t SequenceSlots::step_places(uint32_t places) const {
+  // 1, 2, 4, 8, 12, 16, 24, 32, 48, ...
+  constexpr uint32_t kFirstHalves = 8;
+  const uint32_t power = std::bit_ceil(std::max(places, 1u));
+  const uint32_t between = power / 4 * 3;
+  return std::min(power > kFirstHalves && between >= places ? between : power, shape_.slots);
+}
+
 std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots) {
   const uint32_t highest = *std::ranges::max_element(slots);
   const bool raw = std::ranges::any_of(slots, [&](uint32_t slot) { return keeps_logits_[slot]; });
   for (const uint32_t slot : slots)
     if (!reserve(slot, 1)) refuse_room();
-  const Pass pass = {0,
-                     std::min(std::bit_ceil(highest + 1), shape_.slots),
-                     false,
-                     {.length = 1, .raw_logits = raw}};
+  const Pass pass = {0, step_places(highest + 1), false, {.length = 1, .raw_logits = raw}};
   run(pass);
   std::vector<Choice> choices;
   for (const uint32_t slot : slots) choices.push_back(take_choice(pass, slot));

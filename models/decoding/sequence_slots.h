@@ -87,6 +87,9 @@ class SequenceSlots {
   /// Feeds the next `count` tokens of the prompt, up to chunk; `chooses`: they are the last, and
   /// the first id is chosen.
   Choice feed(uint32_t slot, uint32_t count, bool chooses);
+  /// Places, from the first on, that a step over sequences in the first `places` computes: few
+  /// numbers, so that there are few recordings, of which the next is at most half as large again.
+  uint32_t step_places(uint32_t places) const;
   /// The next id of every sequence in `slots`, which have chosen one before.
   std::vector<Choice> step(std::span<const uint32_t> slots);
   /// Puts another id in the place of the one that a slot chose last.
