@@ -31,6 +31,7 @@ import time
 from dataclasses import dataclass, field
 
 SEED = 20261123
+MOST_SECONDS = 3600
 # Words that are one token, with the blank before them, in most vocabularies of English.
 WORDS = """time people water world house music power system history story light money road river paper letter school
 state market group night morning summer winter garden window kitchen village mountain forest island ocean bridge train
@@ -121,12 +122,12 @@ class Server:
         self.log.close()
 
 
-def make_requests(server, options, count, seed, answer=None):
+def make_requests(server, options, count, seed, longest, answer=None):
     """Lengths are spread evenly over their logarithms. The tokens of a prompt are counted by the server."""
     chance = random.Random(seed)
 
     def length():
-        return round(math.exp(chance.uniform(math.log(options.shortest), math.log(options.longest))))
+        return round(math.exp(chance.uniform(math.log(options.shortest), math.log(longest))))
 
     found = []
     for _ in range(count):
@@ -241,19 +242,15 @@ def measures(answers, seconds):
     }
 
 
-def measure(engine, options, clients, requests):
-    """requests: made by the first server, which counts their tokens."""
+def measure(engine, options, clients, requests, warming):
+    """requests, and those before the time is taken: made by the first server, which counts their tokens."""
     server = Server(engine, options, clients)
     try:
         if not requests:
-            requests.extend(make_requests(server, options, clients * options.requests, SEED + clients))
-        if "warm" not in options:
-            options.warm = {}
-        if clients not in options.warm:
-            longest, options.longest = options.longest, min(options.longest, 2 * options.shortest)
-            options.warm[clients] = make_requests(server, options, clients, SEED - clients, answer=4)
-            options.longest = longest
-        load(server, options.warm[clients], clients, options.seconds)
+            requests.extend(make_requests(server, options, clients * options.requests, SEED + clients, options.longest))
+            # Where a driver compiles slowly, who asks first waits for that. Never cut off: a server would still be at it.
+            warming.extend(make_requests(server, options, clients, SEED - clients, options.shortest, answer=4))
+        load(server, warming, clients, MOST_SECONDS)
         return measures(*load(server, requests, clients, options.seconds))
     finally:
         server.close()
@@ -302,7 +299,7 @@ def main():
     parser.add_argument("--shortest", type=int, default=32, help="tokens of a prompt and of an answer, at least")
     parser.add_argument("--longest", type=int, default=512, help="at most")
     parser.add_argument("--context", type=int, default=1024, help="tokens of one prompt and its answer")
-    parser.add_argument("--seconds", type=float, default=3600, help="then what is under way is cut off, and counted so far")
+    parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="then what is under way is cut off, and counted so far")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print every sample, not the table of medians")
     options = parser.parse_args()
@@ -312,10 +309,10 @@ def main():
         parser.error("--shortest up to --longest, and twice the longest fit the context")
 
     cells = {(clients, engine): [] for clients in options.clients for engine in options.engines}
-    requests = {clients: [] for clients in options.clients}
+    requests = {clients: ([], []) for clients in options.clients}
     for _ in range(options.rounds):
         for clients, engine in cells:
-            cells[clients, engine].append(measure(engine, options, clients, requests[clients]))
+            cells[clients, engine].append(measure(engine, options, clients, *requests[clients]))
     if options.json:
         print(json.dumps([{"clients": clients, "server": engine, "samples": samples}
                           for (clients, engine), samples in cells.items()]))
