@@ -53,7 +53,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   BatchStatistics statistics;
   uint32_t context = 0;
   uint64_t next_number = 1;
-  uint32_t turn = 0;  // the place whose prompt is looked at first
+  uint64_t parts = 0;  // of prompts so far
 
   void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
              const BatchGeneratorOptions& options);
@@ -79,6 +79,9 @@ struct BatchGenerator::Impl : SharedGenerator {
   bool make_room(uint32_t slot, uint32_t tokens);
   /// Takes a text's place away. It waits, before those that came after it, and begins again.
   void give_way(uint32_t slot);
+  /// The place whose prompt goes on: the one with the least left, so that short ones need not wait
+  /// for long ones and first tokens come early; every fourth time the oldest, so that it gets on.
+  std::optional<uint32_t> next_prompt();
   /// A part of one prompt; false where none is left.
   bool feed();
   /// Moves texts that grow to the first places, where a step over few of them costs less.

@@ -233,31 +233,41 @@ void BatchGenerator::Impl::give_way(uint32_t slot) {
   waiting.insert(before, std::move(text));
 }
 
-bool BatchGenerator::Impl::feed() {
-  const auto count = static_cast<uint32_t>(places.size());
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t slot = (turn + i) % count;
-    Place& place = places[slot];
-    if (!place.text || place.grows) continue;
-    turn = (slot + 1) % count;
-    BatchText& text = *place.text;
-    // Another may have taken in meanwhile what both begin with.
-    const uint32_t before = slots->length(slot), held = slots->adopt(slot);
-    if (text.said_again == text.answer.so_far().ids.size())
-      statistics.reused_tokens += held - before;
-    const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
-    const uint32_t left = std::min(size - held, chunk);
-    const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
-    if (!make_room(slot, fed)) return true;
-    const uint32_t done = held + fed;
-    place.grows = done == size;
-    const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
-    if (text.request.on_prompt && done > text.prompt_told) text.request.on_prompt(done, size);
-    text.prompt_told = std::max<size_t>(text.prompt_told, done);
-    if (place.grows) take(slot, choice);
-    return true;
+std::optional<uint32_t> BatchGenerator::Impl::next_prompt() {
+  constexpr uint64_t kTurnOfOldest = 4;
+  const bool oldest = ++parts % kTurnOfOldest == 0;
+  std::optional<uint32_t> best;
+  const auto rank = [&](uint32_t slot) {
+    const BatchText& text = *places[slot].text;
+    return std::pair(oldest ? 0 : text.prompt.size() - slots->length(slot), text.number);
+  };
+  for (uint32_t slot = 0; slot < places.size(); ++slot) {
+    if (!places[slot].text || places[slot].grows) continue;
+    if (!best || rank(slot) < rank(*best)) best = slot;
   }
-  return false;
+  return best;
+}
+
+bool BatchGenerator::Impl::feed() {
+  const std::optional<uint32_t> next = next_prompt();
+  if (!next) return false;
+  const uint32_t slot = *next;
+  Place& place = places[slot];
+  BatchText& text = *place.text;
+  // Another may have taken in meanwhile what both begin with.
+  const uint32_t before = slots->length(slot), held = slots->adopt(slot);
+  if (text.said_again == text.answer.so_far().ids.size()) statistics.reused_tokens += held - before;
+  const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
+  const uint32_t left = std::min(size - held, chunk);
+  const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
+  if (!make_room(slot, fed)) return true;
+  const uint32_t done = held + fed;
+  place.grows = done == size;
+  const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
+  if (text.request.on_prompt && done > text.prompt_told) text.request.on_prompt(done, size);
+  text.prompt_told = std::max<size_t>(text.prompt_told, done);
+  if (place.grows) take(slot, choice);
+  return true;
 }
 
 void BatchGenerator::Impl::close_ranks() {

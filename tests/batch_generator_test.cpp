@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 
 #include "mulciber/error.h"
 #include "tests/batch_texts.h"
@@ -43,37 +44,43 @@ TEST_CASE("An answer is that of a generator with one text") {
   }
 }
 
-TEST_CASE("Prompts that wait take turns, and nobody waits for more than a part of one") {
+TEST_CASE("Short prompts pass long ones, which get on all the same, and texts grow meanwhile") {
   BatchGenerator batch = batch_of(3);
   std::mt19937 random(3);
-  BatchRequest first;
-  first.prompt = "A";
-  first.max_new_tokens = 20;
-  first.ignore_end = true;
-  Told grows, one, other;
-  submit(batch, first, grows);
+  BatchRequest request;
+  request.prompt = "A";
+  request.ignore_end = true;
+  Told grows, slow;
+  submit(batch, request, grows);
   REQUIRE(batch.step());
   const size_t before = grows.ids.size();
   REQUIRE(before > 0);
-  BatchRequest request;
-  request.prompt = words(random, 16);
   request.max_new_tokens = 1;
-  submit(batch, request, one);
-  request.prompt = "Blue" + words(random, 16);
-  submit(batch, request, other);
+  request.prompt = words(random, 16);
+  submit(batch, request, slow);
+  std::list<Told> quick;
+  const auto submit_quick = [&] {
+    request.prompt = "B" + std::to_string(quick.size());
+    submit(batch, request, quick.emplace_back());
+  };
+  submit_quick();
   size_t steps = 0;
-  while (!one.end || !other.end) {
+  while (!slow.end) {
     REQUIRE(batch.step());
     ++steps;
     // One token of the text under way, and one part of one prompt.
-    if (!grows.end) CHECK(grows.ids.size() == before + steps);
-    CHECK(one.prompt.size() + other.prompt.size() == steps);
-    CHECK(std::max(one.prompt.size(), other.prompt.size()) -
-              std::min(one.prompt.size(), other.prompt.size()) <=
-          (one.end || other.end ? steps : 1));
+    CHECK(grows.ids.size() == before + steps);
+    size_t parts = slow.prompt.size();
+    for (const Told& one : quick) parts += one.prompt.size();
+    CHECK(parts == steps);
+    if (quick.back().end) submit_quick();
   }
-  REQUIRE(one.prompt.size() > 2);
-  for (size_t i = 0; i + 1 < one.prompt.size(); ++i) CHECK(one.prompt[i] == 8 * (i + 1));
+  const size_t parts = slow.prompt.size();
+  REQUIRE(parts > 2);
+  for (size_t i = 0; i + 1 < parts; ++i) CHECK(slow.prompt[i] == 8 * (i + 1));
+  // Of four parts, one is of the prompt that has waited longest.
+  CHECK(steps <= 4 * parts);
+  CHECK(quick.size() > 2 * (parts - 1));
 }
 
 TEST_CASE("Requests beyond the places wait in order, and are cancelled wherever they stand") {
