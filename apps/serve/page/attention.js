@@ -123,7 +123,9 @@ class AttentionView {
     // The first token, and the chosen one itself, would outshine all others.
     const end = Math.max(0, ...weights.filter((_, i) => i > 0 && i !== index)) || 1;
     this.spans.forEach((span, i) => {
-      span.style.setProperty('--weight', `${(60 * Math.min(1, weights[i] / end)).toFixed(1)}%`);
+      const share = Math.min(1, weights[i] / end);
+      span.style.setProperty('--weight', `${(60 * share).toFixed(1)}%`);
+      span.classList.toggle('much', share > 0.4);
       span.title = percentage(weights[i]);
       span.classList.toggle('chosen', i === index);
     });
