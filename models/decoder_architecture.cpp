@@ -119,7 +119,8 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   uint64_t token_bytes = 0;
   for (const CausalLayer& layer : network.decoder.layers)
-    if (!layer.state_space) token_bytes += row_bytes(network.cache, layer.attention.cache_columns());
+    if (!layer.state_space)
+      token_bytes += row_bytes(network.cache, layer.attention.cache_columns());
   const uint64_t contexts = uint64_t{options.sequences} * context;
   const uint64_t tokens = options.cache_tokens > 0 ? options.cache_tokens : contexts;
   predicted.key_value_bytes = tokens * token_bytes;

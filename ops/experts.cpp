@@ -20,9 +20,11 @@ namespace {
 }
 
 /// Whether tokens come so many to an expert that they are gathered: what is read of a matrix then
-/// serves several.
-bool gathers(const Tensor& x, const Tensor& weight, const Tensor& routes) {
+/// serves several. That takes registers for as many sums.
+bool gathers(const Capabilities& device, const Tensor& x, const Tensor& weight,
+             const Tensor& routes) {
   const uint64_t count = routes.shape[0] * routes.shape[1];
+  if (device.has(kGpu) && !device.has(kLargeTiles)) return false;
   return x.type == DataType::kF32 && count > 8 && count >= 2 * weight.shape[0];
 }
 
@@ -80,7 +82,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   }
   if (options.gated && matrix_rows % 2 != 0)
     refuse(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
-  if (options.combine && gathers(x, weight, routes)) {
+  if (options.combine && gathers(builder.capabilities(), x, weight, routes)) {
     // Experts add to no sum of others: a row for each route first, as if each were a token.
     const uint64_t count = tokens * experts_per_token;
     ExpertOptions apart = options;
@@ -116,7 +118,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
     }
   }
 
-  const bool gathered = !options.combine && gathers(x, weight, routes);
+  const bool gathered = !options.combine && gathers(builder.capabilities(), x, weight, routes);
   const Kernel& kernel = builder.select(
       {Op::kExpertMatmul,
        {x.type, weight.type},

@@ -46,6 +46,6 @@ void main() {
     AT(work, params.convolved + token * params.channels + channel) = result;
   }
   if (count == 0u) return;
-  [[unroll]] for (uint i = 1u; i < TAPS; ++i)
-    AT(state, state_at + (i - 1u) * params.channels) = window[i];
+  [[unroll]] for (uint i = 1u; i < TAPS; ++i) AT(state, state_at + (i - 1u) * params.channels) =
+      window[i];
 }

@@ -72,7 +72,8 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   const Kernel& row = row_of("append_cache_vector_f32");
   const tests::Mutant* mutant = nullptr;
   for (const tests::Mutant& candidate : tests::mutants()) {
-    if (candidate.row == std::string(row.id)) mutant = &candidate;
+    // The first is of what every case does; others are of pages.
+    if (!mutant && candidate.row == std::string(row.id)) mutant = &candidate;
   }
   REQUIRE(mutant);
   Kernel broken = row;

@@ -235,7 +235,7 @@ TEST_CASE("Answers of a model that keeps a state do not depend on company, bit f
   }
 }
 
-TEST_CASE("A prompt goes on from a state where it begins with all of another's whole chunks") {
+TEST_CASE("A prompt reads its beginning itself, whatever others have read of it") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   BatchGeneratorOptions options;
   options.generator.context = 96;
@@ -257,19 +257,14 @@ TEST_CASE("A prompt goes on from a state where it begins with all of another's w
     return told;
   };
   const std::string first = "The red hammer strikes the anvil.";  // 21 tokens
-  uint64_t reused = 0;
-  for (const auto& [prompt, shared] : {std::pair(first, 0u),
-                                       {first + " Why?", 16u},
-                                       {first + " Why? And then what?", 24u},
-                                       {first + " But", 0u},
-                                       {"Why did the smith melt 42 crucibles?", 0u}}) {
+  for (const std::string& prompt : {first, first + " Why?", first + " Why? And then what?",
+                                    first + " But", std::string("Why did the smith melt?")}) {
     INFO(prompt);
     BatchGenerator fresh = make();
     const Told alone = answer(fresh, prompt), found = answer(batch, prompt);
     CHECK(found.ids == alone.ids);
     CHECK(found.bits == alone.bits);
-    CHECK(batch.statistics().reused_tokens - reused == shared);
-    reused = batch.statistics().reused_tokens;
+    CHECK(batch.statistics().reused_tokens == 0);
   }
 }
 

@@ -28,7 +28,7 @@ struct ServedModel {
   std::shared_ptr<const Tokenizer> tokenizer;  // nullptr where it reads no text
   std::shared_ptr<const ChatTemplate> chat_template;
   uint32_t context = 0, vocabulary = 0;
-  uint32_t width = 0;  // of vectors
+  uint32_t width = 0;              // of vectors
   uint32_t layers = 0, heads = 0;  // of a language model
   std::string device;
   Sampling default_sampling;

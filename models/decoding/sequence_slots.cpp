@@ -22,9 +22,6 @@ constexpr uint64_t kBufferAlignment = 256;
 // As many positions as kernels for software drivers take in a step: larger pages would need fewer
 // words of control, and smaller ones waste less of a text's last.
 constexpr uint32_t kPagePositions = 32;
-// Ids of tokens are below 2^24, and what is left of a word names a mix of adapters, but for the
-// last: what so many mixes leave no number for is nobody else's to read.
-constexpr uint32_t kTokenBits = 24, kUnsharedMix = 255;
 
 /// Passes over prompts are whole pages, so that each is others' to read when it is computed.
 uint32_t page_positions(const SlotShape& shape) { return std::min(kPagePositions, shape.chunk); }
@@ -201,37 +198,6 @@ void SequenceSlots::run(const Pass& pass) {
   program.run();
 }
 
-void SequenceSlots::push_table(uint32_t slot) {
-  const uint64_t row = layout_.pages->count / shape_.slots;
-  const ControlArray<uint32_t> own = layout_.pages->part(slot * row, row);
-  words_.fill(own, 0);
-  words_.set(own, pages_.table(slot));
-  push(own.word, own.end());
-}
-
-uint32_t SequenceSlots::mix_of(std::span<const float> adapters) {
-  const auto found = std::ranges::find_if(
-      mixes_, [&](const std::vector<float>& mix) { return std::ranges::equal(mix, adapters); });
-  if (found != mixes_.end()) return static_cast<uint32_t>(found - mixes_.begin());
-  if (mixes_.size() == kUnsharedMix) return kUnsharedMix;
-  mixes_.emplace_back(adapters.begin(), adapters.end());
-  return static_cast<uint32_t>(mixes_.size() - 1);
-}
-
-std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint32_t mix) {
-  std::vector<uint32_t> keys;
-  if (mix == kUnsharedMix) return keys;
-  for (const uint32_t token : tokens) keys.push_back(token | mix << kTokenBits);
-  return keys;
-}
-
-uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> prompt,
-                                     std::span<const float> adapters, bool exact, uint32_t tokens) {
-  const uint32_t mix = mix_of(adapters);
-  return mix == kUnsharedMix ? pages_.pages_for(tokens)
-                             : pages_.needs(keys(prompt, mix), exact, tokens);
-}
-
 uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   const SampleStateLayout& state = layout_.state;
   // What ends a sequence, the host looks at.
@@ -251,35 +217,6 @@ uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   mix_[slot] = mix_of(sequence.adapters);
   changed_ = true;
   return adopt(slot);
-}
-
-uint32_t SequenceSlots::adopt(uint32_t slot) {
-  const SampleStateLayout& state = layout_.state;
-  const uint32_t held = length(slot);
-  if (keeps_states() || mix_[slot] == kUnsharedMix) return held;
-  // The last token is fed in any case: its logits are needed.
-  const uint32_t most = words_.get(state.counts, slot) - 1;
-  SlotPages::Copy copy;
-  const uint32_t now =
-      pages_.adopt(slot, keys(words_.values(state.history_of(slot)).first(most), mix_[slot]),
-                   exact_[slot], held, copy);
-  if (now == held) return held;
-  std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; copy.from != copy.to && layer < tensors_.caches.size(); ++layer)
-    copies.push_back(
-        {part_of_page(layer, copy.from, copy.tokens), part_of_page(layer, copy.to, copy.tokens)});
-  if (!copies.empty()) mulciber::copy(device_, copies);
-  push_table(slot);
-  words_.set(state.positions, slot, now);
-  changed_ = true;
-  return now;
-}
-
-bool SequenceSlots::reserve(uint32_t slot, uint32_t tokens) {
-  const uint32_t held = pages_.held(slot);
-  if (!pages_.reserve(slot, length(slot) + tokens)) return false;
-  if (pages_.held(slot) != held) push_table(slot);
-  return true;
 }
 
 uint32_t SequenceSlots::pass_tokens(uint32_t held, uint32_t tokens) const {
@@ -315,7 +252,7 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
     words_.set(state.fed, slot, 0);  // steps of others leave it as it is
     changed_ = true;
   }
-  if (keeps_states() || mix_[slot] == kUnsharedMix) return choice;
+  if (!shares(slot)) return choice;
   if (pages_.computed(
           slot, keys(words_.values(state.history_of(slot)).first(held + count), mix_[slot]), held))
     push_table(slot);
@@ -379,90 +316,13 @@ std::vector<float> SequenceSlots::logits(uint32_t slot) const {
 
 void SequenceSlots::end(uint32_t slot, bool keep) {
   const SampleStateLayout& state = layout_.state;
-  const uint32_t kept = keep && !keeps_states() ? length(slot) : 0;
+  const uint32_t kept = keep && shares(slot) ? length(slot) : 0;
   pages_.leave(slot, keys(words_.values(state.history_of(slot)).first(kept), mix_[slot]));
   // A step over neighbours writes for it as well, to where nobody reads.
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
   words_.set(state.positions, slot, 0);
   push_table(slot);
-  changed_ = true;
-}
-
-BufferView SequenceSlots::part_of_page(size_t layer, uint32_t page, uint32_t tokens) const {
-  const Tensor& cache = tensors_.caches[layer];
-  const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  BufferView part = cache.view;
-  part.offset += uint64_t{page} * pages_.positions() * token_bytes;
-  part.size = tokens * token_bytes;
-  return part;
-}
-
-void SequenceSlots::exchange_states(uint32_t a, uint32_t b) {
-  std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; layer < tensors_.caches.size(); ++layer) {
-    if (!network_.decoder.layers[layer].state_space) continue;
-    const auto of = [&](uint32_t slot) {
-      BufferView view = tensors_.caches[layer].view;
-      view.size = tensors_.caches[layer].bytes() / shape_.slots;
-      view.offset += slot * view.size;
-      return view;
-    };
-    BufferView between = exchanged_.view();
-    between.size = of(a).size;
-    copies.insert(copies.end(), {{of(a), between}, {of(b), of(a)}, {between, of(b)}});
-  }
-  if (!copies.empty()) mulciber::copy(device_, copies);
-}
-
-void SequenceSlots::exchange(uint32_t a, uint32_t b) {
-  const SampleStateLayout& state = layout_.state;
-  exchange_states(a, b);
-  pages_.exchange(a, b);
-  std::swap(mix_[a], mix_[b]);
-  push_table(a);
-  push_table(b);
-  const auto exchange_words = [&](const auto& array) {
-    const auto of_first = words_.get(array, a);
-    words_.set(array, a, words_.get(array, b));
-    words_.set(array, b, of_first);
-  };
-  for (const auto& array : {state.positions, state.tokens, state.fed, state.counts, state.stopped})
-    exchange_words(array);
-  exchange_words(state.settings);
-  const SampleStateLayout first = part_of(layout_, a, 1).state,
-                          second = part_of(layout_, b, 1).state;
-  const auto exchange_lists = [&](const auto& one, const auto& other) {
-    const auto values = words_.values(one);
-    const std::vector<uint32_t> kept(values.begin(), values.end());
-    words_.set(one,
-               std::vector<uint32_t>(words_.values(other).begin(), words_.values(other).end()));
-    words_.set(other, kept);
-  };
-  exchange_lists(first.history, second.history);
-  if (state.bias_capacity > 0) exchange_lists(first.biases, second.biases);
-  if (masked_[a] || masked_[b]) {
-    exchange_lists(first.masks, second.masks);
-    push(first.masks.word, first.masks.end());
-    push(second.masks.word, second.masks.end());
-  }
-  if (layout_.adapter_scales) {
-    const auto scales_of = [&](uint32_t slot) {
-      const ControlArray<float> own = *part_of(layout_, slot, 1).adapter_scales;
-      return ControlArray<uint32_t>{own.word, own.count};
-    };
-    exchange_lists(scales_of(a), scales_of(b));
-  }
-  const auto exchange_flags = [&](std::vector<bool>& flags) {
-    const bool of_first = flags[a];
-    flags[a] = flags[b];
-    flags[b] = of_first;
-  };
-  exchange_flags(keeps_logits_);
-  exchange_flags(masked_);
-  exchange_flags(exact_);
-  push_sequence(a);
-  push_sequence(b);
   changed_ = true;
 }
 

@@ -140,6 +140,8 @@ class SequenceSlots {
   /// The first tokens of a page in a layer's cache.
   BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
+  /// Whether what a sequence computes is others' to read.
+  bool shares(uint32_t slot) const;
   /// A number for what sequences add of adapters. Those with another share nothing with them.
   uint32_t mix_of(std::span<const float> adapters);
   /// Tokens as pages are kept by: with the number of what was added when they were computed.

@@ -23,9 +23,9 @@ answer "$model" && none=$(text)
 answer "$model" --lora "$all" && whole=$(text)
 answer "$model" --lora "$all=0.5" --lora "$some=1.25" && mixed=$(text)
 [[ $none != "$whole" && $whole != "$mixed" ]] || fail "adapters change nothing: $none $whole $mixed"
-answer "$model" --lora "$all=0" && [[ $(text) == "$none" ]] || fail "a scale of 0: $(cat out)"
-answer "$model" --lora "$all" --merge-lora && [[ $(text) == "$whole" ]] || fail "--merge-lora: $(cat out)"
-answer "$model.gguf" --lora "$all.gguf" && [[ $(text) == "$whole" ]] || fail "GGUF: $(cat out)"
+{ answer "$model" --lora "$all=0" && [[ $(text) == "$none" ]]; } || fail "a scale of 0: $(cat out)"
+{ answer "$model" --lora "$all" --merge-lora && [[ $(text) == "$whole" ]]; } || fail "--merge-lora: $(cat out)"
+{ answer "$model.gguf" --lora "$all.gguf" && [[ $(text) == "$whole" ]]; } || fail "GGUF: $(cat out)"
 
 printf 'the and in the thing\n' >lines
 exits 0 "$MULCIBER" score -m "$model" lines && cp out bare
@@ -82,7 +82,7 @@ assert found[4]["choices"][0]["text"] not in (none, whole)
 PYTHON
 bad() { # STATUS WORD FIELDS
   status=$(curl -sS -o answer -w '%{http_code}' "$url/v1/completions" -d "{$asked,$3}")
-  [[ $status == "$1" ]] && grep -q "$2" answer || fail "$3: $status $(cat answer)"
+  if [[ $status != "$1" ]] || ! grep -q "$2" answer; then fail "$3: $status $(cat answer)"; fi
 }
 bad 404 "m:other" '"model":"m:other"'
 bad 400 "no adapter 'other'" '"lora":[{"name":"other"}]'
