@@ -213,7 +213,8 @@ TEST_CASE("Adapters beside weights in blocks, with norms and integers in product
     const double integers =
         difference(logits(model, {.fast_activations = true, .adapters = adapters}), beside);
     INFO("activations in 8 bits " << integers << ", without the adapter " << without);
-    CHECK(integers < 3 * without);
+    // Both are zero on devices without integer dot products.
+    CHECK(integers <= 3 * without);
     CHECK_THAT(model_error([&] {
                  logits(model, {.adapters = adapters, .merge_adapters = true});
                }).value_or("no error"),
