@@ -1,7 +1,6 @@
 #include "checkpoints/tensor_values.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -227,9 +226,7 @@ BlockReader block_reader(CheckpointType type) {
       return [](const std::byte* at, float* out) { *out = static_cast<float>(load<double>(at)); };
     case CheckpointType::kF16: return [](const std::byte* at, float* out) { *out = half_at(at); };
     case CheckpointType::kBF16:
-      return [](const std::byte* at, float* out) {
-        *out = std::bit_cast<float>(uint32_t{load<uint16_t>(at)} << 16);
-      };
+      return [](const std::byte* at, float* out) { *out = bf16_to_float(load<uint16_t>(at)); };
     default: return nullptr;
   }
 }

@@ -1,7 +1,6 @@
 #include "models/adapter_merge.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -20,13 +19,7 @@ float number(DataType type, const std::byte* at) {
   }
   uint16_t half = 0;
   std::memcpy(&half, at, sizeof half);
-  return type == DataType::kF16 ? half_to_float(half) : std::bit_cast<float>(uint32_t{half} << 16);
-}
-
-/// bf16 of a number, to the nearest, of two the even one.
-uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  return type == DataType::kF16 ? half_to_float(half) : bf16_to_float(half);
 }
 
 void store(DataType type, float value, std::byte* at) {
@@ -34,7 +27,7 @@ void store(DataType type, float value, std::byte* at) {
     std::memcpy(at, &value, sizeof value);
     return;
   }
-  const uint16_t half = type == DataType::kF16 ? float_to_half(value) : to_bf16(value);
+  const uint16_t half = type == DataType::kF16 ? float_to_half(value) : float_to_bf16(value);
   std::memcpy(at, &half, sizeof half);
 }
 
