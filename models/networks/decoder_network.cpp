@@ -103,8 +103,10 @@ DecoderNetwork build_decoder_network(
     const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
     const NetworkTypes& types) {
   const auto weight = [&](const std::string& name) { return segments(name).at(0); };
-  const auto adapter_update = [&](const std::string& name) {
-    return types.adapters ? types.adapters->find(name) : std::nullopt;
+  const auto low_rank_of = [&](const std::string& name) -> std::optional<LowRank> {
+    const auto update = types.adapters ? types.adapters->find(name) : std::nullopt;
+    if (!update) return std::nullopt;
+    return LowRank{weight(lora_down(name)), weight(lora_up(name)), update->first, update->count};
   };
   const auto linear = [&](const std::string& name, bool bias) {
     const std::vector<Tensor> matrices = segments(name + ".weight");
@@ -114,9 +116,7 @@ DecoderNetwork build_decoder_network(
                       std::ranges::all_of(matrices, [](const Tensor& part) {
                         return multiplies_integers(part.type);
                       });
-    if (const auto update = adapter_update(name + ".weight"))
-      result.low_rank = LowRank{weight(lora_down(name + ".weight")),
-                                weight(lora_up(name + ".weight")), update->first, update->count};
+    result.low_rank = low_rank_of(name + ".weight");
     return result;
   };
   // The stream is kept divided by what is put onto each sublayer's result: that need not be scaled
@@ -299,13 +299,8 @@ DecoderNetwork build_decoder_network(
   join_norms(decoder, types.folded_norms);
   decoder.output.weight = weight(config.output.tied ? "embedding" : "output.weight");
   if (config.output.bias) decoder.output.bias = weight("output.bias");
-  if (types.adapters) {
-    network.adapters = types.adapters->adapters();
-    if (const auto update = adapter_update("output.weight"))
-      decoder.output.low_rank =
-          LowRank{weight(lora_down("output.weight")), weight(lora_up("output.weight")),
-                  update->first, update->count};
-  }
+  decoder.output.low_rank = low_rank_of("output.weight");
+  if (types.adapters) network.adapters = types.adapters->adapters();
   decoder.logit_scale = config.output.multiplier;
   decoder.logit_cap = config.output.soft_cap;
   return network;
