@@ -42,14 +42,11 @@ std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
 Tensor LatentProjection::operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads,
                                     uint32_t head_size, uint32_t value_size,
                                     const AdapterScales* adapters) const {
-  const auto project = [&](const Linear& linear, const Tensor& of) {
-    return linear(builder, of, Activation::kNone, false, adapters);
-  };
-  Tensor narrow = query_down ? project(*query_down, x) : x;
+  Tensor narrow = query_down ? (*query_down)(builder, x, adapters) : x;
   if (query_norm) narrow = (*query_norm)(builder, narrow);
-  const Tensor queries = project(query, narrow);
-  const Tensor shared = project(key_rope, x);
-  const Tensor pairs = project(up, norm(builder, project(down, x)));
+  const Tensor queries = query(builder, narrow, adapters);
+  const Tensor shared = key_rope(builder, x, adapters);
+  const Tensor pairs = up(builder, norm(builder, down(builder, x, adapters)), adapters);
   const uint32_t keys = heads * head_size, rest = head_size - rotated;
   const Tensor all = builder.activation(
       {x.shape[0], x.shape[1], uint64_t{2} * keys + uint64_t{heads} * value_size}, x.type);
@@ -74,7 +71,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
     const auto scope = builder.scope("qkv");
     if (latent) return (*latent)(builder, x.x, heads, head_size, values(), state.adapter_scales());
     // (rows, length, query columns + cache columns)
-    const Tensor y = qkv(builder, x, Activation::kNone, false, state.adapter_scales());
+    const Tensor y = qkv(builder, x, state.adapter_scales());
     return clip > 0 ? mulciber::clip(builder, y, clip) : y;
   }();
   uint64_t column = 0;
@@ -123,7 +120,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
   }();
 
   const auto scope = builder.scope("out");
-  if (!add_to) return out(builder, context, Activation::kNone, false, state.adapter_scales());
+  if (!add_to) return out(builder, context, state.adapter_scales());
   out.add_to(builder, context, *add_to, state.adapter_scales());
   return *add_to;
 }
@@ -206,8 +203,7 @@ uint32_t CausalDecoder::original_context() const {
 Tensor CausalDecoder::logits(ProgramBuilder& builder, const Tensor& x,
                              const AdapterScales* adapters) const {
   const Tensor logits =
-      output(builder, x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32),
-             Activation::kNone, false, adapters);
+      output(builder, x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32), adapters);
   if (logit_scale == 1 && logit_cap == 0) return logits;
   return scale_and_cap(builder, logits, logit_scale, logit_cap);
 }

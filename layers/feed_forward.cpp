@@ -10,7 +10,7 @@ Tensor FeedForward::operator()(ProgramBuilder& builder, const Operand& x,
     return up(builder, x, activation, gated, adapters);  // (..., F)
   }();
   const auto scope = builder.scope("fc2");
-  if (!add_to) return down(builder, hidden, Activation::kNone, false, adapters);
+  if (!add_to) return down(builder, hidden, adapters);
   down.add_to(builder, hidden, *add_to, adapters);
   return *add_to;
 }

@@ -54,6 +54,10 @@ struct Linear {
   Tensor operator()(ProgramBuilder& builder, const Operand& x,
                     Activation activation = Activation::kNone, bool gated = false,
                     const AdapterScales* adapters = nullptr) const;
+  Tensor operator()(ProgramBuilder& builder, const Operand& x,
+                    const AdapterScales* adapters) const {
+    return (*this)(builder, x, Activation::kNone, false, adapters);
+  }
   /// The same without adapters, with columns of the result that may be rounded up
   /// (MatmulOptions::padded).
   Tensor padded(ProgramBuilder& builder, const Tensor& x) const;
