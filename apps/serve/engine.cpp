@@ -64,10 +64,7 @@ void Engine::loop() {
   bool idle = true;
   std::deque<Waiting> waiting;
   do {
-    for (Waiting& next : waiting) begin(next);
-    waiting.clear();
-    cancel_unwanted();
-    idle = !step();
+    idle = !advance(waiting);
     if (trouble() && !failed_) recover();
     show_state();
   } while (take(waiting, idle));
@@ -82,10 +79,15 @@ void Engine::go_on() {
     std::move(queue_.begin(), tasks, std::back_inserter(texts));
     queue_.erase(queue_.begin(), tasks);
   }
-  for (Waiting& next : texts) begin(next);
-  cancel_unwanted();
-  step();
+  advance(texts);
   show_state();
+}
+
+/// Begins what came, and makes a step. False where there was nothing to do.
+bool Engine::advance(std::deque<Waiting>& arrived) {
+  for (Waiting& next : std::exchange(arrived, {})) begin(next);
+  cancel_unwanted();
+  return step();
 }
 
 void Engine::show_state() {

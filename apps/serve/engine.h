@@ -106,6 +106,7 @@ class Engine {
 
   void loop();
   bool take(std::deque<Waiting>& waiting, bool idle);
+  bool advance(std::deque<Waiting>& arrived);
   void begin(Waiting& next);
   void run(const std::shared_ptr<Task>& task);
   void end_task(Task& task);
