@@ -33,17 +33,14 @@ Json read_call(const Json& given, const std::string& where) {
   call.ignore("index");
   call.only("type", "function", "calls are of functions");
   const std::string id = call.text("id").value_or("");
-  const Json* inner = call.find("function");
-  if (!inner) refuse(where, where + ".function is missing");
-  RequestFields function(*inner, where + ".function");
-  const auto name = function.text("name");
-  if (!name) refuse(function.path("name"), function.path("name") + " is missing");
+  RequestFields function(call.needed("function"), call.path("function"));
+  const std::string name = function.needed_text("name");
   Json arguments = Json::object();
   if (const Json* found = function.find("arguments"))
     arguments = read_arguments(*found, function.path("arguments"));
   return {{"id", id},
           {"type", "function"},
-          {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};
+          {"function", {{"name", name}, {"arguments", std::move(arguments)}}}};
 }
 
 Json read_message(const Json& given, const std::string& where) {
@@ -55,13 +52,10 @@ Json read_message(const Json& given, const std::string& where) {
            fields.path("role") + " must be system, developer, user, assistant or tool");
   Json message = {{"role", role}};
   const Json* calls = fields.find("tool_calls");
-  const Json* content = fields.find("content");
-  if (content)
-    message["content"] = read_content(*content, fields.path("content"));
-  else if (role == "assistant" && calls)
+  if (role == "assistant" && calls && !fields.find("content"))
     message["content"] = "";
   else
-    refuse(fields.path("content"), fields.path("content") + " is missing");
+    message["content"] = read_content(fields.needed("content"), fields.path("content"));
   if (calls) {
     if (role != "assistant" || !calls->is_array())
       refuse(fields.path("tool_calls"), "tool_calls must be a list, in a message of the assistant");
@@ -90,13 +84,12 @@ Json read_arguments(const Json& given, const std::string& where) {
 }
 
 std::string read_messages(RequestFields& fields) {
-  const Json* given = fields.find("messages");
-  if (!given) refuse("messages", "messages is missing");
-  if (!given->is_array() || given->empty() || given->size() > kMostMessages)
+  const Json& given = fields.needed("messages");
+  if (!given.is_array() || given.empty() || given.size() > kMostMessages)
     refuse("messages", fmt::format("messages must be a list of 1 to {} messages", kMostMessages));
   Json messages = Json::array();
-  for (size_t i = 0; i < given->size(); ++i)
-    messages.push_back(read_message((*given)[i], fmt::format("messages[{}]", i)));
+  for (size_t i = 0; i < given.size(); ++i)
+    messages.push_back(read_message(given[i], fmt::format("messages[{}]", i)));
   return messages.dump();
 }
 
@@ -117,14 +110,11 @@ std::string read_tools(RequestFields& fields, ToolForm form) {
     Json description = (*tools)[i];
     std::string inside = where;
     if (form == ToolForm::kNested) {
-      const Json* inner = tool.find("function");
-      if (!inner) refuse(tool.path("function"), tool.path("function") + " is missing");
-      description = *inner;
-      inside += ".function";
+      description = tool.needed("function");
+      inside = tool.path("function");
     }
     RequestFields function(description, inside);
-    if (!function.text("name"))
-      refuse(function.path("name"), function.path("name") + " is missing");
+    function.needed_text("name");
     if (form == ToolForm::kFlat) description.erase("type");
     made.push_back({{"type", "function"}, {"function", std::move(description)}});
   }

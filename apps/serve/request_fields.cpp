@@ -42,11 +42,22 @@ const Json* RequestFields::find(const std::string& name) {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
+const Json& RequestFields::needed(const std::string& name) {
+  const Json* value = find(name);
+  if (!value) refuse(path(name), path(name) + " is missing");
+  return *value;
+}
+
 std::optional<std::string> RequestFields::text(const std::string& name) {
   const Json* value = find(name);
   if (!value) return std::nullopt;
   if (!value->is_string()) refuse(path(name), path(name) + " must be a string");
   return value->get<std::string>();
+}
+
+std::string RequestFields::needed_text(const std::string& name) {
+  needed(name);
+  return *text(name);
 }
 
 std::optional<bool> RequestFields::flag(const std::string& name) {

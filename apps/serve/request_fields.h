@@ -22,7 +22,9 @@ class RequestFields {
 
   /// nullptr where it is absent.
   const nlohmann::json* find(const std::string& name);
+  const nlohmann::json& needed(const std::string& name);
   std::optional<std::string> text(const std::string& name);
+  std::string needed_text(const std::string& name);
   std::optional<bool> flag(const std::string& name);
   std::optional<double> number(const std::string& name, double low, double high);
   std::optional<uint64_t> whole(const std::string& name, uint64_t low, uint64_t high);

@@ -40,13 +40,12 @@ void read_format(const Json& format, const std::string& at, std::string_view bod
   if (type == "json_object") {
     choice.set(where, [] { return Grammar::json_object(); });
   } else if (type == "json_schema") {
-    const Json* described = nested ? outer.find("json_schema") : &format;
-    if (!described) refuse(outer.path("json_schema"), where + ".json_schema is missing");
-    RequestFields schema(*described, nested ? where + ".json_schema" : where);
+    RequestFields schema(nested ? outer.needed("json_schema") : format,
+                         nested ? outer.path("json_schema") : where);
     // Answers are valid in any case.
     for (const char* name : {"name", "description", "strict"}) schema.ignore(name);
     if (!nested) schema.ignore("type");
-    if (!schema.find("schema")) refuse(schema.path("schema"), "the schema is missing");
+    schema.needed("schema");
     schema.finish();
     choice.set(schema.path("schema"), [&] {
       return Grammar::json_schema(

@@ -32,20 +32,12 @@ std::string read_parts(const Json& content, const std::string& where) {
   return text;
 }
 
-std::string needed_text(RequestFields& fields, const char* name) {
-  const auto text = fields.text(name);
-  if (!text) refuse(fields.path(name), fields.path(name) + " is missing");
-  return *text;
-}
-
 Json read_message_item(RequestFields& item) {
   std::string role = item.text("role").value_or("");
   if (role == "developer") role = "system";
   if (role != "system" && role != "user" && role != "assistant")
     refuse(item.path("role"), item.path("role") + " must be system, developer, user or assistant");
-  const Json* content = item.find("content");
-  if (!content) refuse(item.path("content"), item.path("content") + " is missing");
-  return {{"role", role}, {"content", read_parts(*content, item.path("content"))}};
+  return {{"role", role}, {"content", read_parts(item.needed("content"), item.path("content"))}};
 }
 
 /// Adds an item to the messages: calls stand in the assistant's message that they belong to.
@@ -55,8 +47,8 @@ void add_item(Json& messages, RequestFields& item) {
   if (type == "message") {
     messages.push_back(read_message_item(item));
   } else if (type == "function_call") {
-    const std::string name = needed_text(item, "name"), id = needed_text(item, "call_id");
-    const Json arguments = read_arguments(needed_text(item, "arguments"), item.path("arguments"));
+    const std::string name = item.needed_text("name"), id = item.needed_text("call_id");
+    const Json arguments = read_arguments(item.needed_text("arguments"), item.path("arguments"));
     if (messages.empty() || messages.back()["role"] != "assistant")
       messages.push_back({{"role", "assistant"}, {"content", ""}});
     messages.back()["tool_calls"].push_back(
@@ -64,11 +56,10 @@ void add_item(Json& messages, RequestFields& item) {
          {"type", "function"},
          {"function", {{"name", name}, {"arguments", arguments}}}});
   } else if (type == "function_call_output") {
-    const Json* output = item.find("output");
-    if (!output) refuse(item.path("output"), item.path("output") + " is missing");
+    const Json& output = item.needed("output");
     messages.push_back({{"role", "tool"},
-                        {"tool_call_id", needed_text(item, "call_id")},
-                        {"content", read_parts(*output, item.path("output"))}});
+                        {"tool_call_id", item.needed_text("call_id")},
+                        {"content", read_parts(output, item.path("output"))}});
   } else {
     refuse(item.path("type"),
            "items of type '" + printable(type) +
@@ -80,16 +71,15 @@ void add_item(Json& messages, RequestFields& item) {
 
 Json read_input(RequestFields& fields) {
   Json messages = Json::array();
-  const Json* input = fields.find("input");
-  if (!input) refuse("input", "input is missing");
-  if (input->is_string()) {
-    messages.push_back({{"role", "user"}, {"content", *input}});
+  const Json& input = fields.needed("input");
+  if (input.is_string()) {
+    messages.push_back({{"role", "user"}, {"content", input}});
     return messages;
   }
-  if (!input->is_array() || input->empty() || input->size() > kMostItems)
+  if (!input.is_array() || input.empty() || input.size() > kMostItems)
     refuse("input", fmt::format("input must be a string or a list of 1 to {} items", kMostItems));
-  for (size_t i = 0; i < input->size(); ++i) {
-    RequestFields item((*input)[i], fmt::format("input[{}]", i));
+  for (size_t i = 0; i < input.size(); ++i) {
+    RequestFields item(input[i], fmt::format("input[{}]", i));
     add_item(messages, item);
   }
   return messages;

@@ -40,9 +40,8 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   ServedModel& model =
       choose_model(service.engine, fields.text("model").value_or(""), Capability::kEncodeText);
-  const Json* input = fields.find("input");
-  if (!input) refuse("input", "input is missing");
-  if (input->is_array() && !input->empty() && !input->front().is_string())
+  const Json& input = fields.needed("input");
+  if (input.is_array() && !input.empty() && !input.front().is_string())
     refuse("input", "inputs of token ids are not supported: give texts", "unsupported_parameter");
   const std::vector<std::string> texts = fields.texts("input", kMostTexts);
   if (texts.empty()) refuse("input", "input is an empty list");
@@ -91,13 +90,12 @@ HttpAnswer tokenize_text(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   const ServedModel& model =
       model_with_tokenizer(service.engine, fields.text("model").value_or(""));
-  const auto text = fields.text("text");
-  if (!text) refuse("text", "text is missing");
+  const std::string text = fields.needed_text("text");
   const EncodeOptions options = {.add_special = fields.flag("add_special").value_or(true),
                                  .parse_special = fields.flag("parse_special").value_or(true)};
   fields.finish();
   Json ids = Json::array(), pieces = Json::array();
-  for (const Token& token : model.tokenizer->tokenize(*text, options)) {
+  for (const Token& token : model.tokenizer->tokenize(text, options)) {
     ids.push_back(token.id);
     pieces.push_back(token.text);
   }
