@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 
@@ -10,23 +12,7 @@ namespace {
 
 constexpr size_t kMostMessages = 10'000;
 constexpr size_t kMostTools = 256;
-
-/// A text, or the texts of a list of parts one after the other.
-std::string read_content(const Json& content, const std::string& where) {
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) refuse(where, where + " must be a string or a list of parts");
-  std::string text;
-  for (size_t i = 0; i < content.size(); ++i) {
-    RequestFields part(content[i], fmt::format("{}[{}]", where, i));
-    const std::string type = part.text("type").value_or("");
-    if (type != "text")
-      refuse(part.path("type"),
-             "parts of type '" + printable(type) + "' are not supported: text is",
-             "unsupported_parameter");
-    text += part.text("text").value_or("");
-  }
-  return text;
-}
+constexpr std::string_view kPartTypes[] = {"text"};
 
 Json read_call(const Json& given, const std::string& where) {
   RequestFields call(given, where);
@@ -55,7 +41,7 @@ Json read_message(const Json& given, const std::string& where) {
   if (role == "assistant" && calls && !fields.find("content"))
     message["content"] = "";
   else
-    message["content"] = read_content(fields.needed("content"), fields.path("content"));
+    message["content"] = read_content(fields.needed("content"), fields.path("content"), kPartTypes);
   if (calls) {
     if (role != "assistant" || !calls->is_array())
       refuse(fields.path("tool_calls"), "tool_calls must be a list, in a message of the assistant");
@@ -73,6 +59,23 @@ Json read_message(const Json& given, const std::string& where) {
 }
 
 }  // namespace
+
+std::string read_content(const Json& content, const std::string& where,
+                         std::span<const std::string_view> types) {
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) refuse(where, where + " must be a string or a list of parts");
+  std::string text;
+  for (size_t i = 0; i < content.size(); ++i) {
+    RequestFields part(content[i], fmt::format("{}[{}]", where, i));
+    const std::string type = part.text("type").value_or("");
+    if (std::ranges::find(types, type) == types.end())
+      refuse(part.path("type"),
+             "parts of type '" + printable(type) + "' are not supported: texts are",
+             "unsupported_parameter");
+    text += part.text("text").value_or("");
+  }
+  return text;
+}
 
 Json read_arguments(const Json& given, const std::string& where) {
   if (!given.is_string()) return given;

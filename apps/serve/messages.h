@@ -1,7 +1,9 @@
 // Messages and tools of a chat, read into the form that chat templates take.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "apps/serve/request_fields.h"
 
@@ -14,6 +16,10 @@ std::string read_messages(RequestFields& fields);
 enum class ToolForm { kNested, kFlat };
 /// "tools" as chats have them, or "" where "tool_choice" is "none". Throws ApiError (400).
 std::string read_tools(RequestFields& fields, ToolForm form);
+/// What a message says: a text, or the texts of a list of parts of these types, one after the
+/// other. Throws ApiError (400) naming the field.
+std::string read_content(const nlohmann::json& content, const std::string& where,
+                         std::span<const std::string_view> types);
 /// A call's arguments, which OpenAI has as JSON in a string, as the object that templates take.
 /// Throws ApiError (400) naming the field.
 nlohmann::json read_arguments(const nlohmann::json& given, const std::string& where);

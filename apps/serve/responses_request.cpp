@@ -14,30 +14,15 @@ namespace {
 
 constexpr size_t kMostItems = 10'000;
 constexpr size_t kMostMetadata = 16, kLongestKey = 64, kLongestValue = 512;  // as OpenAI
-
-/// A text, or the texts of a list of parts one after the other.
-std::string read_parts(const Json& content, const std::string& where) {
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) refuse(where, where + " must be a string or a list of parts");
-  std::string text;
-  for (size_t i = 0; i < content.size(); ++i) {
-    RequestFields part(content[i], fmt::format("{}[{}]", where, i));
-    const std::string type = part.text("type").value_or("");
-    if (type != "input_text" && type != "output_text" && type != "text")
-      refuse(part.path("type"),
-             "parts of type '" + printable(type) + "' are not supported: texts are",
-             "unsupported_parameter");
-    text += part.text("text").value_or("");
-  }
-  return text;
-}
+constexpr std::string_view kPartTypes[] = {"input_text", "output_text", "text"};
 
 Json read_message_item(RequestFields& item) {
   std::string role = item.text("role").value_or("");
   if (role == "developer") role = "system";
   if (role != "system" && role != "user" && role != "assistant")
     refuse(item.path("role"), item.path("role") + " must be system, developer, user or assistant");
-  return {{"role", role}, {"content", read_parts(item.needed("content"), item.path("content"))}};
+  return {{"role", role},
+          {"content", read_content(item.needed("content"), item.path("content"), kPartTypes)}};
 }
 
 /// Adds an item to the messages: calls stand in the assistant's message that they belong to.
@@ -59,7 +44,7 @@ void add_item(Json& messages, RequestFields& item) {
     const Json& output = item.needed("output");
     messages.push_back({{"role", "tool"},
                         {"tool_call_id", item.needed_text("call_id")},
-                        {"content", read_parts(output, item.path("output"))}});
+                        {"content", read_content(output, item.path("output"), kPartTypes)}});
   } else {
     refuse(item.path("type"),
            "items of type '" + printable(type) +
