@@ -28,7 +28,7 @@ FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
     refuse("model",
            fmt::format("the model '{}' has no chat template: give prompt and answer", model.id),
            "no_chat_template");
-  Json messages = Json::parse(read_messages(fields));
+  Json messages = read_messages(fields);
   const Json last = messages.back();
   messages.erase(messages.end() - 1);
   if (messages.empty() || last.value("role", "") != "assistant" || !last.contains("content") ||

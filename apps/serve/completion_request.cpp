@@ -65,7 +65,7 @@ CompletionRequest parse_chat_request(std::string_view body) {
   request.chat = true;
   read_common(fields, request);
   request.max_tokens = read_max_tokens(fields);
-  request.messages_json = read_messages(fields);
+  request.messages_json = read_messages(fields).dump();
   request.tools_json = read_tools(fields, ToolForm::kNested);
   request.grammar = read_grammar(fields, body, GrammarFields::kChat);
   const bool wanted = fields.flag("logprobs").value_or(false);

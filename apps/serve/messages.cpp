@@ -86,14 +86,14 @@ Json read_arguments(const Json& given, const std::string& where) {
   }
 }
 
-std::string read_messages(RequestFields& fields) {
+Json read_messages(RequestFields& fields) {
   const Json& given = fields.needed("messages");
   if (!given.is_array() || given.empty() || given.size() > kMostMessages)
     refuse("messages", fmt::format("messages must be a list of 1 to {} messages", kMostMessages));
   Json messages = Json::array();
   for (size_t i = 0; i < given.size(); ++i)
     messages.push_back(read_message(given[i], fmt::format("messages[{}]", i)));
-  return messages.dump();
+  return messages;
 }
 
 std::string read_tools(RequestFields& fields, ToolForm form) {

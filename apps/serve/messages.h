@@ -9,8 +9,8 @@
 
 namespace mulciber::apps::serve {
 
-/// "messages" as CompletionRequest::messages_json. Throws ApiError (400).
-std::string read_messages(RequestFields& fields);
+/// "messages" as CompletionRequest::messages_json has them. Throws ApiError (400).
+nlohmann::json read_messages(RequestFields& fields);
 /// How a request writes a tool: {"type": "function", "function": {"name": ...}} in chats,
 /// {"type": "function", "name": ...} in responses.
 enum class ToolForm { kNested, kFlat };
