@@ -19,15 +19,10 @@ constexpr size_t kMostStops = 16;
 constexpr size_t kMostPrompts = 128;
 
 void read_common(RequestFields& fields, CompletionRequest& request) {
-  request.model = fields.text("model").value_or("");
+  read_generation(fields, request);
   if (const auto n = fields.whole("n", 1, kMostAnswers)) request.n = static_cast<uint32_t>(*n);
-  read_sampling(fields, request.sampling);
   request.stop = fields.texts("stop", kMostStops);
   if (std::ranges::count(request.stop, "")) refuse("stop", "stop holds an empty text");
-  request.logit_bias = read_logit_bias(fields);
-  request.adapters = read_adapters(fields);
-  request.ignore_end = fields.flag("ignore_eos").value_or(false);
-  request.stream = fields.flag("stream").value_or(false);
   if (const Json* options = fields.find("stream_options")) {
     if (!request.stream) refuse("stream_options", "stream_options needs stream");
     RequestFields of_stream(*options, "stream_options");

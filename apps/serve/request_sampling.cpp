@@ -10,6 +10,7 @@
 #include "mulciber/batch_generator.h"
 
 namespace mulciber::apps::serve {
+namespace {
 
 std::vector<std::pair<uint32_t, float>> read_logit_bias(RequestFields& fields) {
   const std::string name = "logit_bias";
@@ -79,6 +80,17 @@ void read_sampling(RequestFields& fields, SamplingOptions& sampling) {
     sampling.seed = seed->is_number_unsigned() ? seed->get<uint64_t>()
                                                : static_cast<uint64_t>(seed->get<int64_t>());
   }
+}
+
+}  // namespace
+
+void read_generation(RequestFields& fields, CompletionRequest& request) {
+  request.model = fields.text("model").value_or("");
+  read_sampling(fields, request.sampling);
+  request.logit_bias = read_logit_bias(fields);
+  request.adapters = read_adapters(fields);
+  request.ignore_end = fields.flag("ignore_eos").value_or(false);
+  request.stream = fields.flag("stream").value_or(false);
 }
 
 void read_template_variables(RequestFields& fields, CompletionRequest& request) {

@@ -1,9 +1,8 @@
-// How tokens are chosen, as the bodies of chats, completions and responses say it alike.
+// What the bodies of chats, completions and responses say alike: who answers, and how tokens are
+// chosen.
 #pragma once
 
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "apps/serve/completion_request.h"
 #include "apps/serve/request_fields.h"
@@ -13,10 +12,9 @@ namespace mulciber::apps::serve {
 constexpr uint64_t kMostTokens = 1u << 24;  // of an answer, as requests may say
 
 // Each throws ApiError (400) naming the field.
-void read_sampling(RequestFields& fields, SamplingOptions& sampling);
-std::vector<std::pair<uint32_t, float>> read_logit_bias(RequestFields& fields);
-/// lora.
-std::vector<AdapterScale> read_adapters(RequestFields& fields);
+
+/// model, stream, lora, sampling, logit_bias, ignore_eos.
+void read_generation(RequestFields& fields, CompletionRequest& request);
 /// chat_template_kwargs.
 void read_template_variables(RequestFields& fields, CompletionRequest& request);
 

@@ -141,7 +141,7 @@ ResponsesRequest parse_responses_request(std::string_view body) {
   CompletionRequest& completion = request.completion;
   completion.chat = true;
   completion.messages_field = "input";
-  completion.model = fields.text("model").value_or("");
+  read_generation(fields, completion);
   request.messages = read_input(fields);
   request.instructions = fields.text("instructions").value_or("");
   request.previous_id = fields.text("previous_response_id").value_or("");
@@ -152,11 +152,6 @@ ResponsesRequest parse_responses_request(std::string_view body) {
   request.may_cut = truncation == "auto";
   if (const auto most = fields.whole("max_output_tokens", 1, kMostTokens))
     completion.max_tokens = static_cast<uint32_t>(*most);
-  read_sampling(fields, completion.sampling);
-  completion.logit_bias = read_logit_bias(fields);
-  completion.adapters = read_adapters(fields);
-  completion.ignore_end = fields.flag("ignore_eos").value_or(false);
-  completion.stream = fields.flag("stream").value_or(false);
   const Json tools = or_else(fields.find("tools"), Json::array());
   const Json choice = or_else(fields.find("tool_choice"), "auto");
   const Json text = or_else(fields.find("text"), {{"format", {{"type", "text"}}}});
