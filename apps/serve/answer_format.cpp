@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/json.h"
+#include "text/tokenizers/text.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -18,11 +19,6 @@ Json with_bytes(const std::string& text, float log_probability) {
   Json bytes = Json::array();
   for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
   return {{"token", text}, {"logprob", finite(log_probability)}, {"bytes", std::move(bytes)}};
-}
-
-size_t characters(const std::string& text) {
-  return static_cast<size_t>(std::ranges::count_if(
-      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
 }
 
 Json completion_probabilities(const std::vector<TokenRecord>& tokens, size_t offset) {
@@ -40,7 +36,7 @@ Json completion_probabilities(const std::vector<TokenRecord>& tokens, size_t off
     }
     tops.push_back(std::move(top));
     offsets.push_back(offset);
-    offset += characters(token.bytes);
+    offset += count_code_points(token.bytes);
   }
   return {{"tokens", std::move(texts)},
           {"token_logprobs", std::move(probabilities)},

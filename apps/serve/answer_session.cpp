@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "text/tokenizers/text.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -95,8 +96,7 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   if (first && event.choice < settings_.before.size()) part.text = settings_.before[event.choice];
   part.text += event.piece;
   part.text_offset = choice.offset;
-  choice.offset += static_cast<size_t>(std::ranges::count_if(
-      part.text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+  choice.offset += count_code_points(part.text);
   choice.begun = true;
   // The tokens that end an answer, and those of a stop text, are no part of it.
   const bool cut = event.end && event.piece.empty() && finish_reason(*event.end) == "stop";
