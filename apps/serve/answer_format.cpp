@@ -44,7 +44,7 @@ Json completion_probabilities(const std::vector<TokenRecord>& tokens, size_t off
           {"text_offset", std::move(offsets)}};
 }
 
-Json of_chat(const std::vector<TokenRecord>& tokens) {
+Json chat_logprobs(const std::vector<TokenRecord>& tokens) {
   return {{"content", chat_probabilities(tokens)}, {"refusal", nullptr}};
 }
 
@@ -102,13 +102,27 @@ TokenRecord TokenTexts::next(uint32_t id, std::optional<float> log_probability,
   return record;
 }
 
+Json AnswerFormat::object(const char* of_chat, Json choices) const {
+  return {{"id", id},
+          {"object", chat ? of_chat : "text_completion"},
+          {"created", created},
+          {"model", model},
+          {"choices", std::move(choices)}};
+}
+
+Json AnswerFormat::choice(const AnswerPart& part) const {
+  Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
+  choice["logprobs"] = !part.tokens ? Json(nullptr)
+                       : chat       ? chat_logprobs(*part.tokens)
+                                    : completion_probabilities(*part.tokens, part.text_offset);
+  if (!chat) choice["text"] = part.text;
+  return choice;
+}
+
 Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usage) const {
   Json choices = Json::array();
   for (const AnswerPart& part : parts) {
-    Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
-    choice["logprobs"] = !part.tokens ? Json(nullptr)
-                         : chat       ? of_chat(*part.tokens)
-                                      : completion_probabilities(*part.tokens, part.text_offset);
+    Json& made = choices.emplace_back(choice(part));
     if (chat) {
       Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
       if (!part.calls.empty()) {
@@ -116,25 +130,16 @@ Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usag
         for (const CallPiece& call : part.calls) message["tool_calls"].push_back(call_json(call));
         if (part.text.empty()) message["content"] = nullptr;
       }
-      choice["message"] = std::move(message);
-    } else {
-      choice["text"] = part.text;
+      made["message"] = std::move(message);
     }
-    choices.push_back(std::move(choice));
   }
-  return {{"id", id},
-          {"object", chat ? "chat.completion" : "text_completion"},
-          {"created", created},
-          {"model", model},
-          {"choices", std::move(choices)},
-          {"usage", usage_json(usage)}};
+  Json answer = object("chat.completion", std::move(choices));
+  answer["usage"] = usage_json(usage);
+  return answer;
 }
 
 Json AnswerFormat::chunk(const AnswerPart& part, bool first, bool usage_follows) const {
-  Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
-  choice["logprobs"] = !part.tokens ? Json(nullptr)
-                       : chat       ? of_chat(*part.tokens)
-                                    : completion_probabilities(*part.tokens, part.text_offset);
+  Json made = choice(part);
   if (chat) {
     Json delta = Json::object();
     if (first) delta["role"] = "assistant";
@@ -144,26 +149,17 @@ Json AnswerFormat::chunk(const AnswerPart& part, bool first, bool usage_follows)
       call["index"] = piece.index;
       delta["tool_calls"].push_back(std::move(call));
     }
-    choice["delta"] = std::move(delta);
-  } else {
-    choice["text"] = part.text;
+    made["delta"] = std::move(delta);
   }
-  Json object = {{"id", id},
-                 {"object", chat ? "chat.completion.chunk" : "text_completion"},
-                 {"created", created},
-                 {"model", model},
-                 {"choices", Json::array({std::move(choice)})}};
-  if (usage_follows) object["usage"] = nullptr;
-  return object;
+  Json piece = object("chat.completion.chunk", Json::array({std::move(made)}));
+  if (usage_follows) piece["usage"] = nullptr;
+  return piece;
 }
 
 Json AnswerFormat::usage_chunk(const Usage& usage) const {
-  return {{"id", id},
-          {"object", chat ? "chat.completion.chunk" : "text_completion"},
-          {"created", created},
-          {"model", model},
-          {"choices", Json::array()},
-          {"usage", usage_json(usage)}};
+  Json piece = object("chat.completion.chunk", Json::array());
+  piece["usage"] = usage_json(usage);
+  return piece;
 }
 
 std::string finish_reason(GenerateEnd end) {

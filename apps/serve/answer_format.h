@@ -76,6 +76,12 @@ struct AnswerFormat {
   /// will tell the usage.
   nlohmann::json chunk(const AnswerPart& part, bool first, bool usage_follows) const;
   nlohmann::json usage_chunk(const Usage& usage) const;
+
+ private:
+  /// of_chat: what the object is called where it is a chat's.
+  nlohmann::json object(const char* of_chat, nlohmann::json choices) const;
+  /// But for what a chat says.
+  nlohmann::json choice(const AnswerPart& part) const;
 };
 
 /// "stop", "length".
