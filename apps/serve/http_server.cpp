@@ -7,11 +7,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <optional>
-#include <random>
 
 #include "apps/serve/access.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/connection.h"
+#include "apps/serve/ids.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
@@ -53,17 +53,12 @@ class ConnectionStream final : public httplib::Stream {
 };
 // NOLINTEND(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
 
-std::string new_id() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return fmt::format("req-{:016x}", random());
-}
-
 /// The client's own id, where it can stand in a header and a line of a log.
 std::string request_id(const std::string& given) {
   constexpr size_t kLongest = 128;
   const bool usable = !given.empty() && given.size() <= kLongest &&
                       std::ranges::all_of(given, [](unsigned char c) { return c > 32 && c < 127; });
-  return usable ? given : new_id();
+  return usable ? given : new_id("req");
 }
 
 /// What a failure of the library's own means for the client.
@@ -313,7 +308,7 @@ HttpServer::HttpServer(const HttpSettings& settings) : impl_(std::make_unique<Im
         if (!response.body.empty()) return httplib::Server::HandlerResponse::Unhandled;
         Exchange& exchange = *t_exchange;
         const bool in_body = !exchange.record.id.empty();
-        if (!in_body) exchange.record.id = new_id();
+        if (!in_body) exchange.record.id = new_id("req");
         exchange.close = true;
         response.set_header("Connection", "close");
         server.put_error(response,

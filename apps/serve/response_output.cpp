@@ -1,19 +1,12 @@
 #include "apps/serve/response_output.h"
 
-#include <fmt/format.h>
-
-#include <random>
 #include <utility>
 
+#include "apps/serve/ids.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
-
-std::string new_response_id(const char* prefix) {
-  std::random_device random;
-  return fmt::format("{}_{:08x}{:08x}{:08x}{:08x}", prefix, random(), random(), random(), random());
-}
 
 Json ResponseOutput::part_of(const Item& item) const {
   return {{"type", "output_text"},
@@ -76,7 +69,7 @@ void ResponseOutput::end(const std::string& status) {
 }
 
 void ResponseOutput::add_text(const AnswerPart& part) {
-  if (items_.empty() || items_.back().is_call) begin({.id = new_response_id("msg")});
+  if (items_.empty() || items_.back().is_call) begin({.id = new_id("msg")});
   Item& item = items_.back();
   item.text += part.text;
   Json about = place(item, true);
@@ -89,7 +82,7 @@ void ResponseOutput::add_text(const AnswerPart& part) {
 
 void ResponseOutput::add_call(const CallPiece& piece) {
   if (!piece.id.empty()) {
-    Item item = {.id = new_response_id("fc"), .is_call = true};
+    Item item = {.id = new_id("fc"), .is_call = true};
     item.call = {piece.index, piece.id, piece.name, ""};
     begin(std::move(item));
   }
@@ -106,7 +99,7 @@ void ResponseOutput::add(const AnswerPart& part) {
   if (!part.text.empty()) add_text(part);
   for (const CallPiece& piece : part.calls) add_call(piece);
   // An answer without anything is an empty text.
-  if (last && items_.empty()) begin({.id = new_response_id("msg")});
+  if (last && items_.empty()) begin({.id = new_id("msg")});
   if (last) end(part.finish_reason == "length" ? "incomplete" : "completed");
 }
 

@@ -10,9 +10,6 @@
 
 namespace mulciber::apps::serve {
 
-/// A prefix and 128 random bits, which nobody guesses.
-std::string new_response_id(const char* prefix);
-
 class ResponseOutput {
  public:
   /// event: gets each event of the stream, with its type and what it is about.

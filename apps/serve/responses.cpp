@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/serve/endpoints.h"
+#include "apps/serve/ids.h"
 #include "apps/serve/model_choice.h"
 #include "apps/serve/response_output.h"
 #include "apps/serve/responses_request.h"
@@ -15,7 +16,7 @@ namespace {
 
 /// The response but for its output.
 struct ResponseHead {
-  std::string id = new_response_id("resp");
+  std::string id = new_id("resp");
   std::string model;
   int64_t created = std::time(nullptr);
   Json repeated;

@@ -1,13 +1,11 @@
 #include "apps/serve/tool_calls.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <string_view>
 
+#include "apps/serve/ids.h"
 #include "apps/serve/pythonic_calls.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
@@ -19,11 +17,6 @@ constexpr std::string_view kTagged = "<tool_call>", kTaggedEnd = "</tool_call>";
 constexpr std::string_view kFunction = "<function=", kFunctionEnd = "</function>";
 constexpr std::string_view kBeforeJson[] = {"[TOOL_CALLS]", "<|python_tag|>"};
 constexpr std::string_view kCallBlanks = " \t\r\n";
-
-std::string new_call_id() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return fmt::format("call_{:016x}", random());
-}
 
 size_t skip_blanks(std::string_view text, size_t at) {
   return std::min(text.find_first_not_of(kCallBlanks, at), text.size());
@@ -231,7 +224,7 @@ bool ToolCallReader::read_function_head(std::string_view head, std::string& show
 
 /// Arguments are told of from then on.
 void ToolCallReader::begin_call(const std::string& name, size_t erased, State next) {
-  pieces_.push_back({calls_++, new_call_id(), name, ""});
+  pieces_.push_back({calls_++, new_id("call"), name, ""});
   held_.erase(0, erased);
   depth_ = 0;
   in_text_ = escaped_ = false;
@@ -350,7 +343,7 @@ bool ToolCallReader::take_json(std::string_view text) {
   for (const auto& call : found)
     if (!tools_.contains(call.first)) return false;
   for (const auto& [name, arguments] : found)
-    pieces_.push_back({calls_++, new_call_id(), name, arguments});
+    pieces_.push_back({calls_++, new_id("call"), name, arguments});
   return !found.empty();
 }
 
