@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "checkpoints/file_name.h"
 #include "checkpoints/json.h"
 #include "models/low_rank_adapter.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
-
-/// A folder's name, or a file's without its ending.
-std::string name_of_file(const std::string& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  const std::filesystem::path last =
-      whole.has_filename() ? whole.filename() : whole.parent_path().filename();
-  return last.extension() == ".gguf" ? last.stem().string() : last.string();
-}
 
 void check_scale(const std::string& name, float scale) {
   if (!std::isfinite(scale))
@@ -34,7 +26,7 @@ void check_scale(const std::string& name, float scale) {
 std::vector<OpenAdapter> open_adapters(std::span<const AdapterFile> files) {
   std::vector<OpenAdapter> adapters;
   for (const AdapterFile& file : files) {
-    OpenAdapter adapter = {file.name.empty() ? name_of_file(file.path) : file.name, file.scale, {}};
+    OpenAdapter adapter = {file.name.empty() ? name_of_path(file.path) : file.name, file.scale, {}};
     check_scale(adapter.name, adapter.scale);
     if (std::ranges::find(adapters, adapter.name, &OpenAdapter::name) != adapters.end())
       throw SettingError(fmt::format("adapter '{}'", printable(adapter.name)),

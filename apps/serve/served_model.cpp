@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "apps/progress.h"
+#include "checkpoints/file_name.h"
 #include "checkpoints/json.h"
 #include "models/sentence_config.h"
 #include "mulciber/error.h"
@@ -19,14 +20,6 @@ namespace {
 constexpr Capability kServed[] = {Capability::kContinueText, Capability::kTranslate,
                                   Capability::kRewriteText, Capability::kEncodeText,
                                   Capability::kHear};
-
-/// A folder's or file's name, without the file's ending.
-std::string id_of(const std::filesystem::path& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  const std::filesystem::path last =
-      whole.has_filename() ? whole.filename() : whole.parent_path().filename();
-  return last.extension() == ".gguf" ? last.stem().string() : last.string();
-}
 
 void load_language_model(ServedModel& model, const std::shared_ptr<Device>& device,
                          const ModelSettings& settings) {
@@ -89,7 +82,7 @@ std::unique_ptr<ServedModel> open_served(const std::string& argument) {
     model->id = argument.substr(0, equals);
     model->path = argument.substr(equals + 1);
   } else {
-    model->id = id_of(argument);
+    model->id = name_of_path(argument);
   }
   model->files = open_model(model->path);
   model->created = std::time(nullptr);
