@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "apps/serve/model_choice.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 
@@ -42,9 +41,9 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
   return prompt;
 }
 
-std::vector<TextJob> jobs_of(ServedModel& model, const CompletionRequest& request,
-                             const std::vector<Prompt>& prompts,
-                             const CompletionSettings& settings) {
+std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings& settings) {
+  ServedModel& model = asked.model;
+  const CompletionRequest& request = asked.request;
   for (const auto& [id, bias] : request.logit_bias)
     if (id >= model.vocabulary)
       refuse("logit_bias",
@@ -64,9 +63,10 @@ std::vector<TextJob> jobs_of(ServedModel& model, const CompletionRequest& reques
   common.reuse_answers = settings.reuse_answers;
   common.logit_bias = request.logit_bias;
   common.grammar = request.grammar;
+  common.adapters = asked.adapters;
   common.log_probabilities = request.log_probabilities;
   std::vector<TextJob> jobs;
-  for (const Prompt& prompt : prompts) {
+  for (const Prompt& prompt : asked.prompts) {
     common.prompt = prompt.text;
     common.add_special = prompt.add_special;
     common.parse_special = prompt.parse_special;
@@ -162,31 +162,11 @@ std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest
   return prompts;
 }
 
-std::vector<AdapterScale> adapters_of(const Engine& engine, const ServedModel& model,
-                                      const CompletionRequest& request) {
-  const std::string named = split_name(engine, request.model).adapter;
-  std::vector<AdapterScale> wanted;
-  if (!named.empty()) wanted.push_back({named, 1});
-  for (const AdapterScale& one : request.adapters) {
-    if (!model.has_adapter(one.name))
-      refuse("lora",
-             fmt::format("the model '{}' has no adapter '{}'; GET /v1/models lists those it has",
-                         model.id, printable(one.name)),
-             "adapter_not_found");
-    if (std::ranges::find(wanted, one.name, &AdapterScale::name) != wanted.end())
-      refuse("lora", fmt::format("the adapter '{}' is asked for twice", printable(one.name)));
-    wanted.push_back(one);
-  }
-  return wanted;
-}
-
 std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const HttpRequest& http,
                                             Engine& engine, Metrics& metrics,
                                             const CompletionSettings& settings) {
   const CompletionRequest& request = asked.request;
-  std::vector<TextJob> jobs = jobs_of(asked.model, request, asked.prompts, settings);
-  const std::vector<AdapterScale> adapters = adapters_of(engine, asked.model, request);
-  for (TextJob& job : jobs) job.request.adapters = adapters;
+  std::vector<TextJob> jobs = jobs_of(asked, settings);
   const size_t choices = jobs.size();
   SessionSettings session = {.choices = static_cast<uint32_t>(choices),
                              .answers_per_prompt = request.drawn(),

@@ -56,16 +56,12 @@ struct Prompt {
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).
 std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest& request);
 
-/// The adapters that the request's model names, and those of its list; without either none. Throws
-/// ApiError (400).
-std::vector<AdapterScale> adapters_of(const Engine& engine, const ServedModel& model,
-                                      const CompletionRequest& request);
-
 /// Hands a request to the engine; `choices`: of all prompts together. Throws ApiError.
 struct AnswersAsked {
   ServedModel& model;
   const CompletionRequest& request;
   const std::vector<Prompt>& prompts;
+  const std::vector<AdapterScale>& adapters;
   std::vector<std::vector<TokenRecord>> tokens_before = {};  // as SessionSettings, by prompt
 };
 std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const HttpRequest& http,

@@ -77,8 +77,9 @@ Ids ids_of(const FinishedText& text, const Tokenizer& tokenizer) {
 
 HttpAnswer show_attention(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
-  ServedModel& model =
+  const ModelChoice choice =
       choose_model(service.engine, fields.text("model").value_or(""), Capability::kContinueText);
+  ServedModel& model = choice.model;
   if (fields.find("messages") && fields.find("prompt"))
     refuse("prompt", "give messages, or prompt and answer");
   if (!fields.find("messages") && !fields.text("prompt"))

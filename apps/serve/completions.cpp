@@ -17,12 +17,12 @@ namespace mulciber::apps::serve {
 namespace {
 
 /// The tokens of a prompt with their probabilities, but for the special ones in front of it.
-std::vector<TokenRecord> score_prompt(ServedModel& model, const CompletionRequest& request,
-                                      const std::string& prompt, const HttpRequest& http,
-                                      Engine& engine) {
+std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const std::string& prompt,
+                                      const HttpRequest& http, Engine& engine) {
+  const ServedModel& model = asked.model;
   ScoreOptions options = {.parse_special = true,
-                          .likeliest = *request.log_probabilities,
-                          .adapters = adapters_of(engine, model, request)};
+                          .likeliest = *asked.request.log_probabilities,
+                          .adapters = asked.adapters};
   TextScore score;
   engine.call(
       [&](const std::atomic<bool>& cancel) {
@@ -119,16 +119,16 @@ void stream_answers(AnswerReader& answers, const AnswerFormat& format, bool incl
 
 HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest& http,
                              Engine& engine, Metrics& metrics, const CompletionSettings& settings) {
-  const ModelName name = split_name(engine, request.model);
-  ServedModel& model = choose_model(engine, name.model, Capability::kContinueText);
-  const std::vector<Prompt> prompts = prompts_of(model, request);
-  AnswersAsked asked = {model, request, prompts};
+  const ModelChoice choice = choose_model(engine, request.model, Capability::kContinueText);
+  const std::vector<Prompt> prompts = prompts_of(choice.model, request);
+  const std::vector<AdapterScale> adapters = choice.adapters(request.adapters);
+  AnswersAsked asked = {choice.model, request, prompts, adapters};
   if (request.echo && request.tells_probabilities)
     for (const std::string& prompt : request.prompts)
-      asked.tokens_before.push_back(score_prompt(model, request, prompt, http, engine));
+      asked.tokens_before.push_back(score_prompt(asked, prompt, http, engine));
   AnswerFormat format = {.chat = request.chat,
                          .id = (request.chat ? "chatcmpl-" : "cmpl-") + http.id,
-                         .model = name.adapter.empty() ? model.id : model.id + ":" + name.adapter,
+                         .model = choice.name(),
                          .created = std::time(nullptr)};
   if (request.prompts_only) {
     Usage usage;

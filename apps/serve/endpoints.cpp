@@ -1,7 +1,5 @@
 #include "apps/serve/endpoints.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/model_choice.h"
@@ -47,7 +45,7 @@ Json model_json(const ServedModel& model) {
 /// The model with one of its adapters, which may be asked for as a model.
 Json adapter_json(const ServedModel& model, const std::string& adapter) {
   Json object = model_json(model);
-  object["id"] = model.id + ":" + adapter;
+  object["id"] = adapted_name(model, adapter);
   object["parent"] = model.id;
   return object;
 }
@@ -75,15 +73,10 @@ HttpAnswer list_models(const Service& service) {
 }
 
 HttpAnswer show_model(const Service& service, const std::string& id) {
-  const ModelName name = split_name(service.engine, id);
-  for (const auto& model : service.engine.models()) {
-    if (model->id != name.model) continue;
-    return {.body = json_line(name.adapter.empty() ? model_json(*model)
-                                                   : adapter_json(*model, name.adapter)) +
-                    "\n"};
-  }
-  throw ApiError(404, fmt::format("the model '{}' is not served here", printable(id)), "model",
-                 "model_not_found");
+  const ModelChoice choice = find_model(service.engine, id);
+  return {.body = json_line(choice.adapter.empty() ? model_json(choice.model)
+                                                   : adapter_json(choice.model, choice.adapter)) +
+                  "\n"};
 }
 
 void add_endpoints(HttpServer& server, Service& service) {

@@ -161,8 +161,8 @@ std::string id_of(const HttpRequest& request) {
 
 HttpAnswer create_response(const Service& service, const HttpRequest& http) {
   ResponsesRequest request = parse_responses_request(http.body);
-  const ModelName name = split_name(service.engine, request.completion.model);
-  ServedModel& model = choose_model(service.engine, name.model, Capability::kContinueText);
+  const ModelChoice choice =
+      choose_model(service.engine, request.completion.model, Capability::kContinueText);
   Json conversation = Json::array();
   if (!request.previous_id.empty()) {
     const auto previous = service.responses.find(request.previous_id);
@@ -173,14 +173,14 @@ HttpAnswer create_response(const Service& service, const HttpRequest& http) {
     conversation = Json::parse(previous->messages);
   }
   for (Json& message : request.messages) conversation.push_back(std::move(message));
-  const std::vector<Prompt> prompts = fitting_prompts(model, request, conversation);
+  const std::vector<Prompt> prompts = fitting_prompts(choice.model, request, conversation);
+  const std::vector<AdapterScale> adapters = choice.adapters(request.completion.adapters);
   std::shared_ptr<AnswerReader> answers =
-      begin_answers({model, request.completion, prompts}, http, service.engine, service.metrics,
-                    service.completions);
+      begin_answers({choice.model, request.completion, prompts, adapters}, http, service.engine,
+                    service.metrics, service.completions);
   const bool streams = request.completion.stream;
   if (streams) answers->wait_for_first();
-  ResponseHead head = {.model = name.adapter.empty() ? model.id : model.id + ":" + name.adapter,
-                       .repeated = std::move(request.repeated)};
+  ResponseHead head = {.model = choice.name(), .repeated = std::move(request.repeated)};
   const auto response =
       std::make_shared<Response>(std::move(head), std::move(answers), std::move(conversation),
                                  request.keep, service.responses);

@@ -19,16 +19,14 @@ constexpr uint64_t kMostBeams = 32;
 
 /// What any of the models reads and writes texts with.
 const ServedModel& model_with_tokenizer(const Engine& engine, const std::string& asked) {
-  const std::string name = split_name(engine, asked).model;
-  const ServedModel* chosen = nullptr;
+  const ServedModel* chosen = asked.empty() ? nullptr : &find_model(engine, asked).model;
   for (const auto& model : engine.models()) {
-    if (!name.empty() ? model->id != name : model->tokenizer == nullptr) continue;
+    if (!asked.empty() || !model->tokenizer) continue;
     if (chosen) refuse("model", "several models have a tokenizer: say which");
     chosen = model.get();
   }
   if (!chosen)
-    throw ApiError(404, fmt::format("the model '{}' is not served here", printable(name)), "model",
-                   "model_not_found");
+    throw ApiError(404, "no model is served that reads texts", "model", "model_not_found");
   if (!chosen->tokenizer)
     refuse("model", fmt::format("the model '{}' reads no texts", chosen->id), "wrong_model");
   return *chosen;
@@ -39,7 +37,8 @@ const ServedModel& model_with_tokenizer(const Engine& engine, const std::string&
 HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   ServedModel& model =
-      choose_model(service.engine, fields.text("model").value_or(""), Capability::kEncodeText);
+      choose_model(service.engine, fields.text("model").value_or(""), Capability::kEncodeText)
+          .model;
   const Json& input = fields.needed("input");
   if (input.is_array() && !input.empty() && !input.front().is_string())
     refuse("input", "inputs of token ids are not supported: give texts", "unsupported_parameter");
@@ -128,7 +127,7 @@ HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request) {
 HttpAnswer translate_texts(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   ServedModel& model =
-      choose_model(service.engine, fields.text("model").value_or(""), Capability::kTranslate);
+      choose_model(service.engine, fields.text("model").value_or(""), Capability::kTranslate).model;
   const bool single = fields.find("text") && fields.find("text")->is_string();
   const std::vector<std::string> texts = fields.texts("text", kMostTexts);
   if (texts.empty()) refuse("text", "text is missing: a string or a list of strings");

@@ -124,7 +124,7 @@ HttpAnswer written(const Transcript& transcript, const std::string& format) {
 
 HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request) {
   SoundForm form = read_form(request);
-  ServedModel& model = choose_model(service.engine, form.model, Capability::kHear);
+  ServedModel& model = choose_model(service.engine, form.model, Capability::kHear).model;
   bool known = false;
   for (const char* format : {"json", "text", "srt", "vtt", "verbose_json"})
     known |= form.format == format;
