@@ -38,7 +38,7 @@ struct AttentionTask::Work {
     if (ids.empty()) throw ModelError("a text", "of no tokens has no attention", "");
     room = std::min(room, generator->context);
     generator->check_attention(std::max<size_t>(ids.size(), room));
-    auto made = generator->language->start_attention(ids, room);
+    auto made = generator->language->start_attention(ids, room, {});
     text = made.get();
     started = std::move(made);
     images.emplace(*device, text->largest_map());

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters.h"
 #include "models/batch_generator_impl.h"
 #include "mulciber/error.h"
 #include "runtime/slices.h"
@@ -55,7 +56,8 @@ std::optional<TokenAttention> BatchGenerator::Impl::attention(
   check_attention(ids.size());
   for (const uint32_t id : ids) check_id(id);
 
-  auto pass = language->start_attention(ids, 0);
+  auto pass =
+      language->start_attention(ids, 0, chosen_adapters(language->network(), options.adapters));
   const TextAttention& text = *pass;  // which the run owns
   SlicedRun run(*device, std::move(pass));
   while (!run.done()) {

@@ -196,8 +196,9 @@ std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids,
 }
 
 std::unique_ptr<TextAttention> DecoderModel::start_attention(std::span<const uint32_t> ids,
-                                                             uint32_t room) {
-  return std::make_unique<TextAttention>(device_, network_, ids, room);
+                                                             uint32_t room,
+                                                             std::span<const float> adapters) {
+  return std::make_unique<TextAttention>(device_, network_, ids, room, adapters);
 }
 
 AttentionPasses DecoderModel::plan_attention(uint32_t room) const {

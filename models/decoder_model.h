@@ -33,8 +33,8 @@ class DecoderModel : public Model, public LanguageModel {
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
   std::vector<float> attention(std::span<const uint32_t> ids,
                                std::span<const float> adapters) override;
-  std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,
-                                                 uint32_t room) override;
+  std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids, uint32_t room,
+                                                 std::span<const float> adapters) override;
   AttentionPasses plan_attention(uint32_t room) const override;
   NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                      uint32_t n_best) override;

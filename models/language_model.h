@@ -28,9 +28,10 @@ class LanguageModel {
   virtual std::vector<float> attention(std::span<const uint32_t> ids,
                                        std::span<const float> adapters) = 0;
   /// The same pass, to be run in slices; the maps stay on the device. room: tokens of the longest
-  /// text it is begun with again, 0: as many as `ids`.
+  /// text it is begun with again, 0: as many as `ids`. adapters: of the first text.
   virtual std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,
-                                                         uint32_t room) = 0;
+                                                         uint32_t room,
+                                                         std::span<const float> adapters) = 0;
   /// Of start_attention() with that room.
   virtual AttentionPasses plan_attention(uint32_t room) const = 0;
   /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.

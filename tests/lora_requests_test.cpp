@@ -160,14 +160,24 @@ TEST_CASE("Scores, hidden states and attention are those of the adapters asked f
   const std::vector<uint32_t> layers = {2};
   CHECK(one.hidden_states(kPrompt, layers, {.adapters = kNone}).values ==
         bare.hidden_states(kPrompt, layers).values);
-  const auto maps = [&](TextGenerator& generator, const Wanted& adapters) {
+  const auto generate = [&](TextGenerator& generator, const Wanted& adapters) {
     GenerateOptions options = {.sampling = Sampling(), .max_new_tokens = 1};
     options.adapters = adapters;
     options.attention = true;
-    return generator.generate(kPrompt, options).attention->weights;
+    return generator.generate(kPrompt, options);
+  };
+  const auto maps = [&](TextGenerator& generator, const Wanted& adapters) {
+    return generate(generator, adapters).attention->weights;
   };
   CHECK(maps(one, kNone) == maps(bare, std::nullopt));
-  CHECK(maps(one, kBoth) != maps(bare, std::nullopt));
+  const Generation mixed = generate(one, kBoth);
+  CHECK(mixed.attention->weights != maps(bare, std::nullopt));
+  // So are maps of texts beside a batch.
+  BatchGenerator batch = batch_with(with_adapters().load.adapters);
+  std::vector<uint32_t> ids = mixed.prompt_ids;
+  ids.push_back(mixed.ids[0]);
+  CHECK(batch.attention(ids, {.adapters = kBoth})->weights == mixed.attention->weights);
+  CHECK(batch.attention(ids, {.adapters = kNone})->weights != mixed.attention->weights);
 }
 
 TEST_CASE("Keys and values of one mix of adapters are refused for another") {

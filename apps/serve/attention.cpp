@@ -10,6 +10,7 @@
 #include "apps/serve/messages.h"
 #include "apps/serve/model_choice.h"
 #include "apps/serve/request_fields.h"
+#include "apps/serve/request_sampling.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps::serve {
@@ -87,6 +88,7 @@ HttpAnswer show_attention(const Service& service, const HttpRequest& request) {
   const FinishedText text =
       fields.find("messages") ? from_messages(fields, model) : from_texts(fields);
   BatchAttentionOptions options;
+  options.adapters = choice.adapters(read_adapters(fields));
   if (const auto layer = fields.whole("layer", 0, model.layers - 1))
     options.layer = static_cast<uint32_t>(*layer);
   const std::string heads = fields.text("heads").value_or("mean");
@@ -117,7 +119,7 @@ HttpAnswer show_attention(const Service& service, const HttpRequest& request) {
   SentenceMaps maps = maps_of_text(std::move(*found), ids.prompt, !options.layer);
   maps.source_text = text.prompt;
   maps.target_text = text.answer;
-  maps.model = model.id;
+  maps.model = choice.name();
   maps.device = model.device;
   if (format == "html") return {.type = "text/html; charset=utf-8", .body = to_html(maps)};
   return {.body = format == "json" ? to_json(maps) : to_packed_json(maps)};

@@ -36,6 +36,8 @@ std::vector<std::pair<uint32_t, float>> read_logit_bias(RequestFields& fields) {
   return made;
 }
 
+}  // namespace
+
 std::vector<AdapterScale> read_adapters(RequestFields& fields) {
   constexpr size_t kMostAdapters = 64;
   std::vector<AdapterScale> adapters;
@@ -54,6 +56,8 @@ std::vector<AdapterScale> read_adapters(RequestFields& fields) {
   }
   return adapters;
 }
+
+namespace {
 
 void read_sampling(RequestFields& fields, SamplingOptions& sampling) {
   const auto set = [&](const char* name, std::optional<float>& to, double low, double high) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "apps/serve/completion_request.h"
 #include "apps/serve/request_fields.h"
@@ -15,6 +16,8 @@ constexpr uint64_t kMostTokens = 1u << 24;  // of an answer, as requests may say
 
 /// model, stream, lora, sampling, logit_bias, ignore_eos.
 void read_generation(RequestFields& fields, CompletionRequest& request);
+/// lora.
+std::vector<AdapterScale> read_adapters(RequestFields& fields);
 /// chat_template_kwargs.
 void read_template_variables(RequestFields& fields, CompletionRequest& request);
 

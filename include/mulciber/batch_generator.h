@@ -107,6 +107,7 @@ struct BatchStatistics {
 struct BatchAttentionOptions {
   std::optional<uint32_t> layer;  // of this one alone; not given: of all
   bool mean = false;              // over the heads of a layer, which then counts as one
+  std::optional<std::vector<AdapterScale>> adapters;  // as BatchRequest::adapters
   /// Looked at between slices of the pass; once true, there is no result.
   const std::atomic<bool>* cancel = nullptr;
   /// Called between slices, of some 20 ms each: it may submit, cancel and step(), and so texts

@@ -27,14 +27,15 @@ AttentionLayers text_layers(TracedPass& pass, size_t layers, uint32_t tokens) {
 }  // namespace
 
 TextAttention::TextAttention(Device& device, const DecoderNetwork& network,
-                             std::span<const uint32_t> ids, uint32_t room)
+                             std::span<const uint32_t> ids, uint32_t room,
+                             std::span<const float> adapters)
     : network_(network) {
   const auto first = static_cast<uint32_t>(ids.size());
   const uint32_t longest = std::max(first, std::min(room, network.context));
   for (const uint32_t length : pass_lengths(room > 0 ? kShortestPass : longest, longest))
     passes_.push_back(std::make_unique<TracedPass>(
         device, network, 1, length, TracedOutputs{.attentions = true}, cache_room(network)));
-  begin(ids);
+  begin(ids, adapters);
 }
 
 AttentionPasses TextAttention::plan(const Capabilities& device, const DecoderNetwork& network,
@@ -52,7 +53,7 @@ AttentionPasses TextAttention::plan(const Capabilities& device, const DecoderNet
   return plan;
 }
 
-void TextAttention::begin(std::span<const uint32_t> ids) {
+void TextAttention::begin(std::span<const uint32_t> ids, std::span<const float> adapters) {
   if (ids.empty()) throw ModelError("a text", "of no tokens has no attention", "");
   for (const uint32_t id : ids) {
     if (id >= network_.vocabulary)
@@ -70,7 +71,7 @@ void TextAttention::begin(std::span<const uint32_t> ids) {
         fmt::format("has room for {} tokens, there are {}", passes_.back()->length(), count),
         "make it with more room");
   TracedPass& pass = **fits;
-  AttentionPass::begin(pass.program(), pass.control(), pass.words(ids),
+  AttentionPass::begin(pass.program(), pass.control(), pass.words(ids, adapters),
                        text_layers(pass, network_.decoder.layers.size(), count));
 }
 

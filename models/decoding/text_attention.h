@@ -13,16 +13,17 @@ namespace mulciber {
 /// Beside the network's sequences, which may be at work meanwhile. Must not outlive the network.
 class TextAttention : public AttentionPass {
  public:
-  /// ids: of the first text; room: tokens of the longest, 0: as many as the first has.
+  /// ids: of the first text; room: tokens of the longest, 0: as many as the first has. adapters:
+  /// its scales, as chosen_adapters().
   TextAttention(Device& device, const DecoderNetwork& network, std::span<const uint32_t> ids,
-                uint32_t room);
+                uint32_t room, std::span<const float> adapters = {});
 
   /// Of those with that room, for texts that it suffices for.
   static AttentionPasses plan(const Capabilities& device, const DecoderNetwork& network,
                               uint32_t room);
 
   /// Throws ModelError for ids that are not the network's, SettingError for too many.
-  void begin(std::span<const uint32_t> ids);
+  void begin(std::span<const uint32_t> ids, std::span<const float> adapters = {});
   PaddedRows largest_map() const override;
 
  private:

@@ -80,6 +80,17 @@ for (fields, expected), answer in zip(requests, found):
     assert answer["model"] == fields.get("model", "m"), answer
 assert found[4]["choices"][0]["text"] not in (none, whole)
 PYTHON
+# What tokens read of one another is that of the adapter, too.
+maps() { ask /attention "{$1,\"prompt\":\"the and\",\"answer\":\" in the thing\"}" && [[ $status == 200 ]] || fail "/attention: $(cat answer)"; cp answer "$2"; }
+maps '"model":"m"' of_none
+maps '"model":"m:all"' of_all
+maps '"lora":[{"name":"all"}]' listed
+python3 - <<'PYTHON' || fail "the attention of an adapter"
+import json
+none, named, listed = (json.load(open(name))["sentences"][0] for name in ("of_none", "of_all", "listed"))
+assert (none["model"], named["model"], listed["model"]) == ("m", "m:all", "m"), named["model"]
+assert named["attention"] == listed["attention"] != none["attention"]
+PYTHON
 bad() { # STATUS WORD FIELDS
   status=$(curl -sS -o answer -w '%{http_code}' "$url/v1/completions" -d "{$asked,$3}")
   if [[ $status != "$1" ]] || ! grep -q "$2" answer; then fail "$3: $status $(cat answer)"; fi
