@@ -1,13 +1,7 @@
 #!/usr/bin/env bash
 # bench/compare_server.py on our server alone: the load that it makes, what it counts, and that it says what went wrong.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/exits.bash"
-. "$here/server.bash"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-exec </dev/null
+. "$(dirname "$0")/server.bash"
 chat_model chat
 compare=("$MULCIBER_SOURCE/bench/compare_server.py" --mulciber "$MULCIBER" --llama-server '' --shortest 4 --longest 16 --context 64)
 

@@ -2,15 +2,7 @@
 # --lora of generate, score and perplexity, and adapters of `mulciber serve`. MULCIBER and MULCIBER_SOURCE come from
 # ctest.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/exits.bash"
-. "$here/server.bash"
-command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
-work=$(mktemp -d)
-server=
-trap '[[ -z $server ]] || kill -KILL $server; rm -rf "$work"' EXIT
-cd "$work"
-exec </dev/null
+. "$(dirname "$0")/server.bash"
 data=$MULCIBER_SOURCE/tests/data
 model=$data/gguf_families/qwen2
 all=$data/lora/qwen2_all

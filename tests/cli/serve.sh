@@ -2,15 +2,7 @@
 # `mulciber serve`, asked with curl: answers and streams, what is refused and how, keys, limits, clients that leave,
 # and how it stops. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/exits.bash"
-. "$here/server.bash"
-command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
-work=$(mktemp -d)
-server=
-trap '[[ -z $server ]] || kill -KILL $server; rm -rf "$work"' EXIT
-cd "$work"
-exec </dev/null
+. "$(dirname "$0")/server.bash"
 chat_model chat
 marian=$MULCIBER_SOURCE/tests/data/marian
 
@@ -254,18 +246,14 @@ curl -sS -o late -d "{$greedy,\"prompt\":\"The red hammer\",\"n\":4}" "$url/v1/c
 late=$!
 curl -sS -N -d "{\"model\":\"chat\",\"ignore_eos\":true,\"prompt\":\"x\",\"max_tokens\":400,\"stream\":true}" "$url/v1/completions" >stream &
 streaming=$!
-for ((i = 0; i < 100; ++i)); do
-  [[ ! -s stream ]] || break
-  sleep 0.02
-done
+arrives stream
 kill -TERM $server
 sleep 0.2
 [[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 503 ]] || fail "/health of a server that stops: $(cat answer)"
 refuses 503 unavailable "" /v1/completions '{"model":"chat","prompt":"x"}'
 wait $late $streaming || fail "an answer under way is not finished"
 { grep -q '"finish_reason":"length"' stream && grep -q 'DONE' stream; } || fail "a stream is cut: $(tail -c 200 stream)"
-wait $server || fail "the server ends with $?: $(tail -n 3 log)"
-server=
+server_ends 0
 
 # Keys and other origins.
 echo "secret-of-file" >keys

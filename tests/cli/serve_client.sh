@@ -1,14 +1,7 @@
 #!/usr/bin/env bash
 # `mulciber serve`, asked with OpenAI's own client (serve.py), which comes from PyPI into an environment of its own.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/exits.bash"
-. "$here/server.bash"
-work=$(mktemp -d)
-server=
-trap '[[ -z $server ]] || kill -KILL $server 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work"
-exec </dev/null
+. "$(dirname "$0")/server.bash"
 python=python3
 if ! python3 -c 'import openai' 2>/dev/null; then
   if ! { python3 -m venv client && timeout 200 client/bin/pip install --quiet openai; } >pip.log 2>&1; then

@@ -3,15 +3,7 @@
 # begun again. A Vulkan layer (tests/device_loss) loses the device where a file asks for it. MULCIBER, MULCIBER_SOURCE
 # and DEVICE_LOSS_LAYER come from ctest.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/exits.bash"
-. "$here/server.bash"
-command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
-work=$(mktemp -d)
-server=
-trap '[[ -z $server ]] || kill -KILL $server; rm -rf "$work"' EXIT
-cd "$work"
-exec </dev/null
+. "$(dirname "$0")/server.bash"
 chat_model chat
 marian=$MULCIBER_SOURCE/tests/data/marian
 "$MULCIBER" generate -m chat --raw --ignore-end -p "The red hammer" -n 40 --json >raw
@@ -37,10 +29,7 @@ before=$(metric mulciber_device_bytes)
 # A stream under way, answers that nobody was told of, and some that wait. The device stays away for a while.
 curl -sSN -d '{"model":"chat","ignore_eos":true,"temperature":0,"prompt":"x","max_tokens":4000,"stream":true}' "$url/v1/completions" >stream &
 streaming=$!
-for ((i = 0; i < 200; ++i)); do
-  [[ ! -s stream ]] || break
-  sleep 0.02
-done
+arrives stream
 touch device.closed
 for i in 1 2 3 4; do
   curl -sS -o "kept$i" -d "{$greedy}" "$url/v1/completions" &
@@ -101,11 +90,7 @@ ask /v1/completions "{$greedy}"
 ask /v1/completions "{$greedy}"
 [[ $status == 503 ]] || fail "status $status later: $(cat answer)"
 curl -sS "$url/health" | grep -q '"failed"' || fail "/health of a device that is gone"
-kill -TERM $server
-status=0
-wait $server || status=$?
-server=
-[[ $status == 4 ]] || fail "the server ends with $status"
+stop_server 4
 rm device.closed
 
 # Where nothing is to be opened again, a loss is final.
@@ -114,9 +99,7 @@ lose
 ask /v1/completions "{$greedy}"
 [[ $status == 503 ]] || fail "status $status with --reopen 0: $(cat answer)"
 (($(metric mulciber_device_reopenings_total) == 0)) || fail "reopened all the same"
-kill -TERM $server
-wait $server || true
-server=
+stop_server 4
 
 # A server that is stopped while its device is away ends, and says so to whoever waits.
 serve -m chat --reopen 1000 --stop-seconds 1
@@ -128,7 +111,4 @@ becomes mulciber_device_lost 1
 kill -TERM $server
 wait $waiting || fail "who waited was not answered"
 grep -q '"message":' waiting || fail "who waited got something else: $(cat waiting)"
-status=0
-wait $server || status=$?
-server=
-[[ $status == 4 ]] || fail "the server without a device ends with $status: $(tail -n 3 log)"
+server_ends 4

@@ -3,14 +3,7 @@
 # (bench/soak_server.py). SOAK_REQUESTS says how many requests, 60 unless it is set. MULCIBER, MULCIBER_SOURCE and
 # DEVICE_LOSS_LAYER come from ctest.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/exits.bash"
-. "$here/server.bash"
-work=$(mktemp -d)
-server=
-trap '[[ -z $server ]] || kill -KILL $server; rm -rf "$work"' EXIT
-cd "$work"
-exec </dev/null
+. "$(dirname "$0")/server.bash"
 chat_model chat
 export VK_LAYER_PATH=$DEVICE_LOSS_LAYER VK_INSTANCE_LAYERS=VK_LAYER_MULCIBER_device_loss DEVICE_LOSS=$work/device
 serve -m chat --sequences 4 --queue 16

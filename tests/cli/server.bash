@@ -1,4 +1,13 @@
-# For the tests of `mulciber serve`, which read it with `.` after exits.bash and work in a folder of their own.
+# For the tests of `mulciber serve`: what reads it with `.` works in a folder of its own, $work, which goes at the end,
+# as does the server. $here is the folder of the tests.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/exits.bash"
+command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
+work=$(mktemp -d)
+server=
+trap '[[ -z $server ]] || kill -KILL $server 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit
+exec </dev/null
 # serve OPTIONS...: starts a server on a free port; its address is in $url, its number in $server, its log in the file log.
 serve() {
   : >log
@@ -12,13 +21,17 @@ serve() {
   done
   fail "the server does not listen: $(cat log)"
 }
-# Lets it end by itself, which must be a success.
+# stop_server [CODE]: lets it end by itself, which must be a success or have that exit code.
 stop_server() {
   kill -TERM "$server"
+  server_ends "${1:-0}"
+}
+# server_ends CODE: waits for its end.
+server_ends() {
   local status=0
   wait "$server" || status=$?
   server=
-  [[ $status == 0 ]] || fail "the server ends with $status: $(tail -n 3 log)"
+  [[ $status == "$1" ]] || fail "the server ends with $status, not $1: $(tail -n 3 log)"
 }
 # ask PATH JSON [CURL OPTIONS...]: the body goes to answer, the status to $status.
 ask() { status=$(curl -sS -o answer -w '%{http_code}' -H 'Content-Type: application/json' "${@:3}" -d "$2" "$url$1"); }
@@ -42,6 +55,14 @@ becomes() {
     sleep 0.02
   done
   fail "$1 is $(metric "$1"), not $2"
+}
+# arrives FILE: waits until something is in it, which curl -N writes.
+arrives() {
+  for ((i = 0; i < 400; ++i)); do
+    [[ ! -s $1 ]] || return 0
+    sleep 0.02
+  done
+  fail "nothing comes to $1: $(tail -n 3 log)"
 }
 # A model for conversations: the small one, with a template, and a context that takes seconds to fill.
 chat_model() {
