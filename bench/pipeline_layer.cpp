@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "apps/kernels/executable.h"
+#include "bench/layer_link.h"
 
 namespace {
 
@@ -131,23 +132,12 @@ VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice, const VkDebugUtilsObjectNameIn
   return VK_SUCCESS;
 }
 
-template <typename Info>
-Info* link_of(const void* chain, VkStructureType type) {
-  auto* info = reinterpret_cast<Info*>(const_cast<void*>(chain));
-  while (info != nullptr && !(info->sType == type && info->function == VK_LAYER_LINK_INFO))
-    info = reinterpret_cast<Info*>(const_cast<void*>(info->pNext));
-  return info;
-}
-
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
                                                const VkAllocationCallbacks* allocator,
                                                VkInstance* instance) {
-  auto* link = link_of<VkLayerInstanceCreateInfo>(info->pNext,
-                                                  VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
-  if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
   State& s = state();
-  s.next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  s.next_instance = mulciber::layer_below(*info).instance_entry;
+  if (s.next_instance == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
   const auto create =
       reinterpret_cast<PFN_vkCreateInstance>(s.next_instance(nullptr, "vkCreateInstance"));
   const VkResult result = create(info, allocator, instance);
@@ -159,13 +149,10 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
                                              const VkDeviceCreateInfo* info,
                                              const VkAllocationCallbacks* allocator,
                                              VkDevice* device) {
-  auto* link =
-      link_of<VkLayerDeviceCreateInfo>(info->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
-  if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
   State& s = state();
-  const auto next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-  s.next_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  const mulciber::LayerBelow below = mulciber::layer_below(*info);
+  s.next_device = below.device_entry;
+  if (s.next_device == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
   std::vector<const char*> extensions(info->ppEnabledExtensionNames,
                                       info->ppEnabledExtensionNames + info->enabledExtensionCount);
   bool asked = false;
@@ -183,7 +170,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
   more.ppEnabledExtensionNames = extensions.data();
   more.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   const auto create =
-      reinterpret_cast<PFN_vkCreateDevice>(next_instance(s.instance, "vkCreateDevice"));
+      reinterpret_cast<PFN_vkCreateDevice>(below.instance_entry(s.instance, "vkCreateDevice"));
   const VkResult result = create(physical, &more, allocator, device);
   if (result == VK_SUCCESS) s.device = *device;
   return result;

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "bench/layer_link.h"
+
 namespace {
 
 /// Of an instance or a device, by the loader's table that its handles begin with.
@@ -39,21 +41,11 @@ std::string file(const char* ending) {
   return std::string(path ? path : "device") + ending;
 }
 
-template <class Info>
-Info* link_of(const void* chain, VkStructureType type) {
-  auto* info = static_cast<Info*>(const_cast<void*>(chain));
-  while (info && (info->sType != type || info->function != VK_LAYER_LINK_INFO))
-    info = static_cast<Info*>(const_cast<void*>(info->pNext));
-  return info;
-}
-
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create,
                                                const VkAllocationCallbacks* callbacks,
                                                VkInstance* instance) {
-  auto* link = link_of<VkLayerInstanceCreateInfo>(create->pNext,
-                                                  VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
-  const PFN_vkGetInstanceProcAddr entry = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  const PFN_vkGetInstanceProcAddr entry = mulciber::layer_below(*create).instance_entry;
+  if (!entry) return VK_ERROR_INITIALIZATION_FAILED;
   const auto next = reinterpret_cast<PFN_vkCreateInstance>(entry(nullptr, "vkCreateInstance"));
   const VkResult result = next(create, callbacks, instance);
   if (result != VK_SUCCESS) return result;
@@ -67,18 +59,16 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
                                              const VkAllocationCallbacks* callbacks,
                                              VkDevice* device) {
   if (std::filesystem::exists(file(".closed"))) return VK_ERROR_INITIALIZATION_FAILED;
-  auto* link =
-      link_of<VkLayerDeviceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
-  const PFN_vkGetInstanceProcAddr instance_entry = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-  const PFN_vkGetDeviceProcAddr entry = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-  const auto next = reinterpret_cast<PFN_vkCreateDevice>(instance_entry(nullptr, "vkCreateDevice"));
+  const mulciber::LayerBelow layer = mulciber::layer_below(*create);
+  if (!layer.device_entry) return VK_ERROR_INITIALIZATION_FAILED;
+  const auto next =
+      reinterpret_cast<PFN_vkCreateDevice>(layer.instance_entry(nullptr, "vkCreateDevice"));
   const VkResult result = next(physical, create, callbacks, device);
   if (result != VK_SUCCESS) return result;
   const std::lock_guard lock(mutex);
   known[key(*device)] = {
-      .device_entry = entry,
-      .submit = reinterpret_cast<PFN_vkQueueSubmit>(entry(*device, "vkQueueSubmit"))};
+      .device_entry = layer.device_entry,
+      .submit = reinterpret_cast<PFN_vkQueueSubmit>(layer.device_entry(*device, "vkQueueSubmit"))};
   return result;
 }
 
