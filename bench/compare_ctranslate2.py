@@ -5,16 +5,16 @@
 
 The model is a Marian folder of Hugging Face, as assets/en-de is. CTranslate2 computes in f32 on as many threads as there
 are processors, with the same beams, length penalty and batches; it takes the tokens that `mulciber tokenize` makes. Its
-own converter needs torch, so the weights are put into its specification here. Needs the packages ctranslate2 and numpy:
-pip install ctranslate2. Processor times are the ones to compare beside other work, with --threads 1: CTranslate2's
-threads spin while they wait. Those of Mulciber hold the start of the command too. Mulciber's driver is the machine's own, or what VK_DRIVER_FILES names.
+own converter needs torch, so the weights are put into its specification here. Needs the packages ctranslate2, numpy and
+safetensors: pip install ctranslate2 safetensors. Processor times are the ones to compare beside other work, with
+--threads 1: CTranslate2's threads spin while they wait. Those of Mulciber hold the start of the command too. Mulciber's
+driver is the machine's own, or what VK_DRIVER_FILES names.
 """
 import argparse
 import json
 import os
 import resource
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -34,23 +34,6 @@ def arguments():
     return parser.parse_args()
 
 
-def read_tensors(path: Path):
-    """The tensors of a safetensors file in f32."""
-    import numpy
-
-    data = path.read_bytes()
-    (size,) = struct.unpack_from("<Q", data)
-    types = {"F16": numpy.float16, "F32": numpy.float32}
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name == "__metadata__":
-            continue
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        values = numpy.frombuffer(data[begin:end], types[entry["dtype"]]).reshape(entry["shape"])
-        tensors[name] = values.astype(numpy.float32)
-    return tensors
-
-
 def sinusoids(positions: int, width: int):
     """As Marian: all sines, then all cosines."""
     import numpy
@@ -62,9 +45,10 @@ def sinusoids(positions: int, width: int):
 def convert(model: Path, folder: Path):
     import ctranslate2
     import numpy
+    from safetensors.numpy import load_file
 
     config = json.loads((model / "config.json").read_text())
-    tensors = read_tensors(model / "model.safetensors")
+    tensors = {name: values.astype(numpy.float32) for name, values in load_file(model / "model.safetensors").items()}
     spec = ctranslate2.specs.TransformerSpec.from_config(
         (config["encoder_layers"], config["decoder_layers"]), config["encoder_attention_heads"], pre_norm=False,
         activation=ctranslate2.specs.Activation.RELU)
