@@ -107,8 +107,8 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
     throw SettingError("BatchRequest::log_probabilities",
                        fmt::format("asks for {} tokens", *request.log_probabilities),
                        fmt::format("ask for at most {}", kMostLikeliest));
-  const std::vector<int32_t> ids =
-      encode(request.prompt, request.add_special, request.parse_special);
+  std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
+  if (ids.empty()) ids = encode(request.prompt, request.add_special, request.parse_special);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
   if (ids.size() >= context)
     throw ModelError(

@@ -40,6 +40,16 @@ TEST_CASE("An answer is that of a generator with one text") {
       CHECK(told.end->end == expected.end);
       CHECK(told.text == expected.text);
       CHECK(told.end->text == expected.text);
+      // The prompt's tokens in place of its text.
+      request.prompt.clear();
+      request.prompt_ids = batch.tokens("The red hammer and the");
+      Told by_ids;
+      submit(batch, request, by_ids);
+      while (batch.step()) {
+      }
+      CHECK(by_ids.ids == expected.ids);
+      request.prompt_ids.push_back(batch.vocabulary());
+      CHECK_THROWS_AS(submit(batch, request, by_ids), ModelError);
     }
   }
 }

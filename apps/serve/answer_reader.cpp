@@ -67,9 +67,7 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
   common.log_probabilities = request.log_probabilities;
   std::vector<TextJob> jobs;
   for (const Prompt& prompt : asked.prompts) {
-    common.prompt = prompt.text;
-    common.add_special = prompt.add_special;
-    common.parse_special = prompt.parse_special;
+    common.prompt_ids = prompt.ids;
     for (uint32_t i = 0; i < request.drawn(); ++i) {
       // Answers to one prompt differ by chance, and so do those to prompts that are the same.
       common.stream = static_cast<uint32_t>(jobs.size());
@@ -146,17 +144,16 @@ std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest
   }
   const uint32_t least = request.prompts_only ? 0 : std::max(request.max_tokens, 1u);
   for (Prompt& prompt : prompts) {
-    prompt.tokens = model.tokenizer
-                        ->encode(prompt.text, {.add_special = prompt.add_special,
-                                               .parse_special = prompt.parse_special})
-                        .size();
+    const std::vector<int32_t> ids = model.tokenizer->encode(
+        prompt.text, {.add_special = prompt.add_special, .parse_special = prompt.parse_special});
+    prompt.ids.assign(ids.begin(), ids.end());
     const char* field = request.chat ? request.messages_field : "prompt";
-    if (prompt.tokens == 0) refuse(field, fmt::format("{} has no tokens", field));
-    if (prompt.tokens + least > model.context)
+    if (ids.empty()) refuse(field, fmt::format("{} has no tokens", field));
+    if (ids.size() + least > model.context)
       refuse(field,
              fmt::format("the model's context is {} tokens, and {} of the prompt with {} of the "
                          "answer are more",
-                         model.context, prompt.tokens, least),
+                         model.context, ids.size(), least),
              "context_length_exceeded");
   }
   return prompts;

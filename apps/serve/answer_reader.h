@@ -50,7 +50,7 @@ class AnswerReader {
 struct Prompt {
   std::string text;
   bool add_special = true, parse_special = true;
-  size_t tokens = 0;
+  std::vector<uint32_t> ids = {};
 };
 
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).

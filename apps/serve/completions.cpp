@@ -132,7 +132,7 @@ HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest
                          .created = std::time(nullptr)};
   if (request.prompts_only) {
     Usage usage;
-    for (const Prompt& prompt : prompts) usage.prompt_tokens += prompt.tokens;
+    for (const Prompt& prompt : prompts) usage.prompt_tokens += prompt.ids.size();
     return {.body = json_line(format.whole(echoed(request, asked.tokens_before), usage)) + "\n"};
   }
   const std::shared_ptr<AnswerReader> answers =

@@ -52,7 +52,8 @@ struct BatchToken {
 struct BatchRequest {
   std::string prompt;
   bool add_special = true, parse_special = true;  // as GenerateOptions
-  std::optional<Sampling> sampling;               // not given: default_sampling()
+  std::vector<uint32_t> prompt_ids;  // in place of these three, where there are some: of tokens()
+  std::optional<Sampling> sampling;  // not given: default_sampling()
   /// Of chance: another for each answer that is drawn with one seed.
   uint32_t stream = 0;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
