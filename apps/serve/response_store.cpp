@@ -6,8 +6,10 @@
 namespace mulciber::apps::serve {
 
 void ResponseStore::put(const std::string& id, StoredResponse response) {
+  Entry entry = {id, std::move(response)};
+  if (entry.bytes() > most_bytes_) return;  // others would go for nothing
   const std::lock_guard lock(mutex_);
-  entries_.push_front({id, std::move(response)});
+  entries_.push_front(std::move(entry));
   by_id_[id] = entries_.begin();
   bytes_ += entries_.front().bytes();
   while (!entries_.empty() && (entries_.size() > most_ || bytes_ > most_bytes_))

@@ -14,7 +14,8 @@ struct StoredResponse {
   std::string messages;  // the conversation up to its end: a JSON list as chats have it
 };
 
-/// Bounded by count and bytes; what was not asked for the longest time goes first. Thread-safe.
+/// Bounded by count and bytes; what was not asked for the longest time goes first. What
+/// alone is over the bytes is not kept. Thread-safe.
 class ResponseStore {
  public:
   ResponseStore(size_t most, size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
