@@ -121,8 +121,10 @@ void Engine::begin(Waiting& next) {
 void Engine::run(const std::shared_ptr<Task>& task) {
   try {
     if (failed_) throw lost_error();
-    if (!task->cancel) task->work(task->cancel);
-    losses_in_a_row_ = 0;
+    if (!task->cancel) {
+      task->work(task->cancel);
+      losses_in_a_row_ = 0;
+    }
   } catch (const DeviceError& error) {
     // What did not fit now may fit later.
     if (error.kind() == DeviceError::Kind::kLost) {
