@@ -5,16 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/language_model.h"
 #include "apps/standard_error.h"
 
 namespace mulciber::apps {
-namespace {
-
-double per_second(uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
-
-}  // namespace
 
 void Totals::add(const TranslateStatistics& s) {
   if (sum.texts == 0)
@@ -51,9 +45,8 @@ void print_statistics(const TranslateStatistics& s, const Device& device) {
       per_second(s.target_tokens, s.total_seconds), per_second(s.texts, s.total_seconds), s.texts,
       s.batches, s.total_seconds);
   tell("device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
-       static_cast<double>(s.peak_device_bytes) / 1048576,
-       static_cast<double>(s.predicted_device_bytes) / 1048576,
-       static_cast<double>(s.weight_bytes) / 1048576);
+       mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
+       mebibytes(s.weight_bytes));
 }
 
 nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device) {
