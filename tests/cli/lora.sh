@@ -30,6 +30,7 @@ exits 0 "$MULCIBER" perplexity -m "$model" --context 32 --lora "$all" long && cp
 
 refused() { says 2 "$1" "$MULCIBER" "${@:2}"; }
 refused "has no adapter_config.json" generate -m "$model" -p a --lora "$work"
+refused "cannot be opened" generate -m "$model" -p a --lora ""
 refused "no such matrix" generate -m "$model" -p a --lora "$data/lora/gpt2_all"
 refused "a GGUF file" generate -m "$model.gguf" -p a --lora "$all"
 refused "scale nan" generate -m "$model" -p a --lora "$all=nan"
