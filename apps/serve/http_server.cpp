@@ -12,6 +12,7 @@
 #include "apps/serve/api_error.h"
 #include "apps/serve/connection.h"
 #include "apps/serve/ids.h"
+#include "checkpoints/json.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
@@ -108,7 +109,8 @@ struct HttpServer::Impl : httplib::Server {
       if (route.method == wanted && route.matches(path)) return &route;
     for (const Route& route : routes)
       if (route.matches(path))
-        throw ApiError(405, fmt::format("{} takes {}, not {}", path, route.method, method));
+        throw ApiError(405, fmt::format("{} takes {}, not {}", printable(path), route.method,
+                                        printable(method)));
     throw ApiError(404, "there is nothing at this address; see docs/server.md", "",
                    "unknown_address");
   }

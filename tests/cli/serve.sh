@@ -188,6 +188,8 @@ refuses 400 "" logit_bias /v1/completions '{"prompt":"x","logit_bias":{"16000000
 refuses 404 unknown_address "" /v1/nothing '{}'
 refuses 404 unknown_address "" /../../etc/passwd '{}' --path-as-is
 refuses 405 "" "" /v1/models '{}'
+refuses 405 "" "" "/v1/responses/$(printf 'x%.0s' {1..5000})" '{}'
+(($(wc -c <answer) < 500)) || fail "a long address comes back: $(wc -c <answer) bytes"
 refuses 415 content_encoding "" $chat_path '{}' -H 'Content-Encoding: gzip'
 refuses 403 unknown_origin "" $chat_path '{}' -H 'Origin: https://example.org'
 refuses 403 unknown_host "" $chat_path '{}' -H 'Host: example.org'
