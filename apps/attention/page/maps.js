@@ -18,29 +18,6 @@ const isRollout = (kind) => baseOf(kind) !== kind.kind;
 const state = {sentence: 0, kind: "", layer: -1, head: -1, scale: "", query: -1, key: -1};
 const current = {};  // what `state` selects: sentence, kind, map, statistics, colour range
 
-// Weights come as little-endian 16-bit fixed point: 65534 is 1, 65535 is missing. Row i of a triangle has i + 1.
-function fixedOf(kind) {
-  if (!kind.fixed) {
-    const bytes = atob(kind.packed);
-    kind.fixed = new Uint16Array(bytes.length / 2);
-    for (let i = 0; i < kind.fixed.length; ++i)
-      kind.fixed[i] = bytes.charCodeAt(2 * i) | bytes.charCodeAt(2 * i + 1) << 8;
-    kind.packed = "";
-    kind.means = new Map();
-  }
-  return kind.fixed;
-}
-
-// Calls visit(row, key, weight) for every weight that a map has.
-function visitMap(kind, layer, head, visit) {
-  const fixed = fixedOf(kind), n = kind.keys;
-  const size = kind.triangle ? n * (n + 1) / 2 : n * kind.queries;
-  let at = (layer * kind.heads + head) * size;
-  for (let q = 0; q < kind.queries; ++q)
-    for (let k = 0, end = kind.triangle ? q + 1 : n; k < end; ++k, ++at)
-      visit(q, k, fixed[at] === 65535 ? NaN : fixed[at] / 65534);
-}
-
 // head -1: the mean of all.
 function mapOf(kind, layer, head) {
   const keys = kind.keys, make = () => new Float32Array(kind.queries * keys);
@@ -49,7 +26,7 @@ function mapOf(kind, layer, head) {
     visitMap(kind, layer, Math.max(head, 0), (q, k, weight) => { map[q * keys + k] = weight; });
     return map;
   }
-  fixedOf(kind);
+  kind.means ??= new Map();
   if (!kind.means.has(layer)) {
     const mean = make();
     for (let h = 0; h < kind.heads; ++h)

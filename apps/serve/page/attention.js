@@ -3,18 +3,15 @@
 const SHADES = 255;
 const quoted = token => `\u201c${visible(token.replace(/^\u2581/, ' '))}\u201d`;
 
-// Weights come as little-endian 16-bit fixed point, 65534 is 1; row i of a triangle has i + 1 of them. One array a map.
+// One array a map, layer after layer.
 function unpacked(kind) {
-  const bytes = atob(kind.packed), n = kind.keys, size = kind.triangle ? n * (n + 1) / 2 : n * n;
-  const maps = [];
-  for (let map = 0, at = 0; map < kind.layers * kind.heads; ++map) {
+  const n = kind.keys, maps = [];
+  if (fixedOf(kind).length !== kind.layers * kind.heads * sizeOfMap(kind)) throw new ServerError('The server sent maps of another size.');
+  for (let map = 0; map < kind.layers * kind.heads; ++map) {
     const weights = new Float32Array(n * n);
-    for (let row = 0; row < n; ++row)
-      for (let key = 0; key < (kind.triangle ? row + 1 : n); ++key, at += 2)
-        weights[row * n + key] = (bytes.charCodeAt(at) | bytes.charCodeAt(at + 1) << 8) / 65534;
+    visitMap(kind, 0, map, (row, key, weight) => { weights[row * n + key] = weight; });
     maps.push(weights);
   }
-  if (2 * size * maps.length !== bytes.length) throw new ServerError('The server sent maps of another size.');
   return maps;
 }
 
