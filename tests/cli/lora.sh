@@ -84,16 +84,16 @@ none, named, listed = (json.load(open(name))["sentences"][0] for name in ("of_no
 assert (none["model"], named["model"], listed["model"]) == ("m", "m:all", "m"), named["model"]
 assert named["attention"] == listed["attention"] != none["attention"]
 PYTHON
-bad() { # STATUS WORD FIELDS
-  status=$(curl -sS -o answer -w '%{http_code}' "$url/v1/completions" -d "{$asked,$3}")
-  if [[ $status != "$1" ]] || ! grep -q "$2" answer; then fail "$3: $status $(cat answer)"; fi
+bad() { # STATUS CODE PARAM WORD FIELDS
+  refuses "$1" "$2" "$3" /v1/completions "{$asked,$5}"
+  grep -q "$4" answer || fail "$5: $(cat answer)"
 }
-bad 404 "m:other" '"model":"m:other"'
-bad 400 "no adapter 'other'" '"lora":[{"name":"other"}]'
-bad 400 "asked for twice" '"model":"m:all","lora":[{"name":"all"}]'
-bad 400 "lora\[0\].scale" '"lora":[{"name":"all","scale":"x"}]'
-bad 400 "must be a list" '"lora":"all"'
-bad 400 "no name" '"lora":[{}]'
+bad 404 model_not_found model "m:other" '"model":"m:other"'
+bad 400 adapter_not_found lora "no adapter 'other'" '"lora":[{"name":"other"}]'
+bad 400 "" lora "asked for twice" '"model":"m:all","lora":[{"name":"all"}]'
+bad 400 "" "lora[0].scale" "lora\[0\].scale" '"lora":[{"name":"all","scale":"x"}]'
+bad 400 "" lora "must be a list" '"lora":"all"'
+bad 400 "" "lora[0].name" "no name" '"lora":[{}]'
 stop_server
 refused "has no path" serve -m m="$model" --lora all
 refused "no language model 'x'" serve -m m="$model" --lora x:all="$all"

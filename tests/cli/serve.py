@@ -11,9 +11,9 @@ import wave
 
 import openai
 
-client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="secret", max_retries=0)
+from openai_client import GREEDY, client, fails
+
 USER = [{"role": "user", "content": "The red hammer"}]
-GREEDY = {"temperature": 0, "extra_body": {"ignore_eos": True}}
 
 models = {model.id for model in client.models.list()}
 assert {"chat", "tools"} <= models, models
@@ -67,14 +67,6 @@ asked = USER + [{"role": "assistant", "content": None, "tool_calls": [
 client.chat.completions.create(model="tools", messages=asked, tools=[TOOL], max_tokens=3, **GREEDY)
 
 # Errors are of the types that the client has for them.
-def fails(kind, call):
-    try:
-        call()
-    except kind as error:
-        return error
-    raise SystemExit(f"no {kind.__name__}")
-
-
 error = fails(openai.NotFoundError, lambda: client.chat.completions.create(model="gpt-4o", messages=USER))
 assert error.code == "model_not_found" and error.param == "model", error
 error = fails(openai.BadRequestError, lambda: client.chat.completions.create(model="chat", messages=USER, tools=[TOOL]))

@@ -2,22 +2,11 @@
 
     python3 serve_responses.py URL"""
 import json
-import sys
 
 import openai
 import pydantic
 
-client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="secret", max_retries=0)
-GREEDY = {"temperature": 0, "extra_body": {"ignore_eos": True}}
-
-
-def fails(kind, call):
-    try:
-        call()
-    except kind as error:
-        return error
-    raise SystemExit(f"no {kind.__name__}")
-
+from openai_client import GREEDY, client, fails
 
 # A text, which is what a chat answers.
 chat = client.chat.completions.create(model="chat", messages=[{"role": "user", "content": "The red hammer"}], max_tokens=10, **GREEDY)
