@@ -292,7 +292,7 @@ TEST_CASE("Adapters in C are those in C++") {
     session.finish(task);
     const char* found = nullptr;
     REQUIRE(mulciber_text(c, task, &found) == MULCIBER_OK);
-    const std::string copy = found;
+    std::string copy = found;
     mulciber_destroy_task(task);
     return copy;
   };
