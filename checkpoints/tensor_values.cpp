@@ -236,15 +236,21 @@ BlockReader block_reader(CheckpointType type) {
 bool has_float_values(CheckpointType type) { return block_reader(type) != nullptr; }
 
 std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count) {
-  const BlockReader read = block_reader(tensor.type);
-  if (!read) {
+  if (!has_float_values(tensor.type)) {
     throw ModelError("tensor `" + tensor.name + "`",
                      std::string("is stored as ") + name_of(tensor.type), kReadableTypes);
   }
   const std::size_t elements = block_elements(tensor.type), bytes = block_bytes(tensor.type);
-  std::vector<float> values(count);
   std::vector<std::byte> scratch;
-  const auto blocks = tensor.read(first / elements * bytes, count / elements * bytes, scratch);
+  return floats_of(tensor.type,
+                   tensor.read(first / elements * bytes, count / elements * bytes, scratch), count);
+}
+
+std::vector<float> floats_of(CheckpointType type, std::span<const std::byte> blocks,
+                             uint64_t count) {
+  const BlockReader read = block_reader(type);
+  const std::size_t elements = block_elements(type), bytes = block_bytes(type);
+  std::vector<float> values(count);
   for (uint64_t i = 0; i < count / elements; ++i)
     read(blocks.data() + i * bytes, values.data() + i * elements);
   return values;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/half.h"
@@ -21,5 +22,8 @@ bool has_float_values(CheckpointType type);
 /// whole blocks of the type. Throws ModelError for a type that has_float_values() refuses. Source
 /// of the blocks: ggml, https://github.com/ggml-org/ggml (ggml-common.h), by their layout.
 std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count);
+/// The same of `count` elements in memory.
+std::vector<float> floats_of(CheckpointType type, std::span<const std::byte> blocks,
+                             uint64_t count);
 
 }  // namespace mulciber

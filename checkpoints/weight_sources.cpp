@@ -98,13 +98,13 @@ DataType storage_type(const WeightSpec& spec, const WeightSource& source, const 
   return spec.role == WeightRole::kExperts ? DataType::kF16 : DataType::kF32;
 }
 
-/// A type for values of all of these.
-DataType common_type(const WeightSpec& spec, std::span<const DataType> types) {
+/// One type for values of all of these. None: each source may keep its own, in a segment.
+std::optional<DataType> common_type(const WeightSpec& spec, std::span<const DataType> types) {
   if (std::ranges::all_of(types, [&](DataType type) { return type == types.front(); }))
     return types.front();
-  return spec.role == WeightRole::kExperts && std::ranges::any_of(types, is_block_type)
-             ? DataType::kF16
-             : DataType::kF32;
+  if (spec.role == WeightRole::kExperts)
+    return std::ranges::any_of(types, is_block_type) ? DataType::kF16 : DataType::kF32;
+  return spec.in_turns > 1 ? std::optional(DataType::kF32) : std::nullopt;
 }
 
 /// bf16 of a number that is one.
@@ -142,9 +142,8 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
                                  spec.shape.elements(), spec.shape.to_string()),
                      "");
   }
-  const bool same = std::ranges::all_of(types, [&](DataType t) { return t == types.front(); });
-  if (same || spec.in_turns > 1 || spec.role == WeightRole::kExperts) {
-    result.segments.push_back({common_type(spec, types), spec.shape});
+  if (const std::optional<DataType> type = common_type(spec, types)) {
+    result.segments.push_back({*type, spec.shape});
     result.ranges.push_back({0, types.size()});
     return result;
   }
@@ -163,7 +162,8 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
 
 std::vector<float> Converted::floats(uint64_t first, uint64_t count) const {
   if (form == SourceForm::kOnes) return std::vector<float>(count, 1.0f);
-  if (exponents) return mxfp4(skipped + first, count);
+  if (exponents)
+    return floats_of(CheckpointType::kMXFP4, mxfp4_blocks(skipped + first, count), count);
   if (form != SourceForm::kTransposed) {
     std::vector<float> values = read_floats(*tensor, skipped + first, count);
     if (form == SourceForm::kPlusOne) {
@@ -195,23 +195,6 @@ std::vector<float> Converted::floats(uint64_t first, uint64_t count) const {
       for (uint64_t i = 0; i < some; ++i) values[(row + i) * columns + column - first] = line[i];
     }
     row += some;
-  }
-  return values;
-}
-
-std::vector<float> Converted::mxfp4(uint64_t first, uint64_t count) const {
-  constexpr float kMagnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-  constexpr int kExponentBias = 127;
-  std::vector<std::byte> scratch, more;
-  const auto numbers = tensor->read(first / 2, count / 2, scratch);
-  const auto powers = exponents->read(first / kMxBlock, count / kMxBlock, more);
-  std::vector<float> values(count);
-  for (uint64_t i = 0; i < count; ++i) {
-    const int both = std::to_integer<int>(numbers[i / 2]),
-              bits = i % 2 == 0 ? both & 15 : both >> 4;
-    const float size = kMagnitudes[bits & 7];
-    values[i] = std::ldexp(bits >= 8 ? -size : size,
-                           std::to_integer<int>(powers[i / kMxBlock]) - kExponentBias);
   }
   return values;
 }

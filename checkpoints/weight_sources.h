@@ -65,9 +65,7 @@ struct Converted {
   /// Elements [first, first + count), whole rows where by_rows() says so.
   std::vector<float> floats(uint64_t first, uint64_t count) const;
 
-  /// Whole blocks.
-  std::vector<float> mxfp4(uint64_t first, uint64_t count) const;
-  /// The same as GGUF's blocks, where number i and number i + 16 share a byte.
+  /// Whole blocks as GGUF has them, where number i and number i + 16 share a byte.
   std::vector<std::byte> mxfp4_blocks(uint64_t first, uint64_t count) const;
 
   /// Those elements as the device holds them.
