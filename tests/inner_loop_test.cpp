@@ -111,6 +111,13 @@ TEST_CASE("Spilled registers are told from other memory") {
   // Where registers are gone, GCN 4 writes buffers, RDNA 3 shared memory.
   CHECK(described(inner_loop("Assembly", excerpt("gcn4_spill"), 64)) ==
         "6 in 23: 6 fma 5 arithmetic 1 memory 4 scalar 1 control 2 nops 4 scratch");
+  // A driver that gave no such memory reads one address for all lanes so (selective_scan_f32).
+  const std::string uniform =
+      "BB1:\n\tbuffer_load_b128 v[40:43], off, s[16:19], s9\n\tv_fma_f32 v1, v40, v2, v1\n"
+      "\ts_cbranch_scc0 BB1\n";
+  CHECK(described(inner_loop("Assembly", uniform, 64, false)) ==
+        "1 in 3: 1 fma 1 memory 1 control");
+  CHECK(described(inner_loop("Assembly", uniform, 64)) == "1 in 3: 1 fma 1 control 1 scratch");
   CHECK(described(inner_loop("Assembly",
                              "BB1:\n\tds_store_addtid_b32 v1 offset:4\n\tds_read_b32 v1, v2\n"
                              "\tscratch_load_b32 v1, off, off\n\tv_pk_fma_f16 v1, v2, v3, v1\n"

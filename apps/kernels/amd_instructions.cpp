@@ -17,7 +17,7 @@ double amd_multiply_adds(std::string_view name) {
   return begins(name, "dot8") ? 8 : 0;
 }
 
-Operation amd_operation(std::string_view name, std::string_view operands) {
+Operation amd_operation(std::string_view name, std::string_view operands, bool has_scratch) {
   if (begins(name, "v_wmma", "v_swmmac", "v_mfma", "v_smfma"))
     return {&InnerLoop::matrix, shape_product(name)};
   if (name.starts_with("v_")) {
@@ -36,15 +36,16 @@ Operation amd_operation(std::string_view name, std::string_view operands) {
     return {&InnerLoop::control};
   if (name.starts_with("s_")) return {&InnerLoop::scalar};
   // GCN before scratch_: no register of lanes for an address, one of the scalar unit's for an
-  // offset.
-  if (name.starts_with("buffer_") && contains(operands, ", off, s[") && contains(operands, "], s"))
+  // offset. So look loads of one address for all lanes as well, where a shader has no scratch.
+  if (has_scratch && name.starts_with("buffer_") && contains(operands, ", off, s[") &&
+      contains(operands, "], s"))
     return {&InnerLoop::scratch};
   return {&InnerLoop::memory};  // buffer_, global_, flat_, image_
 }
 
 }  // namespace
 
-Program amd_program(std::string_view text) {
+Program amd_program(std::string_view text, bool has_scratch) {
   Program program;
   Operation last = {&InnerLoop::nops};
   for (std::string_view line; next_line(text, line);) {
@@ -63,12 +64,12 @@ Program amd_program(std::string_view text) {
     const size_t second = line.find(" :: ");  // RDNA 3 issues two at once
     std::string_view first = line.substr(0, second);
     const std::string_view name = next_word(first);
-    last = amd_operation(name, first);
+    last = amd_operation(name, first, has_scratch);
     Instruction& instruction = program.issue(last);
     if (second != line.npos) {
       std::string_view other = line.substr(second + 4);
       const std::string_view other_name = next_word(other);
-      instruction.add(amd_operation(other_name, other));
+      instruction.add(amd_operation(other_name, other, has_scratch));
     }
     instruction.ends = begins(name, "s_branch", "s_endpgm", "s_setpc");
     if (begins(name, "s_cbranch", "s_branch")) program.jump(first);

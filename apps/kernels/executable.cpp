@@ -92,8 +92,10 @@ PipelineFigures figures_of(const std::vector<PipelineStatistic>& statistics) {
 }
 
 std::optional<InnerLoop> inner_loop_of(const PipelineExecutable& executable) {
+  const bool has_scratch = figures_of(executable.statistics).scratch != 0;
   for (const auto& [name, text] : executable.representations) {
-    if (const auto loop = inner_loop(name, text, executable.subgroup_size)) return loop;
+    if (const auto loop = inner_loop(name, text, executable.subgroup_size, has_scratch))
+      return loop;
   }
   return {};
 }

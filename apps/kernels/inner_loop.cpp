@@ -129,7 +129,7 @@ void share(std::vector<Instruction>& code, uint32_t subgroup_size) {
 }  // namespace
 
 std::optional<InnerLoop> inner_loop(std::string_view representation, std::string_view text,
-                                    uint32_t subgroup_size) {
+                                    uint32_t subgroup_size, bool has_scratch) {
   Program program;
   if (subgroup_size == 0) return {};
   if (representation == "NAK assembly") {
@@ -143,7 +143,7 @@ std::optional<InnerLoop> inner_loop(std::string_view representation, std::string
   } else if (representation == "Assembly") {
     // Two drivers' word for theirs.
     const std::string_view first = trimmed(text);
-    program = first.starts_with("BB")        ? amd_program(text)
+    program = first.starts_with("BB")        ? amd_program(text, has_scratch)
               : first.starts_with("clause_") ? bifrost_program(text)
                                              : valhall_program(text);
   }

@@ -30,8 +30,10 @@ struct InnerLoop {
 
 /// representation: the driver's name of it, as vkGetPipelineExecutableInternalRepresentationsKHR
 /// says; text: the whole disassembly; subgroup_size: over how many lanes an instruction of several
-/// lanes is counted. Nothing where the text is no known instruction set's, or no loop multiplies.
+/// lanes is counted; has_scratch: false where the driver says that an invocation has no memory of
+/// its own, which some accesses look like. Nothing where the text is no known instruction set's, or
+/// no loop multiplies.
 std::optional<InnerLoop> inner_loop(std::string_view representation, std::string_view text,
-                                    uint32_t subgroup_size);
+                                    uint32_t subgroup_size, bool has_scratch = true);
 
 }  // namespace mulciber::apps

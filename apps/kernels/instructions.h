@@ -61,7 +61,8 @@ class Program {
   std::vector<std::pair<size_t, std::string>> jumps_;
 };
 
-Program amd_program(std::string_view text);                            // RADV
+/// has_scratch: as inner_loop() is told.
+Program amd_program(std::string_view text, bool has_scratch);          // RADV
 Program nvidia_program(std::string_view text);                         // NVK
 Program intel_program(std::string_view text, uint32_t subgroup_size);  // ANV, hasvk
 Program adreno_program(std::string_view text);                         // Turnip

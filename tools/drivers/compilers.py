@@ -35,8 +35,6 @@ mali*     | *attention_*       | spills | 17 accesses at most in an inner loop, 
 mali*     | beam_step_wide     | spills | 5 accesses, once a step
 mali*     | expert_*_gathered_* | spills | not taken there: tiles are for more registers
 mali*     | expert_*_lanes_f32_blocks | spills | 34 accesses with q6_K alone, whose halves have scales
-*xt       | selective_scan_f32 | spills | RADV does not unroll the loop over 16 states: 8 accesses
-rx580     | selective_scan_f32 | spills | the same
 """.strip().splitlines()]
 
 # What the tables of docs/compilers.md show of each device: op, shape, types.
