@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/blocks.h"
 #include "mulciber/error.h"
 #include "ops/copy.h"
+#include "ops/elementwise.h"
 #include "ops/row_slices.h"
 #include "runtime/op.h"
 #include "shaders/experts.h"
@@ -28,6 +30,26 @@ bool gathers(const Capabilities& device, const Tensor& x, const Tensor& weight,
   return x.type == DataType::kF32 && count > 8 && count >= 2 * weight.shape[0];
 }
 
+/// Most rows of the matrices that one node binds, such that each run of them begins aligned. Rows
+/// that make a word of the result are not parted: those of a gate, and of two halves.
+uint64_t bound_rows(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                    const ExpertOptions& options) {
+  constexpr uint64_t kAlignment = 256;
+  const uint64_t bytes = row_bytes(weight.type, weight.shape.columns());
+  const uint64_t range = builder.capabilities().max_storage_range,
+                 most = std::min(options.bound_bytes.value_or(range), range);
+  if (weight.bytes() <= most) return weight.shape.rows();
+  const uint64_t together = (options.gated ? 2 : 1) * (x.type == DataType::kF16 ? 2 : 1);
+  const uint64_t step = together * (kAlignment / std::gcd(together * bytes, kAlignment));
+  const uint64_t rows = most / bytes / step * step;
+  if (rows == 0)
+    refuse(builder,
+           fmt::format("{} rows of {} bytes pass the {} that one descriptor covers", step, bytes,
+                       most),
+           "use a device with a larger storage range");
+  return rows;
+}
+
 }  // namespace
 
 Tensor expert_sum(ProgramBuilder& builder, const Tensor& x, const Tensor& routes, bool normalize) {
@@ -46,9 +68,9 @@ Tensor expert_sum(ProgramBuilder& builder, const Tensor& x, const Tensor& routes
   Node node;
   node.kernel = &kernel;
   node.buffers = {{x, Access::kRead}, {routes, Access::kRead}, {y, Access::kWrite}};
-  node.set_params(shader::ExpertParams{static_cast<uint32_t>(x.shape[0]),
-                                       static_cast<uint32_t>(x.shape[2]), 0, 0,
-                                       static_cast<uint32_t>(x.shape[1]), 0});
+  node.set_params(shader::ExpertParams{.rows = static_cast<uint32_t>(x.shape[0]),
+                                       .columns = static_cast<uint32_t>(x.shape[2]),
+                                       .experts_per_token = static_cast<uint32_t>(x.shape[1])});
   node.constants = {{EXPERT_NORMALIZE, normalize ? 1u : 0u}};
   const uint64_t invocations = local_size(kernel, builder.capabilities());
   node.groups = {groups_for(builder, (y.shape.elements() + invocations - 1) / invocations), 1, 1};
@@ -82,15 +104,21 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   }
   if (options.gated && matrix_rows % 2 != 0)
     refuse(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
-  if (options.combine && gathers(builder.capabilities(), x, weight, routes)) {
+  const uint64_t all_rows = weight.shape.rows(), step = bound_rows(builder, x, weight, options);
+  const bool gather = gathers(builder.capabilities(), x, weight, routes);
+  if (options.combine && (gather || step < all_rows)) {
     // Experts add to no sum of others: a row for each route first, as if each were a token.
     const uint64_t count = tokens * experts_per_token;
     ExpertOptions apart = options;
     apart.combine = false;
-    const Tensor parts = expert_matmul(builder, x.reshaped({count, depth}), weight,
-                                       routes.reshaped({count, 1, 2}), apart);
-    return expert_sum(builder, parts.reshaped({tokens, experts_per_token, columns}), routes,
-                      options.normalize);
+    Tensor parts = expert_matmul(builder, x.reshaped({count, depth}), weight,
+                                 routes.reshaped({count, 1, 2}), apart);
+    parts = parts.reshaped({tokens, experts_per_token, columns});
+    if (x.type == DataType::kF32) return expert_sum(builder, parts, routes, options.normalize);
+    return convert(
+        builder,
+        expert_sum(builder, convert(builder, parts, DataType::kF32), routes, options.normalize),
+        x.type);
   }
   const bool halves = x.type == DataType::kF16;
   if ((halves || size_of(weight.type) == 2) && (depth % 2 != 0 || (halves && columns % 2 != 0))) {
@@ -109,41 +137,34 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
                        ? builder.activation({tokens, columns}, x.type)
                        : builder.activation({tokens, experts_per_token, columns}, x.type);
   const uint64_t range = builder.capabilities().max_storage_range;
-  for (const Tensor* part : {&x, &weight, &y}) {
+  for (const Tensor* part : {&x, &y}) {
     if (part->bytes() > range) {
       refuse(builder,
              fmt::format("{} of {} bytes pass what one descriptor covers", part->shape.to_string(),
                          part->bytes()),
-             "use fewer tokens at a time, or smaller experts");
+             "use fewer tokens at a time");
     }
   }
 
-  const bool gathered = !options.combine && gathers(builder.capabilities(), x, weight, routes);
   const Kernel& kernel = builder.select(
       {Op::kExpertMatmul,
        {x.type, weight.type},
-       (depth % 4 == 0 ? kDepthMultipleOf4 : kAnyShape) | (gathered ? kRowsAbove8 : kRowsAtMost8)});
+       (depth % 4 == 0 ? kDepthMultipleOf4 : kAnyShape) | (gather ? kRowsAbove8 : kRowsAtMost8)});
   Tensor control = routes;
   if (options.bias) {
     const Tensor parts[] = {routes, *options.bias};
     control = concatenate_words(builder, parts);
   }
-  Node node;
-  node.kernel = &kernel;
-  node.buffers = {
-      {x, Access::kRead}, {weight, Access::kRead}, {control, Access::kRead}, {y, Access::kWrite}};
-  node.set_params(shader::ExpertParams{
-      static_cast<uint32_t>(y.shape.rows()), static_cast<uint32_t>(columns),
-      static_cast<uint32_t>(depth), static_cast<uint32_t>(weight.shape[0]),
-      static_cast<uint32_t>(experts_per_token), static_cast<uint32_t>(routes.shape.elements())});
-  node.constants = {{EXPERT_COMBINE, options.combine ? 1u : 0u},
-                    {EXPERT_NORMALIZE, options.normalize ? 1u : 0u},
-                    {EXPERT_GATED, options.gated ? 1u : 0u},
-                    {EXPERT_ACTIVATION, static_cast<uint32_t>(options.activation)},
-                    {EXPERT_BIAS, options.bias ? 1u : 0u},
-                    {EXPERT_LIMIT, std::bit_cast<uint32_t>(options.limit)}};
+  std::vector<SpecializationConstant> constants = {
+      {EXPERT_COMBINE, options.combine ? 1u : 0u},
+      {EXPERT_NORMALIZE, options.normalize ? 1u : 0u},
+      {EXPERT_GATED, options.gated ? 1u : 0u},
+      {EXPERT_ACTIVATION, static_cast<uint32_t>(options.activation)},
+      {EXPERT_BIAS, options.bias ? 1u : 0u},
+      {EXPERT_LIMIT, std::bit_cast<uint32_t>(options.limit)},
+      {EXPERT_PART, step < all_rows ? 1u : 0u}};
   if (const uint32_t format = block_format(weight.type); format != 0)
-    node.constants.push_back({WEIGHT_FORMAT, format});
+    constants.push_back({WEIGHT_FORMAT, format});
   const uint64_t per_group =
       uint64_t{local_size(kernel, builder.capabilities())} * (halves ? 2 : 1);
   const std::optional<uint32_t> tile = kernel.find(RowConstant::TILE_N);  // columns of a row of y
@@ -151,12 +172,33 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   const uint64_t groups =
       tile ? (by_expert ? weight.shape[0] : y.shape.rows()) * ((columns + *tile - 1) / *tile)
            : (y.shape.elements() + per_group - 1) / per_group;
-  node.groups = {groups_for(builder, groups), 1, 1};
   const uint64_t read_experts = std::min(weight.shape[0], tokens * experts_per_token);
-  node.work.bytes = x.bytes() + y.bytes() + routes.bytes() +
-                    read_experts * matrix_rows * row_bytes(weight.type, depth);
-  node.work.flops = 2 * tokens * experts_per_token * matrix_rows * depth;
-  builder.add(std::move(node));
+  const uint64_t bytes = x.bytes() + y.bytes() + routes.bytes() +
+                         read_experts * matrix_rows * row_bytes(weight.type, depth),
+                 flops = 2 * tokens * experts_per_token * matrix_rows * depth;
+  for (uint64_t first = 0; first < all_rows; first += step) {
+    const uint64_t rows = std::min(step, all_rows - first);
+    Node node;
+    node.kernel = &kernel;
+    node.buffers = {{x, Access::kRead},
+                    {weight.row_slice(first, rows), Access::kRead},
+                    {control, Access::kRead},
+                    {y, Access::kWrite}};
+    node.set_params(
+        shader::ExpertParams{.rows = static_cast<uint32_t>(y.shape.rows()),
+                             .columns = static_cast<uint32_t>(columns),
+                             .depth = static_cast<uint32_t>(depth),
+                             .experts = static_cast<uint32_t>(weight.shape[0]),
+                             .experts_per_token = static_cast<uint32_t>(experts_per_token),
+                             .bias_offset = static_cast<uint32_t>(routes.shape.elements()),
+                             .first_row = static_cast<uint32_t>(first),
+                             .bound_rows = static_cast<uint32_t>(rows)});
+    node.constants = constants;
+    node.groups = {groups_for(builder, groups), 1, 1};
+    // Each part's share of routes, were they even.
+    node.work = {.bytes = bytes * rows / all_rows, .flops = flops * rows / all_rows};
+    builder.add(std::move(node));
+  }
   return y;
 }
 

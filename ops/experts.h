@@ -18,6 +18,8 @@ struct ExpertOptions {
   /// further from 0 than limit, and 1 more. Source: gpt-oss, arXiv:2508.10925.
   float limit = 0;
   std::optional<Tensor> bias = {};  // (experts * N) f32
+  /// Bytes of the matrices that one node binds. None: as many as the device can.
+  std::optional<uint64_t> bound_bytes = {};
 };
 
 /// For each token t and each of its routes s, with e the route's expert:
@@ -28,7 +30,8 @@ struct ExpertOptions {
 /// experts_per_token, 2) u32 as top_k gives it: bits of the gate's logarithm (f32), expert. Result:
 /// (tokens, experts_per_token, N), combined (tokens, N), of x's type; N / 2 columns where gated.
 /// Sums in f32. f16: K and the result's columns are even. Only the experts that tokens were sent to
-/// are read. Throws ShapeError naming the layer. Source: Shazeer et al. 2017, arXiv:1701.06538.
+/// are read. Matrices that pass the device's storage range take several nodes, each with a run of
+/// their rows. Throws ShapeError naming the layer. Source: Shazeer et al. 2017, arXiv:1701.06538.
 Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                      const Tensor& routes, const ExpertOptions& options = {});
 

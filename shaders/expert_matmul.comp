@@ -3,22 +3,7 @@
 // the expert's matrix.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "interface.h"
-#include "experts.h"
-#define BUFFER_COUNT 4
-#include "buffers.glsl"
-#include "types.glsl"
-#include "activation.glsl"
-
-layout(constant_id = EXPERT_COMBINE) const uint COMBINE = 0;
-layout(constant_id = EXPERT_NORMALIZE) const uint NORMALIZE = 0;
-layout(constant_id = EXPERT_GATED) const uint GATED = 0;
-layout(constant_id = EXPERT_ACTIVATION) const uint FUNCTION = 0;
-layout(constant_id = EXPERT_BIAS) const uint BIAS = 0;
-layout(constant_id = EXPERT_LIMIT) const float LIMIT = 0.0;
-
-PARAMS(ExpertParams)
-BUFFER(2, readonly, control, uint)
+#include "experts.glsl"
 
 #ifdef ACTIVATION_F16
 BUFFER(0, readonly, x, uint)
@@ -27,20 +12,16 @@ float x_at(uint i) { return unpackHalf2x16(AT(x, i / 2))[i % 2]; }
 BUFFER(0, readonly, x, float)
 float x_at(uint i) { return AT(x, i); }
 #endif
-#if defined(WEIGHT_BLOCKS)
-#define BLOCKS_BUFFER 1
-#define BLOCKS_COLUMNS params.depth
-#include "blocks.glsl"
-#elif defined(WEIGHT_HALF)
+#if defined(WEIGHT_HALF)
 BUFFER(1, readonly, weight, uint)
 float weight_at(uint i) { return unpack_weight2(AT(weight, i / 2))[i % 2]; }
-#else
+#elif !defined(WEIGHT_BLOCKS)
 BUFFER(1, readonly, weight, float)
 float weight_at(uint i) { return AT(weight, i); }
 #endif
 
-float row_product(uint x_row, uint weight_row) {
-  uint x_first = x_row * params.depth, weight_first = weight_row * params.depth;
+float row_product(uint x_row, uint row) {
+  const uint x_first = x_row * params.depth, weight_row = bound_row(row);
   float sum = 0.0;
 #ifdef WEIGHT_BLOCKS
   for (uint k = 0; k < params.depth; k += 4) {
@@ -49,24 +30,16 @@ float row_product(uint x_row, uint weight_row) {
     sum += dot(factor, block_quad(weight_row, k));
   }
 #else
+  const uint weight_first = weight_row * params.depth;
   for (uint k = 0; k < params.depth; ++k) sum += x_at(x_first + k) * weight_at(weight_first + k);
 #endif
-  if (BIAS == 1) sum += uintBitsToFloat(AT(control, params.bias_offset + weight_row));
-  return sum;
-}
-
-float gated(float gate, float value) {
-  if (LIMIT == 0.0) return activate(gate, FUNCTION) * value;
-  return activate(min(gate, LIMIT), FUNCTION) * (clamp(value, -LIMIT, LIMIT) + 1.0);
+  return with_bias(sum, row);
 }
 
 float expert_value(uint x_row, uint route, uint column) {
-  uint expert = min(AT(control, route * 2 + 1), params.experts - 1);
-  if (GATED == 1) {
-    uint gate_row = (expert * params.columns + column) * 2;
-    return gated(row_product(x_row, gate_row), row_product(x_row, gate_row + 1));
-  }
-  return activate(row_product(x_row, expert * params.columns + column), FUNCTION);
+  const uint row = (expert_of(route) * params.columns + column) * PER_COLUMN;
+  const float sum = row_product(x_row, row);
+  return result_of(sum, GATED == 1 ? row_product(x_row, row + 1) : 0.0);
 }
 
 float value_of(uint row, uint column) {
@@ -74,7 +47,7 @@ float value_of(uint row, uint column) {
   float sum = 0.0, gates = 0.0;
   for (uint slot = 0; slot < params.experts_per_token; ++slot) {
     uint route = row * params.experts_per_token + slot;
-    float gate = exp(uintBitsToFloat(AT(control, route * 2)));
+    float gate = gate_of(route);
     sum += gate * expert_value(route, route, column);
     gates += gate;
   }
@@ -97,7 +70,11 @@ void main() {
   uint row_units = params.columns / PER_INVOCATION, units = params.rows * row_units;
   uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
   for (uint i = gl_GlobalInvocationID.x; i < units; i += stride) {
-    uint row = i / row_units;
-    store(i, row, (i - row * row_units) * PER_INVOCATION);
+    const uint row = i / row_units, column = (i - row * row_units) * PER_INVOCATION;
+    if (PART == 1) {  // where nothing is combined: a row of the result is a route
+      const uint first = (expert_of(row) * params.columns + column) * PER_COLUMN;
+      if (!any_bound(first, first + 1)) continue;
+    }
+    store(i, row, column);
   }
 }

@@ -4,59 +4,19 @@
 // along the depth, and are added up once for each tile.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_arithmetic : require
-#include "interface.h"
-#include "experts.h"
-#define BUFFER_COUNT 4
-#include "buffers.glsl"
-#include "types.glsl"
-#include "activation.glsl"
+#include "expert_quads.glsl"
 
-layout(constant_id = EXPERT_GATED) const uint GATED = 0;
-layout(constant_id = EXPERT_ACTIVATION) const uint FUNCTION = 0;
-layout(constant_id = EXPERT_BIAS) const uint BIAS = 0;
-layout(constant_id = EXPERT_LIMIT) const float LIMIT = 0.0;
 ROW_CONSTANT(TILE_M, 4);
-ROW_CONSTANT(TILE_N, 8);
-
-PARAMS(ExpertParams)
-BUFFER(0, readonly, x, vec4)
-BUFFER(2, readonly, control, uint)
-BUFFER(3, writeonly, y, float)
-#if defined(WEIGHT_BLOCKS)
-#define BLOCKS_BUFFER 1
-#define BLOCKS_COLUMNS params.depth
-#include "blocks.glsl"
-#elif defined(WEIGHT_HALF)
-BUFFER(1, readonly, weight, uvec2)
-vec4 weight_at(uint quad) { return unpack_weight4(AT(weight, quad)); }
-#else
-BUFFER(1, readonly, weight, vec4)
-vec4 weight_at(uint quad) { return AT(weight, quad); }
-#endif
-
-const uint PER_COLUMN = GATED == 1 ? 2 : 1, ROWS = PER_COLUMN * TILE_N;  // of a matrix
-
-/// A sum of products as the result has it; GATED: the one beside it gates.
-float value_of(float sum, float beside) {
-  if (GATED == 0) return activate(sum, FUNCTION);
-  if (LIMIT == 0.0) return activate(sum, FUNCTION) * beside;
-  return activate(min(sum, LIMIT), FUNCTION) * (clamp(beside, -LIMIT, LIMIT) + 1.0);
-}
 
 /// The first `count` of these routes, which all lead to the expert.
 void multiply(uint routes[TILE_M], uint count, uint expert, uint column) {
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
-  const uint last = params.columns * PER_COLUMN - 1;
-  uint weight_row[ROWS];  // past the last column, the last again
-  [[unroll]] for (uint j = 0; j < ROWS; ++j) {
-    weight_row[j] = expert * (last + 1) + min(column * PER_COLUMN + j, last);
-  }
+  uint weight_row[ROWS];
+  [[unroll]] for (uint j = 0; j < ROWS; ++j) weight_row[j] = matrix_row(expert, column, j);
   uint x_first[TILE_M];  // past the last route, the first again
   float sums[TILE_M][ROWS];
   [[unroll]] for (uint i = 0; i < TILE_M; ++i) {
-    x_first[i] = routes[i < count ? i : 0] / params.experts_per_token * quads;
+    x_first[i] = (i < count ? routes[i] : routes[0]) / params.experts_per_token * quads;
     [[unroll]] for (uint j = 0; j < ROWS; ++j) sums[i][j] = 0;
   }
 #ifdef WEIGHT_BLOCKS
@@ -68,13 +28,8 @@ void multiply(uint routes[TILE_M], uint count, uint expert, uint column) {
       high[i] = AT(x, x_first[i] + at + 4);
     }
     [[unroll]] for (uint j = 0; j < ROWS; ++j) {
-      const uint row_at = weight_row[j] * row_words(FORMAT);
-      const GroupScales scales = group_scales(FORMAT, row_at, group);
-      const QuadPair pair = quad_pair(FORMAT, row_at, group, s, group_high(FORMAT, row_at, group));
-      const vec4 first =
-          quad_quants(FORMAT, pair.first) * quad_scale(scales.scale.x) + scales.minimum.x;
-      const vec4 second =
-          quad_quants(FORMAT, pair.second) * quad_scale(scales.scale.y) + scales.minimum.y;
+      vec4 first, second;
+      word_values(weight_row[j], group, s, first, second);
       [[unroll]] for (uint i = 0; i < TILE_M; ++i) {
         sums[i][j] += dot(low[i], first) + dot(high[i], second);
       }
@@ -85,20 +40,21 @@ void multiply(uint routes[TILE_M], uint count, uint expert, uint column) {
     vec4 values[TILE_M];
     [[unroll]] for (uint i = 0; i < TILE_M; ++i) values[i] = AT(x, x_first[i] + quad);
     [[unroll]] for (uint j = 0; j < ROWS; ++j) {
-      const vec4 factor = weight_at(weight_row[j] * quads + quad);
+      const vec4 factor = quad_values(weight_row[j], quad);
       [[unroll]] for (uint i = 0; i < TILE_M; ++i) sums[i][j] += dot(values[i], factor);
     }
   }
 #endif
   [[unroll]] for (uint i = 0; i < TILE_M; ++i) {
     [[unroll]] for (uint j = 0; j < ROWS; ++j) {
-      sums[i][j] = subgroupAdd(sums[i][j]);
-      if (BIAS == 1) sums[i][j] += uintBitsToFloat(AT(control, params.bias_offset + weight_row[j]));
+      sums[i][j] = with_bias(subgroupAdd(sums[i][j]), weight_row[j]);
     }
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
-      if (i < count && lane == (i * TILE_N + j) % SUBGROUP_SIZE && column + j < params.columns) {
+      const uint first = weight_row[j * PER_COLUMN];
+      if (i < count && lane == (i * TILE_N + j) % SUBGROUP_SIZE && column + j < params.columns &&
+          any_bound(first, first + 1)) {
         AT(y, routes[i] * params.columns + column + j) =
-            value_of(sums[i][j * PER_COLUMN], sums[i][j * PER_COLUMN + GATED]);
+            result_of(sums[i][j * PER_COLUMN], sums[i][j * PER_COLUMN + GATED]);
       }
     }
   }
@@ -109,14 +65,15 @@ void main() {
   const uint blocks = (params.columns + TILE_N - 1) / TILE_N;
   for (uint unit = gl_WorkGroupID.x; unit < params.experts * blocks; unit += gl_NumWorkGroups.x) {
     const uint expert = unit / blocks, column = unit % blocks * TILE_N;
+    const uint first = (expert * params.columns + column) * PER_COLUMN;
+    if (!any_bound(first, first + ROWS)) continue;
     uint routes[TILE_M];
     [[unroll]] for (uint i = 0; i < TILE_M; ++i) routes[i] = 0;
     uint held = 0;  // routes that wait for a tile to be full
     for (uint base = 0; base < params.rows; base += SUBGROUP_SIZE) {
       const uint route = base + lane;
       const bool leads_here =
-          route < params.rows &&
-          min(AT(control, min(route, params.rows - 1) * 2 + 1), params.experts - 1) == expert;
+          route < params.rows && expert_of(min(route, params.rows - 1)) == expert;
       const uint one = leads_here ? 1 : 0, place = held + subgroupExclusiveAdd(one);
       const uint end = held + subgroupAdd(one);
       if (end == held) continue;

@@ -14,6 +14,9 @@ SHADER_STRUCT(ExpertParams) {
   uint experts;
   uint experts_per_token;  // experts that a token is sent to
   uint bias_offset;        // word of control, where EXPERT_BIAS is 1
+  // Of all experts' rows, one below the other, those that are bound, where EXPERT_PART is 1.
+  uint first_row;
+  uint bound_rows;
 }
 SHADER_STRUCT_END
 
@@ -26,5 +29,6 @@ SHADER_STRUCT_END
 #define EXPERT_BIAS (CONSTANT_OP + 4)        // 1: there is a bias
 // float, above 0: gates are at most that, what they gate no further from 0, and 1 more
 #define EXPERT_LIMIT (CONSTANT_OP + 5)
+#define EXPERT_PART (CONSTANT_OP + 6)  // 1: the weight is a part of the matrices; not combined
 
 #endif

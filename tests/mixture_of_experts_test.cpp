@@ -148,4 +148,13 @@ TEST_CASE("Experts that do not fit are refused by name") {
   CHECK_THROWS_AS(expert_matmul(builder, x, weight, x, {}), ShapeError);
   CHECK_THROWS_AS(expert_matmul(builder, x, weight, routes, {.bias = x}), ShapeError);
   CHECK(expert_matmul(builder, x, weight, routes).shape == Shape{4, 2, kHidden});
+  try {
+    // Rows of 48 bytes begin at a multiple of 256 every 16.
+    expert_matmul(builder, x, weight, routes, {.bound_bytes = 16 * 48 - 1});
+    FAIL("it was not refused");
+  } catch (const ShapeError& error) {
+    CHECK(std::string(error.what()) ==
+          ": expert_matmul: 16 rows of 48 bytes pass the 767 that one descriptor covers; "
+          "use a device with a larger storage range");
+  }
 }

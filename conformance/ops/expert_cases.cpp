@@ -18,6 +18,7 @@ struct Variant {
   Activation activation = Activation::kNone;
   bool one_expert = false;  // every route leads to the last one
   float limit = 0;          // of gates
+  bool parts = false;       // at most half of the matrices is bound at a time
 };
 
 /// Routes as top_k writes them: the bits of a log probability and an expert, a token's experts all
@@ -115,6 +116,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     c.name += fmt::format(".activation_{}", static_cast<int>(v.activation));
   if (v.one_expert) c.name += ".one_expert";
   if (v.limit > 0) c.name += ".limit";
+  if (v.parts) c.name += ".parts";
   const bool blocks = is_block_type(types.weight);
   if (blocks || types.weight == DataType::kBF16)
     c.name += fmt::format(".{}", name_of(types.weight));
@@ -130,6 +132,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   const DataType stored[] = {DataType::kQ4_0, DataType::kQ5_K,  DataType::kQ6_K,
                              DataType::kQ2_K, DataType::kMXFP4, DataType::kF8E4M3};
   c.long_list_alone = small(v.columns) || small(v.depth) ||
+                      (std::max(v.columns, v.depth) == 130 && !v.exact) ||
                       (blocks && std::ranges::count(stored, types.weight) == 0);
   const uint64_t matrix_rows = v.gated ? 2 * v.columns : v.columns;
   const auto values = [&](Shape shape, DataType type) {
@@ -150,6 +153,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
                           .gated = v.gated,
                           .limit = v.limit};
     if (v.bias) options.bias = inputs[3];
+    if (v.parts) options.bound_bytes = inputs[1].bytes() / 2;
     return std::vector<Tensor>{expert_matmul(builder, inputs[0], inputs[1], inputs[2], options)};
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
@@ -255,16 +259,18 @@ class ExpertCases : public OpCases {
                                 .normalize = true},
                                types));
     // Depths that are no multiple of what subgroups read at once, columns that are none of 4.
-    cases.push_back(build_case({.tokens = 5,
-                                .experts_per_token = 2,
-                                .experts = 4,
-                                .columns = 14,
-                                .depth = 68,
-                                .gated = true,
-                                .bias = true,
-                                .activation = Activation::kQuickGelu,
-                                .limit = 7},
-                               types));
+    for (const bool parts : {false, true})
+      cases.push_back(build_case({.tokens = 5,
+                                  .experts_per_token = 2,
+                                  .experts = 4,
+                                  .columns = 14,
+                                  .depth = 68,
+                                  .gated = true,
+                                  .bias = true,
+                                  .activation = Activation::kQuickGelu,
+                                  .limit = 7,
+                                  .parts = parts},
+                                 types));
     cases.push_back(build_case({.tokens = 3,
                                 .experts_per_token = 2,
                                 .experts = 4,
@@ -347,6 +353,14 @@ class ExpertCases : public OpCases {
          .combine = true,
          .normalize = true,
          .bias = true},
+        {.tokens = 7,
+         .experts_per_token = 2,
+         .experts = 5,
+         .columns = 70,
+         .depth = 768,
+         .combine = true,
+         .normalize = true,
+         .parts = true},
     };
     for (size_t i = 0; i < std::size(forms); ++i)
       for (const size_t other : {i, i + 5})
