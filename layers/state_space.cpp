@@ -1,5 +1,7 @@
 #include "layers/state_space.h"
 
+#include "ops/norm.h"
+
 namespace mulciber {
 
 Tensor StateSpace::operator()(ProgramBuilder& builder, const Tensor& x,
@@ -13,8 +15,13 @@ Tensor StateSpace::operator()(ProgramBuilder& builder, const Tensor& x,
   causal_convolution(builder, sizes, work, convolution, states);
   {
     const auto scope = builder.scope("select");
-    step_up.write_to(builder, step_down(builder, work.convolved), work.steps);
+    const Tensor step = step_down(builder, work.convolved);
     pairs.write_to(builder, work.convolved, work.pairs);
+    if (norms) {
+      norm_columns(builder, step, 0, norms->step, norms->epsilon, false);
+      norm_columns(builder, work.pairs, 0, norms->pairs, norms->epsilon, false);
+    }
+    step_up.write_to(builder, step, work.steps);
   }
   selective_scan(builder, sizes, work, scan, states);
   const auto scope = builder.scope("out");

@@ -9,6 +9,13 @@
 
 namespace mulciber {
 
+/// Root-mean-square norms of what a token selects: the time step's low-rank vector, B and C, each
+/// by itself. Source: Zuo et al. 2024, arXiv:2410.05355 (Falcon Mamba), whose gains are 1.
+struct SelectionNorms {
+  Tensor step, pairs;  // gains: (1, rank); (2, states), of B and of C
+  float epsilon = 0;
+};
+
 struct StateSpace {
   StateSpaceSizes sizes;
   Linear in;           // (2 channels, D): what is convolved, then the gates
@@ -18,6 +25,7 @@ struct StateSpace {
   Linear pairs;        // (2 states, channels): B, then C
   Tensor scan;         // A (channels, states), then D (channels)
   Linear out;          // (D, channels)
+  std::optional<SelectionNorms> norms = {};
 
   /// x, result: (rows, length, D) f32; with `add_to` the result is added there. Throws ShapeError
   /// naming the layer.

@@ -138,6 +138,19 @@ TEST_CASE("A Llama with biases in its feed-forward network has them added") {
   }
 }
 
+TEST_CASE("Falcon Mamba is Mamba with norms of what a token selects") {
+  Json json = {{"hidden_size", 16},   {"vocab_size", 40}, {"num_hidden_layers", 1},
+               {"state_size", 4},     {"conv_kernel", 4}, {"time_step_rank", "auto"},
+               {"hidden_act", "silu"}};
+  const auto epsilon = [&](const DecoderFamily& family) {
+    return family.read(ConfigReader(json, "config.json")).state_space->norm_epsilon;
+  };
+  CHECK_FALSE(epsilon(kMamba));
+  CHECK(epsilon(kFalconMamba) == 1e-6f);
+  json["mixer_rms_eps"] = 0.25;
+  CHECK(epsilon(kFalconMamba) == 0.25f);
+}
+
 TEST_CASE("What no layer does yet is refused by name") {
   const Json json = config();
   const DecoderConfig known = kLlama.read(ConfigReader(json, "config.json"));

@@ -105,6 +105,9 @@ struct DecoderStateSpace {
   uint32_t rank = 0;  // of the time step's projection
   bool bias = false;  // of the projections into and out of the layer
   bool convolution_bias = true;
+  /// Of root-mean-square norms without weights, which the time step's vector, B and C go through:
+  /// Zuo et al. 2024 (Falcon Mamba), arXiv:2410.05355.
+  std::optional<float> norm_epsilon;
 };
 
 enum class FeedForwardKind {

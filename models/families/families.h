@@ -66,12 +66,14 @@ extern const DecoderFamily kSmolLm3;
 extern const DecoderFamily kGlm4;
 /// Gu and Dao 2023, arXiv:2312.00752: state-space layers in place of attention and feed-forward.
 extern const DecoderFamily kMamba;
+/// Zuo et al. 2024, arXiv:2410.05355. GGUF files call it mamba.
+extern const DecoderFamily kFalconMamba;
 
 inline constexpr const DecoderFamily* kDecoderFamilies[] = {
-    &kGpt2,     &kMixtral,          &kLlama,      &kMistral,    &kQwen2,  &kQwen3,
-    &kQwen2Moe, &kQwen3Moe,         &kPhi,        &kPhi3,       &kGemma,  &kGemma2,
-    &kGemma3,   &kGemma3WithVision, &kDeepSeekV2, &kDeepSeekV3, &kGptOss, &kGptJ,
-    &kGptNeoX,  &kFalcon,           &kStarcoder2, &kStableLm,   &kOlmo,   &kOlmo2,
-    &kGranite,  &kCohere,           &kCohere2,    &kSmolLm3,    &kGlm4,   &kMamba};
+    &kGpt2,       &kMixtral,    &kLlama,      &kMistral, &kQwen2,   &kQwen3,   &kQwen2Moe,
+    &kQwen3Moe,   &kPhi,        &kPhi3,       &kGemma,   &kGemma2,  &kGemma3,  &kGemma3WithVision,
+    &kDeepSeekV2, &kDeepSeekV3, &kGptOss,     &kGptJ,    &kGptNeoX, &kFalcon,  &kStarcoder2,
+    &kStableLm,   &kOlmo,       &kOlmo2,      &kGranite, &kCohere,  &kCohere2, &kSmolLm3,
+    &kGlm4,       &kMamba,      &kFalconMamba};
 
 }  // namespace mulciber

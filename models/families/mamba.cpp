@@ -43,6 +43,8 @@ constexpr DecoderNames gguf_names() {
   return names;
 }
 
+constexpr const char* kNormEpsilon = "mixer_rms_eps";
+
 /// Tokens of a sequence, which no part of the network bounds: as llama.cpp's converters write.
 constexpr int64_t kAnyContext = 1 << 20;
 
@@ -73,13 +75,23 @@ DecoderConfig read(const ConfigReader& config) {
   if (read_activation(config, "hidden_act") != Activation::kSilu)
     config.fail("hidden_act", "is not silu, which is what the layers compute");
   decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
+  if (config.has(kNormEpsilon))
+    decoder.state_space->norm_epsilon =
+        static_cast<float>(config.number_or(kNormEpsilon, 1e-6, 0, 1));
+  return decoder;
+}
+
+DecoderConfig read_falcon(const ConfigReader& config) {
+  DecoderConfig decoder = read(config);
+  if (!decoder.state_space->norm_epsilon) decoder.state_space->norm_epsilon = 1e-6f;
   return decoder;
 }
 
 void complete(const GgufMetadata& metadata, Json& config) {
+  // Falcon Mamba's files have one epsilon, as llama.cpp computes.
   const GgufValue* norms = metadata.find("ssm.dt_b_c_rms");
   if (norms && norms->type == GgufType::kBool && norms->boolean())
-    metadata.fail(metadata.full("ssm.dt_b_c_rms"), "is true, which is not supported");
+    config[kNormEpsilon] = metadata.number("attention.layer_norm_rms_epsilon", 1e-5);
   const auto has = [&](const char* tensor) {
     return metadata.checkpoint().find(tensor) != nullptr;
   };
@@ -88,6 +100,7 @@ void complete(const GgufMetadata& metadata, Json& config) {
 }
 
 constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kFalconEndPieces[] = {"<|im_end|>", "<|endoftext|>"};
 
 }  // namespace
 
@@ -99,5 +112,8 @@ constinit const DecoderFamily kMamba = {.model_type = "mamba",
                                                            .names = gguf_names(),
                                                            .complete = complete},
                                         .end_pieces = kEndPieces};
+
+constinit const DecoderFamily kFalconMamba = {
+    .model_type = "falcon_mamba", .read = read_falcon, .end_pieces = kFalconEndPieces};
 
 }  // namespace mulciber

@@ -206,14 +206,18 @@ DecoderNetwork build_decoder_network(
     throw ModelError("activations", "in 16 bits do not go with layers that keep a state",
                      "leave them in 32 bits");
   const auto state_space_of = [&](const std::string& name, const DecoderStateSpace& of) {
-    return StateSpace{.sizes = {.channels = of.channels, .states = of.states, .taps = of.taps},
-                      .in = linear(name + "in", of.bias),
-                      .convolution = weight(name + "convolution"),
-                      .step_down = linear(name + "step_down", false),
-                      .step_up = linear(name + "step_up", true),
-                      .pairs = linear(name + "pairs", false),
-                      .scan = weight(name + "scan"),
-                      .out = linear(name + "out", of.bias)};
+    StateSpace layer{.sizes = {.channels = of.channels, .states = of.states, .taps = of.taps},
+                     .in = linear(name + "in", of.bias),
+                     .convolution = weight(name + "convolution"),
+                     .step_down = linear(name + "step_down", false),
+                     .step_up = linear(name + "step_up", true),
+                     .pairs = linear(name + "pairs", false),
+                     .scan = weight(name + "scan"),
+                     .out = linear(name + "out", of.bias)};
+    if (of.norm_epsilon)
+      layer.norms =
+          SelectionNorms{weight(name + "step_norm"), weight(name + "pairs_norm"), *of.norm_epsilon};
+    return layer;
   };
   const auto feed_forward_of =
       [&](const std::string& name,

@@ -27,6 +27,12 @@ void add_state_space(WeightTable& table, const DecoderConfig& config, const std:
                    {{file(names.state_rates), {E, N}, config.files.state_rates},
                     {file(names.state_skip), {E}}}});
   add_linear(table, name + "out", {{file(names.state_out), D}}, E, of.bias);
+  if (!of.norm_epsilon) return;
+  const auto ones = [&](const char* norm, Shape shape) {
+    table.push_back({name + norm, WeightRole::kVector, shape, {{{}, shape, SourceForm::kOnes}}});
+  };
+  ones("step_norm", {uint64_t{1}, R});
+  ones("pairs_norm", {uint64_t{2}, N});
 }
 
 }  // namespace mulciber
