@@ -44,6 +44,17 @@ TEST_CASE("Small models of families without a fixture meet every reference value
   check_report(report, family == "falcon_mamba" ? 5 : 6);  // it has no attention
 }
 
+TEST_CASE("Experts larger than what a descriptor covers take several, and meet their values") {
+  // Its matrices take 23,040 bytes where they gate.
+  DeviceOptions options = options_from_environment({.ignore_verdicts = true});
+  options.limits = "storage=16K";
+  const std::unique_ptr<Device> narrow = Device::open(options);
+  const std::filesystem::path folder = source_dir() / "tests/data/decoder_families/qwen2_moe";
+  const Checkpoint checkpoint(folder);
+  DecoderModel model(*narrow, checkpoint, read_decoder_config(checkpoint), {});
+  check_report(verify(model, folder / "expected.safetensors"));
+}
+
 TEST_CASE("Small models of families in GGUF files meet every reference value") {
   const std::string name = GENERATE("gpt_neox", "gpt_neox_sequential", "falcon_7b", "falcon_40b",
                                     "starcoder2", "stablelm", "phi", "cohere", "cohere2", "glm4",
