@@ -33,7 +33,6 @@ mali*     | *matvec_subgroup_* | spills | sums of eight rows are more than 64 re
 mali*     | matvec_q8_1_*      | spills | no model takes it there: products of integers want a device with an instruction
 mali*     | *attention_*       | spills | 17 accesses at most in an inner loop, 52 in one of 936 instructions
 mali*     | beam_step_wide     | spills | 5 accesses, once a step
-mali*     | expert_*_gathered_* | spills | not taken there: tiles are for more registers
 mali*     | expert_*_lanes_f32_blocks | spills | 34 accesses with q6_K alone, whose halves have scales
 """.strip().splitlines()]
 
