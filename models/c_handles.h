@@ -34,6 +34,9 @@ struct MulciberGenerator {
   mulciber::TextGenerator generator;
   std::optional<std::vector<mulciber::AdapterScale>> adapters = {};  // of mulciber_use_adapters()
 };
+struct MulciberGrammar {
+  mulciber::Grammar grammar;
+};
 struct MulciberTextEncoder {
   mulciber::TextEncoder encoder;
 };

@@ -112,6 +112,7 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
   const auto info = of_any_version(from, "MulciberGenerateInfo");
   options.max_new_tokens = info.max_new_tokens;
   options.ignore_end = info.ignore_end != 0;
+  if (info.grammar) options.grammar = info.grammar->grammar;
   if (info.sample)
     options.sampling = Sampling{.temperature = info.temperature,
                                 .top_k = info.top_k,

@@ -78,6 +78,18 @@ PromptPart prompt_part(const MulciberPromptPart* from) {
   return result;
 }
 
+Grammar grammar_of(MulciberGrammarKind kind, const char* text) {
+  switch (kind) {
+    case MULCIBER_GRAMMAR_JSON_SCHEMA: return Grammar::json_schema(&given_to(text, "text"));
+    case MULCIBER_GRAMMAR_JSON_OBJECT: return Grammar::json_object();
+    case MULCIBER_GRAMMAR_REGEX: return Grammar::regex(&given_to(text, "text"));
+    case MULCIBER_GRAMMAR_GBNF: return Grammar::gbnf(&given_to(text, "text"));
+    default: break;
+  }
+  throw SettingError("kind", fmt::format("is {}", static_cast<int>(kind)),
+                     "give one of MulciberGrammarKind");
+}
+
 GenerationOutputs generation_outputs(const MulciberGenerationOutputs* from) {
   GenerationOutputs result;
   if (!from) return result;
@@ -267,6 +279,16 @@ MulciberStatus mulciber_vector(MulciberContext* context, MulciberTask* task, flo
     });
   });
 }
+
+MulciberStatus mulciber_make_grammar(MulciberContext* context, MulciberGrammarKind kind,
+                                     const char* text, MulciberGrammar** grammar) {
+  return guarded(context, [&] {
+    given_to(grammar, "grammar") = nullptr;
+    *grammar = new MulciberGrammar{grammar_of(kind, text)};
+  });
+}
+
+void mulciber_destroy_grammar(MulciberGrammar* grammar) { delete grammar; }
 
 MulciberStatus mulciber_begin_generation_of(MulciberContext* context, MulciberGenerator* generator,
                                             uint32_t count, const MulciberPromptPart* parts,

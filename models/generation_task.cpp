@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/answer.h"
+#include "models/decoding/answer_grammar.h"
 #include "models/decoding/sequence_task.h"
 #include "models/frame_task.h"
 #include "models/generator_options.h"
@@ -30,7 +31,8 @@ struct GenerationTask::Work {
   GenerateOptions options;
   std::optional<Answer> answer;
   std::vector<uint32_t> stops;
-  std::atomic<bool> stop{false};  // a stop text came, or the host cancelled
+  std::vector<AnswerGrammar> grammars;  // of the request, where it has one
+  std::atomic<bool> stop{false};        // a stop text came, or the host cancelled
   bool cancelled = false;
   uint32_t tokens = 0;                    // of prompt and answer
   std::unique_ptr<SequenceTask> started;  // until the task has it
@@ -115,15 +117,13 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
                        "is asked for of a task", "generate() such texts whole");
-  if (options.grammar)
-    throw SettingError("GenerateOptions::grammar", "is asked for of a task",
-                       "generate() such texts whole: the host looks at every token");
   const EncodedPrompt encoded = encode(impl, prompt, options);
   answer.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
   answer->set_prompt(encoded.ids);
   tokens = static_cast<uint32_t>(encoded.ids.size());
   SequenceRequest request = impl.request(options);
   stops = request.stops;
+  impl.set_grammars(request, options, 1, grammars);
   request.cancel = &stop;
   request.on_prompt = [this](size_t done, size_t total) {
     look();

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "mulciber/embedding.h"
 #include "mulciber/error.h"
 #include "mulciber/grammar.h"
 #include "tests/batch_texts.h"
@@ -172,7 +171,4 @@ TEST_CASE("Where no token is possible an answer ends in an error") {
   CHECK_THAT(told.error, ContainsSubstring("have no probability"));
   REQUIRE(other.end);
   CHECK(other.text == "aaaaaaa");
-
-  TextGenerator generator(shared_handle(), small_model(), {.context = 96});
-  CHECK_THROWS_AS(GenerationTask(generator, kPrompt, {.grammar = kAnything}), SettingError);
 }

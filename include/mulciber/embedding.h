@@ -314,7 +314,8 @@ struct GenerationOutputs {
 class MULCIBER_API GenerationTask : public FrameTask {
  public:
   /// Throws as TextGenerator::generate(), and SettingError for options.shift, options.attention
-  /// and generators of several sequences.
+  /// and generators of several sequences. With options.grammar a step is begun once it is known
+  /// that the one before has ended: what may come next follows from its token.
   GenerationTask(TextGenerator& generator, const std::string& prompt,
                  const GenerateOptions& options = {}, const GenerationOutputs& outputs = {});
   /// Of a prompt in parts, each tokenized by itself; options.add_special is of the first. In
@@ -332,7 +333,7 @@ class MULCIBER_API GenerationTask : public FrameTask {
   /// Prompt and answer as far as they are known. Its `end` is kCancelled until result() was called.
   Generation so_far() const;
   /// Of a task that is done: what TextGenerator::generate() gives for that prompt. Throws
-  /// ModelError where logits were not finite.
+  /// ModelError where logits were not finite, and where no token led on in the grammar.
   Generation result();
 
  private:

@@ -40,15 +40,15 @@ typedef struct MulciberModel MulciberModel;             /* a model's files, open
 typedef struct MulciberTranslator MulciberTranslator;   /* a translation model on a device */
 typedef struct MulciberGenerator MulciberGenerator;     /* a language model on a device */
 typedef struct MulciberTextEncoder MulciberTextEncoder; /* vectors of texts on a device */
-typedef struct MulciberTask MulciberTask; /* a translation, an answer, a vector, maps */
+typedef struct MulciberTask MulciberTask;       /* a translation, an answer, a vector, maps */
+typedef struct MulciberGrammar MulciberGrammar; /* of mulciber_make_grammar(), mulciber_c_tasks.h */
 
 /* The version of the library that is linked, as "1.2.3". */
 MULCIBER_API const char* mulciber_version(void);
 
 MULCIBER_API MulciberStatus mulciber_create_context(MulciberContext** context);
 MULCIBER_API void mulciber_destroy_context(MulciberContext* context);
-/* Of the last call with this context that failed; "" where none has. Until the next call with it.
- */
+/* Of the last call with this context that failed; "" where none has. Until the next with it. */
 MULCIBER_API const char* mulciber_message(const MulciberContext* context);
 
 /* ---- Before the host creates its device ---- */
@@ -258,6 +258,7 @@ typedef struct MulciberGenerateInfo {
   /* Pieces of the answer as they are known, whole characters; may be NULL. */
   void (*on_text)(void* user, const char* text, size_t bytes);
   void* user;
+  const MulciberGrammar* grammar; /* what the answer may be; NULL: anything */
 } MulciberGenerateInfo;
 
 /* info: may be NULL. */
@@ -348,8 +349,7 @@ MULCIBER_API MulciberStatus mulciber_attention_extent(MulciberContext* context, 
                                                       MulciberAttentionKind kind,
                                                       VkExtent2D* extent);
 
-/* Made with VK_IMAGE_USAGE_TRANSFER_DST_BIT. Transitions and barriers are recorded with the copy.
- */
+/* Made with VK_IMAGE_USAGE_TRANSFER_DST_BIT. Transitions and barriers come with the copy. */
 typedef struct MulciberHostImage {
   uint32_t size;
   VkImage image;

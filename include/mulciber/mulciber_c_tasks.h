@@ -135,6 +135,23 @@ MULCIBER_API MulciberStatus mulciber_record_states(MulciberContext* context, Mul
 MULCIBER_API MulciberStatus mulciber_vector(MulciberContext* context, MulciberTask* task,
                                             float* vector);
 
+/* ---- What answers may be ---- */
+
+typedef enum MulciberGrammarKind {
+  MULCIBER_GRAMMAR_JSON_SCHEMA = 0,
+  MULCIBER_GRAMMAR_JSON_OBJECT = 1, /* any; text: NULL */
+  MULCIBER_GRAMMAR_REGEX = 2,       /* that the whole answer matches */
+  MULCIBER_GRAMMAR_GBNF = 3,        /* llama.cpp's notation */
+  MULCIBER_GRAMMAR_MAX = 0x7fffffff
+} MulciberGrammarKind;
+
+/* For MulciberGenerateInfo::grammar of any number of answers: mulciber/grammar.h says what is
+ * understood. It may be destroyed once they are begun. */
+MULCIBER_API MulciberStatus mulciber_make_grammar(MulciberContext* context,
+                                                  MulciberGrammarKind kind, const char* text,
+                                                  MulciberGrammar** grammar);
+MULCIBER_API void mulciber_destroy_grammar(MulciberGrammar* grammar);
+
 /* ---- Answers to more than texts, and what they leave ---- */
 
 typedef struct MulciberPromptPart {

@@ -78,8 +78,8 @@ struct GenerateOptions {
   /// What the answer may be: every token is chosen among those that lead to a text of the grammar,
   /// and the model's end of text among them where one is complete. An answer whose grammar allows
   /// nothing more has ended, without a token for it. One that ends for another reason, such as its
-  /// length, is the beginning of such a text. Not with GenerationTask. generate() throws ModelError
-  /// where no token of the model leads on.
+  /// length, is the beginning of such a text. generate() throws ModelError where no token of the
+  /// model leads on.
   std::optional<Grammar> grammar;
   /// Which of LoadOptions::adapters are added, and how much; not given: each with its own scale.
   /// Throws SettingError for a name that none of them has, that stands twice, or a scale that is

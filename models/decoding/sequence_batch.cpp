@@ -114,12 +114,14 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
     if (run.states[row] == SAMPLE_IDLE) continue;
     const uint32_t chosen = shown[layout_.state.progress_count(row)] - run.first[row];
     const uint32_t known = std::min(chosen, steps + 1);
-    for (uint32_t& count = run.emitted[row]; count < known; ++count) {
-      const uint32_t id = shown[layout_.state.progress_token(row, run.first[row] + count)];
+    while (run.emitted[row] < known) {
+      const uint32_t number = run.first[row] + run.emitted[row]++;
+      const uint32_t id = shown[layout_.state.progress_token(row, number)];
       if (run.result.first_token_seconds == 0)
         run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
-      if (AnswerGrammar* grammar = run.grammar(row)) grammar->take(id);
+      if (AnswerGrammar* grammar = run.grammar(row)) run.by_grammar([&] { grammar->take(id); });
+      if (run.refused) return;
       if (run.request.on_token) run.request.on_token(row, id);
     }
   }
@@ -334,6 +336,7 @@ SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
 
 void SequenceBatch::finish(Run& run) {
   const SequenceRequest& request = run.request;
+  if (run.refused) std::rethrow_exception(run.refused);
   check_logits(run);
 
   for (uint32_t row = 0; row < shape_.rows; ++row) {

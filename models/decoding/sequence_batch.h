@@ -50,7 +50,7 @@ struct SequenceRequest {
   /// What was last given to use_adapters() for its rows.
   std::vector<float> adapters;
   std::vector<uint32_t> streams;  // of chance, another for each text of one seed; empty: all 0
-  /// What each row may choose, or nullptr; empty: anything. Not of start().
+  /// What each row may choose, or nullptr; empty: anything.
   std::vector<AnswerGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops
   uint32_t steps_per_submission = 0;  // 0: what suits the device
@@ -138,11 +138,12 @@ class SequenceBatch {
   /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses
   /// depends on its tokens, settings and seed alone: neither on its company nor on the steps per
   /// submission. Throws ModelError when a prompt does not fit the row's room, LogitsError when
-  /// logits are NaN or infinite: every row is empty then.
+  /// logits are NaN or infinite: every row is empty then; and ModelError of a grammar.
   SequenceResult generate(const SequenceRequest& request);
 
   /// The same of a batch of one row, to be run in slices: what generate() would do, stage by stage.
-  /// The batch is the task's until that is destroyed. Throws as generate(), but for logits.
+  /// The batch is the task's until that is destroyed. Throws as generate(), but for logits and
+  /// what a grammar allows behind the first id: SequenceTask::finish() does.
   std::unique_ptr<SequenceTask> start(SequenceRequest request, const SequenceOutputs& outputs = {});
 
   /// What programs of all lengths are dispatched with; nothing is allocated or compiled.

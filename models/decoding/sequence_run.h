@@ -1,21 +1,30 @@
 // What one generate() of a SequenceBatch keeps track of.
 #pragma once
 
+#include <exception>
+
 #include "base/clock.h"
 #include "models/decoding/sequence_batch.h"
+#include "mulciber/error.h"
 #include "runtime/transfer.h"
 
 namespace mulciber {
 
-/// Words [first, end) of the host's copy of control, to the device's.
-inline void upload_words(Uploader& uploader, const BufferView& control, const ControlWords& words,
-                         uint64_t first, uint64_t end) {
+/// Words [first, end) of control.
+inline BufferView view_of_words(const BufferView& control, uint64_t first, uint64_t end) {
   BufferView part = control;
   const uint64_t begin = first * sizeof(uint32_t);
   part.offset += begin;
   part.size = end * sizeof(uint32_t) - begin;
   if (part.mapped) part.mapped += begin;
-  uploader.copy(part, words.bytes().subspan(begin, part.size));
+  return part;
+}
+
+/// Those of the host's copy, to the device's.
+inline void upload_words(Uploader& uploader, const BufferView& control, const ControlWords& words,
+                         uint64_t first, uint64_t end) {
+  const BufferView part = view_of_words(control, first, end);
+  uploader.copy(part, words.bytes().subspan(first * sizeof(uint32_t), part.size));
 }
 
 struct SequenceBatch::Run {
@@ -27,6 +36,7 @@ struct SequenceBatch::Run {
   std::vector<uint32_t> emitted;  // ids the caller has been told of
   Clock::time_point start = Clock::now();
   bool cancelled = false;
+  std::exception_ptr refused;  // a grammar's error, which ended it; finish() throws it
 
   explicit Run(const SequenceRequest& wanted) : request(wanted) {}
   bool is_cancelled() {
@@ -35,6 +45,16 @@ struct SequenceBatch::Run {
   }
   AnswerGrammar* grammar(uint32_t row) const {
     return request.grammars.empty() ? nullptr : request.grammars[row];
+  }
+  /// Calls what a grammar may refuse. The run ends then.
+  template <typename Call>
+  void by_grammar(const Call& call) {
+    try {
+      call();
+    } catch (const ModelError&) {
+      refused = std::current_exception();
+      cancelled = true;
+    }
   }
   /// Whether a row's prompt is in, and it chooses ids behind it.
   bool chooses(uint32_t row) const {

@@ -38,6 +38,7 @@ SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request,
   step_shape_.states = request_.states;
   run_ = std::make_unique<SequenceBatch::Run>(request_);
   batch_.begin(*run_);
+  if (run_->states[0] == SAMPLE_STOP_ID) request_.max_new_tokens = 0;  // the grammar allows nothing
   if (!request_.embeddings.empty()) batch_.need_rows();
   // Programs are made now: stages of a frame make nothing.
   const std::set<DecoderPass> passes = batch_.passes(request_);
@@ -88,8 +89,15 @@ std::optional<Stage> SequenceTask::next() {
   }
   const uint64_t steps_ended = ended_ > passes_ ? ended_ - passes_ : 0;
   if (steps_ + 1 >= request_.max_new_tokens || steps_ - steps_ended >= kAhead) return std::nullopt;
-  ++steps_;
   Stage stage = {.program = step_};
+  if (run_->grammar(0)) {
+    if (ended_ < passes_ + steps_) return std::nullopt;
+    const ControlArray<uint32_t> mask = batch_.layout_.state.mask_of(0);
+    const std::span<const uint32_t> words = batch_.words_.values(mask);
+    stage.updates = {{view_of_words(batch_.control_.view(), mask.word, mask.end()),
+                      {words.begin(), words.end()}}};
+  }
+  ++steps_;
   take_outputs(stage, step_shape_, steps_, run_->first[0] + steps_ - 1, 1);
   return stage;
 }
@@ -102,11 +110,16 @@ void SequenceTask::ended(uint64_t stages) {
     const auto* shown = reinterpret_cast<const volatile uint32_t*>(batch_.progress_.view().mapped);
     run_->states[0] = shown[state.progress_stopped(0)];
     const auto steps = static_cast<uint32_t>(stages - passes_);
+    const uint32_t told = run_->emitted[0];
     batch_.drain(*run_, steps);
     // A step that runs now may have stopped it already: what the last ones chose comes first.
     const bool known = run_->first[0] + run_->emitted[0] == shown[state.progress_count(0)];
-    stopped_ = (run_->states[0] != SAMPLE_RUNNING && known) || run_->is_cancelled() ||
+    stopped_ = stopped_ || (run_->states[0] != SAMPLE_RUNNING && known) || run_->is_cancelled() ||
                steps + 1 >= request_.max_new_tokens;
+    if (!stopped_ && run_->grammar(0) && run_->emitted[0] > told) {
+      run_->by_grammar([&] { batch_.set_masks(*run_); });
+      stopped_ = run_->states[0] != SAMPLE_RUNNING || run_->cancelled;
+    }
   } else if (prompt_given_ && stages >= passes_) {
     stopped_ = true;
   }

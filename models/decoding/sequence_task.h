@@ -10,7 +10,8 @@
 namespace mulciber {
 
 /// Made by SequenceBatch::start(). Passes over the prompt, then steps of decoding, a few given
-/// ahead of those that have ended. Calls the request's on_prompt and on_token from ended().
+/// ahead of those that have ended; with a grammar none, for it says what may come behind a token
+/// once that is known. Calls the request's on_prompt and on_token from ended().
 class SequenceTask : public StageSource {
  public:
   SequenceTask(SequenceBatch& batch, SequenceRequest request, const SequenceOutputs& outputs);
