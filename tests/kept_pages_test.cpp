@@ -41,7 +41,7 @@ TEST_CASE("What two texts begin with is stored once") {
   CHECK(pages.available() == 20 - 4);
   std::vector<uint32_t> other = text_of(12);
   other.push_back(99);
-  CHECK(pages.needs(other, true, 13) == 1);
+  CHECK(pages.needs(std::span(other).first(12), true, 13) == 1);
   CHECK(take_in(pages, 1, other, 4) == 12);
   CHECK(pages.available() == 20 - 5);
   for (uint32_t i = 0; i < 3; ++i) CHECK(pages.table(0)[i] == pages.table(1)[i]);

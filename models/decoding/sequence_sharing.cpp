@@ -15,10 +15,6 @@ constexpr uint32_t kTokenBits = 24, kUnsharedMix = 255;
 
 }  // namespace
 
-bool SequenceSlots::shares(uint32_t slot) const {
-  return !keeps_states() && mix_[slot] != kUnsharedMix;
-}
-
 void SequenceSlots::push_table(uint32_t slot) {
   const uint64_t row = layout_.pages->count / shape_.slots;
   const ControlArray<uint32_t> own = layout_.pages->part(slot * row, row);
@@ -36,30 +32,29 @@ uint32_t SequenceSlots::mix_of(std::span<const float> adapters) {
   return static_cast<uint32_t>(mixes_.size() - 1);
 }
 
-std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint32_t mix) {
+std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint32_t mix) const {
   std::vector<uint32_t> keys;
-  if (mix == kUnsharedMix) return keys;
+  if (mix == kUnsharedMix || network_.decoder.keeps_states()) return keys;
   for (const uint32_t token : tokens) keys.push_back(token | mix << kTokenBits);
   return keys;
 }
 
+std::vector<uint32_t> SequenceSlots::keys(uint32_t slot, uint32_t tokens) const {
+  return keys(words_.values(layout_.state.history_of(slot).part(0, tokens)), mix_[slot]);
+}
+
 uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> prompt,
                                      std::span<const float> adapters, bool exact, uint32_t tokens) {
-  const uint32_t mix = mix_of(adapters);
-  return mix == kUnsharedMix ? pages_.pages_for(tokens)
-                             : pages_.needs(keys(prompt, mix), exact, tokens);
+  return pages_.needs(keys(prompt.first(prompt.size() - 1), mix_of(adapters)), exact, tokens);
 }
 
 uint32_t SequenceSlots::adopt(uint32_t slot) {
   const SampleStateLayout& state = layout_.state;
   const uint32_t held = length(slot);
-  if (!shares(slot)) return held;
   // The last token is fed in any case: its logits are needed.
   const uint32_t most = words_.get(state.counts, slot) - 1;
   SlotPages::Copy copy;
-  const uint32_t now =
-      pages_.adopt(slot, keys(words_.values(state.history_of(slot)).first(most), mix_[slot]),
-                   exact_[slot], held, copy);
+  const uint32_t now = pages_.adopt(slot, keys(slot, most), exact_[slot], held, copy);
   if (now == held) return held;
   std::vector<DeviceCopy> copies;
   for (size_t layer = 0; copy.from != copy.to && layer < tensors_.caches.size(); ++layer)

@@ -252,10 +252,7 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
     words_.set(state.fed, slot, 0);  // steps of others leave it as it is
     changed_ = true;
   }
-  if (!shares(slot)) return choice;
-  if (pages_.computed(
-          slot, keys(words_.values(state.history_of(slot)).first(held + count), mix_[slot]), held))
-    push_table(slot);
+  if (pages_.computed(slot, keys(slot, held + count), held)) push_table(slot);
   return choice;
 }
 
@@ -316,8 +313,7 @@ std::vector<float> SequenceSlots::logits(uint32_t slot) const {
 
 void SequenceSlots::end(uint32_t slot, bool keep) {
   const SampleStateLayout& state = layout_.state;
-  const uint32_t kept = keep && shares(slot) ? length(slot) : 0;
-  pages_.leave(slot, keys(words_.values(state.history_of(slot)).first(kept), mix_[slot]));
+  pages_.leave(slot, keys(slot, keep ? length(slot) : 0));
   // A step over neighbours writes for it as well, to where nobody reads.
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);

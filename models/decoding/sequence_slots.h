@@ -62,8 +62,6 @@ class SequenceSlots {
                             SlotShape shape);
   const SlotShape& shape() const { return shape_; }
 
-  /// Whether what a sequence holds is a state, which serves no other.
-  bool keeps_states() const { return network_.decoder.keeps_states(); }
   /// Takes a slot that is free. Gives the tokens of the prompt that are kept from earlier
   /// sequences; the others are to be fed. Throws SettingError when a setting is out of its range.
   uint32_t begin(uint32_t slot, const SlotSequence& sequence);
@@ -140,12 +138,13 @@ class SequenceSlots {
   /// The first tokens of a page in a layer's cache.
   BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
-  /// Whether what a sequence computes is others' to read.
-  bool shares(uint32_t slot) const;
   /// A number for what sequences add of adapters. Those with another share nothing with them.
   uint32_t mix_of(std::span<const float> adapters);
-  /// Tokens as pages are kept by: with the number of what was added when they were computed.
-  static std::vector<uint32_t> keys(std::span<const uint32_t> tokens, uint32_t mix);
+  /// Tokens as pages are kept by: with the number of what was added when they were computed. None
+  /// where nobody else may read what is computed of them, such as a state.
+  std::vector<uint32_t> keys(std::span<const uint32_t> tokens, uint32_t mix) const;
+  /// Of a slot's first tokens.
+  std::vector<uint32_t> keys(uint32_t slot, uint32_t tokens) const;
   void exchange_states(uint32_t a, uint32_t b);
   /// Has words [first, end) of control written to the device before the next pass.
   void push(uint64_t first, uint64_t end) { changes_.emplace_back(first, end); }

@@ -7,8 +7,8 @@ namespace mulciber {
 SlotPages::SlotPages(uint32_t slots, uint32_t pages, uint32_t positions, uint32_t chunk)
     : kept_(pages, positions), chunk_(chunk), slots_(slots) {}
 
-uint32_t SlotPages::needs(std::span<const uint32_t> prompt, bool exact, uint32_t tokens) const {
-  const KeptPages::Found found = kept_.find(prompt.first(prompt.size() - 1), exact, chunk_);
+uint32_t SlotPages::needs(std::span<const uint32_t> text, bool exact, uint32_t tokens) const {
+  const KeptPages::Found found = kept_.find(text, exact, chunk_);
   const auto in_use =
       std::ranges::count_if(found.whole, [](const KeptPage* page) { return page->users > 0; });
   return pages_for(tokens) - static_cast<uint32_t>(in_use);

@@ -21,8 +21,8 @@ class SlotPages {
   uint32_t pages_for(uint32_t tokens) const { return (tokens + positions() - 1) / positions(); }
   /// Pages that sequences can still get.
   uint32_t available() const { return kept_.available(); }
-  /// Of those, what a sequence of so many tokens would take that begins with `prompt`.
-  uint32_t needs(std::span<const uint32_t> prompt, bool exact, uint32_t tokens) const;
+  /// Of those, what a sequence of so many tokens would take that begins with a text.
+  uint32_t needs(std::span<const uint32_t> text, bool exact, uint32_t tokens) const;
   /// Pages of a slot.
   uint32_t held(uint32_t slot) const { return static_cast<uint32_t>(slots_[slot].table.size()); }
   std::span<const uint32_t> table(uint32_t slot) const { return slots_[slot].table; }
