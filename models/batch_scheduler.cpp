@@ -205,7 +205,7 @@ bool BatchGenerator::Impl::has_room(const BatchText& text) {
   for (uint32_t slot = 0; slot < places.size(); ++slot) {
     if (!places[slot].text) continue;
     alone = false;
-    const uint32_t pages = slots->pages_for(expected(*places[slot].text));
+    const uint32_t pages = slots->most_pages(expected(*places[slot].text));
     needed += std::max(pages, slots->pages_held(slot)) - slots->pages_held(slot);
   }
   return alone || needed <= slots->pages_left();

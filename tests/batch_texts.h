@@ -2,17 +2,22 @@
 #pragma once
 
 #include <bit>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "mulciber/batch_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
+#include "tests/model_error.h"
 #include "tests/small_decoder.h"
 
 namespace mulciber::tests {
@@ -31,6 +36,26 @@ struct Told {
 inline std::shared_ptr<const OpenModel> small_model() {
   static const std::shared_ptr<const OpenModel> model = open_model(small_decoder().string());
   return model;
+}
+
+/// The same where every layer has a window, of 20 tokens.
+inline std::shared_ptr<const OpenModel> windowed_model() {
+  static std::vector<std::string> names, contents;
+  if (names.empty()) {
+    for (const auto& entry : std::filesystem::directory_iterator(small_decoder())) {
+      names.push_back(entry.path().filename());
+      contents.push_back(read_file(entry.path()));
+      if (names.back() != "config.json") continue;
+      nlohmann::json config = nlohmann::json::parse(contents.back());
+      for (nlohmann::json& layer : config["layer_types"]) layer = "sliding_attention";
+      config["sliding_window"] = 20;
+      contents.back() = config.dump();
+    }
+  }
+  std::vector<LentFile> files;
+  for (size_t i = 0; i < names.size(); ++i)
+    files.push_back({.name = names[i], .bytes = std::as_bytes(std::span(contents[i]))});
+  return open_model(std::move(files), "the model with windows");
 }
 
 inline BatchGenerator batch_of(uint32_t sequences, uint32_t context = 96,

@@ -29,9 +29,10 @@ struct BatchGeneratorOptions {
   GeneratorOptions generator;
   /// Tokens whose keys and values there is memory for, of all texts together; 0: a context for each
   /// of `sequences`. Memory is given out in pages of a few tokens as texts grow, and what texts
-  /// begin with alike is stored once, so that many short texts fit where few contexts would. Where
-  /// pages run out, the text that came last gives way and is computed again later: its answer stays
-  /// the same. At least a context, otherwise SettingError.
+  /// begin with alike is stored once, so that many short texts fit where few contexts would; so do
+  /// long ones of models that have a sliding window in every layer, for what lies before it is not
+  /// kept. Where pages run out, the text that came last gives way and is computed again later: its
+  /// answer stays the same. At least a context, otherwise SettingError.
   uint64_t cache_tokens = 0;
   /// Tokens of prompts that one step takes in at most, so that texts under way need not wait for
   /// another's long prompt; 0: what suits the device.

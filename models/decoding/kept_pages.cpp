@@ -11,28 +11,31 @@ uint32_t common_tokens(std::span<const uint32_t> a, std::span<const uint32_t> b)
 
 }  // namespace
 
-KeptPages::KeptPages(uint32_t pages, uint32_t positions) : pages_(pages), positions_(positions) {
+KeptPages::KeptPages(uint32_t pages, uint32_t positions, uint32_t reach)
+    : pages_(pages), positions_(positions), reach_(std::max(reach, 1u)) {
   for (uint32_t page = pages; page-- > 1;) free_.push_back(page);
   root_.users = 1;
 }
 
 std::optional<uint32_t> KeptPages::take() {
   if (free_.empty()) {
-    if (idle_leaves_.empty()) return std::nullopt;
-    erase(*idle_leaves_.begin()->second);
+    if (idle_.empty()) return std::nullopt;
+    free_page(*idle_.begin()->second);
   }
   const uint32_t page = free_.back();
   free_.pop_back();
   return page;
 }
 
-void KeptPages::erase(KeptPage& page) {
-  KeptPage& before = *page.before;
-  idle_leaves_.erase({page.used, &page});
-  --idle_;
-  free_.push_back(page.page);
-  std::erase_if(before.next, [&](const auto& one) { return one.get() == &page; });
-  if (is_idle_leaf(before)) idle_leaves_.insert({before.used, &before});
+void KeptPages::free_page(KeptPage& page) {
+  idle_.erase({page.used, &page});
+  free_.push_back(std::exchange(page.page, 0));
+  KeptPage* last = &page;
+  while (last != &root_ && last->page == 0 && last->next.empty()) {
+    KeptPage& before = *last->before;
+    std::erase_if(before.next, [&](const auto& one) { return one.get() == last; });
+    last = &before;
+  }
 }
 
 KeptPages::Found KeptPages::find(std::span<const uint32_t> text, bool exact, uint32_t step) const {
@@ -57,27 +60,33 @@ KeptPages::Found KeptPages::find(std::span<const uint32_t> text, bool exact, uin
     }
     at = most == positions_ ? best : nullptr;
   }
-  if (exact) found.tokens -= found.tokens % step;
+  const uint32_t multiple = exact ? step : 1;
+  found.tokens -= found.tokens % multiple;
+  // What is read behind them must be there; of the last page, its beginning may be all there is.
+  const auto first_read = [&] { return unread(found.tokens - found.tokens % positions_); };
+  for (auto i = static_cast<uint32_t>(path.size()); i-- > 0;) {
+    if (path[i]->page > 0 || i < first_read() || i * positions_ >= found.tokens) continue;
+    found.tokens = i * positions_;
+    found.tokens -= found.tokens % multiple;
+  }
   found.exact = std::min(found.exact, found.tokens);
   const uint32_t whole = found.tokens / positions_;
   found.part_tokens = found.tokens % positions_;
   if (found.part_tokens > 0) found.part = path[whole]->page;
   path.resize(whole);
+  std::fill_n(path.begin(), std::min(first_read(), whole), nullptr);
   found.whole = std::move(path);
   return found;
 }
 
 void KeptPages::hold(KeptPage& page) {
-  if (page.users++ > 0) return;
-  --idle_;
-  if (page.next.empty()) idle_leaves_.erase({page.used, &page});
+  if (page.users++ == 0) idle_.erase({page.used, &page});
 }
 
 void KeptPages::release(KeptPage& page) {
   if (--page.users > 0) return;
-  ++idle_;
   page.used = ++clock_;
-  if (page.next.empty()) idle_leaves_.insert({page.used, &page});
+  idle_.insert({page.used, &page});
 }
 
 KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, uint32_t exact,
@@ -87,7 +96,7 @@ KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, ui
   std::vector<KeptPage*> shorter;
   for (const auto& next : parent.next) {
     const uint32_t common = common_tokens(next->tokens, tokens);
-    if (common == tokens.size() && next->exact >= exact) {
+    if (common == tokens.size() && next->exact >= exact && next->page > 0) {
       hold(*next);
       give_back(page);
       return next.get();
@@ -95,16 +104,17 @@ KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, ui
     if (common < next->tokens.size()) continue;
     if (common == tokens.size()) {
       same = next.get();
-    } else if (next->exact <= exact && is_idle_leaf(*next)) {
+    } else if (next->exact <= exact && next->users == 0 && next->next.empty()) {
       shorter.push_back(next.get());
     }
   }
   if (same != nullptr) {
     // Its users have begun with other keys and values.
     if (same->users > 0) return nullptr;
-    give_back(std::exchange(same->page, page));
-    same->exact = exact;
     hold(*same);
+    const uint32_t other = std::exchange(same->page, page);
+    if (other > 0) give_back(other);
+    same->exact = exact;
     return same;
   }
   parent.next.push_back(std::make_unique<KeptPage>());
@@ -115,7 +125,7 @@ KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, ui
   kept.exact = exact;
   kept.users = 1;
   // What has grown is not needed as it was.
-  for (KeptPage* one : shorter) erase(*one);
+  for (KeptPage* one : shorter) free_page(*one);
   return &kept;
 }
 

@@ -68,10 +68,13 @@ uint32_t SequenceSlots::adopt(uint32_t slot) {
 }
 
 bool SequenceSlots::reserve(uint32_t slot, uint32_t tokens) {
+  const uint32_t count = length(slot);
+  const bool leaves = pages_.outgrown(slot, count);
+  if (leaves) pages_.let_go(slot, count, keys(slot, count));
   const uint32_t held = pages_.held(slot);
-  if (!pages_.reserve(slot, length(slot) + tokens)) return false;
-  if (pages_.held(slot) != held) push_table(slot);
-  return true;
+  const bool fits = pages_.reserve(slot, count + tokens);
+  if (leaves || pages_.held(slot) != held) push_table(slot);
+  return fits;
 }
 
 BufferView SequenceSlots::part_of_page(size_t layer, uint32_t page, uint32_t tokens) const {

@@ -36,6 +36,18 @@ uint64_t state_bytes(const DecoderNetwork& network, const SlotShape& shape,
   return most;
 }
 
+/// How many positions before a token are read: those of the largest window, where all layers have
+/// one. Layers of both kinds have one table of pages.
+uint32_t reach_of(const DecoderNetwork& network) {
+  uint32_t reach = 0;
+  for (const CausalLayer& layer : network.decoder.layers) {
+    if (layer.state_space) continue;
+    if (layer.attention.window == 0) return KeptPages::kAll;
+    reach = std::max(reach, layer.attention.window - 1);
+  }
+  return reach;
+}
+
 [[noreturn]] void refuse_room() {
   throw ModelError("keys and values", "have no page left", "end a sequence before");
 }
@@ -105,7 +117,8 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
       network_(network),
       shape_(shape),
       layout_(plan(network, shape)),
-      pages_(shape.slots, batch_of(shape).pages, page_positions(shape), shape.chunk) {
+      pages_(shape.slots, batch_of(shape).pages, page_positions(shape), shape.chunk,
+             reach_of(network)) {
   require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
                  fmt::format("{} texts in {} tokens", shape.slots,
                              uint64_t{batch_of(shape).pages} * page_positions(shape)));

@@ -76,7 +76,9 @@ class SequenceSlots {
   uint32_t page_tokens() const { return pages_.positions(); }
   uint32_t pages_needed(std::span<const uint32_t> prompt, std::span<const float> adapters,
                         bool exact, uint32_t tokens);
-  uint32_t pages_for(uint32_t tokens) const { return pages_.pages_for(tokens); }
+  /// Pages that a sequence has at once until it has so many tokens, at most: where all layers have
+  /// windows, it leaves those that lie before them.
+  uint32_t most_pages(uint32_t tokens) const { return pages_.most_pages(tokens); }
   uint32_t pages_held(uint32_t slot) const { return pages_.held(slot); }
   /// Room for `tokens` tokens more of a sequence; false where no page is left for them. feed() and
   /// step() need it for theirs.

@@ -1,5 +1,6 @@
 // Which pages the sequences in places have. Those of a sequence are pages that it shares, and
-// behind them pages of its own, into which it writes. Knows no device.
+// behind them pages of its own, into which it writes. Those that lie too far back to be read are no
+// longer its own. Knows no device.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,22 @@ namespace mulciber {
 class SlotPages {
  public:
   /// chunk: tokens of a prompt's passes, from multiples of it on: only so are keys and values exact
-  /// (KeptPage::exact).
-  SlotPages(uint32_t slots, uint32_t pages, uint32_t positions, uint32_t chunk);
+  /// (KeptPage::exact). reach: as KeptPages'.
+  SlotPages(uint32_t slots, uint32_t pages, uint32_t positions, uint32_t chunk,
+            uint32_t reach = KeptPages::kAll);
 
   uint32_t positions() const { return kept_.positions(); }
-  uint32_t pages_for(uint32_t tokens) const { return (tokens + positions() - 1) / positions(); }
+  /// Pages that a sequence has at once until it has so many tokens, at most.
+  uint32_t most_pages(uint32_t tokens) const;
   /// Pages that sequences can still get.
   uint32_t available() const { return kept_.available(); }
   /// Of those, what a sequence of so many tokens would take that begins with a text.
   uint32_t needs(std::span<const uint32_t> text, bool exact, uint32_t tokens) const;
   /// Pages of a slot.
-  uint32_t held(uint32_t slot) const { return static_cast<uint32_t>(slots_[slot].table.size()); }
+  uint32_t held(uint32_t slot) const {
+    return static_cast<uint32_t>(slots_[slot].table.size()) - slots_[slot].gone;
+  }
+  /// By position; 0 where the slot has none any more, because nothing reads it.
   std::span<const uint32_t> table(uint32_t slot) const { return slots_[slot].table; }
 
   /// Tokens of a page that go from one page to another.
@@ -36,6 +42,11 @@ class SlotPages {
   /// a copy of that page (copy on write).
   uint32_t adopt(uint32_t slot, std::span<const uint32_t> text, bool exact, uint32_t held,
                  Copy& copy);
+  /// Whether a slot of so many tokens has pages that let_go() would leave.
+  bool outgrown(uint32_t slot, uint32_t tokens) const;
+  /// The slot leaves what no token reads any more that follows its `count` tokens. `tokens`: these,
+  /// by which the pages are found while nobody needs them; empty: they are not to be found.
+  void let_go(uint32_t slot, uint32_t count, std::span<const uint32_t> tokens);
   /// Room for so many tokens in all; false, and nothing has changed, where no page is left.
   bool reserve(uint32_t slot, uint32_t tokens);
   /// A pass over a prompt has computed its tokens from `first` on: pages that are whole and exact
@@ -48,10 +59,17 @@ class SlotPages {
 
  private:
   struct Slot {
-    std::vector<KeptPage*> shared;
-    std::vector<uint32_t> table;  // pages of those, then the slot's own
-    uint32_t exact = 0;           // tokens from the first on, as KeptPage::exact
+    std::vector<KeptPage*> shared;  // none: it was let go
+    std::vector<uint32_t> table;    // pages of those, then the slot's own
+    uint32_t gone = 0;              // of the table, from the first on
+    uint32_t exact = 0;             // tokens from the first on, as KeptPage::exact
   };
+  uint32_t pages_for(uint32_t tokens) const { return (tokens + positions() - 1) / positions(); }
+  /// End of the pages that a slot can let go of `unread` ones: the last that is shared stays, for
+  /// what is kept next stands behind it.
+  static uint32_t last_to_go(const Slot& slot, uint32_t unread) {
+    return unread > 0 && unread == slot.shared.size() ? unread - 1 : unread;
+  }
   /// Keeps pages of a slot's own that hold tokens, in order.
   void keep(Slot& slot, std::span<const uint32_t> tokens);
   void clear(Slot& slot);
