@@ -10,18 +10,10 @@
 #include "models/model_options.h"
 #include "models/networks/adapter_stack.h"
 #include "mulciber/error.h"
+#include "runtime/buffer_part.h"
 
 namespace mulciber {
 namespace {
-
-BufferView part_of(const BufferView& view, uint64_t offset, uint64_t size) {
-  BufferView part = view;
-  part.offset += offset;
-  part.size = size;
-  if (part.address) part.address += offset;
-  if (part.mapped) part.mapped += offset;
-  return part;
-}
 
 std::string bytes_text(uint64_t bytes) {
   if (bytes >= 1ull << 29)

@@ -4,6 +4,7 @@
 
 #include "models/vector_cosines.h"
 #include "ops/elementwise.h"
+#include "runtime/buffer_part.h"
 #include "runtime/recorder.h"
 
 namespace mulciber {
@@ -115,10 +116,8 @@ std::optional<Stage> EncodingPass::next() {
     // Rows that nobody gives are zeros: what stands in memory might be no number.
     const uint64_t rest = table_.view().size - to.size;
     if (rest > 0) {
-      BufferView behind = table_.view();
-      behind.offset += to.size;
-      behind.size = rest;
-      stage.updates.push_back({behind, std::vector<uint32_t>(rest / sizeof(uint32_t))});
+      stage.updates.push_back(
+          {part_of(table_.view(), to.size, rest), std::vector<uint32_t>(rest / sizeof(uint32_t))});
     }
     return stage;
   }

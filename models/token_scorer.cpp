@@ -11,6 +11,7 @@
 #include "models/decoding/not_finite.h"
 #include "models/token_probabilities.h"
 #include "mulciber/error.h"
+#include "runtime/buffer_part.h"
 
 namespace mulciber {
 namespace {
@@ -189,13 +190,10 @@ std::vector<TokenScore> TokenScorer::score(std::span<const uint32_t> ids, uint32
       scores.push_back({.id = ids[begin + at + 1], .log_probability = found[at]});
     }
     if (detailed) {
-      BufferView rows = scored.program->view(scored.logits);
-      const uint64_t row_bytes = vocabulary * sizeof(float), skipped = from * row_bytes;
-      rows.offset += skipped;
-      if (rows.mapped) rows.mapped += skipped;
-      if (rows.address) rows.address += skipped;
-      rows.size = (fed - from) * row_bytes;
-      const std::vector<float> logits = download_as<float>(device_, rows);
+      const uint64_t row_bytes = vocabulary * sizeof(float);
+      const std::vector<float> logits = download_as<float>(
+          device_,
+          part_of(scored.program->view(scored.logits), from * row_bytes, (fed - from) * row_bytes));
       for (uint32_t row = 0; row < fed - from; ++row) {
         TokenScore& token = scores[scores.size() - (fed - from) + row];
         add_details(token, std::span(logits).subspan(row * vocabulary, vocabulary),

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/buffer_part.h"
 #include "runtime/device.h"
 #include "runtime/memory_guard.h"
 #include "runtime/transfer.h"
@@ -19,14 +20,6 @@ constexpr uint64_t kSmallestBlock = 8ull << 20, kLargestBlock = 64ull << 20, kBl
 constexpr uint64_t kAlignment = 256;  // the largest offset alignment Vulkan allows
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
-BufferView part_of(BufferView view, uint64_t offset, uint64_t size) {
-  view.offset += offset;
-  if (view.address) view.address += offset;
-  if (view.mapped) view.mapped += offset;
-  view.size = size;
-  return view;
-}
 
 bool for_host(MemoryUsage use) {
   return use == MemoryUsage::kStaging || use == MemoryUsage::kReadback;

@@ -19,10 +19,8 @@ SequenceBatch::Kind SequenceBatch::kind_of_tokens(const SequenceRequest& request
     }
     if (at >= rows.first + rows.count) continue;
     const uint64_t row_bytes = network_.embedding.table.shape.columns() * sizeof(float);
-    BufferView from = rows.from;
-    from.offset += (at - rows.first) * row_bytes;
-    from.size = (rows.first + rows.count - at) * row_bytes;
-    return {rows.first + rows.count - at, from};
+    const uint32_t left = rows.first + rows.count - at;
+    return {left, part_of(rows.from, (at - rows.first) * row_bytes, left * row_bytes)};
   }
   return {end - at, std::nullopt};
 }

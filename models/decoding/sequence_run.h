@@ -6,18 +6,14 @@
 #include "base/clock.h"
 #include "models/decoding/sequence_batch.h"
 #include "mulciber/error.h"
+#include "runtime/buffer_part.h"
 #include "runtime/transfer.h"
 
 namespace mulciber {
 
 /// Words [first, end) of control.
 inline BufferView view_of_words(const BufferView& control, uint64_t first, uint64_t end) {
-  BufferView part = control;
-  const uint64_t begin = first * sizeof(uint32_t);
-  part.offset += begin;
-  part.size = end * sizeof(uint32_t) - begin;
-  if (part.mapped) part.mapped += begin;
-  return part;
+  return part_of(control, first * sizeof(uint32_t), (end - first) * sizeof(uint32_t));
 }
 
 /// Those of the host's copy, to the device's.

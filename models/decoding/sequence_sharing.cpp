@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/device_weights.h"
+#include "runtime/buffer_part.h"
 
 namespace mulciber {
 namespace {
@@ -80,24 +81,19 @@ bool SequenceSlots::reserve(uint32_t slot, uint32_t tokens) {
 BufferView SequenceSlots::part_of_page(size_t layer, uint32_t page, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  BufferView part = cache.view;
-  part.offset += uint64_t{page} * pages_.positions() * token_bytes;
-  part.size = tokens * token_bytes;
-  return part;
+  return part_of(cache.view, uint64_t{page} * pages_.positions() * token_bytes,
+                 tokens * token_bytes);
 }
 
 void SequenceSlots::exchange_states(uint32_t a, uint32_t b) {
   std::vector<DeviceCopy> copies;
   for (size_t layer = 0; layer < tensors_.caches.size(); ++layer) {
     if (!network_.decoder.layers[layer].state_space) continue;
+    const uint64_t bytes = tensors_.caches[layer].bytes() / shape_.slots;
     const auto of = [&](uint32_t slot) {
-      BufferView view = tensors_.caches[layer].view;
-      view.size = tensors_.caches[layer].bytes() / shape_.slots;
-      view.offset += slot * view.size;
-      return view;
+      return part_of(tensors_.caches[layer].view, slot * bytes, bytes);
     };
-    BufferView between = exchanged_.view();
-    between.size = of(a).size;
+    const BufferView between = part_of(exchanged_.view(), 0, bytes);
     copies.insert(copies.end(), {{of(a), between}, {of(b), of(a)}, {between, of(b)}});
   }
   if (!copies.empty()) mulciber::copy(device_, copies);

@@ -6,6 +6,7 @@
 
 #include "models/decoding/sequence_batch.h"
 #include "mulciber/error.h"
+#include "runtime/buffer_part.h"
 #include "runtime/device_copy.h"
 #include "runtime/transfer.h"
 
@@ -24,9 +25,7 @@ void SequenceBatch::truncate(uint32_t row, uint32_t length) {
 void SequenceBatch::copy_states(bool keep) {
   std::vector<DeviceCopy> copies;
   for (size_t i = 0; i < kept_.size(); ++i) {
-    const BufferView state = part_of_cache(i, 0, 1);
-    BufferView kept = kept_[i].view();
-    kept.size = state.size;
+    const BufferView state = part_of_cache(i, 0, 1), kept = part_of(kept_[i].view(), 0, state.size);
     copies.push_back(keep ? DeviceCopy{state, kept} : DeviceCopy{kept, state});
   }
   copy(device_, copies);
@@ -51,14 +50,8 @@ std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
 BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
   const Tensor& cache = tensors_.caches[layer];
   const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  const uint64_t begin = uint64_t{row} * cache.shape[1] * token_bytes;
   if (network_.decoder.layers[layer].state_space) tokens = std::min(tokens, 1u);
-  BufferView part = cache.view;
-  part.offset += begin;
-  part.size = tokens * token_bytes;
-  if (part.address) part.address += begin;
-  if (part.mapped) part.mapped += begin;
-  return part;
+  return part_of(cache.view, row * cache.shape[1] * token_bytes, tokens * token_bytes);
 }
 
 SavedSequence SequenceBatch::save(uint32_t row) {

@@ -18,11 +18,8 @@ void copy_rows(Stage& stage, const BufferView& from, const RowRing& ring, uint64
   for (uint64_t done = skipped; done < count;) {
     const uint64_t place = (first + done) % ring.rows;
     const uint64_t together = std::min(count - done, ring.rows - place);
-    BufferView part = from, to = ring.first;
-    part.offset += done * bytes;
-    to.offset += place * bytes;
-    part.size = to.size = together * bytes;
-    stage.copies.push_back({part, to});
+    stage.copies.push_back({part_of(from, done * bytes, together * bytes),
+                            part_of(ring.first, place * bytes, together * bytes)});
     done += together;
   }
 }
