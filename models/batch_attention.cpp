@@ -80,8 +80,7 @@ std::optional<TokenAttention> BatchGenerator::Impl::attention(
   }
   found.layers = end - first;
   found.heads = options.mean ? 1 : layers[first].heads;
-  for (const uint32_t id : ids)
-    found.tokens.push_back(mulciber::token_text(*tokenizer, static_cast<int32_t>(id)));
+  for (const uint32_t id : ids) found.tokens.push_back(token_text(id));
   return found;
 }
 

@@ -72,10 +72,7 @@ std::string BatchGenerator::text(std::span<const uint32_t> ids) const {
   return text + stream.finish();
 }
 
-std::string BatchGenerator::token_text(uint32_t id) const {
-  impl_->check_id(id);
-  return mulciber::token_text(*impl_->tokenizer, static_cast<int32_t>(id));
-}
+std::string BatchGenerator::token_text(uint32_t id) const { return impl_->token_text(id); }
 
 std::optional<std::string> BatchGenerator::chat_prompt(
     std::span<const ChatMessage> messages) const {

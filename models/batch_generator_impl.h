@@ -58,8 +58,6 @@ struct BatchGenerator::Impl : SharedGenerator {
   void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
              const BatchGeneratorOptions& options);
   std::vector<int32_t> encode(const std::string& text, bool add_special, bool parse_special) const;
-  /// Throws ModelError where the tokenizer has no such id.
-  void check_id(uint32_t id) const;
   uint64_t submit(BatchRequest request);
   bool step();
 

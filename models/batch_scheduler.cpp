@@ -92,13 +92,6 @@ std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& text, bool 
   return tokenizer->encode(text, {.add_special = add_special, .parse_special = parse_special});
 }
 
-void BatchGenerator::Impl::check_id(uint32_t id) const {
-  const auto count = static_cast<uint32_t>(tokenizer->vocab_size());
-  if (id >= count)
-    throw ModelError("a token", fmt::format("has the id {}, the model's are below {}", id, count),
-                     "take ids of a text of this model");
-}
-
 uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
   const Sampling sampling = checked(request.sampling.value_or(default_sampling(context)));
   const LogitBiases biases = checked_biases(request.logit_bias, language->network().vocabulary);

@@ -11,6 +11,7 @@
 #include "models/generator_options.h"
 #include "models/vocabulary_check.h"
 #include "mulciber/error.h"
+#include "text/token_stream.h"
 
 namespace mulciber {
 
@@ -24,6 +25,18 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
 
 AnswerGrammar SharedGenerator::answer_by(const Grammar& grammar, bool ignore_end) const {
   return {grammars->masks(grammar), ignore_end ? std::vector<uint32_t>() : ends};
+}
+
+void SharedGenerator::check_id(uint32_t id) const {
+  const auto count = static_cast<uint32_t>(tokenizer->vocab_size());
+  if (id >= count)
+    throw ModelError("a token", fmt::format("has the id {}, the model's are below {}", id, count),
+                     "take ids of a text of this model");
+}
+
+std::string SharedGenerator::token_text(uint32_t id) const {
+  check_id(id);
+  return mulciber::token_text(*tokenizer, static_cast<int32_t>(id));
 }
 
 uint32_t SharedGenerator::most_attention_tokens() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "models/decoding/sequence_batch.h"
@@ -35,6 +36,10 @@ struct SharedGenerator {
                     std::shared_ptr<WeightsLoad> weights = {}, uint64_t cache_tokens = 0);
   /// An answer by a grammar. ignore_end: the model's ends of text are not among its tokens.
   AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
+  /// Throws ModelError where the tokenizer has no such id.
+  void check_id(uint32_t id) const;
+  /// A token as a person sees it. Throws likewise.
+  std::string token_text(uint32_t id) const;
   /// Tokens of the longest text whose attention is kept. Throws ModelError where the model has
   /// none.
   uint32_t most_attention_tokens() const;

@@ -279,13 +279,7 @@ size_t TextGenerator::count_tokens(const std::string& prompt,
   return impl_->tokens(prompt, options).size();
 }
 
-std::string TextGenerator::token_text(uint32_t id) const {
-  const auto count = static_cast<uint32_t>(impl_->tokenizer->vocab_size());
-  if (id >= count)
-    throw ModelError("a token", fmt::format("has the id {}, the model's are below {}", id, count),
-                     "take ids of a text of this model");
-  return mulciber::token_text(*impl_->tokenizer, static_cast<int32_t>(id));
-}
+std::string TextGenerator::token_text(uint32_t id) const { return impl_->token_text(id); }
 
 std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts,
                                                     const GenerateOptions& options) {
