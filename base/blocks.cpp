@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/grids.h"
 #include "base/half.h"
 
 namespace mulciber {
@@ -241,7 +242,7 @@ const Packing kPackings[] = {
 };
 
 const Packing& packing_of(DataType type) {
-  assert(is_block_type(type));
+  assert(is_block_type(type) && !is_grid_type(type));
   return kPackings[static_cast<size_t>(type) - static_cast<size_t>(DataType::kQ8_0)];
 }
 
@@ -249,13 +250,17 @@ const Packing& packing_of(DataType type) {
 
 uint32_t block_format(DataType type) {
   if (type == DataType::kBF16) return 1;
+  if (is_grid_type(type)) return grid_format(type);
   return is_block_type(type) ? packing_of(type).format : 0;
 }
 
-uint32_t gguf_block_bytes(DataType type) { return packing_of(type).gguf_bytes; }
+uint32_t gguf_block_bytes(DataType type) {
+  return is_grid_type(type) ? grid_block_bytes(type) : packing_of(type).gguf_bytes;
+}
 
 void pack_blocks(DataType type, uint64_t columns, std::span<const std::byte> from,
                  std::span<std::byte> to) {
+  if (is_grid_type(type)) return pack_grids(type, columns, from, to);
   const Packing& packing = packing_of(type);
   const uint64_t blocks = columns / block_elements(type), stride = row_bytes(type, columns);
   const uint64_t rows = from.size() / (blocks * packing.gguf_bytes);

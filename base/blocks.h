@@ -11,8 +11,8 @@
 
 namespace mulciber {
 
-/// The layout of a block type (shaders/include/blocks.h), and what rows for f16 and bf16 take: the
-/// value of their constant WEIGHT_FORMAT. 0 for types without one.
+/// The layout of a block type (shaders/include/blocks.h, or grids.h), and what rows for f16 and
+/// bf16 take: the value of their constant WEIGHT_FORMAT. 0 for types without one.
 uint32_t block_format(DataType type);
 
 /// Bytes of one of GGUF's blocks of a type; of types that GGUF lacks, of a block of 32 elements as

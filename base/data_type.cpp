@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/blocks.h"
+#include "base/grids.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -15,8 +16,8 @@ uint32_t size_of(DataType type) {
 uint32_t block_elements(DataType type) {
   if (type == DataType::kQ8_1) return 32;
   if (!is_block_type(type)) return 1;
-  const bool super_blocks =
-      (type >= DataType::kQ4_K && type <= DataType::kQ3_K) || type == DataType::kIQ4_XS;
+  const bool super_blocks = (type >= DataType::kQ4_K && type <= DataType::kQ3_K) ||
+                            type == DataType::kIQ4_XS || is_grid_type(type);
   return super_blocks ? 256 : 32;
 }
 
@@ -30,6 +31,7 @@ uint64_t row_bytes(DataType type, uint64_t columns) {
                      "store such a matrix as f32 or f16");
   }
   if (type == DataType::kQ8_1) return uint64_t{4} * Q8_1_ROW_WORDS(columns);
+  if (is_grid_type(type)) return uint64_t{4} * GRID_ROW_WORDS(grid_format(type), columns);
   return uint64_t{4} * BLOCKS_ROW_WORDS(block_format(type), columns);
 }
 
@@ -58,6 +60,12 @@ const char* name_of(DataType type) {
     case DataType::kQ8_1: return "q8_1";
     case DataType::kHalf: return "half";
     case DataType::kBlocks: return "blocks";
+    case DataType::kGrids: return "grids";
+    case DataType::kIQ2_XXS: return "iq2_xxs";
+    case DataType::kIQ2_XS: return "iq2_xs";
+    case DataType::kIQ2_S: return "iq2_s";
+    case DataType::kIQ3_XXS: return "iq3_xxs";
+    case DataType::kIQ3_S: return "iq3_s";
   }
   return "?";
 }

@@ -30,19 +30,31 @@ enum class DataType : uint8_t {
   kInt4_32,  // 4 bits with an f16 scale and a zero point for each 32 elements: GPTQ's and AWQ's
   kInt4_128,
   kQ8_1,  // activations quantized for integer dot products (shaders/include/blocks.h)
+  // Blocks that refer to a table of the type (base/grids.h).
+  kIQ2_XXS,
+  kIQ2_XS,
+  kIQ2_S,
+  kIQ3_XXS,
+  kIQ3_S,
   // What a row of kernels.def may say instead of a type: no tensor has these.
   kHalf,    // f16 or bf16
-  kBlocks,  // any of the block types
+  kBlocks,  // any of the block types but those with tables
+  kGrids,   // any of those
 };
 
+/// Of matrices: whether numbers stand in a table of the type.
+inline bool is_grid_type(DataType type) {
+  return type >= DataType::kIQ2_XXS && type <= DataType::kIQ3_S;
+}
 /// Of matrices.
 inline bool is_block_type(DataType type) {
-  return type >= DataType::kQ8_0 && type <= DataType::kInt4_128;
+  return (type >= DataType::kQ8_0 && type <= DataType::kInt4_128) || is_grid_type(type);
 }
 /// Whether kernels multiply a block type with activations in kQ8_1: one scale, or two, for integers
 /// of 32 elements. The others take activations in f32.
 inline bool multiplies_integers(DataType type) {
-  return is_block_type(type) && type != DataType::kQ2_K && type != DataType::kF8E4M3;
+  return is_block_type(type) && !is_grid_type(type) && type != DataType::kQ2_K &&
+         type != DataType::kF8E4M3;
 }
 /// Bytes of one element; 0 where elements lie in blocks and have none of their own.
 uint32_t size_of(DataType type);

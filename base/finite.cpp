@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/blocks.h"
+#include "base/grids.h"
 
 namespace mulciber {
 namespace {
@@ -56,6 +57,11 @@ bool all_finite(DataType type, uint64_t columns, std::span<const std::byte> rows
   if (!is_block_type(type)) return true;
   const uint64_t bytes = row_bytes(type, columns);
   for (uint64_t at = 0; at + bytes <= rows.size(); at += bytes) {
+    if (is_grid_type(type)) {
+      const uint64_t supers = GRID_SUPER_SCALES_AT(block_format(type), columns);
+      if (!finite_words(rows.subspan(at + 4 * supers, columns / 64), kExponentF32)) return false;
+      continue;
+    }
     if (!finite_scales(block_format(type), columns, rows.subspan(at, bytes))) return false;
   }
   return true;

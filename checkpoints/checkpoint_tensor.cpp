@@ -43,6 +43,11 @@ constexpr TypeInfo kTypes[] = {
     {CheckpointType::kQ6_K, "Q6_K", 256, 210},
     {CheckpointType::kIQ4_NL, "IQ4_NL", 32, 18},
     {CheckpointType::kIQ4_XS, "IQ4_XS", 256, 136},
+    {CheckpointType::kIQ2_XXS, "IQ2_XXS", 256, 66},
+    {CheckpointType::kIQ2_XS, "IQ2_XS", 256, 74},
+    {CheckpointType::kIQ2_S, "IQ2_S", 256, 82},
+    {CheckpointType::kIQ3_XXS, "IQ3_XXS", 256, 98},
+    {CheckpointType::kIQ3_S, "IQ3_S", 256, 110},
     {CheckpointType::kMXFP4, "MXFP4", 32, 17},
     {CheckpointType::kScaledF8E4M3, "F8_E4M3 with scales", 32, 36},
     {CheckpointType::kInt4_32, "INT4 in groups of 32", 32, 20},
@@ -74,6 +79,11 @@ std::optional<DataType> device_type(CheckpointType type) {
     case CheckpointType::kQ3_K: return DataType::kQ3_K;
     case CheckpointType::kIQ4_NL: return DataType::kIQ4_NL;
     case CheckpointType::kIQ4_XS: return DataType::kIQ4_XS;
+    case CheckpointType::kIQ2_XXS: return DataType::kIQ2_XXS;
+    case CheckpointType::kIQ2_XS: return DataType::kIQ2_XS;
+    case CheckpointType::kIQ2_S: return DataType::kIQ2_S;
+    case CheckpointType::kIQ3_XXS: return DataType::kIQ3_XXS;
+    case CheckpointType::kIQ3_S: return DataType::kIQ3_S;
     case CheckpointType::kMXFP4: return DataType::kMXFP4;
     case CheckpointType::kScaledF8E4M3: return DataType::kF8E4M3;
     case CheckpointType::kInt4_32: return DataType::kInt4_32;

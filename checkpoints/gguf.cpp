@@ -41,13 +41,13 @@ constexpr TensorType kTensorTypes[] = {
     {13, CheckpointType::kQ5_K, "Q5_K"},
     {14, CheckpointType::kQ6_K, "Q6_K"},
     {15, std::nullopt, "Q8_K"},
-    {16, std::nullopt, "IQ2_XXS"},
-    {17, std::nullopt, "IQ2_XS"},
-    {18, std::nullopt, "IQ3_XXS"},
+    {16, CheckpointType::kIQ2_XXS, "IQ2_XXS"},
+    {17, CheckpointType::kIQ2_XS, "IQ2_XS"},
+    {18, CheckpointType::kIQ3_XXS, "IQ3_XXS"},
     {19, std::nullopt, "IQ1_S"},
     {20, CheckpointType::kIQ4_NL, "IQ4_NL"},
-    {21, std::nullopt, "IQ3_S"},
-    {22, std::nullopt, "IQ2_S"},
+    {21, CheckpointType::kIQ3_S, "IQ3_S"},
+    {22, CheckpointType::kIQ2_S, "IQ2_S"},
     {23, CheckpointType::kIQ4_XS, "IQ4_XS"},
     {24, CheckpointType::kI8, "I8"},
     {25, CheckpointType::kI16, "I16"},
@@ -325,7 +325,7 @@ void GgufFile::read_tensors(GgufReader& reader, std::uint64_t count) {
     if (!known->type) {
       reader.fail(what + " is stored as " + known->name,
                   "use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, "
-                  "Q5_K, Q6_K, IQ4_NL, IQ4_XS or MXFP4");
+                  "Q5_K, Q6_K, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S, IQ4_NL, IQ4_XS or MXFP4");
     }
     tensor.type = *known->type;
     if (!tensor.shape.empty() && tensor.shape.back() % block_elements(tensor.type) != 0) {

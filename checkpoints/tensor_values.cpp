@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/grids.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -200,6 +201,21 @@ void read_iq4_xs(const std::byte* block, float* out) {
   }
 }
 
+// Magnitudes stand in a table of the type.
+template <DataType type>
+void read_grid(const std::byte* block, float* out) {
+  const uint32_t format = grid_format(type), length = GRID_LENGTH(format);
+  const float scale = grid_super_scale(type, block);
+  for (uint32_t i = 0; i < 256; i += 32) {
+    const GridGroup group = read_grid_group(type, block, i / 32);
+    for (uint32_t j = 0; j < 32; ++j) {
+      const int magnitude = grid_magnitude(format, group.entries[j / length], j % length);
+      out[i + j] = scale * static_cast<float>(2 * group.scales[j / 16] + 1) *
+                   static_cast<float>(group.signs >> j & 1 ? -magnitude : magnitude);
+    }
+  }
+}
+
 using BlockReader = void (*)(const std::byte*, float*);
 
 BlockReader block_reader(CheckpointType type) {
@@ -216,6 +232,11 @@ BlockReader block_reader(CheckpointType type) {
     case CheckpointType::kQ6_K: return read_q6_k;
     case CheckpointType::kIQ4_NL: return read_iq4_nl;
     case CheckpointType::kIQ4_XS: return read_iq4_xs;
+    case CheckpointType::kIQ2_XXS: return read_grid<DataType::kIQ2_XXS>;
+    case CheckpointType::kIQ2_XS: return read_grid<DataType::kIQ2_XS>;
+    case CheckpointType::kIQ2_S: return read_grid<DataType::kIQ2_S>;
+    case CheckpointType::kIQ3_XXS: return read_grid<DataType::kIQ3_XXS>;
+    case CheckpointType::kIQ3_S: return read_grid<DataType::kIQ3_S>;
     case CheckpointType::kMXFP4: return read_mxfp4;
     case CheckpointType::kScaledF8E4M3: return read_scaled_e4m3;
     case CheckpointType::kInt4_32:

@@ -8,6 +8,7 @@
 
 #include "base/blocks.h"
 #include "conformance/bounds.h"
+#include "conformance/grid_input.h"
 
 namespace mulciber::conformance {
 namespace {
@@ -221,7 +222,9 @@ bool covers_blocks(DataType type) {
     case DataType::kIQ4_XS:
     case DataType::kMXFP4:
     case DataType::kF8E4M3:
-    case DataType::kInt4_128: return true;
+    case DataType::kInt4_128:
+    case DataType::kIQ2_S:
+    case DataType::kIQ3_XXS: return true;
     default: return false;
   }
 }
@@ -230,6 +233,13 @@ void read_blocks(DataType type, uint64_t columns, std::span<const uint32_t> word
                  std::vector<double>& values, std::vector<double>& sizes) {
   const uint64_t stride = row_bytes(type, columns) / 4;
   for (uint64_t first = 0; first < words.size(); first += stride) {
+    if (is_grid_type(type)) {
+      for (double value : read_grid_row(type, columns, words.subspan(first, stride))) {
+        values.push_back(value);
+        sizes.push_back(std::fabs(value));
+      }
+      continue;
+    }
     const BlockRow row(block_format(type), columns, words.subspan(first, stride));
     for (uint64_t i = 0; i < columns; ++i) {
       const auto [scale, least] = row.scale(i);
@@ -277,6 +287,10 @@ CaseInput block_input(Shape shape, DataType type, double deviation, bool whole) 
     std::vector<uint32_t> words(shape.rows() * stride);
     for (uint64_t row = 0; row < shape.rows(); ++row) {
       const std::span<uint32_t> line(words.data() + row * stride, stride);
+      if (is_grid_type(type)) {
+        draw_grid_row(type, columns, deviation, whole, line, random);
+        continue;
+      }
       for (uint64_t i = 0; i < BLOCKS_SCALES_AT(format, columns); ++i) {
         line[i] = random();
         if (BLOCKS_CODE(format) == BLOCKS_E4M3) line[i] = e4m3_word(line[i], whole);

@@ -11,6 +11,11 @@ namespace mulciber::conformance {
 /// short sums of products are exact. Columns must be whole blocks.
 CaseInput block_input(Shape shape, DataType type, double deviation, bool whole);
 
+/// Whether a row's type stands for block types.
+inline bool of_blocks(DataType row_type) {
+  return row_type == DataType::kBlocks || row_type == DataType::kGrids;
+}
+
 /// Whether a type is on the short list: each arrangement of integers, codes and scales is in one of
 /// those that are.
 bool covers_blocks(DataType type);

@@ -67,6 +67,7 @@ CaseInput whole_input(Shape shape, DataType type, int largest) {
 KernelTypes plain_types(KernelTypes row) {
   if (row.weight == DataType::kHalf) row.weight = DataType::kF16;
   if (row.weight == DataType::kBlocks) row.weight = DataType::kQ4_0;
+  if (row.weight == DataType::kGrids) row.weight = DataType::kIQ3_XXS;
   return row;
 }
 

@@ -210,7 +210,12 @@ bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   const Kernel& kernel = builder.select(
       {op_of(options), {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
   const Tile tile(kernel, builder.capabilities(), 1);
-  if (tile.block_types <= options.more_segments.size()) return false;
+  if (tile.block_types <= options.more_segments.size() ||
+      !std::ranges::all_of(options.more_segments, [&](const Tensor& segment) {
+        return serves(kernel.types, {x.type, segment.type});
+      })) {
+    return false;
+  }
 
   Node node;
   node.kernel = &kernel;

@@ -34,6 +34,7 @@ constexpr DataType Q8_0 = DataType::kQ8_0;
 constexpr DataType Q8_1 = DataType::kQ8_1;
 constexpr DataType HALF = DataType::kHalf;
 constexpr DataType BLOCKS = DataType::kBlocks;
+constexpr DataType GRIDS = DataType::kGrids;
 
 // What CONSTANTS(TILE_M = 64) is made of.
 struct ConstantName {
@@ -183,8 +184,10 @@ bool serves(KernelTypes row, KernelTypes problem) {
   if (row.activation != problem.activation) return false;
   return row.weight == problem.weight ||
          (row.weight == DataType::kBlocks &&
-          (row.activation == DataType::kQ8_1 ? multiplies_integers(problem.weight)
-                                             : is_block_type(problem.weight))) ||
+          (row.activation == DataType::kQ8_1
+               ? multiplies_integers(problem.weight)
+               : is_block_type(problem.weight) && !is_grid_type(problem.weight))) ||
+         (row.weight == DataType::kGrids && is_grid_type(problem.weight)) ||
          (row.weight == DataType::kHalf &&
           (problem.weight == DataType::kF16 || problem.weight == DataType::kBF16));
 }

@@ -30,7 +30,7 @@ struct KernelTypes {
   bool operator==(const KernelTypes&) const = default;
 };
 /// Whether a row of those types serves a problem of these: the same, or of the kind the row names
-/// (kHalf, kBlocks).
+/// (kHalf, kBlocks, kGrids).
 bool serves(KernelTypes row, KernelTypes problem);
 /// What a row's types stand for, one by one.
 std::vector<KernelTypes> concrete_types(KernelTypes row);

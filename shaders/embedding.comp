@@ -67,6 +67,9 @@ vec4 pack(vec4 value) { return value; }
 #endif
 
 void main() {
+#ifdef WEIGHT_GRIDS
+  fill_grid();
+#endif
   uint row_units = params.columns / 4;
   uint units = params.tokens * row_units;
   uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;

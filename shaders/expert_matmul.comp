@@ -67,6 +67,9 @@ void store(uint i, uint row, uint column) { AT(y, i) = value_of(row, column); }
 #endif
 
 void main() {
+#ifdef WEIGHT_GRIDS
+  fill_grid();
+#endif
   uint row_units = params.columns / PER_INVOCATION, units = params.rows * row_units;
   uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
   for (uint i = gl_GlobalInvocationID.x; i < units; i += stride) {

@@ -6,6 +6,9 @@
 #include "expert_quads.glsl"
 
 void main() {
+#ifdef WEIGHT_GRIDS
+  fill_grid();
+#endif
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
   const uint blocks = (params.columns + TILE_N - 1) / TILE_N,
              slots = COMBINE == 1 ? params.experts_per_token : 1;

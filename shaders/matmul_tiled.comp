@@ -21,6 +21,9 @@ ROW_CONSTANT(THREAD_N, 4);  // even
 shared float tiles[SHARED_FLOATS];
 
 void main() {
+#ifdef WEIGHT_GRIDS
+  fill_grid();
+#endif
   const uint lines_m = TILE_M / THREAD_M;  // invocations along M
   const uint lines_n = TILE_N / THREAD_N;
   const uint w_tile = TILE_K * (TILE_M + 1);

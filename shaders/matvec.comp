@@ -213,6 +213,9 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 }
 
 void main() {
+#ifdef WEIGHT_GRIDS
+  fill_grid();
+#endif
 #ifdef NORMALIZED
   find_norm_factor();
 #endif

@@ -18,6 +18,7 @@ TEST_CASE("Rows on matrix units give whole tiles the bits that they give tiles w
     KernelTypes types = row.types;
     if (types.weight == DataType::kHalf) types.weight = DataType::kF16;
     if (types.weight == DataType::kBlocks) types.weight = DataType::kQ4_0;
+    if (types.weight == DataType::kGrids) types.weight = DataType::kIQ3_XXS;
     const auto lines_of = [&](uint64_t m, uint64_t n) {
       const uint64_t shape[] = {m, n, 96};
       OpCase c = op_cases(Op::kMatmul).make(shape, types);

@@ -110,7 +110,7 @@ TEST_CASE("malformed GGUF files are refused with the reason") {
           "exceeds 64 bits");
   refused(GgufBytes().counts(1, 0).tensor("w", {33}, 8, 0).data(64), "whole blocks");
   refused(GgufBytes().counts(1, 0).tensor("w", {16}, 0, 8).data(128), "alignment");
-  refused(GgufBytes().counts(1, 0).tensor("w", {256}, 16, 0).data(128), "IQ2_XXS");
+  refused(GgufBytes().counts(1, 0).tensor("w", {256}, 29, 0).data(128), "IQ1_M");
   refused(GgufBytes().counts(1, 0).tensor("w", {128}, 23, 0).data(68),
           "not whole blocks of IQ4_XS");
   refused(GgufBytes().counts(1, 0).tensor("w", {48}, 39, 0).data(34), "not whole blocks of MXFP4");

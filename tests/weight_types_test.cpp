@@ -80,10 +80,10 @@ std::vector<float> values_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("Models in few bits meet the values of their dequantized weights") {
-  const std::string name = GENERATE("blocks", "fp8", "gptq", "awq", "experts");
+  const std::string name = GENERATE("blocks", "fp8", "gptq", "awq", "experts", "grids");
   INFO(name);
-  const Checkpoint checkpoint(folder() /
-                              (name == "blocks" || name == "experts" ? name + ".gguf" : name));
+  const bool gguf = fs::exists(folder() / (name + ".gguf"));
+  const Checkpoint checkpoint(folder() / (gguf ? name + ".gguf" : name));
   DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint), {});
   const SafetensorsFile expected(folder() / "expected.safetensors");
   const std::vector<double> ids = read_values(*expected.find(name + "/input_ids")),

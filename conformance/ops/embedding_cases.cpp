@@ -49,7 +49,7 @@ class EmbeddingCases : public OpCases {
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
-    if (row_types.weight == DataType::kBlocks) return block_samples(row_types);
+    if (of_blocks(row_types.weight)) return block_samples(row_types);
     const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
     auto add = [&](uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
@@ -89,20 +89,23 @@ class EmbeddingCases : public OpCases {
  private:
   static std::vector<OpCase> block_samples(KernelTypes row_types) {
     std::vector<OpCase> cases;
+    const KernelTypes plain = plain_types(row_types);
     for (const KernelTypes& types : concrete_types(row_types)) {
       const uint64_t block = block_elements(types.weight);
       const bool long_list_alone = !covers_blocks(types.weight);
       cases.push_back(variant(2, 3, 11, block == 32 ? 96 : 256, types,
                               {.exact = true, .long_list_alone = long_list_alone}));
-      cases.push_back(variant(3, 5, 11, 512, types, {.positions = 9, .scale = 8}));
+      const bool other_grid = is_grid_type(types.weight) && long_list_alone;
+      cases.push_back(variant(3, 5, 11, 512, types,
+                              {.positions = 9, .scale = 8, .long_list_alone = other_grid}));
       // Which row of the table is read does not depend on the type.
-      cases.push_back(variant(
-          1, 7, 5, 256, types,
-          {.ids_past_the_table = true, .long_list_alone = types.weight != DataType::kQ4_0}));
+      cases.push_back(
+          variant(1, 7, 5, 256, types,
+                  {.ids_past_the_table = true, .long_list_alone = types.weight != plain.weight}));
     }
     // A table above 1 MiB.
     cases.push_back(
-        variant(3, 40, 2100, 1024, {row_types.activation, DataType::kQ4_0}, {.scale = 16}));
+        variant(3, 40, plain.weight == DataType::kQ4_0 ? 2100 : 3100, 1024, plain, {.scale = 16}));
     return cases;
   }
 

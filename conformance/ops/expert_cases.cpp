@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "conformance/block_input.h"
 #include "conformance/bounds.h"
 #include "conformance/op_case.h"
 #include "mulciber/error.h"
@@ -129,8 +130,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   };
   c.must_pass = (v.experts_per_token > 1 || v.gated) && !blocks;
   // Each way that integers and scales are stored.
-  const DataType stored[] = {DataType::kQ4_0, DataType::kQ5_K,  DataType::kQ6_K,
-                             DataType::kQ2_K, DataType::kMXFP4, DataType::kF8E4M3};
+  const DataType stored[] = {DataType::kQ4_0,  DataType::kQ5_K,   DataType::kQ6_K, DataType::kQ2_K,
+                             DataType::kMXFP4, DataType::kF8E4M3, DataType::kIQ2_S};
   c.long_list_alone = small(v.columns) || small(v.depth) ||
                       (std::max(v.columns, v.depth) == 130 && !v.exact) ||
                       (blocks && std::ranges::count(stored, types.weight) == 0);
@@ -192,7 +193,7 @@ class ExpertCases : public OpCases {
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
-    if (row_types.weight == DataType::kBlocks) return block_samples(row_types);
+    if (of_blocks(row_types.weight)) return block_samples(row_types);
     const KernelTypes types = plain_types(row_types);
     // 16-bit sizes are even.
     const bool odd = types.activation == DataType::kF32 && types.weight == DataType::kF32;
@@ -362,9 +363,9 @@ class ExpertCases : public OpCases {
          .normalize = true,
          .parts = true},
     };
-    for (size_t i = 0; i < std::size(forms); ++i)
-      for (const size_t other : {i, i + 5})
-        cases.push_back(build_case(forms[i], all[other % all.size()]));
+    const size_t turns = all.size() > 5 ? 2 : 1;
+    for (size_t i = 0; i < std::size(forms) * turns; ++i)
+      cases.push_back(build_case(forms[i / turns], all[(i / turns + i % turns * 5) % all.size()]));
     return cases;
   }
 };

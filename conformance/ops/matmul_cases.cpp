@@ -102,7 +102,7 @@ class MatmulCases : public OpCases {
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
-    if (row_types.weight == DataType::kBlocks) return block_samples(row_types);
+    if (of_blocks(row_types.weight)) return block_samples(row_types);
     const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
     auto add = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options = {}) {
@@ -247,6 +247,13 @@ class MatmulCases : public OpCases {
       cases.push_back(variant({17}, 45, block == 32 ? 96 : 256, types,
                               {.exact = true, .long_list_alone = long_list_alone}));
     }
+    if (row_types.weight == DataType::kGrids) {
+      for (const DataType type : {DataType::kIQ2_XS, DataType::kIQ3_S}) {
+        cases.push_back(variant({6}, 38, 512, {row_types.activation, type},
+                                {.activation = Activation::kSilu, .gated = true}));
+      }
+      return cases;
+    }
     std::erase_if(all, [](const KernelTypes& types) { return types.weight > DataType::kQ6_K; });
     struct Sample {
       std::vector<uint64_t> rows;
@@ -263,7 +270,7 @@ class MatmulCases : public OpCases {
         {{3}, 31, 256, {.exact = true}},
         {{8}, 130, 512, {.bias = true, .accumulate = true}},
         {{2, 3, 7}, 33, 256, {.columns_before = 3, .columns_after = 2}},
-        {{33}, 65, 512, {.activation = Activation::kSilu}},
+        {{33}, 65, 512, {.activation = Activation::kSilu, .long_list_alone = true}},
         {{1}, 74, 256, {.activation = Activation::kSilu, .gated = true}},
         {{9}, 38, 512, {.activation = Activation::kGeluTanh, .columns_before = 3, .gated = true}},
         {{66}, 260, 256, {}},

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "conformance/block_input.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/activation_reference.h"
 #include "conformance/ops/norm_reference.h"
@@ -99,8 +100,9 @@ class NormMatmulCases : public OpCases {
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
     std::vector<OpCase> cases;
-    if (row_types.weight == DataType::kBlocks) {
+    if (of_blocks(row_types.weight)) {
       for (const KernelTypes& types : concrete_types(row_types)) {
+        if (is_grid_type(types.weight) && !covers_blocks(types.weight)) continue;
         cases.push_back(norm_product(37, 768 - block_elements(types.weight), types, {}));
         cases.push_back(norm_product(70, 512, types, {.accumulate = true}));
       }

@@ -12,14 +12,23 @@
 layout(constant_id = WEIGHT_FORMAT) const uint FORMAT = 0;
 
 BUFFER(BLOCKS_BUFFER, readonly, blocks, uint)
-BUFFER(BLOCKS_BUFFER, readonly, wide_blocks, uvec4)
-
-uint row_words(uint format) { return BLOCKS_ROW_WORDS(format, BLOCKS_COLUMNS); }
 
 // Scale and minimum of the group's first and second half.
 struct GroupScales {
   vec2 scale, minimum;
 };
+// Word s (0 to 3) of a group holds its quads s and s + 4. The integers of either quad as four
+// bytes.
+struct QuadPair {
+  uint first, second;
+};
+
+#ifdef WEIGHT_GRIDS
+#include "grids.glsl"
+#else
+BUFFER(BLOCKS_BUFFER, readonly, wide_blocks, uvec4)
+
+uint row_words(uint format) { return BLOCKS_ROW_WORDS(format, BLOCKS_COLUMNS); }
 
 // row_at: the row's first word.
 GroupScales group_scales(uint format, uint row_at, uint group) {
@@ -70,11 +79,6 @@ uvec2 group_high(uint format, uint row_at, uint group) {
   return uvec2(AT(blocks, at), BLOCKS_HIGH_BITS(format) == 2 ? AT(blocks, at + 1) : 0u);
 }
 
-// Word s (0 to 3) of a group holds its quads s and s + 4. The integers of either quad as four
-// bytes.
-struct QuadPair {
-  uint first, second;
-};
 // The sixteen integers that the nibbles of iq4_nl and iq4_xs stand for, and 128.
 uint iq4_integer(uint code) {
   uint lower = code < 4 ? 0x3f2d1801u : 0x766a5d4fu, upper = code < 12 ? 0xa6998d81u : 0xf1d9c5b5u;
@@ -163,6 +167,7 @@ vec4 quad_quants(uint format, uint bytes) {
               float(int(bytes >> 24)));
 }
 vec4 quad_scale(float scale) { return scale * vec4(1.0, 0.00390625, 0.0000152587890625, 1.0); }
+#endif
 
 // Four neighbours, for kernels that read quads wherever they lie.
 vec4 block_quad(uint row, uint k) {

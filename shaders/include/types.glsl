@@ -1,5 +1,5 @@
-// Storage types of a kernel: the row of kernels.def says ACTIVATION and WEIGHT (F32, F16, HALF or
-// BLOCKS), the code says activation and weight. Arithmetic is always 32-bit float.
+// Storage types of a kernel: the row of kernels.def says ACTIVATION and WEIGHT (F32, F16, HALF,
+// BLOCKS or GRIDS), the code says activation and weight. Arithmetic is always 32-bit float.
 #ifndef MULCIBER_TYPES_GLSL
 #define MULCIBER_TYPES_GLSL
 
