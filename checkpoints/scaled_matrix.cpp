@@ -92,7 +92,8 @@ class Int4Parts : public BlockParts {
  public:
   Int4Parts(const CheckpointTensor& numbers, const CheckpointTensor& zeros,
             const CheckpointTensor& scales, std::uint64_t rows, std::uint64_t columns,
-            std::uint64_t group, const QuantizationConfig& config)
+            std::uint64_t group, const QuantizationConfig& config,
+            std::vector<std::uint32_t> group_of_column)
       : numbers_(numbers),
         zeros_(zeros),
         scales_(scales),
@@ -100,9 +101,11 @@ class Int4Parts : public BlockParts {
         columns_(columns),
         group_(group),
         awq_(config.method == QuantizationConfig::Method::kAwq),
-        zero_less_one_(config.zero_less_one) {}
+        zero_less_one_(config.zero_less_one),
+        group_of_column_(std::move(group_of_column)) {}
   void write(std::uint64_t first, std::span<std::byte> to) const override {
     const Bytes bytes{numbers_.bytes(), zeros_.bytes(), scales_.bytes()};
+    if (!group_of_column_.empty()) return write_halves(bytes, first, to);
     const std::uint64_t blocks = columns_ / kBlock;
     for (std::uint64_t i = 0; i < to.size() / 20; ++i)
       write_block(bytes, (first + i) / blocks, (first + i) % blocks * kBlock, to.data() + i * 20);
@@ -117,19 +120,36 @@ class Int4Parts : public BlockParts {
   struct Bytes {
     const std::byte *numbers, *zeros, *scales;
   };
+  std::uint16_t zero_point(const Bytes& bytes, std::uint64_t group, std::uint64_t row) const {
+    const std::uint32_t stored = along_rows(bytes.zeros, group, row);
+    return static_cast<std::uint16_t>(zero_less_one_ ? (stored + 1) & 15 : stored);
+  }
+  /// Of GPTQ's, which eight columns share a word of.
+  std::uint32_t number(const Bytes& bytes, std::uint64_t row, std::uint64_t column) const {
+    return at<std::uint32_t>(bytes.numbers, column / 8 * rows_ + row) >> column % 8 * 4 & 15;
+  }
+  void write_halves(const Bytes& bytes, std::uint64_t first, std::span<std::byte> to) const {
+    for (std::uint64_t i = 0; i < to.size() / 2; ++i) {
+      const std::uint64_t row = (first + i) / columns_, column = (first + i) % columns_;
+      const std::uint32_t group = group_of_column_[column];
+      const float scale = half_to_float(at<std::uint16_t>(bytes.scales, group * rows_ + row));
+      const int steps =
+          static_cast<int>(number(bytes, row, column)) - zero_point(bytes, group, row);
+      const std::uint16_t half = float_to_half(scale * static_cast<float>(steps));
+      std::memcpy(to.data() + 2 * i, &half, 2);
+    }
+  }
   void write_block(const Bytes& bytes, std::uint64_t row, std::uint64_t column,
                    std::byte* block) const {
     const std::uint64_t group = column / group_;
     const auto scale = at<std::uint16_t>(bytes.scales, group * rows_ + row);
-    auto zero = static_cast<std::uint16_t>(along_rows(bytes.zeros, group, row));
-    if (zero_less_one_) zero = (zero + 1) & 15;
+    const std::uint16_t zero = zero_point(bytes, group, row);
     std::memcpy(block, &scale, 2);
     std::memcpy(block + 2, &zero, 2);
     std::array<std::uint32_t, kBlock> numbers;
     for (std::uint64_t k = 0; k < kBlock; ++k) {
       numbers[k] =
-          awq_ ? along_rows(bytes.numbers, column + k, row)
-               : at<std::uint32_t>(bytes.numbers, (column + k) / 8 * rows_ + row) >> k % 8 * 4 & 15;
+          awq_ ? along_rows(bytes.numbers, column + k, row) : number(bytes, row, column + k);
     }
     for (std::uint64_t k = 0; k < 16; ++k)
       block[4 + k] = static_cast<std::byte>(numbers[k] | numbers[k + 16] << 4);
@@ -142,6 +162,7 @@ class Int4Parts : public BlockParts {
   WholeTensor numbers_, zeros_, scales_;
   std::uint64_t rows_, columns_, group_;
   bool awq_, zero_less_one_;
+  std::vector<std::uint32_t> group_of_column_;  // empty: neighbours share one
 };
 
 class Finder {
@@ -223,25 +244,35 @@ class Finder {
     const CheckpointTensor& zeros =
         need(stem + ".qzeros", CheckpointType::kI32, {groups, rows / 8});
     const CheckpointTensor& scales = need(stem + ".scales", CheckpointType::kF16, {groups, rows});
-    if (find(stem + ".g_idx")) {
-      const WholeTensor order(need(stem + ".g_idx", CheckpointType::kI32, {columns}));
-      for (std::uint64_t k = 0; k < columns; ++k) {
-        if (at<std::uint32_t>(order.bytes(), k) == k / group) continue;
-        fail(stem + ".g_idx",
-             fmt::format("puts column {} into group {}, not {}", k,
-                         at<std::int32_t>(order.bytes(), k), k / group),
-             "columns in the order of their activations are not supported: take a file that was "
-             "quantized with desc_act=False, or a GGUF file");
-      }
-    }
+    std::vector<std::uint32_t> group_of_column = groups_of_columns(stem, columns, groups, group);
     const bool wide = group % 128 == 0 || groups == 1;
-    return matrix(
-        stem + ".weight", wide ? CheckpointType::kInt4_128 : CheckpointType::kInt4_32, rows,
-        columns, numbers,
-        std::make_shared<Int4Parts>(numbers, zeros, scales, rows, columns, group, config_));
+    const CheckpointType type = !group_of_column.empty() ? CheckpointType::kF16
+                                : wide                   ? CheckpointType::kInt4_128
+                                                         : CheckpointType::kInt4_32;
+    return matrix(stem + ".weight", type, rows, columns, numbers,
+                  std::make_shared<Int4Parts>(numbers, zeros, scales, rows, columns, group, config_,
+                                              std::move(group_of_column)));
   }
 
  private:
+  /// What `.g_idx` says; empty where it is not there or says that neighbours share a group.
+  std::vector<std::uint32_t> groups_of_columns(const std::string& stem, std::uint64_t columns,
+                                               std::uint64_t groups, std::uint64_t group) const {
+    std::vector<std::uint32_t> result;
+    if (!find(stem + ".g_idx")) return result;
+    const WholeTensor order(need(stem + ".g_idx", CheckpointType::kI32, {columns}));
+    bool sorted = true;
+    for (std::uint64_t k = 0; k < columns; ++k) {
+      result.push_back(at<std::uint32_t>(order.bytes(), k));
+      sorted = sorted && result[k] == k / group;
+      if (result[k] < groups) continue;
+      fail(stem + ".g_idx", fmt::format("puts column {} into group {} of {}", k,
+                                        at<std::int32_t>(order.bytes(), k), groups));
+    }
+    if (sorted) result.clear();
+    return result;
+  }
+
   static std::unique_ptr<CheckpointTensor> matrix(const std::string& name, CheckpointType type,
                                                   std::uint64_t rows, std::uint64_t columns,
                                                   const CheckpointTensor& main,

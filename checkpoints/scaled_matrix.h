@@ -27,6 +27,7 @@ QuantizationConfig read_quantization(const Json& config, const std::string& wher
 /// What puts a tensor together: each block is a run of bytes as gguf_block_bytes() (base/blocks.h)
 /// counts them.
 ///   kScaledF8E4M3          f32 scale, 32 numbers in E4M3
+///   kF16                   a number
 ///   kInt4_32, kInt4_128    f16 scale, zero point in 16 bits, 16 bytes of the numbers as in q4_0
 class BlockParts {
  public:
@@ -42,9 +43,10 @@ class BlockParts {
 ///   fp8        `.weight` in F8_E4M3, with `.weight_scale` or `.weight_scale_inv` for the matrix,
 ///              its rows, or blocks of rows and columns; without either as it is
 ///   GPTQ, AWQ  `.qweight`, `.qzeros` and `.scales`, as AutoGPTQ and AutoAWQ (GEMM) pack them
-/// Scales for activations are passed over. tensors: sorted by name; they outlive what is returned.
-/// where: their file, for messages. Throws ModelError for tensors that do not fit each other, and
-/// for columns in the order of their activations (desc_act).
+/// Scales for activations are passed over. GPTQ's columns in the order of their activations
+/// (desc_act), of which neighbours share no scale, become f16. tensors: sorted by name; they
+/// outlive what is returned. where: their file, for messages. Throws ModelError for tensors that do
+/// not fit each other.
 std::vector<std::unique_ptr<CheckpointTensor>> scaled_matrices(
     std::span<const CheckpointTensor* const> tensors, const QuantizationConfig& config,
     const std::string& where);

@@ -80,7 +80,8 @@ std::vector<float> values_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("Models in few bits meet the values of their dequantized weights") {
-  const std::string name = GENERATE("blocks", "fp8", "gptq", "awq", "experts", "grids");
+  const std::string name =
+      GENERATE("blocks", "fp8", "gptq", "gptq_ordered", "awq", "experts", "grids");
   INFO(name);
   const bool gguf = fs::exists(folder() / (name + ".gguf"));
   const Checkpoint checkpoint(folder() / (gguf ? name + ".gguf" : name));
@@ -96,7 +97,8 @@ TEST_CASE("Models in few bits meet the values of their dequantized weights") {
   for (size_t i = 0; i < logits.size(); ++i)
     worst = std::max(worst, std::abs(found[i] - logits[i]));
   INFO("largest difference " << worst);
-  CHECK(worst < 1e-4);
+  // Columns in the order of their activations become f16, which rounds them.
+  CHECK(worst < (name == "gptq_ordered" ? 1e-2 : 1e-4));
 }
 
 TEST_CASE("Experts stay in the blocks of their file, but for those of several types") {
@@ -163,8 +165,10 @@ TEST_CASE("Tensors of a quantized matrix that do not fit each other are refused"
              ContainsSubstring("'w.scales' is stored as F32, not F16"));
   CHECK_THAT(refusal({{"w.qweight", "I32", {6, 16}}, zeros, scales}, kGptq),
              ContainsSubstring("16 rows of 48 columns"));
-  CHECK_THAT(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, 1}}, kGptq),
-             ContainsSubstring("desc_act=False"));
+  CHECK(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, 1}}, kGptq).empty());
+  for (const uint32_t group : {2u, 0xffffffffu})
+    CHECK_THAT(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, group}}, kGptq),
+               ContainsSubstring("'w.g_idx' puts column 0 into group"));
   CHECK_THAT(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {32}}}, kGptq),
              ContainsSubstring("has shape [32], its matrix needs [64]"));
   CHECK_THAT(
