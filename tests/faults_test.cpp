@@ -123,10 +123,10 @@ struct Wrapped<Tag, void(VKAPI_PTR*)(VkDevice, Handle, const VkAllocationCallbac
   F(vkFreeMemory, "memory")
 // clang-format on
 
-#define MULCIBER_TAG(name, makes)                \
-  struct Tag_##name {                            \
-    static constexpr const char* kName = #name;  \
-    static constexpr const char* kMakes = makes; \
+#define MULCIBER_TAG(name, makes)                                 \
+  struct Tag_##name {                                             \
+    [[maybe_unused]] static constexpr const char* kName = #name;  \
+    [[maybe_unused]] static constexpr const char* kMakes = makes; \
   };
 MULCIBER_WRAPPED_FUNCTIONS(MULCIBER_TAG)
 #undef MULCIBER_TAG

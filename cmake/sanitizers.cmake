@@ -1,0 +1,37 @@
+# A build that looks at itself: MULCIBER_SANITIZE, and MULCIBER_FUZZ for libFuzzer's targets of the same objects.
+if(NOT MULCIBER_SANITIZE)
+  if(MULCIBER_FUZZ)
+    message(FATAL_ERROR "Fuzz targets link what sanitizers look at: configure with -DMULCIBER_SANITIZE=ON")
+  endif()
+  return()
+endif()
+
+# -O0: compiling instrumented code takes longer than running it, and twice as long with -O1; what computes much asks
+# for more (conformance/).
+set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+if(MULCIBER_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+endif()
+# Assertions are checked too, whatever the type of the build.
+add_compile_options(-O0 -g1 -UNDEBUG ${sanitizers} -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-maybe-uninitialized)  # takes its own instrumentation for such uses
+endif()
+add_compile_definitions(MULCIBER_SANITIZED)
+add_link_options(${sanitizers})
+# A hundred test programs of instrumented code: GNU ld takes three times as long as lld for each.
+find_program(MULCIBER_LLD ld.lld)
+if(MULCIBER_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# Rooms that read what others wrote (tests/fuzz) count which edges run, and run faster than they compile: what a fuzz
+# target finds in its time depends on both. Programs without libFuzzer count for nobody.
+if(MULCIBER_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR MULCIBER_SANITIZE STREQUAL "thread")
+    message(FATAL_ERROR "libFuzzer comes with clang, beside its address sanitizer: configure with "
+      "-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DMULCIBER_SANITIZE=ON")
+  endif()
+  set(MULCIBER_FUZZED mulciber_base mulciber_checkpoints mulciber_text mulciber_audio mulciber_images mulciber_fuzzed)
+  set(MULCIBER_FUZZED_FLAGS -O1 -fsanitize=fuzzer-no-link)
+endif()
