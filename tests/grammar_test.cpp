@@ -108,7 +108,7 @@ TEST_CASE("what is not regular is refused by name") {
       {"(a{1000}b){1000}c{100001}", "repeats something 100001"}};
   for (const auto& [pattern, problem] : rows) {
     INFO(pattern);
-    CHECK_THAT(error_of([&] { Grammar::regex(pattern); }), says(problem));
+    CHECK_THAT(error_of([&pattern = pattern] { Grammar::regex(pattern); }), says(problem));
   }
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("mistakes in GBNF are refused where they stand") {
       {"root ::= (\"ab\" | [à-ÿ]){100000} (\"b\" \"d\"){100000}", "200000 states"}};
   for (const auto& [text, problem] : rows) {
     INFO(text);
-    CHECK_THAT(error_of([&] { Grammar::gbnf(text); }), says(problem));
+    CHECK_THAT(error_of([&text = text] { Grammar::gbnf(text); }), says(problem));
   }
   CHECK_THAT(error_of([&] { Grammar::gbnf("root ::= \"a\"\n  %"); }), says("line 2, column 3"));
   CHECK_THAT(error_of([&] { Grammar::gbnf("root ::= " + std::string(10000, '(')); }),

@@ -221,8 +221,9 @@ TEST_CASE("what a schema cannot mean here is refused by name") {
   };
   for (const auto& [schema, problem] : rows) {
     INFO(schema);
-    CHECK_THAT(tests::model_error([&] { Grammar::json_schema(schema); }).value_or(""),
-               Catch::Matchers::ContainsSubstring(problem));
+    CHECK_THAT(
+        tests::model_error([&schema = schema] { Grammar::json_schema(schema); }).value_or(""),
+        Catch::Matchers::ContainsSubstring(problem));
   }
   std::string deep = "1";
   for (int i = 0; i < 70; ++i) deep = R"({"items": )" + deep + "}";
