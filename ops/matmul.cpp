@@ -195,8 +195,7 @@ std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weigh
   return run;
 }
 
-/// A grouped product: one row of x with a weight of several block types in one node. False: there
-/// is no kernel for it, and no node was added.
+/// One row of x with a weight of several block types in one node; false: no kernel does that.
 bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                  const MatmulOptions& options, const Tensor& target) {
   const std::optional<Tensor> run = one_run(builder, weight, options.more_segments);
@@ -210,13 +209,10 @@ bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   const Kernel& kernel = builder.select(
       {op_of(options), {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
   const Tile tile(kernel, builder.capabilities(), 1);
-  if (tile.block_types <= options.more_segments.size() ||
-      !std::ranges::all_of(options.more_segments, [&](const Tensor& segment) {
-        return serves(kernel.types, {x.type, segment.type});
-      })) {
-    return false;
-  }
-
+  const bool served = std::ranges::all_of(options.more_segments, [&](const Tensor& segment) {
+    return serves(kernel.types, {x.type, segment.type});
+  });
+  if (!served || tile.block_types <= options.more_segments.size()) return false;
   Node node;
   node.kernel = &kernel;
   node.buffers = {{x, Access::kRead},

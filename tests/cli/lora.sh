@@ -74,7 +74,11 @@ for (fields, expected), answer in zip(requests, found):
 assert found[4]["choices"][0]["text"] not in (none, whole)
 PYTHON
 # What tokens read of one another is that of the adapter, too.
-maps() { ask /attention "{$1,\"prompt\":\"the and\",\"answer\":\" in the thing\"}" && [[ $status == 200 ]] || fail "/attention: $(cat answer)"; cp answer "$2"; }
+maps() {
+  ask /attention "{$1,\"prompt\":\"the and\",\"answer\":\" in the thing\"}"
+  [[ $status == 200 ]] || fail "/attention: $(cat answer)"
+  cp answer "$2"
+}
 maps '"model":"m"' of_none
 maps '"model":"m:all"' of_all
 maps '"lora":[{"name":"all"}]' listed

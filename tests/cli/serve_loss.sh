@@ -90,7 +90,7 @@ ask /v1/completions "{$greedy}"
 ask /v1/completions "{$greedy}"
 [[ $status == 503 ]] || fail "status $status later: $(cat answer)"
 curl -sS "$url/health" | grep -q '"failed"' || fail "/health of a device that is gone"
-stop_server 4
+server_stops_with 4
 rm device.closed
 
 # Where nothing is to be opened again, a loss is final.
@@ -99,7 +99,7 @@ lose
 ask /v1/completions "{$greedy}"
 [[ $status == 503 ]] || fail "status $status with --reopen 0: $(cat answer)"
 (($(metric mulciber_device_reopenings_total) == 0)) || fail "reopened all the same"
-stop_server 4
+server_stops_with 4
 
 # A server that is stopped while its device is away ends, and says so to whoever waits.
 serve -m chat --reopen 1000 --stop-seconds 1

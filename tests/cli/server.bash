@@ -21,10 +21,12 @@ serve() {
   done
   fail "the server does not listen: $(cat log)"
 }
-# stop_server [CODE]: lets it end by itself, which must be a success or have that exit code.
-stop_server() {
+# Lets it end by itself, which must be a success.
+stop_server() { server_stops_with 0; }
+# server_stops_with CODE: lets it end by itself, with that exit code.
+server_stops_with() {
   kill -TERM "$server"
-  server_ends "${1:-0}"
+  server_ends "$1"
 }
 # server_ends CODE: waits for its end.
 server_ends() {
