@@ -248,10 +248,11 @@ class MatmulCases : public OpCases {
                               {.exact = true, .long_list_alone = long_list_alone}));
     }
     if (row_types.weight == DataType::kGrids) {
-      for (const DataType type : {DataType::kIQ2_XS, DataType::kIQ3_S}) {
+      for (const DataType type : {DataType::kIQ2_XS, DataType::kIQ3_S})
         cases.push_back(variant({6}, 38, 512, {row_types.activation, type},
                                 {.activation = Activation::kSilu, .gated = true}));
-      }
+      cases.push_back(
+          variant({3}, 31, 256, {row_types.activation, DataType::kIQ2_S}, {.exact = true}));
       return cases;
     }
     std::erase_if(all, [](const KernelTypes& types) { return types.weight > DataType::kQ6_K; });
@@ -281,10 +282,9 @@ class MatmulCases : public OpCases {
         {{66}, 260, 512, {.accumulate = true, .columns_before = 3, .exact = true, .parts = 2}},
     };
     for (size_t i = 0; i < samples.size(); ++i) {
-      for (const KernelTypes& types : {all[i % all.size()], all[(i + 3) % all.size()]}) {
+      for (const KernelTypes& types : {all[i % all.size()], all[(i + 3) % all.size()]})
         cases.push_back(
             variant(samples[i].rows, samples[i].n, samples[i].k, types, samples[i].options));
-      }
     }
     return cases;
   }
