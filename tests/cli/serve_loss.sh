@@ -51,6 +51,11 @@ kept[5]=$!
 curl -sS -o translated -d '{"model":"en-de","text":"a dog","beams":2}' "$url/translate" &
 translating=$!
 becomes mulciber_answers 7
+# It comes back once an attempt has failed.
+for ((i = 0; i < 400; ++i)); do
+  ! grep -q 'cannot be opened again' log || break
+  sleep 0.02
+done
 rm device.closed
 wait "${kept[@]}" $translating $streaming || fail "a request was cut: $(tail -n 3 log)"
 for i in 1 2 3 4 5; do right "kept$i"; done
