@@ -16,10 +16,10 @@ bool matches(const std::string& glob, const char* name) {
   return fnmatch(glob.c_str(), name, 0) == 0;
 }
 
-/// Of the types of blocks, those that files have most.
+/// Of the types of blocks, those that files have most, and one whose values stand in a table.
 bool usual(DataType weight) {
   return !is_block_type(weight) || weight == DataType::kQ4_0 || weight == DataType::kQ8_0 ||
-         weight == DataType::kQ4_K || weight == DataType::kQ6_K;
+         weight == DataType::kQ4_K || weight == DataType::kQ6_K || weight == DataType::kIQ3_S;
 }
 
 }  // namespace

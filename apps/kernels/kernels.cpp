@@ -192,7 +192,7 @@ void add_kernels(Command& app, int& code) {
       "kernels", "What the driver's compiler makes of each kernel row: registers, spills, time");
   add_row_options(command, options->rows, "compile",
                   "types of weights to compile rows for: a glob (default: of block types q4_0, "
-                  "q8_0, q4_k and q6_k)");
+                  "q8_0, q4_k, q6_k and iq3_s)");
   command.add_flag("--chosen", options->chosen,
                    "only what selection takes on this device for the shapes");
   command

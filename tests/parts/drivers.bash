@@ -25,8 +25,9 @@ every kernel row over its cases, the mutants and the recorded vectors"
   fi
   MULCIBER_CASE_STEP=12 on_driver lvp run_ctest lavapipe build
 }
-slow_scripts="attention_page chat checkpoints conform encoders frame_budget generate kernels memory not_finite page pull"
-slow_scripts+=" pictures pinned_shaders real_models score serve_page transcribe translate tune verify"
+slow_scripts="attention_page attention_texture chat compare_server checkpoints conform encoders frame_budget generate kernels memory not_finite page pull"
+slow_scripts+=" dialogue lora pictures pinned_shaders real_models score serve_client serve_loss serve_page serve_schemas serve_soak"
+slow_scripts+=" transcribe translate tune verify viewer"
 run_swiftshader() {
   if [[ $size == proof ]]; then
     MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
