@@ -19,12 +19,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 add_compile_definitions(MULCIBER_SANITIZED)
 add_link_options(${sanitizers})
-# A hundred test programs of instrumented code: GNU ld takes three times as long as lld for each.
-find_program(MULCIBER_LLD ld.lld)
-if(MULCIBER_LLD)
-  add_link_options(-fuse-ld=lld)
-endif()
-
 # Rooms that read what others wrote (tests/fuzz) count which edges run, and run faster than they compile: what a fuzz
 # target finds in its time depends on both. Programs without libFuzzer count for nobody.
 if(MULCIBER_FUZZ)
