@@ -23,7 +23,7 @@ run_lavapipe() {
 every kernel row over its cases, the mutants and the recorded vectors"
     return
   fi
-  MULCIBER_CASE_STEP=12 on_driver lvp run_ctest lavapipe build
+  MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
 }
 # Mutants, recorded vectors, failing calls, proposals, the options of commands and what a host does around a network are
 # slow on SwiftShader, and were seen on lavapipe.
