@@ -71,6 +71,7 @@ std::optional<DataType> device_type(CheckpointType type);
 
 class BlockParts;
 class FileBytes;
+struct SortedColumns;
 
 /// One tensor of a checkpoint: row-major, little-endian bytes inside a file. Blocks lie along the
 /// innermost dimension and never cross a row.
@@ -85,6 +86,9 @@ struct CheckpointTensor {
   /// Of types from kScaledF8E4M3 on: what its blocks are put together from. `bytes` are then those
   /// of its largest part; read() gives blocks, into `scratch`.
   std::shared_ptr<const BlockParts> parts = nullptr;
+  /// Of a matrix whose neighbours along a row share no scale: one in blocks whose columns do. Null:
+  /// there is none.
+  std::shared_ptr<const SortedColumns> sorted = nullptr;
 
   /// `count` bytes from `first` on, where they lie or in `scratch`. Throws as FileBytes::read().
   std::span<const std::byte> read(std::uint64_t first, std::uint64_t count,
@@ -96,6 +100,12 @@ struct CheckpointTensor {
 
   std::uint64_t elements() const;
   std::string shape_text() const;  // "[512, 48]"
+};
+
+/// A matrix with its columns in another order: column i is column order[i] of the one in the file.
+struct SortedColumns {
+  CheckpointTensor matrix;
+  std::vector<std::uint32_t> order;
 };
 
 /// Bytes that a tensor of that type and shape takes, or nothing when they pass 64 bits. The

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "checkpoints/config_reader.h"
 #include "checkpoints/tensor_values.h"
@@ -93,7 +94,7 @@ class Int4Parts : public BlockParts {
   Int4Parts(const CheckpointTensor& numbers, const CheckpointTensor& zeros,
             const CheckpointTensor& scales, std::uint64_t rows, std::uint64_t columns,
             std::uint64_t group, const QuantizationConfig& config,
-            std::vector<std::uint32_t> group_of_column)
+            std::vector<std::uint32_t> group_of_column, std::vector<std::uint32_t> order = {})
       : numbers_(numbers),
         zeros_(zeros),
         scales_(scales),
@@ -102,10 +103,11 @@ class Int4Parts : public BlockParts {
         group_(group),
         awq_(config.method == QuantizationConfig::Method::kAwq),
         zero_less_one_(config.zero_less_one),
-        group_of_column_(std::move(group_of_column)) {}
+        group_of_column_(std::move(group_of_column)),
+        order_(std::move(order)) {}
   void write(std::uint64_t first, std::span<std::byte> to) const override {
     const Bytes bytes{numbers_.bytes(), zeros_.bytes(), scales_.bytes()};
-    if (!group_of_column_.empty()) return write_halves(bytes, first, to);
+    if (!group_of_column_.empty() && order_.empty()) return write_halves(bytes, first, to);
     const std::uint64_t blocks = columns_ / kBlock;
     for (std::uint64_t i = 0; i < to.size() / 20; ++i)
       write_block(bytes, (first + i) / blocks, (first + i) % blocks * kBlock, to.data() + i * 20);
@@ -141,15 +143,15 @@ class Int4Parts : public BlockParts {
   }
   void write_block(const Bytes& bytes, std::uint64_t row, std::uint64_t column,
                    std::byte* block) const {
-    const std::uint64_t group = column / group_;
+    const std::uint64_t group = order_.empty() ? column / group_ : group_of_column_[order_[column]];
     const auto scale = at<std::uint16_t>(bytes.scales, group * rows_ + row);
     const std::uint16_t zero = zero_point(bytes, group, row);
     std::memcpy(block, &scale, 2);
     std::memcpy(block + 2, &zero, 2);
     std::array<std::uint32_t, kBlock> numbers;
     for (std::uint64_t k = 0; k < kBlock; ++k) {
-      numbers[k] =
-          awq_ ? along_rows(bytes.numbers, column + k, row) : number(bytes, row, column + k);
+      const std::uint64_t in_file = order_.empty() ? column + k : order_[column + k];
+      numbers[k] = awq_ ? along_rows(bytes.numbers, in_file, row) : number(bytes, row, in_file);
     }
     for (std::uint64_t k = 0; k < 16; ++k)
       block[4 + k] = static_cast<std::byte>(numbers[k] | numbers[k + 16] << 4);
@@ -163,6 +165,7 @@ class Int4Parts : public BlockParts {
   std::uint64_t rows_, columns_, group_;
   bool awq_, zero_less_one_;
   std::vector<std::uint32_t> group_of_column_;  // empty: neighbours share one
+  std::vector<std::uint32_t> order_;            // of columns, so that neighbours do; empty: none
 };
 
 class Finder {
@@ -246,15 +249,33 @@ class Finder {
     const CheckpointTensor& scales = need(stem + ".scales", CheckpointType::kF16, {groups, rows});
     std::vector<std::uint32_t> group_of_column = groups_of_columns(stem, columns, groups, group);
     const bool wide = group % 128 == 0 || groups == 1;
-    const CheckpointType type = !group_of_column.empty() ? CheckpointType::kF16
-                                : wide                   ? CheckpointType::kInt4_128
-                                                         : CheckpointType::kInt4_32;
-    return matrix(stem + ".weight", type, rows, columns, numbers,
-                  std::make_shared<Int4Parts>(numbers, zeros, scales, rows, columns, group, config_,
-                                              std::move(group_of_column)));
+    const CheckpointType blocks = wide ? CheckpointType::kInt4_128 : CheckpointType::kInt4_32;
+    const auto parts = [&](std::vector<std::uint32_t> order) {
+      return std::make_shared<Int4Parts>(numbers, zeros, scales, rows, columns, group, config_,
+                                         group_of_column, std::move(order));
+    };
+    const std::string name = stem + ".weight";
+    if (group_of_column.empty()) return matrix(name, blocks, rows, columns, numbers, parts({}));
+    auto halves = matrix(name, CheckpointType::kF16, rows, columns, numbers, parts({}));
+    if (const auto order = sorted_by_group(group_of_column, group, groups); !order.empty()) {
+      halves->sorted = std::make_shared<const SortedColumns>(
+          *matrix(name, blocks, rows, columns, numbers, parts(order)), order);
+    }
+    return halves;
   }
 
  private:
+  /// Columns by group, and in each as they were; empty where a group has not its number of them.
+  static std::vector<std::uint32_t> sorted_by_group(const std::vector<std::uint32_t>& groups_of,
+                                                    std::uint64_t group, std::uint64_t groups) {
+    std::vector<std::uint32_t> order(groups_of.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t column) { return groups_of[column]; });
+    for (std::uint64_t column = 0; column < order.size(); ++column)
+      if (groups_of[order[column]] != (groups == 1 ? 0 : column / group)) return {};
+    return order;
+  }
+
   /// What `.g_idx` says; empty where it is not there or says that neighbours share a group.
   std::vector<std::uint32_t> groups_of_columns(const std::string& stem, std::uint64_t columns,
                                                std::uint64_t groups, std::uint64_t group) const {

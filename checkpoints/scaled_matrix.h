@@ -44,7 +44,8 @@ class BlockParts {
 ///              its rows, or blocks of rows and columns; without either as it is
 ///   GPTQ, AWQ  `.qweight`, `.qzeros` and `.scales`, as AutoGPTQ and AutoAWQ (GEMM) pack them
 /// Scales for activations are passed over. GPTQ's columns in the order of their activations
-/// (desc_act), of which neighbours share no scale, become f16. tensors: sorted by name; they
+/// (desc_act), of which neighbours share no scale, become f16, and blocks beside them whose columns
+/// are sorted by group. tensors: sorted by name; they
 /// outlive what is returned. where: their file, for messages. Throws ModelError for tensors that do
 /// not fit each other.
 std::vector<std::unique_ptr<CheckpointTensor>> scaled_matrices(

@@ -83,6 +83,22 @@ Found find_source(const WeightSource& source, const Checkpoint& checkpoint,
                        : "the file and config.json disagree: download both from one revision");
 }
 
+/// The order of columns in which all sources are in blocks; null: there is none.
+const std::vector<uint32_t>* common_order(const WeightSpec& spec, std::span<const Found> sources) {
+  const auto order = [](const Found& found) {
+    const bool sorted = found.tensor && found.tensor->sorted;
+    return sorted ? &found.tensor->sorted->order : nullptr;
+  };
+  if (!spec.any_column_order || sources.empty()) return nullptr;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const bool as_in_file = spec.sources[i].form == SourceForm::kAsInFile;
+    if (!as_in_file || !spec.sources[i].row_scales.empty() || !order(sources[i]) ||
+        *order(sources[i]) != *order(sources.front()))
+      return nullptr;
+  }
+  return order(sources.front());
+}
+
 /// The type in which one source is stored.
 DataType storage_type(const WeightSpec& spec, const WeightSource& source, const Found& found,
                       MatrixStorage storage) {
@@ -107,6 +123,25 @@ std::optional<DataType> common_type(const WeightSpec& spec, std::span<const Data
   return spec.in_turns > 1 ? std::optional(DataType::kF32) : std::nullopt;
 }
 
+/// Into segments, each of neighbouring sources of one type.
+void divide(const WeightSpec& spec, std::span<const DataType> types, Resolved& result) {
+  if (const std::optional<DataType> type = common_type(spec, types)) {
+    result.segments.push_back({*type, spec.shape});
+    result.ranges.push_back({0, types.size()});
+    return;
+  }
+  for (size_t first = 0; first < types.size();) {
+    size_t end = first;
+    uint64_t rows = 0;
+    for (; end < types.size() && types[end] == types[first]; ++end) {
+      rows += spec.sources[end].shape.elements() / spec.shape.columns();
+    }
+    result.segments.push_back({types[first], {rows, spec.shape.columns()}});
+    result.ranges.push_back({first, end - first});
+    first = end;
+  }
+}
+
 /// bf16 of a number that is one.
 uint16_t upper_half(float value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
@@ -118,16 +153,10 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
                  MatrixStorage storage) {
   Resolved result;
   uint64_t elements = 0;
-  std::vector<DataType> types;
   for (size_t i = 0; i < spec.sources.size(); ++i) {
     const WeightSource& source = spec.sources[i];
-    if (source.form == SourceForm::kZeros || source.form == SourceForm::kOnes) {
-      result.sources.emplace_back();
-      types.push_back(DataType::kF32);
-    } else {
-      result.sources.push_back(find_source(source, checkpoint, family));
-      types.push_back(storage_type(spec, source, result.sources.back(), storage));
-    }
+    const bool constant = source.form == SourceForm::kZeros || source.form == SourceForm::kOnes;
+    result.sources.push_back(constant ? Found() : find_source(source, checkpoint, family));
     result.scales.push_back(
         source.row_scales.empty()
             ? nullptr
@@ -142,20 +171,18 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
                                  spec.shape.elements(), spec.shape.to_string()),
                      "");
   }
-  if (const std::optional<DataType> type = common_type(spec, types)) {
-    result.segments.push_back({*type, spec.shape});
-    result.ranges.push_back({0, types.size()});
-    return result;
+  if (storage == MatrixStorage::kAsInFile) result.column_order = common_order(spec, result.sources);
+  std::vector<DataType> types;
+  for (size_t i = 0; i < result.sources.size(); ++i) {
+    Found& found = result.sources[i];
+    if (result.column_order) found.tensor = &found.tensor->sorted->matrix;
+    types.push_back(found.tensor ? storage_type(spec, spec.sources[i], found, storage)
+                                 : DataType::kF32);
   }
-  for (size_t first = 0; first < types.size();) {
-    size_t end = first;
-    uint64_t rows = 0;
-    for (; end < types.size() && types[end] == types[first]; ++end) {
-      rows += spec.sources[end].shape.elements() / spec.shape.columns();
-    }
-    result.segments.push_back({types[first], {rows, spec.shape.columns()}});
-    result.ranges.push_back({first, end - first});
-    first = end;
+  divide(spec, types, result);
+  if (result.column_order) {
+    result.segments.push_back({DataType::kU32, {spec.shape.columns()}});
+    result.ranges.push_back({types.size(), 0});
   }
   return result;
 }

@@ -32,6 +32,8 @@ struct Resolved {
   std::vector<const CheckpointTensor*> scales;  // null: none
   std::vector<WeightSegment> segments;
   std::vector<SourceRange> ranges;  // of each segment
+  /// What the last segment, without sources, holds; null: there is no such segment.
+  const std::vector<uint32_t>* column_order = nullptr;
 };
 
 /// Of a weight. Throws ModelError naming a tensor that is missing or whose shape is not the

@@ -63,6 +63,13 @@ struct WeightReader::Open {
     return advance(count, rows, turns, piece.size());
   }
 
+  /// The segment without sources.
+  uint64_t write_column_order(WeightSink& sink) const {
+    const auto bytes = std::as_bytes(std::span(*resolved.column_order));
+    sink.write(segment, 0, bytes);
+    return bytes.size();
+  }
+
  private:
   uint64_t advance(uint64_t count, uint64_t all, size_t turns, uint64_t bytes) {
     first += count;
@@ -139,8 +146,9 @@ bool WeightReader::step(uint64_t bytes) {
   while (spec_ < table_.size() && written < bytes) {
     if (!open_ || open_->sources.empty()) open_segment();
     const size_t turns = table_[spec_].in_turns;
-    written += turns > 1 ? open_->write_rows_in_turns(sink_, turns)
-                         : open_->write_piece(sink_, bytes - written);
+    written += open_->sources.empty() ? open_->write_column_order(sink_)
+               : turns > 1            ? open_->write_rows_in_turns(sink_, turns)
+                                      : open_->write_piece(sink_, bytes - written);
     if (open_->group == open_->sources.size()) close_segment();
   }
   return spec_ < table_.size();

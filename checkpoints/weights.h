@@ -64,6 +64,9 @@ struct WeightSpec {
   /// ...; elements are the rows of sources of one dimension. 1: no turns.
   uint32_t in_turns = 1;
   bool turns_by_element = false;  // likewise elements, of sources of any dimensions
+  /// Of a kMatrix: its columns may come in another order than in the file, if that keeps it in
+  /// blocks. Its last segment is then that order: (columns) u32, in column i the file's order[i].
+  bool any_column_order = false;
 };
 
 /// Every weight of a model, once: what the loader checks, predicts and uploads.

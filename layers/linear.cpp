@@ -1,12 +1,16 @@
 #include "layers/linear.h"
 
+#include "mulciber/error.h"
 #include "ops/elementwise.h"
+#include "ops/permute_columns.h"
 #include "ops/quantize.h"
 
 namespace mulciber {
 
 Tensor Linear::operator()(ProgramBuilder& builder, const Operand& x, Activation activation,
                           bool gated, const AdapterScales* adapters) const {
+  if (x.norm && column_order)
+    throw ShapeError(builder.path(), "a norm stands before columns in another order", "");
   if (low_rank && adapters) {
     // What is adapted is the product: activation and gates come behind the sum.
     const Tensor y = matmul(builder, operand(builder, x.x), weight,
@@ -53,6 +57,7 @@ void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y)
 }
 
 Tensor Linear::operand(ProgramBuilder& builder, const Tensor& x) const {
+  if (column_order) return permute_columns(builder, x, *column_order);
   const bool quantizes = integers && x.type == DataType::kF32 &&
                          integers_pay(builder.capabilities(), builder.rows_as(x.shape.rows()));
   return quantizes ? quantize(builder, x) : x;

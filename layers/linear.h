@@ -46,6 +46,9 @@ struct Linear {
   /// The product is one of integers, where that pays (ops/quantize.h): x goes into it as q8_1, and
   /// is quantized where it does not come so. All weights are in blocks.
   bool integers = false;
+  /// The weight's column i is multiplied with column column_order[i] of x: (K) u32. Goes with
+  /// neither integers nor a norm.
+  std::optional<Tensor> column_order = {};
   /// What is added to x W^T where scales are given. x must not be q8_1 then, nor have a norm.
   std::optional<LowRank> low_rank = {};
 

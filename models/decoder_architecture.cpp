@@ -106,15 +106,19 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
                                         const DecoderConfig& config, const ModelOptions& options) {
   const uint32_t context = context_of(config, options);
   MemoryPrediction predicted;
-  predicted.weight_bytes = weight_bytes(decoder_weight_table(config), checkpoint,
-                                        model_type(checkpoint), options.matrices);
+  predicted.weight_bytes = weight_bytes(table_to_read(decoder_weight_table(config), options),
+                                        checkpoint, model_type(checkpoint), options.matrices);
   for (const ComputedWeight& computed : computed_decoder_weights(config, context))
     predicted.weight_bytes += computed.shape.elements() * sizeof(float);
   const auto adapters = stacked_adapters(checkpoint, config, options);
   if (adapters) predicted.weight_bytes += adapters->bytes();
   if (options.sequences == 0) return predicted;
-  const DecoderNetwork network =
-      planned_decoder_network(config, context, network_types(device, options, adapters));
+  NetworkTypes types = network_types(device, options, adapters);
+  types.column_orders =
+      orders_columns(options) &&
+      std::ranges::any_of(checkpoint.tensors(),
+                          [](const CheckpointTensor* tensor) { return tensor->sorted != nullptr; });
+  const DecoderNetwork network = planned_decoder_network(config, context, types);
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   uint64_t token_bytes = 0;

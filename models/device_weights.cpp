@@ -101,7 +101,7 @@ struct WeightsLoad::Parts {
 
   Parts(Device& device, WeightTable wanted, const Checkpoint& from, const std::string& family,
         const ModelOptions& options)
-      : table(std::move(wanted)),
+      : table(table_to_read(std::move(wanted), options)),
         checkpoint(from),
         sink(device, weights.buffers_, weights.tensors_),
         adapters(merged_adapters(table, from, options)),
@@ -136,11 +136,24 @@ std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
   return std::make_shared<const AdapterStack>(table, options.adapters, checkpoint, false);
 }
 
+bool orders_columns(const ModelOptions& options) {
+  const bool merges = options.merge_adapters && !options.adapters.empty();
+  return options.matrices == MatrixStorage::kAsInFile && options.activations == DataType::kF32 &&
+         !merges;
+}
+
+WeightTable table_to_read(WeightTable table, const ModelOptions& options) {
+  if (!orders_columns(options))
+    for (WeightSpec& spec : table) spec.any_column_order = false;
+  return table;
+}
+
 Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
                    const std::string& family, const ModelOptions& options) {
   if (options.weights) return options.weights->take();
   const auto merged = merged_adapters(table, checkpoint, options);
-  return {device, table, checkpoint, family, options.matrices, options.on_progress, merged.get()};
+  return {device,           table_to_read(table, options), checkpoint,  family,
+          options.matrices, options.on_progress,           merged.get()};
 }
 
 void require_model(Device& device, uint64_t bytes, const ModelOptions& options,

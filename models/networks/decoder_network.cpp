@@ -23,7 +23,7 @@ void join_norms(CausalDecoder& decoder, bool folded) {
   const auto join = [&](Norm& norm, const Linear& next) {
     // Adapters read what the norm gives as well, as numbers.
     norm.for_integers = next.integers && !next.low_rank;
-    norm.folds = folded && !next.integers && !next.bias && !next.low_rank &&
+    norm.folds = folded && !next.integers && !next.bias && !next.low_rank && !next.column_order &&
                  next.weight.shape.columns() % 8 == 0;
   };
   Norm* before = decoder.first_norm ? &*decoder.first_norm : nullptr;
@@ -109,13 +109,19 @@ DecoderNetwork build_decoder_network(
     return LowRank{weight(lora_down(name)), weight(lora_up(name)), update->first, update->count};
   };
   const auto linear = [&](const std::string& name, bool bias) {
-    const std::vector<Tensor> matrices = segments(name + ".weight");
+    std::vector<Tensor> matrices = segments(name + ".weight");
+    std::optional<Tensor> column_order;
+    if (matrices.back().type == DataType::kU32) {
+      column_order = matrices.back();
+      matrices.pop_back();
+    }
     Linear result = {matrices[0], std::nullopt, {matrices.begin() + 1, matrices.end()}};
+    result.column_order = column_order;
     if (bias) result.bias = weight(name + ".bias");
-    result.integers = types.integer_products && types.activations == DataType::kF32 &&
-                      std::ranges::all_of(matrices, [](const Tensor& part) {
-                        return multiplies_integers(part.type);
-                      });
+    result.integers =
+        types.integer_products && !column_order && types.activations == DataType::kF32 &&
+        std::ranges::all_of(matrices,
+                            [](const Tensor& part) { return multiplies_integers(part.type); });
     result.low_rank = low_rank_of(name + ".weight");
     return result;
   };
@@ -312,8 +318,10 @@ DecoderNetwork build_decoder_network(
 
 DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
                                        const NetworkTypes& types) {
-  std::map<std::string, Tensor> tensors;
+  std::map<std::string, Tensor> tensors, orders;
   for (const WeightSpec& spec : decoder_weight_table(config)) {
+    if (types.column_orders && spec.any_column_order)
+      orders[spec.name] = {.shape = {spec.shape.columns()}, .type = DataType::kU32};
     // With products of integers matrices count as blocks, as far as they can be: of activations
     // such a network needs the most.
     const bool blocks = types.integer_products && spec.role == WeightRole::kMatrix &&
@@ -329,9 +337,11 @@ DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t pos
     }
   }
   const auto planned = [&](const std::string& name) {
-    Tensor tensor = tensors.at(name);
-    tensor.view.size = tensor.bytes();
-    return std::vector<Tensor>{tensor};
+    std::vector<Tensor> planned = {tensors.at(name)};
+    if (const auto order = orders.find(name); order != orders.end())
+      planned.push_back(order->second);
+    for (Tensor& tensor : planned) tensor.view.size = tensor.bytes();
+    return planned;
   };
   return build_decoder_network(config, planned, positions, types);
 }

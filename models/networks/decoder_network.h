@@ -68,6 +68,9 @@ struct NetworkTypes {
   bool folded_norms = false;
   /// Attention of one token appends its key and value itself (CausalAttention::appends).
   bool folded_appends = false;
+  /// Of a network that is planned: matrices come in another order of their columns
+  /// (WeightSpec::any_column_order).
+  bool column_orders = false;
   /// Of the configuration's table. Its tensors are called as lora_down() and lora_up() say.
   std::shared_ptr<const AdapterStack> adapters = {};
 };

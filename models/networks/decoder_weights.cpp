@@ -124,7 +124,7 @@ class TableWriter {
 
   void linear(const std::string& name, const std::vector<LinearPart>& parts, uint64_t columns,
               bool bias, bool in_turns = false) {
-    add_linear(table_, name, parts, columns, bias, in_turns, config_.files.matrices);
+    add_linear(table_, name, parts, columns, bias, in_turns, config_.files.matrices, true);
   }
 
   void layer(uint32_t i) {

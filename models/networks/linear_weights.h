@@ -30,14 +30,17 @@ struct LinearPart {
 };
 
 /// Adds NAME.weight, (rows of all parts, columns), and NAME.bias where there is one. in_turns: row
-/// 0 of every part, then row 1 of every part, and so on.
+/// 0 of every part, then row 1 of every part, and so on. any_column_order: as
+/// WeightSpec::any_column_order, for a product that Linear::column_order is given to.
 inline void add_linear(WeightTable& table, const std::string& name,
                        const std::vector<LinearPart>& parts, uint64_t columns, bool bias,
-                       bool in_turns = false, SourceForm form = SourceForm::kAsInFile) {
+                       bool in_turns = false, SourceForm form = SourceForm::kAsInFile,
+                       bool any_column_order = false) {
   uint64_t rows = 0;
   for (const LinearPart& part : parts) rows += part.rows;
   const auto turns = static_cast<uint32_t>(in_turns ? parts.size() : 1);
   WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, turns};
+  matrix.any_column_order = any_column_order;
   WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, turns};
   for (const LinearPart& part : parts) {
     matrix.sources.push_back({with_ending(part.names, ".weight"),
