@@ -56,7 +56,7 @@ Part JsonText::colon() { return rules_.choice({rules_.text(":"), rules_.text(": 
 
 Part JsonText::make_character() {
   const Part digit = rules_.one_of(CodeSet{{'0', '9'}, {'a', 'f'}, {'A', 'F'}});
-  const auto hex = [&](CodeSet first, CodeSet second) {
+  const auto hex = [&](const CodeSet& first, const CodeSet& second) {
     return rules_.sequence({rules_.one_of(first), rules_.one_of(second), digit, digit});
   };
   const CodeSet any = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}}, d = {{'d', 'd'}, {'D', 'D'}};
