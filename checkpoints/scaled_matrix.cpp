@@ -259,7 +259,7 @@ class Finder {
     auto halves = matrix(name, CheckpointType::kF16, rows, columns, numbers, parts({}));
     if (const auto order = sorted_by_group(group_of_column, group, groups); !order.empty()) {
       halves->sorted = std::make_shared<const SortedColumns>(
-          *matrix(name, blocks, rows, columns, numbers, parts(order)), order);
+          SortedColumns{*matrix(name, blocks, rows, columns, numbers, parts(order)), order});
     }
     return halves;
   }
