@@ -45,7 +45,8 @@ Tensor attend(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& 
   const AttentionOptions options = options_of(scores, view);
   if (view.trace && view.trace->attentions)
     view.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
-  const Tensor context = attention(builder, q, k, v, options);  // (rows, length, heads * d_v)
+  Tensor context = attention(builder, q, k, v, options);  // (rows, length, heads * d_v)
+  if (view.packing) context = view.packing->pack(builder, context);
 
   const auto scope = builder.scope("out");
   if (!view.add_to) return out(builder, context);
@@ -83,7 +84,8 @@ Tensor SelfAttention::operator()(ProgramBuilder& builder, const Tensor& x,
                                  const AttentionView& view) const {
   const Tensor heads = [&] {
     const auto scope = builder.scope("qkv");
-    return qkv(builder, x);  // (rows, length, heads * (2 d_k + d_v))
+    const Tensor made = qkv(builder, x);  // (rows, length, heads * (2 d_k + d_v))
+    return view.packing ? view.packing->spread(builder, made) : made;
   }();
   const uint32_t keys = sizes.key_columns();
   if (view.distances) {
@@ -104,7 +106,7 @@ Tensor SelfAttention::operator()(ProgramBuilder& builder, const Tensor& x,
     throw ShapeError(builder.path(), "queries and keys are rotated, and stand at no position",
                      "say where control has the first position");
   const Tensor memory =
-      builder.activation({x.shape[0], x.shape[1], sizes.memory_columns()}, heads.type);
+      builder.activation({heads.shape[0], heads.shape[1], sizes.memory_columns()}, heads.type);
   const HeadColumns rotated = rope_append(builder, heads, memory,
                                           {.heads = sizes.heads,
                                            .kv_heads = sizes.heads,

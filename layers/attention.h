@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "layers/linear.h"
+#include "layers/packing.h"
 #include "layers/trace.h"
 #include "ops/attention.h"
 
@@ -39,6 +40,7 @@ struct AttentionView {
   bool at_last_key = false;                // the last query stands at the last key that is counted
   uint32_t rows_per_kv = 1;                // rows of queries that share a row of keys
   std::optional<DistanceTable> distances;  // of self-attention over whole sequences
+  std::optional<Packing> packing;          // of the sequences that attend to themselves
   std::optional<Tensor> add_to;            // the result is added here (pre-norm residual stream)
   Trace* trace = nullptr;
 };
@@ -67,7 +69,8 @@ struct SelfAttention {
   uint32_t window = 0;              // in whole sequences: as AttentionOptions::window
   std::optional<float> scale = {};  // onto q k^T; none: d_k^-0.5
 
-  /// Whole sequences. x, result: (rows, length, D). Throws ShapeError naming the layer.
+  /// Whole sequences. x, result: (rows, length, D), or (1, packed, D) with view.packing. Throws
+  /// ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const AttentionView& view) const;
   /// The next tokens of each row: their keys and values are appended to the cache, their queries
   /// see the cache. view.control counts the keys, this step's included. x, result: (rows, length,

@@ -122,6 +122,7 @@ Tensor Encoder::operator()(ProgramBuilder& builder, const Tensor& embeddings,
                                 .first_position = control.first_position,
                                 .causal = causal,
                                 .distances = control.distances,
+                                .packing = control.packing,
                                 .trace = trace};
     x = layers[i](builder, x, self);
     keep_state(builder, trace, x, in_place(layers) && i + 1 < layers.size());

@@ -59,6 +59,7 @@ struct StackControl {
   std::optional<ControlArray<float>> self_bias;  // (heads, 2 * span + 1), of every layer
   uint32_t self_bias_span = 0;
   std::optional<DistanceTable> distances;  // of an encoder's layers
+  std::optional<Packing> packing;          // of an encoder's sequences
 };
 
 /// A stack over embeddings, whatever they stand for: tokens, patches of a picture, frames of sound.
@@ -67,8 +68,8 @@ struct Encoder {
   std::optional<Norm> final_norm;
   bool causal = false;  // each token sees itself and those before it
 
-  /// embeddings, result: (rows, length, D); pre-norm layers change the embeddings in place. Every
-  /// layer gets a command buffer of its own, "layers.N".
+  /// embeddings, result: (rows, length, D), or (1, packed, D) with control.packing; pre-norm layers
+  /// change the embeddings in place. Every layer gets a command buffer of its own, "layers.N".
   Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings, const StackControl& control,
                     Trace* trace = nullptr) const;
 };

@@ -87,6 +87,7 @@ EncoderResult DecoderVectors::encode(const EncoderRequest& request) {
     const double built = scorer.build_seconds();
     const std::vector<float> states = scorer.states(input.ids, {&layers, 1});
     result.values.push_back(pooled(states, config_.width, request.output, request.normalized));
+    result.computed_tokens += input.ids.size();
     const double building = scorer.build_seconds() - built;
     result.prepare_seconds += building;
     result.run_seconds += seconds_since(start) - building;

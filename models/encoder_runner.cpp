@@ -152,7 +152,7 @@ void EncoderRunner::run(std::span<const EncoderInput> inputs, EncoderOutput outp
     for (const size_t index : batch) together.push_back(inputs[index]);
     EncoderResult found = encoder->encode({together, output, normalized});
     statistics.batches += 1;
-    statistics.padded_tokens += batch.size() * lengths[batch.front()];
+    statistics.padded_tokens += found.computed_tokens;
     statistics.prepare_seconds += found.prepare_seconds;
     statistics.run_seconds += found.run_seconds;
     statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,

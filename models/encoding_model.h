@@ -40,6 +40,7 @@ struct EncoderRequest {
 struct EncoderResult {
   /// Of each input; kSpans: (tokens, 2).
   std::vector<std::vector<float>> values;
+  uint64_t computed_tokens = 0;  // what products and norms work on: padding included
   uint64_t predicted_bytes = 0;  // of device memory for this batch, besides the weights
   double prepare_seconds = 0, run_seconds = 0;
 };

@@ -23,6 +23,15 @@ constexpr uint32_t kTextLengthStep = 8;
 constexpr size_t kProgramsKept = 24;
 constexpr uint64_t kProgramBytesKept = 256ull << 20;
 constexpr uint32_t kMostRows = 1024;
+// What padding takes away from a batch's rectangle before it is worth packing: spreading and
+// packing take two dispatches a layer.
+constexpr double kPackedShare = 0.95;
+
+/// In steps of a 32nd to a 16th, so that few programs serve all batches.
+uint32_t rounded_tokens(uint32_t tokens) {
+  const uint32_t step = std::max(kTextLengthStep, std::bit_floor(tokens) / 32);
+  return (tokens + step - 1) / step * step;
+}
 
 /// 1, 2, 3, 4, 6, 8, 12, ...: at most a third of a batch is padding.
 uint32_t rounded_rows(uint32_t rows) {
@@ -59,6 +68,7 @@ bool finite(std::span<const float> values) {
 
 struct TextEncoderModel::Shape {
   uint32_t rows, length;
+  uint32_t packed;  // as TextEncoderControl::packed
   EncoderOutput output;
   bool normalized;
   bool operator==(const Shape&) const = default;
@@ -73,7 +83,7 @@ struct TextEncoderModel::Programs {
   std::optional<Program> program;
 
   Programs(Device& device, const TextEncoderNetwork& network, const Shape& wanted)
-      : shape(wanted), layout(network.plan_control(shape.rows, shape.length)) {
+      : shape(wanted), layout(network.plan_control(shape.rows, shape.length, shape.packed)) {
     control = device.memory().allocate(uint64_t{layout.words} * sizeof(uint32_t),
                                        MemoryUsage::kActivations);
     words = network.initial_words(layout);
@@ -116,10 +126,14 @@ void TextEncoderModel::add_dense(const DenseModule& module) {
 Extents TextEncoderModel::extents() const { return extents_of(config_); }
 
 uint64_t TextEncoderModel::batch_bytes(const Shape& shape) const {
-  const uint64_t tokens = uint64_t{shape.rows} * shape.length;
-  return tokens * network_.live_columns() * size_of(network_.activations()) +
+  const uint64_t places = uint64_t{shape.rows} * shape.length;
+  const uint64_t columns = shape.packed > 0 ? shape.packed * network_.live_columns() +
+                                                  places * network_.attention_columns()
+                                            : places * network_.live_columns();
+  const TextEncoderControl control = network_.plan_control(shape.rows, shape.length, shape.packed);
+  return columns * size_of(network_.activations()) +
          shape.rows * network_.pair_bytes(shape.length) +
-         uint64_t{network_.plan_control(shape.rows, shape.length).words} * sizeof(uint32_t);
+         uint64_t{control.words} * sizeof(uint32_t);
 }
 
 uint32_t TextEncoderModel::batch_limit(uint32_t length) {
@@ -132,7 +146,8 @@ uint32_t TextEncoderModel::batch_limit(uint32_t length) {
   uint32_t best = 1;
   // Half of the memory: the programs of another shape may still be there.
   for (uint32_t rows = 1; rows <= kMostRows; ++rows) {
-    const Shape shape = {rounded_rows(rows), rounded, EncoderOutput::kMean, false};
+    const uint32_t places = rounded_rows(rows) * rounded;
+    const Shape shape = {rounded_rows(rows), rounded, places, EncoderOutput::kMean, false};
     if (shape.rows * row_bytes > device_.capabilities().max_storage_range ||
         batch_bytes(shape) > memory / 2)
       break;
@@ -226,22 +241,38 @@ std::vector<PipelineKey> TextEncoderModel::pipelines(uint32_t tokens, EncoderOut
   return keys;
 }
 
+TextEncoderModel::Shape TextEncoderModel::shape_for(const EncoderRequest& request) const {
+  size_t longest = 0, tokens = 0;
+  for (const EncoderInput& input : request.inputs) {
+    longest = std::max(longest, input.ids.size());
+    tokens += input.ids.size();
+  }
+  const auto texts = static_cast<uint32_t>(request.inputs.size());
+  const uint32_t rows = rounded_rows(texts), length = rounded_length(longest);
+  const uint32_t packed = rounded_tokens(static_cast<uint32_t>(tokens));
+  const bool pays = packed < kPackedShare * rows * length;
+  return {rows, length, pays ? packed : 0, request.output, request.normalized};
+}
+
 EncoderResult TextEncoderModel::encode(const EncoderRequest& request) {
   if (request.inputs.empty()) return {};
   check(request);
   const auto start = Clock::now();
-  size_t longest = 0;
-  for (const EncoderInput& input : request.inputs) longest = std::max(longest, input.ids.size());
-  const Shape shape = {rounded_rows(static_cast<uint32_t>(request.inputs.size())),
-                       rounded_length(longest), request.output, request.normalized};
+  const Shape shape = shape_for(request);
   Programs& programs = this->programs(shape);
   ControlWords words = programs.words;
+  uint32_t first = 0;
   for (uint32_t row = 0; row < request.inputs.size(); ++row) {
     const EncoderInput& input = request.inputs[row];
-    network_.set_row(words, programs.layout, row, input.ids, input.types,
-                     static_cast<uint32_t>(input.ids.size()));
+    const auto tokens = static_cast<uint32_t>(input.ids.size());
+    if (shape.packed > 0)
+      network_.set_packed_row(words, programs.layout, row, first, input.ids, input.types);
+    else
+      network_.set_row(words, programs.layout, row, input.ids, input.types, tokens);
+    first += tokens;
   }
   EncoderResult result;
+  result.computed_tokens = shape.packed > 0 ? shape.packed : uint64_t{shape.rows} * shape.length;
   result.predicted_bytes = batch_bytes(shape);
   result.prepare_seconds = seconds_since(start);
 

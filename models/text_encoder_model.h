@@ -41,6 +41,7 @@ class TextEncoderModel : public Model, public EncodingModel {
 
   void check(const EncoderRequest& request) const;
   uint32_t rounded_length(size_t tokens) const;
+  Shape shape_for(const EncoderRequest& request) const;
   uint64_t batch_bytes(const Shape& shape) const;
   Programs& programs(const Shape& shape);
   [[noreturn]] void refuse_result(const EncoderInput& input);

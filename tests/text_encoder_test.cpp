@@ -122,6 +122,7 @@ TEST_CASE("A text has the same vector alone and in a batch of unequal lengths") 
     for (const EncoderOutput output : outputs) {
       const EncoderResult together = loaded.encoder().encode({inputs, output, false});
       REQUIRE(together.values.size() == inputs.size());
+      CHECK(together.computed_tokens == 64);  // 61 that are packed, of a rectangle of 6 by 32
       for (size_t i = 0; i < inputs.size(); ++i) {
         INFO(folder << ", output " << static_cast<int>(output) << ", text " << i);
         const EncoderResult alone =
@@ -134,6 +135,25 @@ TEST_CASE("A text has the same vector alone and in a batch of unequal lengths") 
       }
     }
   }
+}
+
+TEST_CASE("Packed texts have the same vectors in 16 bits") {
+  Loaded loaded(data_dir() / "roberta_cls", {.activations = DataType::kF16});
+  const auto inputs = inputs_of({3, 26, 11, 1}, loaded.encoder().config().vocabulary, 1);
+  const EncoderResult together = loaded.encoder().encode({inputs, EncoderOutput::kMean, true});
+  CHECK(together.computed_tokens == 48);  // of a rectangle of 4 by 32
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    INFO(i);
+    const EncoderResult alone =
+        loaded.encoder().encode({std::span(inputs).subspan(i, 1), EncoderOutput::kMean, true});
+    CHECK(largest_difference(together.values[i], alone.values.at(0)) < 1e-3);
+  }
+}
+
+TEST_CASE("Texts of about the same length are not packed") {
+  Loaded loaded(data_dir() / "roberta_cls");
+  const auto inputs = inputs_of({16, 16, 15, 16}, loaded.encoder().config().vocabulary, 1);
+  CHECK(loaded.encoder().encode({inputs, EncoderOutput::kMean, true}).computed_tokens == 64);
 }
 
 TEST_CASE("What stands for a text is made of its states, and a normalized vector has length 1") {

@@ -65,26 +65,21 @@ size_t token_count(std::span<const EncoderInput> texts) {
   return tokens;
 }
 
-/// Of the tokens that are computed, those that are none of a text.
-double padding_share(std::span<const EncoderInput> texts, const Batches& batches) {
-  size_t padded = 0;
-  for (const std::vector<size_t>& batch : batches) {
-    size_t longest = 0;
-    for (const size_t i : batch) longest = std::max(longest, texts[i].ids.size());
-    padded += longest * batch.size();
-  }
-  return 1 - static_cast<double>(token_count(texts)) / static_cast<double>(padded);
-}
+struct Encoded {
+  double seconds = 0;
+  double padding = 0;  // of the tokens that are computed, the share of those that are of no text
+};
 
-double run_seconds(EncodingModel& model, std::span<const EncoderInput> texts,
-                   const Batches& batches) {
+Encoded encode(EncodingModel& model, std::span<const EncoderInput> texts, const Batches& batches) {
   const auto start = Clock::now();
+  uint64_t computed = 0;
   for (const std::vector<size_t>& batch : batches) {
     std::vector<EncoderInput> together;
     for (const size_t i : batch) together.push_back(texts[i]);
-    model.encode({together, EncoderOutput::kMean, false});
+    computed += model.encode({together, EncoderOutput::kMean, false}).computed_tokens;
   }
-  return seconds_since(start);
+  return {seconds_since(start),
+          1 - static_cast<double>(token_count(texts)) / static_cast<double>(computed)};
 }
 
 }  // namespace
@@ -105,15 +100,13 @@ int bench_encoder(const ModelBench& options, const OpenModel& opened) {
     weight_bytes = model->weight_bytes();
     const std::vector<EncoderInput> texts = texts_of(encoder.config());
     const Batches in_order = batches_in_order(texts), by_length = sorted_batches(texts);
-    mixed_padding = padding_share(texts, in_order);
-    sorted_padding = padding_share(texts, by_length);
     const auto tokens = token_count(texts);
     // Pipelines, programs and the driver's compiler.
-    run_seconds(encoder, texts, in_order);
-    run_seconds(encoder, texts, by_length);
+    mixed_padding = encode(encoder, texts, in_order).padding;
+    sorted_padding = encode(encoder, texts, by_length).padding;
     for (uint32_t i = 0; i < options.repeats; ++i) {
-      mixed.push_back(per_second(tokens, run_seconds(encoder, texts, in_order)));
-      sorted.push_back(per_second(tokens, run_seconds(encoder, texts, by_length)));
+      mixed.push_back(per_second(tokens, encode(encoder, texts, in_order).seconds));
+      sorted.push_back(per_second(tokens, encode(encoder, texts, by_length).seconds));
       if (interrupted()) return kInterrupted;
     }
   }
@@ -124,9 +117,9 @@ int bench_encoder(const ModelBench& options, const OpenModel& opened) {
   const std::unique_ptr<Model> model = load_model(*timed, opened, load);
   EncodingModel& encoder = *model->encodes_text();
   const std::vector<EncoderInput> texts = texts_of(encoder.config());
-  run_seconds(encoder, texts, sorted_batches(texts));
+  encode(encoder, texts, sorted_batches(texts));
   timed->profiler()->clear();
-  run_seconds(encoder, texts, sorted_batches(texts));
+  encode(encoder, texts, sorted_batches(texts));
 
   if (options.common.json) {
     fmt::print("{}\n", nlohmann::json{{"device", device->capabilities().name},

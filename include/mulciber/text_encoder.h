@@ -24,7 +24,7 @@ struct BatchOptions {
   /// Texts that are longer than the model takes are cut at their end, of a pair the longer one
   /// first; false: ModelError, naming both numbers.
   bool truncate = true;
-  /// Bounds of one batch: tokens (padding included) and texts.
+  /// Bounds of one batch: texts, and tokens, were all texts as long as the longest.
   uint32_t batch_tokens = 2048;
   uint32_t batch_texts = 64;
   /// Called after every batch with the texts done so far and their number in all.
@@ -37,7 +37,7 @@ struct BatchOptions {
 struct EncoderStatistics {
   size_t texts = 0, batches = 0, truncated = 0;
   uint64_t tokens = 0;         // what the tokenizer adds included
-  uint64_t padded_tokens = 0;  // in batches whose texts are as long as the longest
+  uint64_t padded_tokens = 0;  // those and the padding that was computed with them
   double load_seconds = 0;     // files to device
   double tokenize_seconds = 0;
   double prepare_seconds = 0;  // building and recording programs

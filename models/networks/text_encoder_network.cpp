@@ -85,19 +85,27 @@ TextEncoderNetwork::TextEncoderNetwork(const EncoderConfig& config, const Weight
   }
 }
 
-TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t length) const {
-  const uint64_t ids = uint64_t{rows} * length;
+TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t length,
+                                                    uint32_t packed) const {
+  const uint64_t places = uint64_t{rows} * length, ids = packed > 0 ? packed : places;
   ControlLayout all;
-  TextEncoderControl control = {.rows = rows, .length = length};
+  TextEncoderControl control = {.rows = rows, .length = length, .packed = packed};
   control.tokens = all.add<uint32_t>(ids);
   control.lengths = all.add<uint32_t>(rows);
   control.first_position = all.add<uint32_t>(1);
-  const bool listed = config_.embedding.positions == EncoderPositions::kSkipPadding;
+  // Of packed texts a token's number says nothing of where it stands.
+  const bool listed = config_.embedding.positions == EncoderPositions::kSkipPadding ||
+                      (config_.embedding.positions == EncoderPositions::kCounted && packed > 0);
   if (listed) control.positions = all.add<uint32_t>(ids);
   // With listed positions a single type needs no ids (layers/embedding.h).
   if (config_.embedding.types > (listed ? 1u : 0u)) control.types = all.add<uint32_t>(ids);
   if (!relative_bias_.empty()) control.relative_bias = all.add<float>(relative_bias_.size());
   if (config_.disentangled) control.distance_rows = all.add<uint32_t>(2 * uint64_t{length} - 1);
+  if (packed > 0)
+    control.packing = Packing{.tokens = all.add<uint32_t>(places),
+                              .places = all.add<uint32_t>(packed),
+                              .rows = rows,
+                              .length = length};
   control.words = all.words();
   return control;
 }
@@ -120,22 +128,44 @@ ControlWords TextEncoderNetwork::initial_words(const TextEncoderControl& control
 void TextEncoderNetwork::set_row(ControlWords& words, const TextEncoderControl& control,
                                  uint32_t row, std::span<const uint32_t> ids,
                                  std::span<const uint32_t> types, uint32_t tokens) const {
-  const uint64_t first = uint64_t{row} * control.length;
-  words.set(control.tokens.part(first, ids.size()), ids);
   words.set(control.lengths, row, tokens);
+  set_tokens(words, control, uint64_t{row} * control.length, ids, types);
+}
+
+void TextEncoderNetwork::set_packed_row(ControlWords& words, const TextEncoderControl& control,
+                                        uint32_t row, uint32_t first, std::span<const uint32_t> ids,
+                                        std::span<const uint32_t> types) const {
+  const Packing& packing = control.packing.value();
+  words.set(control.lengths, row, static_cast<uint32_t>(ids.size()));
+  set_tokens(words, control, first, ids, types);
+  for (uint32_t i = 0; i < ids.size(); ++i) {
+    words.set(packing.tokens, row * packing.length + i, first + i);
+    words.set(packing.places, first + i, row * packing.length + i);
+  }
+}
+
+void TextEncoderNetwork::set_tokens(ControlWords& words, const TextEncoderControl& control,
+                                    uint64_t first, std::span<const uint32_t> ids,
+                                    std::span<const uint32_t> types) const {
+  words.set(control.tokens.part(first, ids.size()), ids);
   if (control.types) words.set(control.types->part(first, types.size()), types);
   if (!control.positions) return;
+  const bool counted = config_.embedding.positions == EncoderPositions::kCounted;
   uint32_t count = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const bool padding = ids[i] == config_.pad;
+  for (uint32_t i = 0; i < ids.size(); ++i) {
+    const bool padding = !counted && ids[i] == config_.pad;
     words.set(*control.positions, static_cast<uint32_t>(first + i),
-              padding ? config_.pad : config_.pad + ++count);
+              counted   ? i
+              : padding ? config_.pad
+                        : config_.pad + ++count);
   }
 }
 
 Tensor TextEncoderNetwork::states(ProgramBuilder& builder, const Tensor& control,
                                   const TextEncoderControl& layout, Trace* trace,
                                   const Tensor* words) const {
+  std::optional<Packing> packing = layout.packing;
+  if (packing) packing->control = control;
   const Tensor embedded = [&] {
     const auto scope = builder.layer("embedding");
     SegmentEmbedding embedding = embedding_;
@@ -143,8 +173,8 @@ Tensor TextEncoderNetwork::states(ProgramBuilder& builder, const Tensor& control
     return embedding(builder,
                      {.tokens = {.control = control,
                                  .tokens = layout.tokens,
-                                 .rows = layout.rows,
-                                 .length = layout.length,
+                                 .rows = packing ? 1 : layout.rows,
+                                 .length = packing ? layout.packed : layout.length,
                                  .type = activations_},
                       .positions = layout.positions,
                       .types = layout.types},
@@ -155,7 +185,8 @@ Tensor TextEncoderNetwork::states(ProgramBuilder& builder, const Tensor& control
       .lengths = layout.lengths,
       .first_position = layout.first_position,
       .self_bias = layout.relative_bias,
-      .self_bias_span = config_.relative_bias ? config_.relative_bias->max_distance : 0};
+      .self_bias_span = config_.relative_bias ? config_.relative_bias->max_distance : 0,
+      .packing = packing};
   if (distances_) {
     const auto scope = builder.layer("distances");
     Tensor distances = *distances_;
@@ -167,7 +198,8 @@ Tensor TextEncoderNetwork::states(ProgramBuilder& builder, const Tensor& control
                       .content_to_position = config_.disentangled->content_to_position,
                       .position_to_content = config_.disentangled->position_to_content};
   }
-  return encoder_(builder, embedded, stack, trace);
+  const Tensor states = encoder_(builder, embedded, stack, trace);
+  return packing ? packing->spread(builder, states) : states;
 }
 
 Tensor TextEncoderNetwork::pool(ProgramBuilder& builder, const Tensor& states,
@@ -216,11 +248,16 @@ Tensor TextEncoderNetwork::spans(ProgramBuilder& builder, const Tensor& states) 
 }
 
 uint64_t TextEncoderNetwork::live_columns() const {
-  // The residual stream and a sublayer's result, and between them queries, keys and values (twice
-  // where they are rotated into a tensor of their own), or the hidden layer.
+  // The residual stream and a sublayer's result, and between them what attention has, or the hidden
+  // layer.
   return 2 * uint64_t{config_.width} +
-         std::max<uint64_t>(uint64_t{config_.width} * (config_.ropes.empty() ? 4 : 6),
+         std::max<uint64_t>(attention_columns(),
                             uint64_t{config_.hidden} * (config_.gated ? 2 : 1));
+}
+
+uint64_t TextEncoderNetwork::attention_columns() const {
+  // Queries, keys and values, twice where they are rotated into a tensor of their own.
+  return uint64_t{config_.width} * (config_.ropes.empty() ? 4 : 6);
 }
 
 uint64_t TextEncoderNetwork::widest_columns() const {

@@ -29,11 +29,12 @@ std::vector<ComputedAngles> computed_angles(const EncoderConfig& config);
 /// What a program of an encoder reads in control.
 struct TextEncoderControl {
   uint32_t rows = 1, length = 1;
-  ControlArray<uint32_t> tokens;                    // (rows, length) ids
-  ControlArray<uint32_t> lengths;                   // (rows)
-  std::optional<ControlArray<uint32_t>> types;      // (rows, length)
-  std::optional<ControlArray<uint32_t>> positions;  // (rows, length)
-  ControlArray<uint32_t> first_position;            // one, 0
+  uint32_t packed = 0;             // tokens, of texts one after the other; 0: a rectangle of texts
+  ControlArray<uint32_t> tokens;   // (rows, length) ids, or (packed)
+  ControlArray<uint32_t> lengths;  // (rows)
+  std::optional<ControlArray<uint32_t>> types, positions;  // as tokens
+  std::optional<Packing> packing;                          // without its tensor
+  ControlArray<uint32_t> first_position;                   // one, 0
   std::optional<ControlArray<float>> relative_bias;
   std::optional<ControlArray<uint32_t>> distance_rows;  // of disentangled attention
   uint32_t words = 0;                                   // of control
@@ -45,13 +46,18 @@ struct TextEncoderNetwork {
   TextEncoderNetwork(const EncoderConfig& config, const Weights& weights,
                      std::vector<float> relative_bias, DataType activations);
 
-  TextEncoderControl plan_control(uint32_t rows, uint32_t length) const;
+  /// packed: as TextEncoderControl::packed.
+  TextEncoderControl plan_control(uint32_t rows, uint32_t length, uint32_t packed = 0) const;
   /// Everything but the texts' ids and types, for these numbers of tokens.
   ControlWords initial_words(const TextEncoderControl& control) const;
   /// ids: of a row, `length` of them. Writes the row's positions as well.
   void set_row(ControlWords& words, const TextEncoderControl& control, uint32_t row,
                std::span<const uint32_t> ids, std::span<const uint32_t> types,
                uint32_t tokens) const;
+  /// The same of texts that are packed: first: tokens of all rows before this one.
+  void set_packed_row(ControlWords& words, const TextEncoderControl& control, uint32_t row,
+                      uint32_t first, std::span<const uint32_t> ids,
+                      std::span<const uint32_t> types) const;
 
   /// Result: (rows, length, D). words: in place of the table of words, which ids then count the
   /// rows of.
@@ -80,8 +86,10 @@ struct TextEncoderNetwork {
   /// An id that does not count as padding.
   uint32_t no_padding() const { return config_.pad == 0 ? 1 : 0; }
   bool has_pooler() const { return pooler_.has_value(); }
-  /// Columns of the activations that are alive at one time, and of the widest, for a token.
+  /// Columns of the activations that are alive at one time, for a token, and of what attention
+  /// reads and makes of it; and of the widest of all.
   uint64_t live_columns() const;
+  uint64_t attention_columns() const;
   uint64_t widest_columns() const;
   /// Bytes of scores by distance, which a row has for each pair of positions.
   uint64_t pair_bytes(uint32_t length) const {
@@ -92,6 +100,9 @@ struct TextEncoderNetwork {
   DataType activations() const { return activations_; }
 
  private:
+  void set_tokens(ControlWords& words, const TextEncoderControl& control, uint64_t first,
+                  std::span<const uint32_t> ids, std::span<const uint32_t> types) const;
+
   struct Head {
     std::optional<Linear> dense;
     std::optional<Norm> norm;
