@@ -69,7 +69,8 @@ class Judge {
       const double n = static_cast<double>(columns);
       const double scale = std::max({std::sqrt(sums.square / n), 1e-6 * tensor_rms, 1e-30});
       const double relative = std::sqrt(sums.error / n) / scale;
-      const double quality = relative == 0 ? 0 : relative / quality_.row_error;
+      // One value alone may be what is left of large terms: only its bound says anything.
+      const double quality = relative == 0 || count == 1 ? 0 : relative / quality_.row_error;
       if (worst > result_.worst ||
           (result_.worst <= 1 && quality > worst_quality_ && quality > 1)) {
         result_.detail =

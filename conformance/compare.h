@@ -14,8 +14,8 @@
 namespace mulciber::conformance {
 
 /// What results are expected to be, beyond what they must: kernels.def's tolerance
-/// (root-mean-square error of a row over its root mean square), and the normalized mean square
-/// error that others state.
+/// (root-mean-square error of a row over its root mean square; of results of more than one value),
+/// and the normalized mean square error that others state.
 struct Quality {
   double row_error = std::numeric_limits<double>::infinity();
   double nmse = std::numeric_limits<double>::infinity();

@@ -54,6 +54,12 @@ TEST_CASE("A value passes within its bound, warns beyond the usual, and fails be
   CHECK(verdict({1.2, 2, 4}, expected, {.row_error = 0.03}) == Status::kFail);
 }
 
+TEST_CASE("A single value is held to its bound alone") {
+  const HostTensor expected = tensor({1e-3}, {0.1});
+  CHECK(verdict({2e-3}, expected, {.row_error = 0.01}) == Status::kPass);
+  CHECK(verdict({0.2}, expected, {.row_error = 0.01}) == Status::kFail);
+}
+
 TEST_CASE("Each row of an output is judged by itself") {
   // The second row is a thousand times smaller: its error vanishes in the tensor's.
   HostTensor expected = tensor({1000, 2000, 1, 2}, {1, 1, 1, 1});
