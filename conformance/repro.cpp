@@ -132,6 +132,7 @@ std::string c_features(FeatureSet features) {
       {kStorage16, "STORAGE_16"},
       {kStorage8, "STORAGE_8"},
       {kFloat16, "FLOAT_16"},
+      {kInt64, "INT_64"},
       {kBufferAddress, "BUFFER_ADDRESS"},
       {kSubgroupSizeControl, "SUBGROUP_SIZE_CONTROL"},
       {kIntegerDot, "INTEGER_DOT"},

@@ -55,6 +55,7 @@ enum Feature : uint64_t {
   kMatrix16x16x32I8 = 1u << 31,
   kMatrix8x16x32I8 = uint64_t{1} << 32,
   kMatrix8x8x32I8 = uint64_t{1} << 33,
+  kInt64 = uint64_t{1} << 34,  // 64-bit integers
 };
 using FeatureSet = uint64_t;
 constexpr FeatureSet kAnyDevice = kNothing;

@@ -26,7 +26,8 @@ enum {
   FLEXIBLE_MATRICES = 128,
   WORKGROUP_MATRICES = 256,
   BF16_MATRICES = 512,
-  INTEGER_MATRICES = 1024
+  INTEGER_MATRICES = 1024,
+  INT_64 = 2048
 };
 
 struct constant { /* of specialization */

@@ -87,6 +87,12 @@ static bool enable(bool supported, int bit, const char* name, void* structure, u
   }
 
 static void choose_features(void) {
+  VkPhysicalDeviceFeatures core;
+  vkGetPhysicalDeviceFeatures(physical, &core);
+  if ((FEATURES_NEEDED & INT_64) && !core.shaderInt64)
+    give_up("the device lacks", "64-bit integers");
+  features.features.shaderInt64 = core.shaderInt64 && (FEATURES_ENABLED & INT_64);
+
   static VkPhysicalDevice16BitStorageFeatures storage16 = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   QUERY(true, storage16);
