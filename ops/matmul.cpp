@@ -160,7 +160,8 @@ struct Tile {
   /// MATMUL_STORE_QUADS, where the row takes it. padded: what follows the columns in y is free.
   std::optional<uint32_t> store_quads(const Kernel& kernel, const Tensor& y, uint64_t first,
                                       uint64_t y_columns, bool padded) const {
-    if (!open_height || kernel.find(RowConstant::THREAD_N).value_or(1) % 4 != 0)
+    const uint32_t at_once = (kernel.needs & kInt64) != 0 ? 2 : 4;
+    if (!open_height || kernel.find(RowConstant::THREAD_N).value_or(1) % at_once != 0)
       return std::nullopt;
     return y.type == DataType::kF32 && y.shape.columns() % 4 == 0 && first % 4 == 0 &&
            (padded || y_columns % 4 == 0);
