@@ -7,31 +7,14 @@
 
 #include "base/blocks.h"
 #include "mulciber/error.h"
+#include "ops/matmul_tile.h"
 #include "ops/row_slices.h"
 #include "ops/split_k.h"
 #include "runtime/op.h"
 #include "shaders/matmul.h"
-#include "shaders/matmul_lanes.h"
 
 namespace mulciber {
 namespace {
-
-ShapeFacts facts_of(uint64_t rows, uint64_t columns, uint64_t depth) {
-  ShapeFacts facts = rows <= 8 ? kRowsAtMost8 : kRowsAbove8;
-  if (rows == 1) facts |= kOneRow;
-  if (rows > 64) facts |= kRowsAbove64;
-  if (rows % 16 == 0) facts |= kRowsMultipleOf16;
-  if (columns % 4 == 0) facts |= kColumnsMultipleOf4;
-  if (columns % 8 == 0) facts |= kColumnsMultipleOf8;
-  if (columns % 16 == 0) facts |= kColumnsMultipleOf16;
-  if (columns >= 256) facts |= kColumnsAtLeast256;
-  if (depth % 4 == 0) facts |= kDepthMultipleOf4;
-  if (depth % 8 == 0) facts |= kDepthMultipleOf8;
-  if (depth % 16 == 0) facts |= kDepthMultipleOf16;
-  if (depth % 32 == 0) facts |= kDepthMultipleOf32;
-  if (depth % 64 == 0) facts |= kDepthMultipleOf64;
-  return facts;
-}
 
 /// Of a product; of x in blocks as of x in f32.
 DataType result_type(const Tensor& x) {
@@ -43,22 +26,6 @@ Shape with_columns(const Shape& shape, uint64_t columns) {
   for (size_t i = 0; i < shape.rank(); ++i) extents[i] = shape[static_cast<int>(i)];
   extents[shape.rank() - 1] = columns;
   return Shape(std::span<const uint64_t>(extents, shape.rank()));
-}
-
-// Tile height for a kernel that leaves it open. A tile costs about as much as its rows and four
-// more (the weights it loads); few heights, because each is a pipeline.
-uint64_t choose_tile_rows(uint64_t rows, uint64_t most) {
-  if (rows <= std::min<uint64_t>(8, most)) return rows;
-  uint64_t best = most, best_cost = UINT64_MAX;
-  for (uint64_t height : {4, 8, 12, 16, 24, 32}) {
-    if (height > most) break;
-    uint64_t cost = (rows + height - 1) / height * (height + 4);
-    if (cost <= best_cost) {
-      best = height;
-      best_cost = cost;
-    }
-  }
-  return best;
 }
 
 void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
@@ -131,47 +98,6 @@ std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
   return constants;
 }
 
-/// What a row takes at a time.
-struct Tile {
-  Tile(const Kernel& kernel, const Capabilities& device, uint64_t all_rows)
-      : open_height(kernel.names(RowConstant::MOST_ROWS)),
-        block_types(kernel.find(RowConstant::BLOCK_TYPES).value_or(1)),
-        rows(open_height ? choose_tile_rows(all_rows, kernel.constant(RowConstant::MOST_ROWS))
-                         : kernel.constant(RowConstant::TILE_M)),
-        columns(kernel.names(RowConstant::TILE_N)
-                    ? kernel.constant(RowConstant::TILE_N)
-                    : kernel.constant(RowConstant::THREAD_N) * local_size(kernel, device)) {}
-  /// MATMUL_WHOLE for such a product, where the row takes it.
-  std::optional<uint32_t> whole(const Kernel& kernel, uint64_t y_rows, uint64_t y_columns,
-                                uint64_t depth) const {
-    if ((kernel.needs & kMatrixUnits) == 0 && kernel.made_for != kPlainMatrices)
-      return std::nullopt;
-    // The compiler for an Arc A770, whose matrices are 8x8x16, moves loads across a tile's
-    // arithmetic where no branch stands in the way, and then spills 2 to 6 registers.
-    const bool checked_depth =
-        kernel.find(RowConstant::FRAGMENT_N) == 8u && kernel.find(RowConstant::FRAGMENT_K) == 16u;
-    // Rows that name no depth take whole blocks, which every depth in blocks is made of.
-    const uint32_t tile_depth = kernel.find(RowConstant::TILE_K).value_or(1);
-    return (y_rows % rows == 0 ? MATMUL_WHOLE_ROWS : 0u) |
-           (y_columns % columns == 0 ? MATMUL_WHOLE_COLUMNS : 0u) |
-           (!checked_depth && depth % tile_depth == 0 ? MATMUL_WHOLE_DEPTH : 0u);
-  }
-
-  /// MATMUL_STORE_QUADS, where the row takes it. padded: what follows the columns in y is free.
-  std::optional<uint32_t> store_quads(const Kernel& kernel, const Tensor& y, uint64_t first,
-                                      uint64_t y_columns, bool padded) const {
-    const uint32_t at_once = (kernel.needs & kInt64) != 0 ? 2 : 4;
-    if (!open_height || kernel.find(RowConstant::THREAD_N).value_or(1) % at_once != 0)
-      return std::nullopt;
-    return y.type == DataType::kF32 && y.shape.columns() % 4 == 0 && first % 4 == 0 &&
-           (padded || y_columns % 4 == 0);
-  }
-
-  bool open_height;      // the op chooses MATMUL_ROWS
-  uint32_t block_types;  // that one weight may be of
-  uint64_t rows, columns;
-};
-
 /// The weight and its further segments as one run of words of one buffer. None where they do not
 /// follow each other there, are of more than three types, or are more than a device can bind.
 std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weight,
@@ -208,8 +134,8 @@ bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
     return false;
   }
   const Kernel& kernel = builder.select(
-      {op_of(options), {x.type, weight.type}, facts_of(1, columns, x.shape.columns())});
-  const Tile tile(kernel, builder.capabilities(), 1);
+      {op_of(options), {x.type, weight.type}, matmul_facts(1, columns, x.shape.columns())});
+  const MatmulTile tile(kernel, builder.capabilities(), 1);
   const bool served = std::ranges::all_of(options.more_segments, [&](const Tensor& segment) {
     return serves(kernel.types, {x.type, segment.type});
   });
@@ -320,12 +246,12 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
 
   const Kernel& kernel = builder.select({op_of(options),
                                          {x.type, weight.type},
-                                         facts_of(builder.rows_as(rows), columns, depth),
+                                         matmul_facts(builder.rows_as(rows), columns, depth),
                                          {builder.rows_as(rows), columns, depth}});
   const Capabilities& device = builder.capabilities();
   // A row alone with weights in blocks is summed in another order: it goes as one of two.
   const bool shares_order = is_block_type(weight.type) && builder.rows_as(rows) > 1;
-  const Tile tile(kernel, device, shares_order ? std::max<uint64_t>(rows, 2) : rows),
+  const MatmulTile tile(kernel, device, shares_order ? std::max<uint64_t>(rows, 2) : rows),
       tile_of_all(kernel, device, builder.rows_as(rows));
   uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
   uint64_t column_step = rows_per_node(builder, weight);
