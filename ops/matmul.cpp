@@ -12,6 +12,7 @@
 #include "ops/split_k.h"
 #include "runtime/op.h"
 #include "shaders/matmul.h"
+#include "shaders/matmul_lanes.h"
 
 namespace mulciber {
 namespace {
