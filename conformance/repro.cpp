@@ -132,7 +132,7 @@ std::string c_features(FeatureSet features) {
       {kStorage16, "STORAGE_16"},
       {kStorage8, "STORAGE_8"},
       {kFloat16, "FLOAT_16"},
-      {kInt64, "INT_64"},
+      {kTexelLoads, "TEXEL_LOADS"},
       {kBufferAddress, "BUFFER_ADDRESS"},
       {kSubgroupSizeControl, "SUBGROUP_SIZE_CONTROL"},
       {kIntegerDot, "INTEGER_DOT"},
@@ -200,14 +200,16 @@ void add_node(std::string& tables, std::string& list, size_t index, const Node& 
   if (node.params.empty()) tables += "0";
   tables += "};\n";
 
+  uint32_t texels = 0;
+  for (const uint32_t binding : node.kernel->reflection.texels) texels |= 1u << binding;
   const bool waits = new_layer || hazards.conflicts(uses);
   if (waits) hazards.clear();
   hazards.note(uses);
   list += fmt::format(
-      "    {{\"{}\", {}, constants{}, {}, buffers{}, {}, push{}, {}, {}, {}, {}, {{{}, {}, "
+      "    {{\"{}\", {}, constants{}, {}, buffers{}, {}, {:#x}, push{}, {}, {}, {}, {}, {{{}, {}, "
       "{}}}}},\n",
       shader_file(*node.kernel), c_string(node.label), index, constants.size(), index, uses.size(),
-      index, node.params.size() / 4, node.kernel->reflection.buffer_address,
+      texels, index, node.params.size() / 4, node.kernel->reflection.buffer_address,
       requires_subgroup_size(*node.kernel, c), waits, node.groups[0], node.groups[1],
       node.groups[2]);
 }

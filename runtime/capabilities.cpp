@@ -218,7 +218,7 @@ const std::vector<FeatureName>& feature_names() {
       {kFloat16, "16-bit arithmetic", "no-fp16"},
       {kStorage16, "16-bit storage", "no-16bit-storage"},
       {kStorage8, "8-bit storage", "no-8bit-storage"},
-      {kInt64, "64-bit integers", "no-int64"},
+      {kTexelLoads, "texel loads", "no-texels"},
       {kSubgroupArithmetic, "subgroup arithmetic", "no-subgroup"},
       {kSubgroupShuffle, "subgroup shuffle", "no-shuffle"},
       {kBufferAddress, "buffer addresses", "no-address"},
@@ -357,7 +357,9 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
   add(features.float16, kFloat16);
   add(features.storage16, kStorage16);
   add(features.storage8, kStorage8);
-  add(features.int64, kInt64);
+  add(limits.minTexelBufferOffsetAlignment <= kTexelBytes &&
+          limits.maxTexelBufferElements >= limits.maxStorageBufferRange / kTexelBytes,
+      kTexelLoads);
   add(features.buffer_address, kBufferAddress);
   const bool in_compute = subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
   add(in_compute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT),

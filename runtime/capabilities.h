@@ -55,9 +55,11 @@ enum Feature : uint64_t {
   kMatrix16x16x32I8 = 1u << 31,
   kMatrix8x16x32I8 = uint64_t{1} << 32,
   kMatrix8x8x32I8 = uint64_t{1} << 33,
-  kInt64 = uint64_t{1} << 34,  // 64-bit integers
+  kTexelLoads = uint64_t{1} << 34,  // loads of 16 bytes through uniform texel buffers, which cover
+                                    // whatever a storage descriptor does
 };
 using FeatureSet = uint64_t;
+constexpr uint32_t kTexelBytes = 16;  // of kTexelLoads
 constexpr FeatureSet kAnyDevice = kNothing;
 /// Bits that say what suits a device, and stop no row.
 constexpr FeatureSet kTraits = kGpu | kCpu | kFastAddress | kUniformLoads | kNoUnrolling |

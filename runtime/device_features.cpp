@@ -11,13 +11,10 @@ namespace {
 #define MULCIBER_PLACE(type, structure, member) \
   FeaturePlace { type, sizeof(structure), offsetof(structure, member) }
 
-const void* next_of(const void* structure) {
-  return static_cast<const VkBaseInStructure*>(structure)->pNext;
+VkBaseOutStructure* next_of(const void* structure) {
+  return static_cast<const VkBaseOutStructure*>(structure)->pNext;
 }
 
-const VkBool32* place_in(const void* structure, const FeaturePlace& place) {
-  return reinterpret_cast<const VkBool32*>(static_cast<const std::byte*>(structure) + place.offset);
-}
 VkBool32* place_in(void* structure, const FeaturePlace& place) {
   return reinterpret_cast<VkBool32*>(static_cast<std::byte*>(structure) + place.offset);
 }
@@ -61,14 +58,6 @@ const std::vector<FeatureEntry>& feature_entries() {
        MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                       VkPhysicalDeviceVulkan12Features, shaderInt8),
        "products of 8-bit integers on matrix units"},
-      {&F::int64,
-       "shaderInt64",
-       nullptr,
-       VK_API_VERSION_1_0,
-       MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, VkPhysicalDeviceFeatures2,
-                      features.shaderInt64),
-       {},
-       "loads and stores of 64 bits, which software drivers do as fast as those of 32"},
       {&F::buffer_address, "bufferDeviceAddress", VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME,
        VK_API_VERSION_1_2,
        MULCIBER_PLACE(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
@@ -221,10 +210,6 @@ const std::vector<FeatureEntry>& feature_entries() {
 FeatureStructures::FeatureStructures(const DeviceFeatures& features, VkBool32 value) {
   for (const FeatureEntry& entry : feature_entries()) {
     if (!(features.*entry.feature)) continue;
-    if (entry.own.type == head.sType) {
-      *place_in(&head, entry.own) = value;
-      continue;
-    }
     auto& words = structures_[entry.own.type];
     if (words.empty()) {
       words.resize((entry.own.size + 7) / 8);
@@ -239,11 +224,10 @@ FeatureStructures::FeatureStructures(const DeviceFeatures& features, VkBool32 va
 
 DeviceFeatures read_features(const VkPhysicalDeviceFeatures2& chain) {
   DeviceFeatures features;
-  for (const void* at = &chain; at; at = next_of(at)) {
-    const VkStructureType type = static_cast<const VkBaseInStructure*>(at)->sType;
+  for (VkBaseOutStructure* at = next_of(&chain); at; at = next_of(at)) {
     for (const FeatureEntry& entry : feature_entries()) {
       for (const FeaturePlace& place : {entry.own, entry.core}) {
-        if (place.size > 0 && place.type == type && *place_in(at, place))
+        if (place.size > 0 && place.type == at->sType && *place_in(at, place))
           features.*entry.feature = true;
       }
     }
@@ -256,7 +240,6 @@ DeviceFeatures features_of(const Capabilities& c) {
   features.storage16 = c.has(kStorage16);
   features.storage8 = c.has(kStorage8);
   features.float16 = c.has(kFloat16);
-  features.int64 = c.has(kInt64);
   features.buffer_address = c.has(kBufferAddress);
   features.timeline_semaphore = c.timeline_semaphores;
   features.subgroup_size_control = features.full_subgroups = c.has(kSubgroupSizeControl);

@@ -18,7 +18,6 @@ struct DeviceFeatures {
   bool storage8 = false;
   bool float16 = false;
   bool int8 = false;
-  bool int64 = false;
   bool buffer_address = false;
   bool timeline_semaphore = false;
   bool subgroup_size_control = false;
@@ -48,7 +47,7 @@ struct FeaturePlace {
 struct FeatureEntry {
   bool DeviceFeatures::*feature;
   const char* name;       // as Vulkan has it
-  const char* extension;  // that has it; nullptr: every Vulkan
+  const char* extension;  // that has it
   uint32_t core_since;    // 0: in no version of Vulkan's core
   FeaturePlace own;       // in a structure of its own ...
   FeaturePlace core;      // ... and in that of a version's features, which a host may use instead

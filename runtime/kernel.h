@@ -37,10 +37,11 @@ std::vector<KernelTypes> concrete_types(KernelTypes row);
 
 /// What the SPIR-V of a row says of itself.
 struct Reflection {
-  uint32_t buffer_count = 0;  // storage buffers (descriptors or addresses)
+  uint32_t buffer_count = 0;  // buffers (descriptors or addresses)
   uint32_t push_constant_bytes = 0;
   uint32_t shared_memory_bytes = 0;  // with the defaults of specialization constants
   bool buffer_address = false;       // buffers come as addresses ahead of the parameters
+  std::vector<uint32_t> texels;      // bindings that are uniform texel buffers, in order
   std::vector<uint32_t> specialization_ids;
 };
 

@@ -58,8 +58,9 @@ const std::vector<Mask>& numbered_masks() {
 
 // Vulkan's required minimum, as phones of Khronos' "Android Baseline 2021" profile offer it.
 constexpr const char* kAndroid2021 =
-    "no-fp16,no-16bit-storage,no-8bit-storage,no-int64,no-subgroup,no-shuffle,no-address,"
-    "no-coopmat,no-subgroup-size,no-integer-dot,shared=16384,invocations=128,storage=128M,buffers="
+    "no-fp16,no-16bit-storage,no-8bit-storage,no-texels,no-subgroup,no-shuffle,"
+    "no-address,no-coopmat,no-subgroup-size,no-integer-dot,shared=16384,invocations=128,storage="
+    "128M,buffers="
     "4,"
     "groups=65535";
 

@@ -179,6 +179,7 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUsage 
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
   if (c.has(kBufferAddress)) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  if (c.has(kTexelLoads)) info.usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
   device_.check(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &block->buffer),
                 "vkCreateBuffer");
 

@@ -157,6 +157,17 @@ SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& devic
   return {local_size(kernel, device) / device.subgroup_size, device.subgroup_size};
 }
 
+std::vector<DescriptorBinding> descriptor_bindings(const Reflection& reflection) {
+  std::vector<DescriptorBinding> bindings;
+  for (uint32_t i = 0; i < reflection.buffer_count; ++i) {
+    if (std::ranges::binary_search(reflection.texels, i))
+      bindings.push_back({i, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER});
+    else if (!reflection.buffer_address)
+      bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
+  }
+  return bindings;
+}
+
 std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
                                           const Capabilities& device) {
   std::array<uint32_t, 3> groups = grid;
@@ -173,10 +184,12 @@ PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   const Reflection& reflection = kernel.reflection;
   // Kept from the start: what is made before another call fails goes with the cache.
   Layouts& layouts = layouts_[&kernel];
-  if (!layouts.set && !reflection.buffer_address && reflection.buffer_count > 0) {
-    std::vector<VkDescriptorSetLayoutBinding> bindings(reflection.buffer_count);
-    for (uint32_t i = 0; i < bindings.size(); ++i) {
-      bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  const std::vector<DescriptorBinding> descriptors = descriptor_bindings(reflection);
+  if (!layouts.set && !descriptors.empty()) {
+    std::vector<VkDescriptorSetLayoutBinding> bindings;
+    for (const DescriptorBinding& descriptor : descriptors) {
+      bindings.push_back(
+          {descriptor.binding, descriptor.type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
     }
     VkDescriptorSetLayoutCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
     info.bindingCount = static_cast<uint32_t>(bindings.size());

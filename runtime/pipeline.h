@@ -39,6 +39,13 @@ bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device);
 /// operations would be done by invocations whose numbers are not certain.
 SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& device);
 
+/// What a set of a row's pipelines has: its buffers that are not addresses, by binding.
+struct DescriptorBinding {
+  uint32_t binding;
+  VkDescriptorType type;
+};
+std::vector<DescriptorBinding> descriptor_bindings(const Reflection& reflection);
+
 /// What is dispatched of a grid: all of it where the device allows that many workgroups. Where not,
 /// a pipeline of that PipelineKey::grid does the rest in the same workgroups.
 std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
@@ -47,7 +54,7 @@ std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where buffers come as addresses
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where all buffers come as addresses
 };
 
 struct CompiledPipeline {

@@ -105,6 +105,9 @@ class Recording {
   };
   static constexpr uint32_t kTimedRuns = 3;
   void make_descriptors();
+  void write_descriptors(size_t node);
+  /// A view of 16-byte texels, which lives as long as this.
+  VkBufferView texels_of(const BufferView& view);
   void plan_command_buffers();
   void record_command_buffers();
   /// profile: two timestamps for each node go there, from the query `first_query` on; null: none.
@@ -119,6 +122,7 @@ class Recording {
   std::vector<const struct Pipeline*> pipelines_;
   std::vector<VkDescriptorSet> sets_;
   VkDescriptorPool descriptor_pool_ = VK_NULL_HANDLE;
+  std::vector<VkBufferView> texel_views_;
   VkQueryPool queries_ = VK_NULL_HANDLE;  // 2 per node when profiling, then 2 per command buffer
   std::vector<CommandBuffer> command_buffers_;
   size_t barriers_ = 0;

@@ -31,8 +31,9 @@ class Reader {
     Reflection result;
     result.buffer_count =
         static_cast<uint32_t>(bindings_.empty() ? 0 : bindings_.rbegin()->first + 1);
-    for (auto [pointer, storage_class] : variables_) {
+    for (auto [pointer, storage_class, id] : variables_) {
       const Type& target = types_[types_[pointer].element];
+      if (target.op == kOpTypeSampledImage) result.texels.push_back(binding_of(id));
       if (storage_class == kClassWorkgroup) {
         result.shared_memory_bytes += size(types_[pointer].element);
       } else if (storage_class == kClassPushConstant) {
@@ -44,6 +45,7 @@ class Reader {
         }
       }
     }
+    std::sort(result.texels.begin(), result.texels.end());
     result.specialization_ids = specialization_ids_;
     return result;
   }
@@ -66,7 +68,8 @@ class Reader {
       case kOpTypePointer: types_[w[1]] = {.op = op, .element = w[3], .storage_class = w[2]}; break;
       case kOpConstant:
       case kOpSpecConstant: constants_[w[2]] = w[3]; break;
-      case kOpVariable: variables_.push_back({w[1], w[3]}); break;
+      case kOpTypeSampledImage: types_[w[1]] = {.op = op}; break;
+      case kOpVariable: variables_.push_back({w[1], w[3], w[2]}); break;
       case kOpDecorate:
         if (w[2] == kDecorationBinding) bindings_[w[3]] = w[1];
         if (w[2] == kDecorationSpecId) specialization_ids_.push_back(w[3]);
@@ -77,6 +80,13 @@ class Reader {
         break;
       default: break;
     }
+  }
+
+  uint32_t binding_of(uint32_t variable) const {
+    const auto found = std::ranges::find_if(
+        bindings_, [&](const auto& binding) { return binding.second == variable; });
+    if (found == bindings_.end()) throw KernelError("", "has a texel buffer without a binding", "");
+    return found->first;
   }
 
   uint32_t size(uint32_t id) {
@@ -109,7 +119,10 @@ class Reader {
   std::unordered_map<uint32_t, uint32_t> constants_, strides_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> offsets_;
   std::map<uint32_t, uint32_t> bindings_;
-  std::vector<std::pair<uint32_t, uint32_t>> variables_;  // pointer type, storage class
+  struct Variable {
+    uint32_t pointer, storage_class, id;
+  };
+  std::vector<Variable> variables_;
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ enum : uint32_t {
   kOpTypeInt = 21,
   kOpTypeFloat = 22,
   kOpTypeVector = 23,
+  kOpTypeSampledImage = 27,
   kOpTypeArray = 28,
   kOpTypeRuntimeArray = 29,
   kOpTypeStruct = 30,

@@ -49,6 +49,7 @@ namespace mulciber {
   F(vkCmdUpdateBuffer)                   \
   F(vkCmdWriteTimestamp)                 \
   F(vkCreateBuffer)                      \
+  F(vkCreateBufferView)                  \
   F(vkCreateCommandPool)                 \
   F(vkCreateComputePipelines)            \
   F(vkCreateDescriptorPool)              \
@@ -60,6 +61,7 @@ namespace mulciber {
   F(vkCreateSemaphore)                   \
   F(vkCreateShaderModule)                \
   F(vkDestroyBuffer)                     \
+  F(vkDestroyBufferView)                 \
   F(vkDestroyCommandPool)                \
   F(vkDestroyDescriptorPool)             \
   F(vkDestroyDescriptorSetLayout)        \

@@ -89,6 +89,7 @@ struct Wrapped<Tag, void(VKAPI_PTR*)(VkDevice, Handle, const VkAllocationCallbac
   F(vkBeginCommandBuffer, "")                               \
   F(vkBindBufferMemory, "")                                 \
   F(vkCreateBuffer, "buffer")                               \
+  F(vkCreateBufferView, "buffer view")                      \
   F(vkCreateCommandPool, "command pool")                    \
   F(vkCreateComputePipelines, "pipeline")                   \
   F(vkCreateDescriptorPool, "descriptor pool")              \
@@ -110,6 +111,7 @@ struct Wrapped<Tag, void(VKAPI_PTR*)(VkDevice, Handle, const VkAllocationCallbac
   F(vkWaitForFences, "")                                    \
   F(vkWaitSemaphores, "")                                   \
   F(vkDestroyBuffer, "buffer")                              \
+  F(vkDestroyBufferView, "buffer view")                     \
   F(vkDestroyCommandPool, "command pool")                   \
   F(vkDestroyDescriptorPool, "descriptor pool")             \
   F(vkDestroyDescriptorSetLayout, "descriptor set layout")  \

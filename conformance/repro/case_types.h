@@ -27,7 +27,7 @@ enum {
   WORKGROUP_MATRICES = 256,
   BF16_MATRICES = 512,
   INTEGER_MATRICES = 1024,
-  INT_64 = 2048
+  TEXEL_LOADS = 2048
 };
 
 struct constant { /* of specialization */
@@ -44,6 +44,7 @@ struct node { /* one dispatch */
   const struct range*
       buffers; /* bindings 0, 1, ... of set 0, or addresses ahead of the push constants */
   uint32_t buffer_count;
+  uint32_t texels; /* bits: bindings that are texel buffers of uvec4, also beside addresses */
   const uint32_t* push;
   uint32_t push_words;
   bool by_address;
@@ -70,12 +71,22 @@ enum { RIGHT = 0, WRONG = 1, NOT_RUN = 2 }; /* exit codes */
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 #define WAIT_SECONDS 60
 #define MAX_PUSH 256
+#define TEXEL_BYTES 16
 #define POISON 0xffdeffdeu /* NaN as f32 and as f16 */
 
 static void give_up(const char* what, const char* detail) {
   fprintf(stderr, "repro: %s%s%s\n", what, detail[0] ? ": " : "", detail);
   exit(NOT_RUN);
 }
+
+static bool is_texels(const struct node* node, uint32_t binding) {
+  return node->texels >> binding & 1;
+}
+/* Whether a binding is a descriptor. */
+static bool is_bound(const struct node* node, uint32_t binding) {
+  return !node->by_address || is_texels(node, binding);
+}
+static bool has_set(const struct node* node) { return !node->by_address || node->texels != 0; }
 
 static void check(VkResult result, const char* call) {
   if (result == VK_SUCCESS) return;

@@ -87,12 +87,6 @@ static bool enable(bool supported, int bit, const char* name, void* structure, u
   }
 
 static void choose_features(void) {
-  VkPhysicalDeviceFeatures core;
-  vkGetPhysicalDeviceFeatures(physical, &core);
-  if ((FEATURES_NEEDED & INT_64) && !core.shaderInt64)
-    give_up("the device lacks", "64-bit integers");
-  features.features.shaderInt64 = core.shaderInt64 && (FEATURES_ENABLED & INT_64);
-
   static VkPhysicalDevice16BitStorageFeatures storage16 = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   QUERY(true, storage16);
@@ -198,7 +192,13 @@ static void check_limits(void) {
     give_up("the device has subgroups of another size", "write the case anew on this device");
   }
   for (size_t n = 0; n < COUNT(nodes); ++n) {
-    for (uint32_t b = 0; b < nodes[n].buffer_count && !nodes[n].by_address; ++b) {
+    for (uint32_t b = 0; b < nodes[n].buffer_count; ++b) {
+      if (is_texels(&nodes[n], b) &&
+          (nodes[n].buffers[b].offset % limits->minTexelBufferOffsetAlignment ||
+           nodes[n].buffers[b].bytes / TEXEL_BYTES > limits->maxTexelBufferElements)) {
+        give_up("the device cannot bind a texel buffer", nodes[n].name);
+      }
+      if (nodes[n].by_address) continue;
       if (nodes[n].buffers[b].offset % limits->minStorageBufferOffsetAlignment) {
         give_up("the device wants storage buffers aligned otherwise",
                 "write the case anew on this device");

@@ -4,23 +4,30 @@
 #include "device.h"
 
 struct pipeline {
-  VkDescriptorSetLayout set_layout; /* null where buffers come as addresses */
+  VkDescriptorSetLayout set_layout; /* null where all buffers come as addresses */
   VkPipelineLayout layout;
   VkPipeline pipeline;
   VkDescriptorSet set;
 };
 
+static VkDescriptorType descriptor_type(const struct node* node, uint32_t binding) {
+  return is_texels(node, binding) ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+}
+
 static void make_layouts(const struct node* node, struct pipeline* made) {
-  if (!node->by_address) {
+  if (has_set(node)) {
     VkDescriptorSetLayoutBinding* bindings = calloc(node->buffer_count, sizeof *bindings);
+    uint32_t count = 0;
     for (uint32_t b = 0; b < node->buffer_count; ++b) {
-      bindings[b].binding = b;
-      bindings[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-      bindings[b].descriptorCount = 1;
-      bindings[b].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+      if (!is_bound(node, b)) continue;
+      bindings[count].binding = b;
+      bindings[count].descriptorType = descriptor_type(node, b);
+      bindings[count].descriptorCount = 1;
+      bindings[count++].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
     }
     VkDescriptorSetLayoutCreateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
-    info.bindingCount = node->buffer_count;
+    info.bindingCount = count;
     info.pBindings = bindings;
     check(vkCreateDescriptorSetLayout(device, &info, NULL, &made->set_layout),
           "vkCreateDescriptorSetLayout");
@@ -30,7 +37,7 @@ static void make_layouts(const struct node* node, struct pipeline* made) {
       VK_SHADER_STAGE_COMPUTE_BIT, 0,
       4 * node->push_words + (node->by_address ? 8 * node->buffer_count : 0)};
   VkPipelineLayoutCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
-  info.setLayoutCount = node->by_address ? 0 : 1;
+  info.setLayoutCount = has_set(node);
   info.pSetLayouts = &made->set_layout;
   info.pushConstantRangeCount = range.size > 0 ? 1 : 0;
   info.pPushConstantRanges = &range;
@@ -74,20 +81,34 @@ static void make_pipeline(const struct node* node, struct pipeline* made) {
   free(entries);
 }
 
+static VkBufferView* views; /* of texel buffers */
+static uint32_t view_count;
+
+static const VkBufferView* make_texels(VkBuffer buffer, const struct range* where) {
+  VkBufferViewCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
+  info.buffer = buffer;
+  info.format = VK_FORMAT_R32G32B32A32_UINT;
+  info.offset = where->offset;
+  info.range = (where->bytes + TEXEL_BYTES - 1) / TEXEL_BYTES * TEXEL_BYTES;
+  check(vkCreateBufferView(device, &info, NULL, &views[view_count]), "vkCreateBufferView");
+  return &views[view_count++];
+}
+
 static VkDescriptorPool make_sets(struct pipeline* pipelines, VkBuffer buffer) {
   uint32_t count = 0;
-  for (size_t n = 0; n < COUNT(nodes); ++n)
-    count += nodes[n].by_address ? 0 : nodes[n].buffer_count;
+  for (size_t n = 0; n < COUNT(nodes); ++n) count += nodes[n].buffer_count;
   if (count == 0) return VK_NULL_HANDLE;
+  views = calloc(count, sizeof *views);
   VkDescriptorPool pool;
-  VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count};
+  VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count},
+                                  {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, count}};
   VkDescriptorPoolCreateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   info.maxSets = COUNT(nodes);
-  info.poolSizeCount = 1;
-  info.pPoolSizes = &size;
+  info.poolSizeCount = COUNT(sizes);
+  info.pPoolSizes = sizes;
   check(vkCreateDescriptorPool(device, &info, NULL, &pool), "vkCreateDescriptorPool");
   for (size_t n = 0; n < COUNT(nodes); ++n) {
-    if (nodes[n].by_address) continue;
+    if (!has_set(&nodes[n])) continue;
     VkDescriptorSetAllocateInfo allocate = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
     allocate.descriptorPool = pool;
     allocate.descriptorSetCount = 1;
@@ -95,14 +116,17 @@ static VkDescriptorPool make_sets(struct pipeline* pipelines, VkBuffer buffer) {
     check(vkAllocateDescriptorSets(device, &allocate, &pipelines[n].set),
           "vkAllocateDescriptorSets");
     for (uint32_t b = 0; b < nodes[n].buffer_count; ++b) {
+      if (!is_bound(&nodes[n], b)) continue;
       VkDescriptorBufferInfo where = {buffer, nodes[n].buffers[b].offset,
                                       nodes[n].buffers[b].bytes};
       VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
       write.dstSet = pipelines[n].set;
       write.dstBinding = b;
       write.descriptorCount = 1;
-      write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      write.descriptorType = descriptor_type(&nodes[n], b);
       write.pBufferInfo = &where;
+      if (is_texels(&nodes[n], b))
+        write.pTexelBufferView = make_texels(buffer, &nodes[n].buffers[b]);
       vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
     }
   }

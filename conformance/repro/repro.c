@@ -42,7 +42,8 @@ static void record(VkCommandBuffer commands, const struct pipeline* pipelines,
         const uint64_t address = memory->address + node->buffers[b].offset;
         memcpy(push + bytes, &address, 8);
       }
-    } else {
+    }
+    if (has_set(node)) {
       vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines[n].layout, 0, 1,
                               &pipelines[n].set, 0, NULL);
     }
@@ -123,10 +124,11 @@ int main(int argc, char** argv) {
 
   const VkMemoryPropertyFlags host =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  struct buffer memory =
-      make_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                      VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                  VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, false, FEATURES_NEEDED & BUFFER_ADDRESS);
+  struct buffer memory = make_buffer(
+      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+          VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+          (FEATURES_NEEDED & TEXEL_LOADS ? VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT : 0),
+      VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, false, FEATURES_NEEDED & BUFFER_ADDRESS);
   struct buffer upload = make_buffer(VK_BUFFER_USAGE_TRANSFER_SRC_BIT, host, true, false);
   struct buffer download = make_buffer(VK_BUFFER_USAGE_TRANSFER_DST_BIT, host, true, false);
   fill(upload.mapped);
@@ -154,6 +156,8 @@ int main(int argc, char** argv) {
   vkDestroyFence(device, fence, NULL);
   vkDestroyCommandPool(device, pool, NULL);
   vkDestroyDescriptorPool(device, sets, NULL);
+  for (uint32_t i = 0; i < view_count; ++i) vkDestroyBufferView(device, views[i], NULL);
+  free(views);
   for (size_t n = 0; n < COUNT(nodes); ++n) {
     vkDestroyPipeline(device, pipelines[n].pipeline, NULL);
     vkDestroyPipelineLayout(device, pipelines[n].layout, NULL);
