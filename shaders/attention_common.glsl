@@ -1,5 +1,7 @@
 // What every attention kernel shares: buffers, sizes, masks. A kernel that reads vectors defines
-// READ_VECTORS; it then asks for sizes, strides and offsets in fours.
+// READ_VECTORS; it then asks for sizes, strides and offsets in fours. With READ_TEXELS as well it
+// reads q in f32, and keys and values in f32 or f16, through texel buffers, and asks for all of
+// that in eights.
 #ifndef MULCIBER_ATTENTION_COMMON_GLSL
 #define MULCIBER_ATTENTION_COMMON_GLSL
 
@@ -47,6 +49,8 @@ float half_of(uint word, uint index) {
   return (index & 1u) == 0u ? pair.x : pair.y;
 }
 
+vec4 half4_of(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
+
 // Keys and values are read at a column of a position; key_base() says where a position begins.
 #ifdef WEIGHT_Q8_0
 // A position is a row of blocks.h: its numbers as bytes, then its scales. So four columns are a
@@ -67,10 +71,10 @@ float kv_number(uint word, uint byte) {
 
 #ifdef ACTIVATION_F16
 BUFFER(0, readonly, q, uvec2)
-vec4 q_at(uint element) {
-  uvec2 words = AT(q, element >> 2);
-  return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-}
+vec4 q_at(uint element) { return half4_of(AT(q, element >> 2)); }
+#elif defined(READ_TEXELS)
+TEXELS(0, q)
+vec4 q_at(uint element) { return uintBitsToFloat(TEXEL(q, element >> 2)); }
 #else
 BUFFER(0, readonly, q, vec4)
 vec4 q_at(uint element) { return AT(q, element >> 2); }
@@ -83,12 +87,19 @@ vec4 kv_numbers(uint word) {
 vec4 kv_at(uint base, uint column) {
   return kv_scale(base, column) * kv_numbers(AT(kv, base + (column >> 2)));
 }
+#elif defined(READ_TEXELS) && defined(WEIGHT_F16)
+TEXELS(1, kv)
+vec4 kv_at(uint base, uint column) {
+  const uint at = base + column;
+  const uvec4 eight = TEXEL(kv, at >> 3);
+  return half4_of((at & 4u) == 0u ? eight.xy : eight.zw);
+}
+#elif defined(READ_TEXELS)
+TEXELS(1, kv)
+vec4 kv_at(uint base, uint column) { return uintBitsToFloat(TEXEL(kv, (base + column) >> 2)); }
 #elif defined(WEIGHT_F16)
 BUFFER(1, readonly, kv, uvec2)
-vec4 kv_at(uint base, uint column) {
-  uvec2 words = AT(kv, (base + column) >> 2);
-  return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-}
+vec4 kv_at(uint base, uint column) { return half4_of(AT(kv, (base + column) >> 2)); }
 #else
 BUFFER(1, readonly, kv, vec4)
 vec4 kv_at(uint base, uint column) { return AT(kv, (base + column) >> 2); }
@@ -99,6 +110,10 @@ void kv_eight(uint base, uint column, out vec4 low, out vec4 high) {
   float scale = kv_scale(base, column);
   low = scale * kv_numbers(AT(kv, base + (column >> 2)));
   high = scale * kv_numbers(AT(kv, base + (column >> 2) + 1u));
+#elif defined(READ_TEXELS) && defined(WEIGHT_F16)
+  const uvec4 eight = TEXEL(kv, (base + column) >> 3);
+  low = half4_of(eight.xy);
+  high = half4_of(eight.zw);
 #else
   low = kv_at(base, column);
   high = kv_at(base, column + 4u);

@@ -1,6 +1,7 @@
 // Layer norm for devices whose lanes are SIMD lanes and where a load costs as much as many sums:
 // one subgroup per TILE_ROWS rows, each read once and kept in registers; the rows share the loads
-// of gain and bias. What is computed is what layer_norm.comp computes.
+// of gain and bias. What is computed is what layer_norm.comp computes. With READ_TEXELS all that is
+// read, in f32, comes through texel buffers.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -21,9 +22,17 @@ PARAMS(LayerNormParams)
 #define KEEPS_ROWS  // in registers: no loops over a row
 #include "rows.glsl"
 
+#ifdef READ_TEXELS
+TEXELS(0, x)
+TEXELS(1, residual)
+TEXELS(2, gain_bias)
+#define READ(NAME, I) uintBitsToFloat(TEXEL(NAME, I))
+#else
 BUFFER(0, readonly, x, STORED)
 BUFFER(1, readonly, residual, STORED)
 BUFFER(2, readonly, gain_bias, vec4)
+#define READ(NAME, I) AT(NAME, I)
+#endif
 BUFFER(3, writeonly, y, STORED)
 
 const uint UNITS = COLUMNS / UNIT_WIDTH;
@@ -59,8 +68,8 @@ void main() {
     first[r] = min(gl_WorkGroupID.x * TILE_ROWS + r, params.rows - 1) * UNITS;
     const uint own = r * PIECES;
     [[unroll]] for (uint p = 0; p < PIECES; ++p) {
-      deviation[own + p] = unpack(AT(x, first[r] + unit[p]));
-      if (RESIDUAL == 1) deviation[own + p] += unpack(AT(residual, first[r] + unit[p]));
+      deviation[own + p] = unpack(READ(x, first[r] + unit[p]));
+      if (RESIDUAL == 1) deviation[own + p] += unpack(READ(residual, first[r] + unit[p]));
     }
     float origin = subgroupShuffle(deviation[own].x, 0);
     vec4 sum = vec4(0);
@@ -78,8 +87,8 @@ void main() {
   }
 
   [[unroll]] for (uint p = 0; p < PIECES; ++p) {
-    vec4 gain = AT(gain_bias, unit[p]);
-    vec4 bias = AT(gain_bias, UNITS + unit[p]);
+    vec4 gain = READ(gain_bias, unit[p]);
+    vec4 bias = READ(gain_bias, UNITS + unit[p]);
     [[unroll]] for (uint r = 0; r < TILE_ROWS; ++r) {
       vec4 value = deviation[r * PIECES + p] * inverse[r] * gain + bias;
       if (inside[p]) AT(y, first[r] + unit[p]) = pack(value);

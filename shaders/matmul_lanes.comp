@@ -2,15 +2,13 @@
 // no barrier: what software drivers want. Each lane reads its own rows of W; a value of x must
 // reach all lanes as one broadcast scalar, and how depends on the driver: as a load at a uniform
 // address, or, with SHUFFLE, as a load per lane followed by shuffles from constant lanes. K is a
-// multiple of 8. With LONG_WORDS what lanes load and store by themselves goes in words of 64 bits:
-// these drivers take a word of every lane at a time, whatever its size.
+// multiple of 8. With W_TEXELS, and with X_TEXELS beside SHUFFLE, what lanes load by themselves
+// comes through texel buffers: these drivers have a loop over the lanes for each word of a storage
+// buffer, and one vector load a lane for 16 bytes of a texel buffer.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SHUFFLE
 #extension GL_KHR_shader_subgroup_shuffle : require
-#endif
-#ifdef LONG_WORDS
-#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
 #include "interface.h"
 #include "matmul.h"
@@ -19,7 +17,7 @@
 #include "matmul_lanes.h"
 
 ROW_CONSTANT(THREAD_N, 2);  // per lane
-#ifndef LONG_WORDS
+#ifndef W_TEXELS
 ROW_CONSTANT(WIDE_LOADS, 0);  // 1: W in 16-byte loads, 0: in words
 #endif
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
@@ -36,7 +34,10 @@ struct Xs {
   float values[8];
 };
 #endif
+#ifndef X_TEXELS
 BUFFER(0, readonly, x_step, Xs)
+#endif
+#ifndef W_TEXELS
 #ifdef WEIGHT_HALF
 struct Ws {
   uint words[4];
@@ -48,71 +49,36 @@ struct Ws {
 };
 #endif
 BUFFER(1, readonly, w_step, Ws)
-
-#ifdef LONG_WORDS
-#ifdef WEIGHT_HALF
-#define W_LONGS u64vec2
-#else
-#define W_LONGS u64vec4
-#endif
-BUFFER(1, readonly, w_longs, W_LONGS)
-BUFFER(0, readonly, x_longs, u64vec4)
-vec2 floats_of(uint64_t word) { return uintBitsToFloat(unpack32(word)); }
-uint64_t long_of(vec2 values) { return pack64(floatBitsToUint(values)); }
 #endif
 
-// What a lane stores at once: neighbouring columns, of which the first is a multiple of their
-// number.
 #ifndef ACTIVATION_F16
 layout(constant_id = MATMUL_STORE_QUADS) const uint STORE_QUADS = 0;
-#ifdef LONG_WORDS
-BUFFER(Y_BUFFER, , y_long, uint64_t)
-BUFFER(Y_BUFFER, , y_longs, u64vec2)
-#else
 BUFFER(Y_BUFFER, , y_quads, vec4)
-#endif
 
 // Four finished values. Drivers that store lane after lane have one loop over the lanes then, not
 // four.
 void store_quad(uint row, uint column, vec4 value) {
   uint at = (row * params.row_stride + params.first_column + column) / 4;
-#ifdef LONG_WORDS
-  if (ACCUMULATE != 0) {
-    const u64vec2 before = AT(y_longs, at);
-    value += vec4(floats_of(before.x), floats_of(before.y));
-  }
-  AT(y_longs, at) = u64vec2(long_of(value.xy), long_of(value.zw));
-#else
   if (ACCUMULATE != 0) value += AT(y_quads, at);
   AT(y_quads, at) = value;
-#endif
 }
 #else
 const uint STORE_QUADS = 0;
 void store_quad(uint row, uint column, vec4 value) {}
 #endif
-#if defined(LONG_WORDS) && !defined(ACTIVATION_F16)
-void store_two(uint row, uint column, vec2 value) {
-  uint at = (row * params.row_stride + params.first_column + column) / 2;
-  if (ACCUMULATE != 0) value += floats_of(AT(y_long, at));
-  AT(y_long, at) = long_of(value);
-}
-#else
-void store_two(uint row, uint column, vec2 value) {}
-#endif
 
 void load_w(uint at, out float values[STEP]) {
-#ifdef LONG_WORDS
-  const W_LONGS longs = AT(w_longs, at / 8);
-  [[unroll]] for (uint i = 0; i < longs.length(); ++i) {
-#ifdef WEIGHT_HALF
-    const uvec2 words = unpack32(longs[i]);
-    const vec4 four = vec4(unpack_weight2(words.x), unpack_weight2(words.y));
-    [[unroll]] for (uint c = 0; c < 4; ++c) values[4 * i + c] = four[c];
-#else
-    const vec2 two = floats_of(longs[i]);
-    [[unroll]] for (uint c = 0; c < 2; ++c) values[2 * i + c] = two[c];
-#endif
+#if defined(W_TEXELS) && defined(WEIGHT_HALF)
+  const uvec4 wide = TEXEL(w, at / 8);
+  [[unroll]] for (uint i = 0; i < 4; ++i) {
+    const vec2 pair = unpack_weight2(wide[i]);
+    values[2 * i] = pair.x;
+    values[2 * i + 1] = pair.y;
+  }
+#elif defined(W_TEXELS)
+  [[unroll]] for (uint i = 0; i < 2; ++i) {
+    const vec4 wide = uintBitsToFloat(TEXEL(w, at / 4 + i));
+    [[unroll]] for (uint c = 0; c < 4; ++c) values[4 * i + c] = wide[c];
   }
 #elif defined(WEIGHT_HALF)
   uvec4 wide = WIDE_LOADS != 0 ? AT(w_wide, at / 8) : uvec4(0);
@@ -151,14 +117,7 @@ void main() {
     [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] = 0;
   }
 
-#if defined(SHUFFLE) && defined(LONG_WORDS)
-  // One load takes STEP values for each of as many rows as there are lanes.
-  const uint rows_per_load = SUBGROUP_SIZE, loads = (ROWS + rows_per_load - 1) / rows_per_load;
-  uint x_at[loads];
-  [[unroll]] for (uint i = 0; i < loads; ++i) {
-    x_at[i] = min(row0 + i * rows_per_load + lane, params.rows - 1) * params.depth;
-  }
-#elif defined(SHUFFLE)
+#ifdef SHUFFLE
   // One load takes a quad of STEP / 4 lanes for each of several rows.
   const uint lanes_per_row = STEP / 4, rows_per_load = SUBGROUP_SIZE / lanes_per_row;
   const uint loads = (ROWS + rows_per_load - 1) / rows_per_load;
@@ -176,13 +135,7 @@ void main() {
   for (uint k = 0; k < params.depth; k += STEP) {
     float ws[THREAD_N][STEP];
     [[unroll]] for (uint j = 0; j < THREAD_N; ++j) load_w(w_at[j] + k, ws[j]);
-#if defined(SHUFFLE) && defined(LONG_WORDS)
-    float xs[loads][STEP];
-    [[unroll]] for (uint i = 0; i < loads; ++i) {
-      const u64vec4 longs = AT(x_longs, (x_at[i] + k) / 8);
-      [[unroll]] for (uint u = 0; u < STEP; ++u) xs[i][u] = floats_of(longs[u / 2])[u % 2];
-    }
-#elif defined(SHUFFLE)
+#ifdef SHUFFLE
     vec4 xs[loads];
     [[unroll]] for (uint i = 0; i < loads; ++i) {
       xs[i] = x_quad(x_row[i], k + lane % lanes_per_row * 4);
@@ -190,9 +143,7 @@ void main() {
 #endif
     [[unroll]] for (uint i = 0; i < ROWS; ++i) {
       [[unroll]] for (uint u = 0; u < STEP; ++u) {
-#if defined(SHUFFLE) && defined(LONG_WORDS)
-        float x_value = subgroupShuffle(xs[i / rows_per_load][u], i % rows_per_load);
-#elif defined(SHUFFLE)
+#ifdef SHUFFLE
         float x_value = subgroupShuffle(xs[i / rows_per_load][u % 4],
                                         i % rows_per_load * lanes_per_row + u / 4);
 #elif defined(ACTIVATION_F16)
@@ -215,19 +166,17 @@ void main() {
       if (!linear) sums[i][j] = activate(sums[i][j], ACTIVATION_FUNCTION);
     }
   }
-  const uint last = THREAD_N - 1, at_once = STORE_QUADS != 0 ? min(THREAD_N, 4) : 1;
-  const uint width = GATED != 0 ? max(at_once, 2) : at_once;
+  const uint last = THREAD_N - 1;
+  const uint width = STORE_QUADS != 0 ? 4 : GATED != 0 ? 2 : 1;
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0; j < THREAD_N; j += width) {
       const uint own_row = row0 + i, column = column0 + j;
       const uint row = stores_again ? min(own_row, params.rows - 1) : own_row;
       if (stores_again || (row < params.rows && column < params.columns)) {
-        if (at_once == 4) {
+        if (STORE_QUADS != 0) {
           store_quad(row, column,
                      vec4(sums[i][j], sums[i][min(j + 1, last)], sums[i][min(j + 2, last)],
                           sums[i][min(j + 3, last)]));
-        } else if (at_once == 2) {
-          store_two(row, column, vec2(sums[i][j], sums[i][min(j + 1, last)]));
         } else if (GATED != 0) {
           store_finished(row, column / 2, sums[i][j] * sums[i][min(j + 1, last)]);
         } else {

@@ -1,6 +1,8 @@
 // Operands that all matmul kernels share, and their epilogue (matmul_epilogue.glsl). x, W and y are
 // row-major; quads are four neighbours along K. A row of kernels.def may define
 //   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load (so it is with blocks)
+//   X_TEXELS     x, of f32, comes through a texel buffer
+//   W_TEXELS     W, of f32 or halves, likewise: as TEXEL(w, i) alone
 //   NORMALIZED   x, one row of f32, goes in as rms_norm(x); the gains take the place of a bias
 #ifndef MULCIBER_MATMUL_OPERANDS_GLSL
 #define MULCIBER_MATMUL_OPERANDS_GLSL
@@ -39,6 +41,9 @@ uvec2 x_scale(uint row, uint group) {
   return AT(x_scales,
             (row * Q8_1_ROW_WORDS(params.depth) + Q8_1_SCALES_AT(params.depth)) / 2 + group);
 }
+#elif defined(X_TEXELS)
+TEXELS(0, x)
+vec4 x_quad(uint row, uint k) { return uintBitsToFloat(TEXEL(x, (row * params.depth + k) / 4)); }
 #else
 BUFFER(0, readonly, x, vec4)
 #ifdef NORMALIZED
@@ -56,6 +61,8 @@ vec4 w_quad(uint row, uint k) { return block_quad(row, k); }
 #ifdef ACTIVATION_Q8_1
 #include "integer_dot.glsl"
 #endif
+#elif defined(W_TEXELS)
+TEXELS(1, w)
 #elif defined(WEIGHT_HALF)
 BUFFER(1, readonly, w, uvec2)
 vec4 w_quad(uint row, uint k) { return unpack_weight4(AT(w, (row * params.depth + k) / 4)); }

@@ -11,6 +11,7 @@
 
 PARAMS(TopKParams)
 BUFFER(0, readonly, logits, float)
+#define LOGIT(I) AT(logits, I)
 BUFFER(1, readonly, control, uint)
 BUFFER(2, writeonly, result, uint)
 
@@ -56,7 +57,7 @@ void main() {
     float highest = NEVER;
     Choice own = Choice(NEVER, NO_ID);
     for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
-      float value = sanitized(AT(logits, first + id));
+      float value = sanitized(LOGIT(first + id));
       highest = max(highest, value);
       consider(own, value, id);
     }
@@ -64,7 +65,7 @@ void main() {
     float origin = highest == NEVER ? 0.0 : highest, sum = 0;
     bool lost = false;
     for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
-      float value = AT(logits, first + id);
+      float value = LOGIT(first + id);
       lost = lost || not_a_logit(value);
       sum += exp(value - origin);
     }
@@ -83,7 +84,7 @@ void main() {
       if (best.id == own.id) {
         own = Choice(NEVER, NO_ID);
         for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {
-          float value = sanitized(AT(logits, first + id));
+          float value = sanitized(LOGIT(first + id));
           if (follows(value, id, best)) consider(own, value, id);
         }
       }

@@ -1,5 +1,6 @@
 // What the top_k kernels share: the order of candidates, the rules, and the output.
-// The kernel declares params (TopKParams) and the buffers logits, control and result before.
+// The kernel declares params (TopKParams) LOGIT(i) of all rows, and the buffers control and result
+// before.
 #ifndef MULCIBER_TOP_K_GLSL
 #define MULCIBER_TOP_K_GLSL
 
@@ -84,7 +85,7 @@ void write_forced(uint out_row, uint rank, uint forced) {
 // k ids are possible.
 void write_impossible(uint first, uint out_row, uint rank) {
   for (uint id = 0; rank < params.k; ++id) {
-    bool possible = sanitized(AT(logits, first + id)) > NEVER && !is_banned(id);
+    bool possible = sanitized(LOGIT(first + id)) > NEVER && !is_banned(id);
     if (!possible) write_choice(out_row, rank++, NEVER, id);
   }
 }

@@ -21,10 +21,16 @@ ROW_CONSTANT(CHUNK, 256);
 ROW_CONSTANT(UNROLL, 4);
 
 PARAMS(TopKParams)
+#ifdef READ_TEXELS
+TEXELS(0, logits)
+#define LOGIT(I) uintBitsToFloat(TEXEL(logits, (I) / 4)[(I) % 4])
+#else
 #ifdef VECTOR
 BUFFER(0, readonly, logits4, vec4)
 #endif
 BUFFER(0, readonly, logits, float)
+#define LOGIT(I) AT(logits, I)
+#endif
 BUFFER(1, readonly, control, uint)
 BUFFER(2, writeonly, result, uint)
 
@@ -54,7 +60,11 @@ shared uint chunk_id[MOST_CHUNKS];
 #ifdef VECTOR
 #define WIDTH 4
 #define UNIT vec4
+#ifdef READ_TEXELS
+vec4 load(uint i) { return uintBitsToFloat(TEXEL(logits, i / 4)); }
+#else
 vec4 load(uint i) { return AT(logits4, i / 4); }
+#endif
 // As load, where the row may end within the four: the rest becomes impossible ids.
 vec4 load_last(uint first, uint id) {
   bvec4 inside = lessThan(uvec4(id) + uvec4(0, 1, 2, 3), uvec4(params.vocabulary));
