@@ -167,8 +167,11 @@ TEST_CASE("keys and origins say who may ask") {
   CHECK(refusal([&] { open.check_origin("https://example.org", "localhost:8080"); }) ==
         "403 unknown_origin");
   // A page may have its own name point at this machine.
-  CHECK(refusal([&] { open.check_origin("http://example.org:8080", "example.org:8080"); }) ==
-        "403 unknown_host");
+  for (const char* name : {"example.org", "127.example.org", "127.0.0.1.example.org"}) {
+    const std::string host = std::string(name) + ":8080";
+    CHECK(refusal([&] { open.check_origin("http://" + host, host); }) == "403 unknown_host");
+  }
+  CHECK(open.check_origin("http://127.0.0.1:8080", "127.0.0.1:8080").empty());
 
   settings.keys = {"secret", "other"};
   settings.origins = {"https://example.org"};

@@ -29,7 +29,9 @@ std::string_view name_of_host(std::string_view host) {
 }  // namespace
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  // An address alone: a name such as 127.example.org may point anywhere.
+  const bool numbers = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host == "localhost" || host == "::1" || (numbers && host.starts_with("127."));
 }
 
 AccessRules::AccessRules(const HttpSettings& settings)
