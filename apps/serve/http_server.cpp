@@ -115,6 +115,36 @@ struct HttpServer::Impl : httplib::Server {
                    "unknown_address");
   }
 
+  std::string methods_of(const std::string& path) const {
+    std::string methods;
+    for (const Route& route : routes)
+      if (route.matches(path)) methods += (methods.empty() ? "" : ", ") + route.method;
+    return methods;
+  }
+
+  /// Where a body ends, without a doubt: a proxy in front that saw another end would take what
+  /// follows for another client's request. Gives whether the connection ends behind this one.
+  static bool check_framing(httplib::Request& request) {
+    const size_t lengths = request.get_header_value_count("Content-Length"),
+                 encodings = request.get_header_value_count("Transfer-Encoding");
+    if (lengths + encodings > 1)
+      throw ApiError(400, "the length of the body is said more than once", "", "ambiguous_length");
+    if (encodings > 0 && request.get_header_value("Transfer-Encoding") != "chunked")
+      throw ApiError(400, "of transfer encodings chunked alone is taken", "", "transfer_encoding");
+    // The library reads bodies of these alone, and one without a length until the client closes.
+    if (request.method != "POST") return encodings > 0 || length_of(request) != 0;
+    if (lengths + encodings == 0) request.headers.emplace("Content-Length", "0");
+    // Of curl, unless it is told another; the library takes only short forms.
+    if (request.get_header_value("Content-Type").starts_with("application/x-www-form-urlencoded"))
+      request.headers.erase("Content-Type");
+    return false;
+  }
+
+  /// 0 where the header is missing.
+  static unsigned long long length_of(const httplib::Request& request) {
+    return std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10);
+  }
+
   /// Called by the library once the headers are there: what can be refused by them alone is, and
   /// the body is not read.
   void begin(httplib::Request& request) {
@@ -128,7 +158,13 @@ struct HttpServer::Impl : httplib::Server {
     request.headers.erase("Accept-Encoding");
     request.headers.erase("Range");
     request.ranges.clear();
+    const auto close = [&] {
+      exchange.close = true;
+      request.headers.erase("Connection");
+      request.headers.emplace("Connection", "close");
+    };
     try {
+      if (check_framing(request)) close();
       if (request.has_header("Content-Encoding"))
         throw ApiError(415, "compressed bodies are not taken", "", "content_encoding");
       exchange.origin =
@@ -139,15 +175,12 @@ struct HttpServer::Impl : httplib::Server {
           access.check_key(request.get_header_value("Authorization"));
       }
       // Not by the body's length alone: one sent in chunks does not say it.
-      const std::string length = request.get_header_value("Content-Length");
-      if (std::strtoull(length.c_str(), nullptr, 10) > settings.body_bytes)
+      if (length_of(request) > settings.body_bytes)
         throw ApiError(413, fmt::format("the body is larger than {} bytes", settings.body_bytes),
                        "", "body_too_large");
     } catch (const std::exception& error) {
       exchange.refusal = to_api_error(error);
-      exchange.close = true;
-      request.headers.erase("Connection");
-      request.headers.emplace("Connection", "close");
+      close();
     }
     constexpr size_t kChunkHeads = 1u << 16;
     exchange.connection.expect(settings.body_bytes + kChunkHeads,

@@ -199,6 +199,10 @@ refuses 413 body_too_large "" $chat_path @large -H 'Transfer-Encoding: chunked'
 head -c 100000000 /dev/zero | tr '\0' x >large
 refuses 413 body_too_large "" $chat_path @large
 rm large
+# What curl calls a form unless it is told otherwise may be as long as any other body.
+python3 -c 'import json; print(json.dumps({"model": "chat", "text": "word " * 20000}))' >large
+curl -fsS -o answer -d @large "$url/tokenize" || fail "a long body of curl's: $(head -c 300 answer)"
+rm large
 # Schemas that have no end, that nest without end, and that list more than a grammar may have.
 schema=response_format.json_schema.schema
 by() { echo "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":$1}}}"; }

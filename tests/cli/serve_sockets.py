@@ -57,6 +57,19 @@ assert status(talk(b"DELETE /health HTTP/1.1\r\nHost: localhost\r\n\r\n")) >= 40
 POST = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n%s"
 assert status(talk(POST % (b"-1", b"{}"), close=False)) in (400, 413)
 assert status(talk(POST % (b"100", b"{}"))) == 400
+# A length that is said twice, or in two ways, is none: a proxy might see another one.
+AGAIN = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n%s\r\n{}" + GET
+for headers in (b"Content-Length: 2\r\nContent-Length: 80\r\n", b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+                b"Transfer-Encoding: gzip, chunked\r\n"):
+    answer = talk(AGAIN % headers, close=False)
+    assert status(answer) == 400 and answer.count(b"HTTP/1.1") == 1, (headers, answer)
+# The body of a request that has none is not taken for the next request.
+answer = talk(GET.replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(GET)) + GET, close=False)
+assert status(answer) == 200 and answer.count(b"HTTP/1.1") == 1, answer
+# Without a length there is no body, for which nobody is waited.
+begin = time.monotonic()
+answer = talk(POST.replace(b"Content-Length: %s\r\n", b"Connection: close\r\n").replace(b"%s", b""), close=False)
+assert status(answer) == 400 and b"invalid_json" in answer and time.monotonic() - begin < 1.5, answer
 # Chunks without end.
 answer = talk(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" +
               b"10000\r\n" + (b"x" * 65536 + b"\r\n10000\r\n") * 40, close=False)
