@@ -11,6 +11,7 @@
 #include "apps/serve/access.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/connection.h"
+#include "apps/serve/headers.h"
 #include "apps/serve/ids.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
@@ -53,14 +54,6 @@ class ConnectionStream final : public httplib::Stream {
   Connection& connection_;
 };
 // NOLINTEND(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
-
-/// The client's own id, where it can stand in a header and a line of a log.
-std::string request_id(const std::string& given) {
-  constexpr size_t kLongest = 128;
-  const bool usable = !given.empty() && given.size() <= kLongest &&
-                      std::ranges::all_of(given, [](unsigned char c) { return c > 32 && c < 127; });
-  return usable ? given : new_id("req");
-}
 
 /// What a failure of the library's own means for the client.
 ApiError unreadable(int status, Connection::Trouble trouble, bool in_body) {
@@ -202,6 +195,7 @@ struct HttpServer::Impl : httplib::Server {
     if (error.retry_after() > 0)
       response.set_header("Retry-After", std::to_string(error.retry_after()));
     if (error.status() == 401) response.set_header("WWW-Authenticate", "Bearer");
+    if (error.status() == 405) response.set_header("Allow", methods_of(t_exchange->record.path));
     response.set_content(error.json() + "\n", "application/json");
     add_common_headers(response);
   }
@@ -212,7 +206,7 @@ struct HttpServer::Impl : httplib::Server {
       add_common_headers(response);
       response.set_header("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
       response.set_header("Access-Control-Allow-Headers",
-                          "Authorization, Content-Type, X-Request-Id");
+                          allowed_headers(from.get_header_value("Access-Control-Request-Headers")));
       response.set_header("Access-Control-Max-Age", "600");
       return;
     }

@@ -187,7 +187,8 @@ refuses 400 "" n /v1/completions '{"prompt":"x","n":9}'
 refuses 400 "" logit_bias /v1/completions '{"prompt":"x","logit_bias":{"16000000":1}}'
 refuses 404 unknown_address "" /v1/nothing '{}'
 refuses 404 unknown_address "" /../../etc/passwd '{}' --path-as-is
-refuses 405 "" "" /v1/models '{}'
+refuses 405 "" "" /v1/models '{}' -D headers
+grep -qi '^allow: GET' headers || fail "no Allow: $(cat headers)"
 refuses 405 "" "" "/v1/responses/$(printf 'x%.0s' {1..5000})" '{}'
 (($(wc -c <answer) < 500)) || fail "a long address comes back: $(wc -c <answer) bytes"
 refuses 415 content_encoding "" $chat_path '{}' -H 'Content-Encoding: gzip'
@@ -272,7 +273,11 @@ for key in secret secret-of-file; do
   grep -qi '^access-control-allow-origin: https://example.org' headers || fail "no CORS header: $(cat headers)"
 done
 [[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 200 ]] || fail "/health needs a key"
-[[ $(curl -sS -X OPTIONS -H 'Origin: https://example.org' -o answer -w '%{http_code}' "$url/v1/completions") == 204 ]] || fail "a preflight"
+preflight() { curl -sS -X OPTIONS -H 'Origin: https://example.org' "$@" -D headers -o answer -w '%{http_code}' "$url/v1/completions"; }
+[[ $(preflight) == 204 ]] || fail "a preflight"
+# OpenAI's client in a page has headers of its own.
+[[ $(preflight -H 'Access-Control-Request-Headers: authorization,content-type,x-stainless-os') == 204 ]] || fail "a preflight with headers"
+grep -qi '^access-control-allow-headers: .*x-stainless-os' headers || fail "headers that may not be sent: $(cat headers)"
 refuses 403 unknown_origin "" /v1/completions '{"prompt":"x"}' -H 'Origin: https://example.com'
 stop_server
 grep -v '^{' log && fail "a line of the log is not JSON"
