@@ -96,6 +96,18 @@ EncoderOutput TextEncoder::Impl::output(const EmbedOptions& options) const {
   return EncoderOutput::kMean;
 }
 
+std::vector<TextVector> TextEncoder::Impl::vectors(std::span<const EncoderInput> inputs,
+                                                   const std::vector<bool>& truncated,
+                                                   const EmbedOptions& options) {
+  std::vector<TextVector> results(inputs.size());
+  run(inputs, output(options), normalizes(options), options.batch,
+      [&](size_t index, std::vector<float> values) {
+        results[index] = {std::move(values), static_cast<uint32_t>(inputs[index].ids.size()),
+                          truncated[index], true};
+      });
+  return results;
+}
+
 TextEncoder::TextEncoder(std::shared_ptr<Device> device, const std::string& folder,
                          const LoadOptions& options)
     : TextEncoder(std::move(device), open_model(folder), options) {}
@@ -122,12 +134,35 @@ std::vector<TextVector> TextEncoder::embed(std::span<const std::string> texts,
   std::vector<bool> truncated;
   const std::vector<EncoderInput> inputs =
       tokenized(*impl_, prompted, impl_->most_tokens(), options.batch.truncate, truncated);
-  std::vector<TextVector> results(texts.size());
-  impl_->run(inputs, impl_->output(options), impl_->normalizes(options), options.batch,
-             [&](size_t index, std::vector<float> values) {
-               results[index] = {std::move(values), static_cast<uint32_t>(inputs[index].ids.size()),
-                                 truncated[index], true};
-             });
+  std::vector<TextVector> results = impl_->vectors(inputs, truncated, options);
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
+std::vector<TextVector> TextEncoder::embed_ids(std::span<const std::vector<uint32_t>> texts,
+                                               const EmbedOptions& options) {
+  impl_->begin(texts.size());
+  const auto start = Clock::now();
+  std::vector<EncoderInput> inputs;
+  std::vector<bool> truncated;
+  for (const std::vector<uint32_t>& ids : texts) {
+    const std::string where = fmt::format("text {} of {}", inputs.size() + 1, texts.size());
+    if (ids.empty()) throw ModelError(where, "has no tokens", "give the ids of some");
+    for (const uint32_t id : ids)
+      if (id >= impl_->config().vocabulary)
+        throw ModelError(where,
+                         fmt::format("has the token id {}, the model's are below {}", id,
+                                     impl_->config().vocabulary),
+                         "take ids of this model's tokenizer");
+    TokenizedInput input = {.ids = {ids, std::vector<uint32_t>(ids.size())},
+                            .first_end = ids.size()};
+    input.second_begin = input.second_end = ids.size();
+    impl_->fit(input, impl_->most_tokens(), options.batch.truncate, where);
+    truncated.push_back(input.truncated);
+    impl_->statistics.truncated += input.truncated ? 1 : 0;
+    inputs.push_back(std::move(input.ids));
+  }
+  std::vector<TextVector> results = impl_->vectors(inputs, truncated, options);
   impl_->statistics.total_seconds = seconds_since(start);
   return results;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "models/encoder_runner.h"
 #include "models/sentence_config.h"
@@ -20,6 +22,8 @@ struct TextEncoder::Impl : EncoderRunner {
   /// What stands before a text.
   std::string prompt(const EmbedOptions& options) const;
   EncoderOutput output(const EmbedOptions& options) const;
+  std::vector<TextVector> vectors(std::span<const EncoderInput> inputs,
+                                  const std::vector<bool>& truncated, const EmbedOptions& options);
   bool normalizes(const EmbedOptions& options) const {
     return options.normalize.value_or(sentence.normalize);
   }

@@ -23,9 +23,10 @@ struct CutInput {
 CutInput cut(const Tokenizer& tokenizer, const ScoreInput& input, const ScoreOptions& options) {
   const EncodeOptions encode = {.add_special = options.add_special,
                                 .parse_special = options.parse_special};
-  const std::vector<int32_t> whole = tokenizer.encode(input.context + input.text, encode);
+  std::vector<int32_t> whole(input.ids.begin(), input.ids.end());
+  if (whole.empty()) whole = tokenizer.encode(input.context + input.text, encode);
   CutInput result = {{whole.begin(), whole.end()}, 0};
-  if (!input.context.empty()) {
+  if (input.ids.empty() && !input.context.empty()) {
     const size_t end = input.context.find_last_not_of(' ') + 1;
     const size_t before = tokenizer.encode(input.context.substr(0, end), encode).size();
     result.first = static_cast<uint32_t>(std::min(before, whole.size()));

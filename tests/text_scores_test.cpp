@@ -193,6 +193,12 @@ TEST_CASE("A generator scores texts and continuations, and goes on where it was"
   CHECK(rest.mean() == sum / static_cast<double>(rest.tokens.size()));
   CHECK(scores.statistics.scored_tokens ==
         whole.tokens.size() + rest.tokens.size() + spaced.tokens.size());
+  // A text's ids in its place.
+  const std::vector<ScoreInput> by_ids = {{.ids = whole.ids}};
+  const TextScore same = generator.score(by_ids, {.likeliest = 2}).texts[0];
+  CHECK(same.ids == whole.ids);
+  CHECK(same.tokens.size() == whole.tokens.size());
+  CHECK(same.sum == whole.sum);
   // The conversation stands.
   CHECK(generator.generate("the red hammer", greedy).ids == before.ids);
   CHECK(generator.statistics().reused_tokens == before.prompt_ids.size() - 1);

@@ -94,6 +94,11 @@ class MULCIBER_API TextEncoder {
   std::vector<TextVector> embed(std::span<const std::string> texts,
                                 const EmbedOptions& options = {});
   TextVector embed(const std::string& text, const EmbedOptions& options = {});
+  /// Of texts that are given as the ids of their tokens, what a tokenizer adds included: nothing
+  /// stands before them, and one that is cut loses its last ids. Throws ModelError for a text
+  /// without tokens and for an id that is not the model's, too.
+  std::vector<TextVector> embed_ids(std::span<const std::vector<uint32_t>> texts,
+                                    const EmbedOptions& options = {});
 
   /// Cosines of the angles between vectors, computed on the device: (queries, vectors) row-major; 0
   /// where one is all zeros. Throws ModelError where their lengths differ.

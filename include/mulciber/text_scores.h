@@ -23,8 +23,10 @@ struct ScoreInput {
   /// Stands before the text and is not scored. Context and text are cut into tokens together, and
   /// what the text has beyond the tokens of the context alone is scored. Spaces at its end count as
   /// the text's. Source: lm-evaluation-harness, which cuts multiple-choice questions so.
-  std::string context;
-  std::string text;
+  std::string context = {};
+  std::string text = {};
+  /// In place of both: a text's tokens as they are, with what stands in front of it.
+  std::vector<uint32_t> ids = {};
 };
 
 struct ScoreOptions {
