@@ -30,7 +30,9 @@ struct BatchText {
   bool begun = false;
   size_t said_again = 0;
   size_t prompt_told = 0;  // to on_prompt
-  std::string piece;       // that became certain last
+  /// Tokens of the prompt that others had fed; twice where it gave way before it said anything.
+  uint64_t reused = 0;
+  std::string piece;  // that became certain last
   Answer answer;
 
   BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,

@@ -176,6 +176,7 @@ void BatchGenerator::Impl::admit() {
     if (!std::exchange(text->begun, true)) {
       statistics.prompt_tokens += text->prompt.size();
       statistics.reused_tokens += held;
+      text->reused = held;
     }
     place->text = std::move(text);
     if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
@@ -249,7 +250,9 @@ bool BatchGenerator::Impl::feed() {
   BatchText& text = *place.text;
   // Another may have taken in meanwhile what both begin with.
   const uint32_t before = slots->length(slot), held = slots->adopt(slot);
-  if (text.said_again == text.answer.so_far().ids.size()) statistics.reused_tokens += held - before;
+  const bool first = text.said_again == text.answer.so_far().ids.size();
+  statistics.reused_tokens += first ? held - before : 0;
+  text.reused += first ? held - before : 0;
   const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
   const uint32_t left = std::min(size - held, chunk);
   const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
@@ -381,7 +384,8 @@ void BatchGenerator::Impl::finish(BatchText& text, GenerateEnd end) {
   const bool cancelled = end == GenerateEnd::kCancelled;
   ++(cancelled ? statistics.cancelled : statistics.ended);
   text.piece.clear();
-  const Generation generation = text.answer.finish(end, cancelled);
+  Generation generation = text.answer.finish(end, cancelled);
+  generation.reused_tokens = std::min<uint64_t>(text.reused, text.prompt.size());
   if (text.request.on_end) text.request.on_end(generation, text.piece);
 }
 

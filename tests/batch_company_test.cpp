@@ -137,11 +137,13 @@ TEST_CASE("What prompts begin with is computed once, and answers stay as they we
   while (batch.step()) {
   }
   CHECK(batch.statistics().reused_tokens == shared);
+  CHECK(told[0].end->reused_tokens + told[1].end->reused_tokens == shared);
   request.prompt = system + kWords[2];
   submit(batch, request, told[2]);
   while (batch.step()) {
   }
   CHECK(batch.statistics().reused_tokens == 2 * shared);
+  CHECK(told[2].end->reused_tokens == shared);
   CHECK(told[2].prompt.front() > shared);
   for (int i = 0; i < 3; ++i) {
     CHECK(told[i].ids == alone[i].ids);

@@ -34,7 +34,7 @@ struct AnswerEvent {
   std::optional<GenerateEnd> end;
   std::optional<ApiError> error;
   // With end:
-  size_t prompt_tokens = 0, answer_tokens = 0;
+  size_t prompt_tokens = 0, cached_tokens = 0, answer_tokens = 0;
 
   bool last() const { return end || error; }
 };

@@ -60,6 +60,7 @@ Json call_json(const CallPiece& call) {
 
 Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
           {"completion_tokens", usage.answer_tokens},
           {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};
 }

@@ -167,6 +167,7 @@ void Engine::begin_text(Active text) {
     event.piece = last_piece;
     event.end = made.end;
     event.prompt_tokens = made.prompt_ids.size();
+    event.cached_tokens = made.reused_tokens;
     event.answer_tokens = made.ids.size();
     if (made.end != GenerateEnd::kCancelled) losses_in_a_row_ = 0;
     end_text(*active, std::move(event));

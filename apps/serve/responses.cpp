@@ -130,7 +130,7 @@ class Response {
     if (cut) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
     const Usage& usage = answers_->usage();
     response["usage"] = {{"input_tokens", usage.prompt_tokens},
-                         {"input_tokens_details", {{"cached_tokens", 0}}},
+                         {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
                          {"output_tokens", usage.answer_tokens},
                          {"output_tokens_details", {{"reasoning_tokens", 0}}},
                          {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};

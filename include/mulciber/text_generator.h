@@ -154,6 +154,8 @@ struct Generation {
   std::optional<TokenAttention> attention;  // the prompt's tokens, then the answer's
   /// Tokens of prompt and answer that GenerateOptions::shift left out of the context.
   uint64_t left_out = 0;
+  /// Of BatchGenerator: tokens of the prompt that were computed for another text that began alike.
+  uint64_t reused_tokens = 0;
 };
 
 /// Of the last generate(), except where it says "load".
