@@ -1,4 +1,6 @@
 // What `mulciber serve` makes of the bodies of requests, and of tools' calls in answers.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/completion_request.h"
@@ -81,7 +83,17 @@ TEST_CASE("a chat request is read") {
 TEST_CASE("a completion request is read") {
   const CompletionRequest request = parse_completion_request(
       R"({"prompt": ["a", "b"], "max_tokens": 5, "logprobs": 3, "best_of": 1, "suffix": null})");
-  CHECK(request.prompts == std::vector<std::string>{"a", "b"});
+  REQUIRE(request.prompts.size() == 2);
+  CHECK((request.prompts[0].text == "a" && request.prompts[1].text == "b"));
+  CHECK((request.prompts[0].ids.empty() && request.prompts[1].ids.empty()));
+  const auto ids = [](const std::string& prompt) {
+    std::vector<std::vector<uint32_t>> all;
+    for (const TextOrIds& one : parse_completion_request("{\"prompt\": " + prompt + "}").prompts)
+      all.push_back(one.ids);
+    return all;
+  };
+  CHECK(ids("[5, 0, 7]") == std::vector<std::vector<uint32_t>>{{5, 0, 7}});
+  CHECK(ids("[[5], [6, 2147483647]]") == std::vector<std::vector<uint32_t>>{{5}, {6, 2147483647}});
   CHECK(request.log_probabilities == 3u);
   CHECK(parse_completion_request(R"({"prompt": "a"})").max_tokens == 16);
   CHECK(parse_completion_request(R"({"prompt": "a", "echo": true})").echo);
@@ -146,8 +158,9 @@ TEST_CASE("what cannot be used is refused by name") {
   CHECK(refused(chat_with(R"(, "tools": [{"type": "function"}])")) == "tools[0].function|");
   CHECK(refused(chat_with(R"(, "chat_template_kwargs": {"messages": []})")) ==
         "chat_template_kwargs|");
-  CHECK(refused(R"({"prompt": [1, 2]})", false) == "prompt|unsupported_parameter");
-  CHECK(refused(R"({"prompt": []})", false) == "prompt|");
+  for (const char* prompt : {"[]", "[[]]", "[1, \"a\"]", "[\"a\", 1]", "[[1], 2]", "[1, [2]]",
+                             "[-1]", "[1.5]", "[2147483648]", "[null]", "{}", "7"})
+    CHECK(refused(fmt::format(R"({{"prompt": {}}})", prompt), false) == "prompt|");
   CHECK(refused(R"({"prompt": "a", "n": 3, "best_of": 2})", false) == "best_of|");
   CHECK(refused(R"({"prompt": "a", "best_of": 2, "stream": true})", false) == "best_of|");
   CHECK(refused(R"({"prompt": "a", "max_tokens": 0})", false) == "max_tokens|");

@@ -41,6 +41,17 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
   return prompt;
 }
 
+/// Of ids as they are; what a tokenizer puts in front of a text is no part of theirs.
+Prompt given_prompt(const ServedModel& model, const TextOrIds& given) {
+  if (given.ids.empty()) return {.text = given.text};
+  const Tokenizer& tokenizer = *model.tokenizer;
+  check_ids(model, "prompt", given.ids);
+  const std::vector<int32_t> ids(given.ids.begin(), given.ids.end());
+  const std::vector<int32_t> nothing = tokenizer.encode("", {.parse_special = true});
+  const auto begin = std::ranges::mismatch(nothing, ids).in2;
+  return {.text = tokenizer.decode(std::span(begin, ids.end()), false), .ids = given.ids};
+}
+
 std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings& settings) {
   ServedModel& model = asked.model;
   const CompletionRequest& request = asked.request;
@@ -140,13 +151,16 @@ std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest
   if (request.chat) {
     prompts.push_back(chat_prompt(model, request));
   } else {
-    for (const std::string& text : request.prompts) prompts.push_back({.text = text});
+    for (const TextOrIds& given : request.prompts) prompts.push_back(given_prompt(model, given));
   }
   const uint32_t least = request.prompts_only ? 0 : std::max(request.max_tokens, 1u);
   for (Prompt& prompt : prompts) {
-    const std::vector<int32_t> ids = model.tokenizer->encode(
-        prompt.text, {.add_special = prompt.add_special, .parse_special = prompt.parse_special});
-    prompt.ids.assign(ids.begin(), ids.end());
+    std::vector<uint32_t>& ids = prompt.ids;
+    if (ids.empty()) {
+      const std::vector<int32_t> read = model.tokenizer->encode(
+          prompt.text, {.add_special = prompt.add_special, .parse_special = prompt.parse_special});
+      ids.assign(read.begin(), read.end());
+    }
     const char* field = request.chat ? request.messages_field : "prompt";
     if (ids.empty()) refuse(field, fmt::format("{} has no tokens", field));
     if (ids.size() + least > model.context)
@@ -171,7 +185,7 @@ std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const Htt
                              .before = {},
                              .most_time = std::chrono::seconds(settings.most_seconds)};
   for (size_t i = 0; request.echo && i < choices; ++i) {
-    session.before.push_back(request.prompts[i / request.drawn()]);
+    session.before.push_back(asked.prompts[i / request.drawn()].text);
     if (!asked.tokens_before.empty())
       session.tokens_before.push_back(asked.tokens_before[i / request.drawn()]);
   }

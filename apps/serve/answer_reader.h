@@ -50,7 +50,7 @@ class AnswerReader {
 struct Prompt {
   std::string text;
   bool add_special = true, parse_special = true;
-  std::vector<uint32_t> ids = {};
+  std::vector<uint32_t> ids = {};  // those of the text, or such as were given
 };
 
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).

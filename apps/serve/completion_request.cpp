@@ -85,10 +85,8 @@ CompletionRequest parse_completion_request(std::string_view body) {
   request.max_tokens =
       static_cast<uint32_t>(fields.whole("max_tokens", 0, kMostTokens).value_or(kUsual));
   request.prompts_only = request.max_tokens == 0;
-  const Json& prompt = fields.needed("prompt");
-  if (prompt.is_array() && !prompt.empty() && !prompt.front().is_string())
-    refuse("prompt", "prompts of token ids are not supported: give texts", "unsupported_parameter");
-  request.prompts = fields.texts("prompt", kMostPrompts);
+  fields.needed("prompt");
+  request.prompts = fields.texts_or_ids("prompt", kMostPrompts);
   if (request.prompts.empty()) refuse("prompt", "prompt is an empty list");
   if (const auto likeliest = fields.whole("logprobs", 0, kMostLikeliest))
     request.log_probabilities = static_cast<uint32_t>(*likeliest);

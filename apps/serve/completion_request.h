@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/sampling_options.h"
+#include "apps/serve/request_fields.h"
 #include "mulciber/grammar.h"
 #include "mulciber/load_options.h"
 
@@ -18,8 +19,8 @@ namespace mulciber::apps::serve {
 struct CompletionRequest {
   std::string model;  // empty: the only one
   bool chat = false;
-  std::vector<std::string> prompts;  // of a completion; chat: none
-  bool prompts_only = false;         // nothing is to be written: an echo
+  std::vector<TextOrIds> prompts;  // of a completion; chat: none
+  bool prompts_only = false;       // nothing is to be written: an echo
   /// Of a chat: a JSON list of messages with role and content, and tool_calls where there are some,
   /// as chat templates take them: contents are texts, and arguments of calls are objects.
   std::string messages_json;

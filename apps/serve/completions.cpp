@@ -17,16 +17,15 @@ namespace mulciber::apps::serve {
 namespace {
 
 /// The tokens of a prompt with their probabilities, but for the special ones in front of it.
-std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const std::string& prompt,
+std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& prompt,
                                       const HttpRequest& http, Engine& engine) {
   const ServedModel& model = asked.model;
-  ScoreOptions options = {.parse_special = true,
-                          .likeliest = *asked.request.log_probabilities,
+  ScoreOptions options = {.likeliest = *asked.request.log_probabilities,
                           .adapters = asked.adapters};
   TextScore score;
   engine.call(
       [&](const std::atomic<bool>& cancel) {
-        const std::array input = {ScoreInput{"", prompt}};
+        const std::array input = {ScoreInput{.ids = prompt.ids}};
         options.cancel = &cancel;
         score = std::move(model.generator->score(input, options).texts[0]);
       },
@@ -50,14 +49,14 @@ std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const std::stri
 }
 
 /// The prompts alone, which the model reads and does not continue.
-std::vector<AnswerPart> echoed(const CompletionRequest& request,
-                               std::vector<std::vector<TokenRecord>> tokens) {
+std::vector<AnswerPart> echoed(const AnswersAsked& asked) {
+  const std::vector<std::vector<TokenRecord>>& tokens = asked.tokens_before;
   std::vector<AnswerPart> parts;
-  for (size_t i = 0; i < request.prompts.size(); ++i) {
-    for (uint32_t n = 0; n < request.n; ++n) {
+  for (size_t i = 0; i < asked.prompts.size(); ++i) {
+    for (uint32_t n = 0; n < asked.request.n; ++n) {
       AnswerPart part;
       part.choice = static_cast<uint32_t>(parts.size());
-      part.text = request.prompts[i];
+      part.text = asked.prompts[i].text;
       if (!tokens.empty()) part.tokens = tokens[i];
       part.finish_reason = "length";
       parts.push_back(std::move(part));
@@ -124,7 +123,7 @@ HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest
   const std::vector<AdapterScale> adapters = choice.adapters(request.adapters);
   AnswersAsked asked = {choice.model, request, prompts, adapters};
   if (request.echo && request.tells_probabilities)
-    for (const std::string& prompt : request.prompts)
+    for (const Prompt& prompt : prompts)
       asked.tokens_before.push_back(score_prompt(asked, prompt, http, engine));
   AnswerFormat format = {.chat = request.chat,
                          .id = (request.chat ? "chatcmpl-" : "cmpl-") + http.id,
@@ -133,7 +132,7 @@ HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest
   if (request.prompts_only) {
     Usage usage;
     for (const Prompt& prompt : prompts) usage.prompt_tokens += prompt.ids.size();
-    return {.body = json_line(format.whole(echoed(request, asked.tokens_before), usage)) + "\n"};
+    return {.body = json_line(format.whole(echoed(asked), usage)) + "\n"};
   }
   const std::shared_ptr<AnswerReader> answers =
       begin_answers(asked, http, engine, metrics, settings);

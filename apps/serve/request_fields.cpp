@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "checkpoints/json.h"
@@ -14,6 +15,8 @@ namespace {
 // A conversation of a thousand messages has a few thousand values.
 constexpr JsonLimits kBodyLimits = {
     .bytes = std::size_t{1} << 30, .depth = 32, .values = 1'000'000};
+
+constexpr uint64_t kMostId = std::numeric_limits<int32_t>::max();
 
 Json parse_body(std::string_view body) {
   try {
@@ -96,6 +99,37 @@ std::vector<std::string> RequestFields::texts(const std::string& name, size_t mo
     if (!one.is_string()) refuse(path(name), path(name) + " must be a string or a list of strings");
     made.push_back(one.get<std::string>());
   }
+  return made;
+}
+
+std::vector<TextOrIds> RequestFields::texts_or_ids(const std::string& name, size_t most) {
+  const Json* value = find(name);
+  std::vector<TextOrIds> made;
+  if (!value || !value->is_array() || value->empty() || value->front().is_string()) {
+    for (std::string& text : texts(name, most)) made.push_back({std::move(text), {}});
+    return made;
+  }
+  const auto wrong = [&] {
+    refuse(path(name), path(name) +
+                           " must be a text, a list of texts, a list of token ids, or a "
+                           "list of such lists, none of which is empty");
+  };
+  const auto add = [&](const Json& ids) {
+    if (!ids.is_array() || ids.empty()) wrong();
+    TextOrIds& one = made.emplace_back();
+    for (const Json& id : ids) {
+      if (!id.is_number_unsigned() || id.get<uint64_t>() > kMostId) wrong();
+      one.ids.push_back(id.get<uint32_t>());
+    }
+  };
+  if (!value->front().is_array()) {
+    add(*value);
+    return made;
+  }
+  if (value->size() > most)
+    refuse(path(name),
+           fmt::format("{} holds {} lists, {} are taken", path(name), value->size(), most));
+  for (const Json& ids : *value) add(ids);
   return made;
 }
 

@@ -1,6 +1,7 @@
 // The fields of a request's JSON object, each read as what it has to be.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -11,6 +12,12 @@
 #include "apps/serve/api_error.h"
 
 namespace mulciber::apps::serve {
+
+/// A text, or the ids of its tokens.
+struct TextOrIds {
+  std::string text;
+  std::vector<uint32_t> ids;  // in place of the text, where there are some
+};
 
 /// The functions throw ApiError (400), naming the field, for a value of another type or out of its
 /// range. A field that is null counts as absent.
@@ -30,6 +37,8 @@ class RequestFields {
   std::optional<uint64_t> whole(const std::string& name, uint64_t low, uint64_t high);
   /// A text, or a list of texts.
   std::vector<std::string> texts(const std::string& name, size_t most);
+  /// A text, a list of texts, a list of ids, or a list of such lists.
+  std::vector<TextOrIds> texts_or_ids(const std::string& name, size_t most);
   /// A field that may be absent or have this value, which changes nothing.
   void only(const std::string& name, const nlohmann::json& value, const std::string& why);
   /// A field without an influence on answers.

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "apps/progress.h"
+#include "apps/serve/api_error.h"
 #include "checkpoints/file_name.h"
 #include "checkpoints/json.h"
 #include "models/sentence_config.h"
@@ -119,6 +120,15 @@ void add_adapter(std::span<const std::unique_ptr<ServedModel>> models,
                           : fmt::format("names no language model '{}'", printable(wanted)));
   // A request says how much of it it wants.
   chosen->adapters.push_back({.path = argument.substr(equals + 1), .name = name, .scale = 0});
+}
+
+void check_ids(const ServedModel& model, const std::string& field, std::span<const uint32_t> ids) {
+  auto count = static_cast<uint32_t>(model.tokenizer->vocab_size());
+  if (model.vocabulary > 0) count = std::min(count, model.vocabulary);
+  const auto beyond = std::ranges::find_if(ids, [&](uint32_t id) { return id >= count; });
+  if (beyond != ids.end())
+    refuse(field, fmt::format("{} has the token id {}, and the model's are below {}", field,
+                              *beyond, count));
 }
 
 void load_served(ServedModel& model, const std::shared_ptr<Device>& device,

@@ -64,6 +64,9 @@ std::unique_ptr<ServedModel> open_served(const std::string& argument);
 /// with the only language model there is. Throws SettingError.
 void add_adapter(std::span<const std::unique_ptr<ServedModel>> models, const std::string& argument);
 
+/// Throws ApiError (400), naming the field, where one of the ids of tokens is none of the model's.
+void check_ids(const ServedModel& model, const std::string& field, std::span<const uint32_t> ids);
+
 /// Loads it onto the device, for the first time or again. Throws ModelError where it does nothing
 /// that this server offers, DeviceError.
 void load_served(ServedModel& model, const std::shared_ptr<Device>& device,

@@ -39,13 +39,20 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   ServedModel& model =
       choose_model(service.engine, fields.text("model").value_or(""), Capability::kEncodeText)
           .model;
-  const Json& input = fields.needed("input");
-  if (input.is_array() && !input.empty() && !input.front().is_string())
-    refuse("input", "inputs of token ids are not supported: give texts", "unsupported_parameter");
-  const std::vector<std::string> texts = fields.texts("input", kMostTexts);
-  if (texts.empty()) refuse("input", "input is an empty list");
-  for (const std::string& text : texts)
-    if (text.empty()) refuse("input", "input holds an empty text");
+  fields.needed("input");
+  const std::vector<TextOrIds> inputs = fields.texts_or_ids("input", kMostTexts);
+  if (inputs.empty()) refuse("input", "input is an empty list");
+  std::vector<std::string> texts;
+  std::vector<std::vector<uint32_t>> ids;
+  for (const TextOrIds& one : inputs) {
+    if (one.text.empty() && one.ids.empty()) refuse("input", "input holds an empty text");
+    if (one.ids.empty()) {
+      texts.push_back(one.text);
+    } else {
+      check_ids(model, "input", one.ids);
+      ids.push_back(one.ids);
+    }
+  }
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64")
     refuse("encoding_format", "encoding_format must be float or base64");
@@ -56,6 +63,8 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   EmbedOptions options;
   options.prompt_name = fields.text("prompt_name").value_or("");
   options.batch.truncate = fields.flag("truncate").value_or(false);
+  if (!ids.empty() && !options.prompt_name.empty())
+    refuse("prompt_name", "prompt_name stands before texts, and input holds ids of tokens");
   fields.ignore("user");
   fields.finish();
 
@@ -63,7 +72,8 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   service.engine.call(
       [&](const std::atomic<bool>& cancel) {
         options.batch.cancel = &cancel;
-        vectors = model.encoder->embed(texts, options);
+        vectors = ids.empty() ? model.encoder->embed(texts, options)
+                              : model.encoder->embed_ids(ids, options);
       },
       request.gone);
   Json data = Json::array();

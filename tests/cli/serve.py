@@ -11,7 +11,7 @@ import wave
 
 import openai
 
-from openai_client import GREEDY, client, fails
+from openai_client import GREEDY, client, fails, tokens
 
 USER = [{"role": "user", "content": "The red hammer"}]
 
@@ -54,6 +54,21 @@ answer = client.completions.create(model="chat", prompt=["one", "two"], max_toke
 assert [choice.index for choice in answer.choices] == [0, 1]
 assert answer.choices[0].text.startswith("one") and answer.choices[1].text.startswith("two")
 
+# Prompts of token ids, and what was read of them before.
+ids = tokens("chat", "one")
+by_ids = client.completions.create(model="chat", prompt=[ids, ids], max_tokens=4, **GREEDY)
+assert [choice.text for choice in by_ids.choices] == [answer.choices[0].text.removeprefix("one")] * 2, by_ids
+assert by_ids.usage.prompt_tokens == 2 * len(ids)
+LONG = [{"role": "user", "content": "The red hammer strikes. " * 40}]
+for _ in range(2):
+    usage = client.chat.completions.create(model="chat", messages=LONG, max_tokens=1, **GREEDY).usage
+    *_, last = client.chat.completions.create(model="chat", messages=LONG, max_tokens=1, stream=True,
+                                              stream_options={"include_usage": True}, **GREEDY)
+assert 0 < usage.prompt_tokens_details.cached_tokens < usage.prompt_tokens, usage
+assert last.usage == usage, (last.usage, usage)
+given = client.responses.create(model="chat", input=LONG, max_output_tokens=1, **GREEDY).usage
+assert given.input_tokens_details.cached_tokens == usage.prompt_tokens_details.cached_tokens, given
+
 # A conversation with tools: what the model was told of them counts, and the answer is text or calls.
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 plain = client.chat.completions.create(model="tools", messages=USER, max_tokens=3, **GREEDY)
@@ -84,6 +99,14 @@ if "vectors" in models:
         assert len(one.embedding) > 8
         assert all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-7) for a, b in zip(one.embedding, other.embedding))
     assert by_bytes.usage.prompt_tokens > 0
+    # Ids of tokens are the text that they are of.
+    ids = tokens("vectors", "a dog")
+    for given in (ids, [ids, ids]):
+        by_ids = client.embeddings.create(model="vectors", input=given, encoding_format="float")
+        assert len(by_ids.data) == (1 if given is ids else 2)
+        for one in by_ids.data:
+            assert all(math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-5) for a, b in zip(one.embedding, by_text.data[0].embedding))
+    assert fails(openai.BadRequestError, lambda: client.embeddings.create(model="vectors", input=[1 << 30])).param == "input"
     assert fails(openai.BadRequestError, lambda: client.embeddings.create(model="chat", input="x")).code == "wrong_model"
 
 if "speech" in models:

@@ -99,6 +99,26 @@ given, wanted = json.load(open("answer"))["choices"][0]["logprobs"], json.load(o
 assert given["tokens"] == [token["token"].replace("▁", " ") for token in wanted] and "".join(given["tokens"]) == "The red hammer", given
 assert all(abs(p - token["log_probability"]) < 1e-4 for p, token in zip(given["token_logprobs"], wanted)), given
 PYTHON
+# Prompts of ids are their texts, also where they are echoed; what they begin with was read before.
+ask /tokenize '{"model":"chat","text":"The red hammer"}'
+python3 -c 'import json; print(json.load(open("answer"))["tokens"])' >ids
+ask /v1/completions "{$greedy,\"prompt\":$(cat ids),\"echo\":true,\"logprobs\":0}"
+cp answer by_ids
+ask /v1/completions "{$greedy,\"prompt\":\"The red hammer\",\"echo\":true,\"logprobs\":0}"
+python3 - <<'PYTHON' || fail "a prompt of ids: $(cat by_ids answer)"
+import json
+by_ids, by_text = (json.load(open(name)) for name in ("by_ids", "answer"))
+assert by_ids["choices"] == by_text["choices"] and by_ids["usage"] == by_text["usage"], (by_ids, by_text)
+PYTHON
+ask /v1/completions "{$greedy,\"prompt\":[$(cat ids),$(cat ids)]}"
+python3 -c 'import json; w = json.load(open("raw"))["text"]; assert [c["text"] for c in json.load(open("answer"))["choices"]] == [w, w]' || fail "prompts of ids: $(cat answer)"
+refuses 400 "" prompt /v1/completions '{"model":"chat","prompt":[1,16000000]}'
+refuses 400 "" prompt /v1/completions '{"model":"chat","prompt":[[1],[]]}'
+long_prompt=$(printf 'word %.0s' {1..300})
+for cached in "== 0" ">= 100"; do
+  ask /v1/completions "{$greedy,\"prompt\":\"$long_prompt\"}"
+  python3 -c "import json; u = json.load(open('answer'))['usage']; assert u['prompt_tokens_details']['cached_tokens'] $cached, u" || fail "cached_tokens"
+done
 # A token that is forbidden does not come.
 ask /tokenize '{"model":"chat","text":"The red hammer","add_special":false}'
 python3 -c 'import json; a = json.load(open("answer")); assert a["count"] == len(a["tokens"]) == len(a["pieces"]) > 1' || fail "/tokenize"
