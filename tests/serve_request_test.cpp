@@ -106,6 +106,10 @@ TEST_CASE("messages become what templates take") {
   CHECK(messages(R"([{"role": "developer", "content": [{"type": "text", "text": "a"},
                                                        {"type": "text", "text": "b"}]}])") ==
         Json::parse(R"([{"role": "system", "content": "ab"}])"));
+  // As OpenAI's own answers come back.
+  CHECK(
+      messages(R"([{"role": "assistant", "content": "a", "refusal": null, "annotations": []}])") ==
+      Json::parse(R"([{"role": "assistant", "content": "a"}])"));
   const Json called = messages(
       R"([{"role": "user", "content": "?"},
           {"role": "assistant", "content": null, "tool_calls": [

@@ -52,7 +52,8 @@ Json read_message(const Json& given, const std::string& where) {
   }
   for (const char* name : {"name", "tool_call_id", "reasoning_content"})
     if (const auto text = fields.text(name)) message[name] = *text;
-  for (const char* name : {"refusal", "audio", "annotations", "function_call"})
+  fields.ignore("annotations");  // of an answer that comes back as OpenAI gave it
+  for (const char* name : {"refusal", "audio", "function_call"})
     fields.only(name, nullptr, "messages are texts");
   fields.finish();
   return message;

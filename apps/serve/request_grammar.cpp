@@ -78,7 +78,7 @@ void read_tool_choice(RequestFields& fields, std::string_view body, bool nested,
   std::optional<std::string> name;
   if (wanted->is_object()) {
     RequestFields named(*wanted, "tool_choice");
-    named.ignore("type");
+    named.only("type", "function", "a call is of one function");
     if (nested) {
       const Json* function = named.find("function");
       if (!function) refuse("tool_choice", "tool_choice.function is missing");
