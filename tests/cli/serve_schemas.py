@@ -56,7 +56,8 @@ class Writer:
         return {"type": "string", "pattern": self.random.choice(PATTERNS)}
 
     def format(self, depth):
-        return {"type": "string", "format": self.random.choice(["date", "time", "date-time", "uuid"])}
+        return {"type": "string", "format": self.random.choice(["date", "time", "date-time", "uuid", "duration",
+                                                                    "hostname", "email", "ipv4", "ipv6", "uri"])}
 
     def bounds(self, whole):
         least = self.random.randint(-300, 300)
@@ -133,7 +134,7 @@ def answer(schema, seed):
         return json.load(response)["choices"][0]
 
 
-FORMATS = jsonschema.FormatChecker(["date", "uuid"])
+FORMATS = jsonschema.FormatChecker(["date", "uuid", "email", "ipv4", "ipv6"])
 # What the module checks by packages of their own.
 FORMATS.checks("time", ValueError)(lambda text: bool(datetime.time.fromisoformat(text).tzinfo))
 FORMATS.checks("date-time", ValueError)(lambda text: bool(datetime.datetime.fromisoformat(text).tzinfo))

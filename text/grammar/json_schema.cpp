@@ -10,6 +10,7 @@
 #include "checkpoints/json.h"
 #include "text/grammar/json_text.h"
 #include "text/grammar/schema_merge.h"
+#include "text/grammar/string_formats.h"
 
 namespace mulciber {
 namespace {
@@ -45,14 +46,6 @@ constexpr Keyword kKeywords[] = {{"type", ""},
                                  {"exclusiveMaximum", "number"}};
 constexpr const char* kTypes[] = {"object",  "array",   "string", "number",
                                   "integer", "boolean", "null"};
-
-/// Dates that every calendar has: no 29th of February.
-constexpr const char* kDate =
-    "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)"
-    "|02-(0[1-9]|1\\d|2[0-8]))";
-constexpr const char* kTime =
-    "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)";
-constexpr const char* kUuid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
 class SchemaReader {
  public:
@@ -249,14 +242,13 @@ class SchemaReader {
       const auto [least, most] = counts(flat, "minLength", "maxLength", path);
       return rules_.shared(path, text_.string(least, most));
     }
-    const std::string format = text("format");
-    const std::string date = kDate, time = kTime;
-    if (format == "date") return text_.pattern(date, false);
-    if (format == "time") return text_.pattern(time, false);
-    if (format == "date-time") return text_.pattern(date + "T" + time, false);
-    if (format == "uuid") return text_.pattern(kUuid, false);
-    refuse(path, fmt::format("has the format '{}', which is not supported", printable(format)),
-           "take date, time, date-time or uuid, or a pattern");
+    const auto format = string_formats().find(text("format"));
+    if (format != string_formats().end()) return text_.pattern(format->second, false);
+    std::string known;
+    for (const auto& [name, pattern] : string_formats()) known += name + ", ";
+    refuse(path,
+           fmt::format("has the format '{}', which is not supported", printable(text("format"))),
+           "take one of " + known + "or a pattern");
   }
 
   Part array(const Json& flat, const std::string& path) {
