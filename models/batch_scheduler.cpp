@@ -179,7 +179,11 @@ void BatchGenerator::Impl::admit() {
       text->reused = held;
     }
     place->text = std::move(text);
-    if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
+    try {
+      if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
+    } catch (const ModelError& error) {
+      fail(slot, error, true);
+    }
   }
 }
 
@@ -355,8 +359,12 @@ void BatchGenerator::Impl::take_again(uint32_t slot, uint32_t choice) {
   const uint32_t said = text.answer.so_far().ids[text.said_again++];
   // The choice is the same, but where the prompt's keys and values were another answer's before.
   if (choice != said) slots->replace_choice(slot, said);
-  if (text.grammar) text.grammar->take(said);
-  set_mask(slot);
+  try {
+    if (text.grammar) text.grammar->take(said);
+    set_mask(slot);
+  } catch (const ModelError& error) {
+    fail(slot, error, true);
+  }
 }
 
 bool BatchGenerator::Impl::set_mask(uint32_t slot) {

@@ -14,6 +14,7 @@
 #include <regex>
 
 #include "checkpoints/checkpoint.h"
+#include "mulciber/error.h"
 #include "mulciber/grammar.h"
 #include "tests/catch.h"
 #include "tests/support.h"
@@ -224,6 +225,45 @@ TEST_CASE("rules open in one another without end are bounded by masks") {
   REQUIRE(masks.push(position, 3));
   for (; opened > 0; --opened) REQUIRE(masks.push(position, 1));
   CHECK(masks.accepts(position));
+}
+
+TEST_CASE("a grammar that takes too long is refused before others have waited for it") {
+  // All texts of up to six digits.
+  std::vector<std::string> tokens(1'111'110);
+  uint32_t id = 0;
+  for (uint32_t length = 1, count = 10; length <= 6; ++length, count *= 10)
+    for (uint32_t number = 0; number < count; ++number)
+      tokens[id++] = fmt::format("{:0{}}", number, length);
+  const auto tree = std::make_shared<const TokenTree>(tokens);
+  const Grammar grammars[] = {
+      Grammar::regex("((([0-9]{1,20}){1,20}){1,20}){1,10}"),
+      Grammar::gbnf("root ::= s\ns ::= [0-9] | s2 s2\ns2 ::= [0-9] s | [0-9] [0-9] s2 | [0]")};
+  for (const Grammar& grammar : grammars) {
+    TokenMasks masks(grammar.automaton(), tree, static_cast<uint32_t>(tokens.size()));
+    TokenMasks::Position position = masks.begin();
+    const double begin = cpu_milliseconds();
+    std::string error;
+    try {
+      for (int i = 0; i < 40; ++i) {
+        const TokenMask& mask = masks.allowed(position);
+        REQUIRE(is_allowed(mask, 7));
+        REQUIRE(masks.push(position, 7));
+      }
+    } catch (const ModelError& refused) {
+      error = refused.what();
+    }
+    INFO(position.text() << ", " << cpu_milliseconds() - begin << " ms");
+    CHECK(error.find("takes too long") != std::string::npos);
+  }
+  // What depends on no more than a few bytes costs nothing later.
+  TokenMasks masks(Grammar::regex("[0-9]*1[0-9]{3}").automaton(), tree,
+                   static_cast<uint32_t>(tokens.size()));
+  TokenMasks::Position position = masks.begin();
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    masks.allowed(position);
+    REQUIRE(masks.push(position, random() % 10));
+  }
 }
 
 TEST_CASE("tokens of equal bytes are allowed alike") {

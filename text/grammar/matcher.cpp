@@ -73,6 +73,7 @@ Matcher::State Matcher::advance(State state, uint8_t byte) {
   for (const Level& level : levels(state)) {
     std::vector<uint32_t>* to = nullptr;
     for (const uint32_t from : sets_[level.set]) {
+      count(1 + automaton_->states[from].edges.size());
       for (const Automaton::Edge& edge : automaton_->states[from].edges) {
         if (byte < edge.first || byte > edge.last) continue;
         // The deepest first.
@@ -84,6 +85,12 @@ Matcher::State Matcher::advance(State state, uint8_t byte) {
   const State next = moved.empty() ? kDead : settle(moved);
   next_[size_t{state} * classes_ + automaton_->classes[byte]] = next;
   return next;
+}
+
+void Matcher::refuse_work() const {
+  throw ModelError("grammar",
+                   "has so many readings of a text that finding what may follow takes too long",
+                   "write it so that fewer of its rules match the same text");
 }
 
 bool Matcher::close(std::vector<uint32_t>& states,
@@ -105,6 +112,7 @@ bool Matcher::close(std::vector<uint32_t>& states,
       const uint32_t at = open.back();
       open.pop_back();
       const Automaton::State& state = automaton_->states[at];
+      count(1 + state.empty.size() + state.calls.size());
       states.push_back(at);
       ends = ends || state.end;
       for (const uint32_t to : state.empty) visit(to);

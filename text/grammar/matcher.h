@@ -44,6 +44,17 @@ class Matcher {
 
   explicit Matcher(std::shared_ptr<const Automaton> automaton);
 
+  /// States and edges of the automaton that were looked at so far, with what a caller adds, and how
+  /// many may be: beyond, next() and count() throw ModelError. At first kMostWork.
+  uint64_t work() const { return work_; }
+  void count(uint64_t work) {
+    work_ += work;
+    if (work_ > most_work_) refuse_work();
+  }
+  void bound_work(uint64_t most) { most_work_ = most; }
+  /// Takes a core 0.1 s.
+  static constexpr uint64_t kMostWork = 20'000'000;
+
   State start() const { return start_; }
   State next(State state, uint8_t byte) {
     const uint32_t known = next_[size_t{state} * classes_ + automaton_->classes[byte]];
@@ -86,6 +97,7 @@ class Matcher {
   /// `calls`. Gives whether the end of the rule is reached.
   bool close(std::vector<uint32_t>& states, std::map<uint32_t, std::vector<uint32_t>>& calls);
   uint32_t stack_of(const std::vector<uint32_t>& returns, uint32_t below);
+  [[noreturn]] void refuse_work() const;
   uint32_t alike_set(uint32_t set);
   uint32_t alike_stack(uint32_t stack);
   State state_of(const std::vector<Level>& levels, bool accepts);
@@ -99,6 +111,7 @@ class Matcher {
   std::vector<uint32_t> facts_;  // of each state: twice its depth, and 1 where it accepts
   std::vector<uint32_t> marks_;  // of close(): when a state was seen last
   uint32_t mark_ = 0;
+  uint64_t work_ = 0, most_work_ = kMostWork;
   State start_ = 0;
 };
 

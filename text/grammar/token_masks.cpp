@@ -94,6 +94,7 @@ void TokenMasks::walk(Matcher::State from, uint32_t first, uint32_t end, Found&&
   path_.assign(1, from);
   for (uint32_t number = first; number < end;) {
     const TokenTree::Node& node = nodes[number];
+    matcher_.count(1);
     const size_t level = node.depth - origin;
     const Matcher::State state = matcher_.next(path_[level], node.byte);
     if (state == Matcher::kDead || !found(number, state)) {
@@ -170,7 +171,12 @@ const TokenMask& TokenMasks::mask_of(Matcher::State state) {
 
 const TokenMask& TokenMasks::allowed(Position& position) {
   make_room();
-  return mask_of(state_of(position));
+  allowance_ = std::min(allowance_ + kWorkOfMask, Matcher::kMostWork);
+  const uint64_t before = matcher_.work();
+  matcher_.bound_work(before + allowance_);
+  const TokenMask& mask = mask_of(state_of(position));
+  allowance_ -= matcher_.work() - before;
+  return mask;
 }
 
 }  // namespace mulciber

@@ -71,7 +71,8 @@ class TokenMasks {
   /// False, and nothing changes, where the grammar does not allow it.
   bool push(Position& position, uint32_t token);
   bool accepts(Position& position);
-  /// The tokens that may follow, but for those that end a text. Holds until the next call.
+  /// The tokens that may follow, but for those that end a text. Holds until the next call. Throws
+  /// ModelError where the grammar takes too long: who else is served must not wait for it.
   const TokenMask& allowed(Position& position);
 
  private:
@@ -101,7 +102,12 @@ class TokenMasks {
   const LocalMask& local(uint32_t set);
   void make_room();
 
+  /// Of the matcher, and nodes of the tree, for each mask: what is left over is saved up, to
+  /// Matcher::kMostWork. Most masks take none, and the first ones most.
+  static constexpr uint64_t kWorkOfMask = 1'000'000;
+
   Matcher matcher_;
+  uint64_t allowance_ = Matcher::kMostWork;
   std::shared_ptr<const TokenTree> tree_;
   uint32_t vocabulary_;
   uint64_t age_ = 0;
