@@ -15,9 +15,11 @@
 #include "tests/device.h"
 #include "tests/gguf_bytes.h"
 #include "tests/lora_files.h"
+#include "tests/model_error.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 namespace {
@@ -25,11 +27,15 @@ namespace {
 constexpr uint32_t kRank = 3;
 
 /// Names of matrices in the file that adapters may change, without ".weight", and whether the file
-/// has them transposed.
-std::map<std::string, bool> targets(const Checkpoint& checkpoint, const DecoderConfig& config) {
+/// has them transposed. merged: also those that adapters can only be merged into.
+std::map<std::string, bool> targets(const Checkpoint& checkpoint, const DecoderConfig& config,
+                                    bool merged = false) {
   std::map<std::string, bool> found;
   for (const WeightSpec& spec : decoder_weight_table(config)) {
-    if (spec.role != WeightRole::kMatrix || !takes_adapters(spec.name)) continue;
+    const bool matrices = spec.role == WeightRole::kMatrix && spec.shape.rank() == 2;
+    const bool experts =
+        spec.role == WeightRole::kExperts && spec.sources.front().shape.rank() == 2;
+    if (merged ? !matrices && !experts : !matrices || !takes_adapters(spec.name)) continue;
     for (const WeightSource& source : spec.sources) {
       const auto name = std::ranges::find_if(
           source.names, [&](const std::string& one) { return checkpoint.find(one) != nullptr; });
@@ -118,6 +124,27 @@ void check_family(const fs::path& model) {
   CHECK(moved > 1e-2);
 }
 
+/// Experts and whatever else has no room for adapters beside it takes them merged.
+void check_merged_family(const fs::path& model) {
+  INFO(model.filename().string());
+  const TemporaryFolder folder;
+  const fs::path adapter = folder.path() / "adapter", changed = folder.path() / "changed";
+  const Checkpoint checkpoint(model);
+  const DecoderConfig config = read_decoder_config(checkpoint);
+  const std::map<std::string, bool> all = targets(checkpoint, config, true);
+  REQUIRE(all.size() > targets(checkpoint, config).size());
+  write_adapted(checkpoint, all, adapter, changed);
+  ModelOptions options = {.adapters =
+                              open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}})};
+  const std::string refusal = model_error([&] { logits(model, options); }).value_or("no error");
+  CHECK_THAT(refusal, ContainsSubstring("beside which adapters cannot stand; have it merged"));
+  options.merge_adapters = true;
+  const std::vector<double> expected = logits(changed, {});
+  const double worst = difference(logits(model, options), expected);
+  INFO("largest difference " << worst);
+  CHECK(worst < 2e-5);
+}
+
 /// A GGUF adapter of all targets of a GGUF model.
 fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
   const Checkpoint checkpoint(model);
@@ -161,6 +188,13 @@ TEST_CASE("An adapter of every product is a checkpoint with changed matrices") {
     check_family(data_dir() / "decoder_families" / family);
   check_family(data_dir() / "gemma3");
   for (const char* family : {"gpt2", "qwen2", "qwen3"}) check_family(tiny_model(family));
+}
+
+TEST_CASE("An adapter of experts is merged into them") {
+  check_merged_family(data_dir() / "decoder_families/qwen2_moe");
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
+  for (const char* family : {"mixtral", "qwen3_moe", "deepseek_v2"})
+    check_merged_family(fixtures_dir() / "models2" / family);
 }
 
 TEST_CASE("The same of the reference models") {

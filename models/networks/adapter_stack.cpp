@@ -88,19 +88,21 @@ AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> ad
 
 void AdapterStack::find_target(const WeightSpec& spec, Takes takes,
                                std::vector<std::vector<bool>>& found) {
-  if (spec.role != WeightRole::kMatrix || spec.shape.rank() != 2) return;
+  const bool experts = spec.role == WeightRole::kExperts;
+  if (!experts && (spec.role != WeightRole::kMatrix || spec.shape.rank() != 2)) return;
   Target target = {.shape = spec.shape, .parts = {}, .rows = {}, .update = {}};
   std::map<std::string, uint32_t> parts;  // by the name of the weight in files
   std::vector<uint32_t> part_of;          // each source
   for (const WeightSource& source : spec.sources) {
     uint32_t part = kNoPart;
+    if (experts && source.shape.rank() != 2) return;  // a tensor of all experts
     for (size_t a = 0; a < opened_.size(); ++a) {
       const std::vector<LowRankUpdate>& updates = opened_[a].files->updates();
       for (const std::string& name : source.names) {
         const auto update = std::ranges::lower_bound(updates, name, {}, &LowRankUpdate::weight);
         if (update == updates.end() || update->weight != name) continue;
         check_shape(opened_[a], *update, rows_in_file(source), source.shape.columns());
-        if (takes && !takes(spec.name))
+        if (takes && (experts || !takes(spec.name)))
           throw ModelError(where(opened_[a], *update->down),
                            fmt::format("changes `{}`, beside which adapters cannot stand",
                                        printable(update->weight)),
@@ -209,26 +211,29 @@ std::vector<float> AdapterStack::up(const std::string& weight) const {
 }
 
 AdapterStack::Sum::Sum(const AdapterStack& stack, const std::string& weight)
-    : columns_(stack.target(weight).shape.columns()),
-      count_(static_cast<uint32_t>(stack.target(weight).update.up.columns())),
-      down_(stack.down(weight)),
-      up_(stack.up(weight)) {
-  const Update& update = stack.target(weight).update;
-  for (const NetworkAdapter& adapter : stack.adapters_) {
-    for (uint64_t at = 0; at < up_.size(); ++at) {
-      const uint64_t scale = update.first + at % update.count;
-      if (scale >= adapter.first && scale < adapter.first + adapter.count) up_[at] *= adapter.scale;
+    : target_(stack.target(weight)) {
+  for (const Part& part : target_.parts) {
+    std::vector<Product>& products = parts_.emplace_back();
+    for (size_t a = 0; a < stack.opened_.size(); ++a) {
+      const LowRankUpdate* from = part.updates[a];
+      if (!from) continue;
+      const LowRankAdapter& files = *stack.opened_[a].files;
+      products.push_back({from->rank, from->factor * stack.adapters_[a].scale,
+                          files.values(*from->down), files.values(*from->up)});
     }
   }
 }
 
 void AdapterStack::Sum::add_to(uint64_t row, uint64_t first, std::span<double> values) const {
-  for (uint32_t i = 0; i < count_; ++i) {
-    const double factor = up_[row * count_ + i];
-    if (factor == 0) continue;
-    const float* from = down_.data() + i * columns_ + first;
-    for (size_t column = 0; column < values.size(); ++column)
-      values[column] += factor * from[column];
+  const Row& from = target_.rows[row];
+  if (from.part == kNoPart) return;
+  for (const Product& product : parts_[from.part]) {
+    for (uint32_t i = 0; i < product.rank; ++i) {
+      const double factor = product.up[from.in_file * product.rank + i] * product.factor;
+      const float* down = product.down.data() + i * columns() + first;
+      for (size_t column = 0; column < values.size(); ++column)
+        values[column] += factor * down[column];
+    }
   }
 }
 

@@ -52,19 +52,7 @@ class AdapterStack {
   std::vector<float> up(const std::string& weight) const;
 
   /// What all adapters with their own scales add to rows of a weight.
-  class Sum {
-   public:
-    Sum(const AdapterStack& stack, const std::string& weight);
-    /// Columns of the weight.
-    uint64_t columns() const { return columns_; }
-    /// Adds row `row` from column `first` on to `values`.
-    void add_to(uint64_t row, uint64_t first, std::span<double> values) const;
-
-   private:
-    uint64_t columns_ = 0;
-    uint32_t count_ = 0;            // of a part
-    std::vector<float> down_, up_;  // up: (rows, parts * count), with scales
-  };
+  class Sum;
 
  private:
   /// A matrix of the file that a weight, or a part of its rows, comes from.
@@ -90,6 +78,24 @@ class AdapterStack {
   std::vector<OpenAdapter> opened_;
   std::vector<NetworkAdapter> adapters_;
   std::map<std::string, Target> targets_;
+};
+
+class AdapterStack::Sum {
+ public:
+  Sum(const AdapterStack& stack, const std::string& weight);
+  /// Columns of the weight.
+  uint64_t columns() const { return target_.shape.columns(); }
+  /// Adds row `row` from column `first` on to `values`.
+  void add_to(uint64_t row, uint64_t first, std::span<double> values) const;
+
+ private:
+  struct Product {
+    uint32_t rank = 0;
+    double factor = 0;            // with the adapter's scale
+    std::vector<float> down, up;  // as files have them
+  };
+  const Target& target_;
+  std::vector<std::vector<Product>> parts_;
 };
 
 }  // namespace mulciber
