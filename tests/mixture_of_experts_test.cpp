@@ -9,6 +9,7 @@
 #include <random>
 
 #include "mulciber/error.h"
+#include "runtime/op.h"
 #include "tests/catch.h"
 #include "tests/device_tensors.h"
 
@@ -126,6 +127,65 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
                  1) < 1e-6);
     // With all experts chosen the routes are even, whatever the probabilities.
     if (kind.experts_per_token == kExperts) CHECK(std::abs(load.balance - 1) < 1e-6);
+  }
+}
+
+TEST_CASE("What experts were not chosen is not read") {
+  Parameters parameters;
+  const Parameter router = parameters.random({kExperts, kWidth}),
+                  up = parameters.random({kExperts, kHidden, kWidth}),
+                  down = parameters.random({kExperts, kWidth, kHidden});
+  constexpr uint32_t kChosen = 2;
+  // A step of decoding, and a prompt whose tokens are alike and so choose alike.
+  for (const uint32_t tokens : {1u, 12u}) {
+    INFO(tokens << " tokens");
+    const Parameter one = parameters.random({1, kWidth});
+    std::vector<float> rows;
+    for (uint32_t token = 0; token < tokens; ++token)
+      rows.insert(rows.end(), one.values.begin(), one.values.end());
+    const Tensor x =
+        parameters.put({tokens, kWidth}, DataType::kF32, std::as_bytes(std::span(rows)));
+    uint64_t bytes = 0;
+    const auto run = [&](const Tensor& up_of, const Tensor& down_of,
+                         std::vector<uint32_t>& routes) {
+      const MixtureOfExperts layer{.router = {router.tensor, {}},
+                                   .rules = parameters.words(MixtureOfExperts::rules_words()),
+                                   .up = up_of,
+                                   .down = down_of,
+                                   .activation = Activation::kRelu,
+                                   .experts_per_token = kChosen,
+                                   .normalize = true};
+      ProgramBuilder builder(tests::shared_device(), "experts");
+      MixtureOfExperts::Routing routing;
+      const Tensor y = layer(builder, x, &routing);
+      builder.keep(y);
+      builder.keep(routing.routes);
+      Program program = builder.build();
+      program.run();
+      routes = download<uint32_t>(program, routing.routes);
+      bytes = 0;
+      for (const Node& node : program.nodes())
+        if (node.kernel->op == Op::kExpertMatmul) bytes += node.work.bytes;
+      return download<float>(program, y);
+    };
+    std::vector<uint32_t> routes;
+    const std::vector<float> expected = run(up.tensor, down.tensor, routes);
+    std::vector<bool> chosen(kExperts);
+    for (size_t route = 0; route < routes.size() / 2; ++route) chosen[routes[2 * route + 1]] = true;
+    REQUIRE(std::ranges::count(chosen, true) == kChosen);
+    const auto poisoned = [&](Parameter weight) {
+      const size_t size = weight.values.size() / kExperts;
+      for (size_t i = 0; i < weight.values.size(); ++i)
+        if (!chosen[i / size]) weight.values[i] = std::nanf("");
+      return parameters.put(weight.tensor.shape, DataType::kF32,
+                            std::as_bytes(std::span(weight.values)));
+    };
+    CHECK(run(poisoned(up), poisoned(down), routes) == expected);
+    if (tokens > 1) continue;
+    // What a step counts as read: two of five experts' matrices, and little beside them.
+    const uint64_t matrices = (up.tensor.bytes() + down.tensor.bytes()) / kExperts * kChosen;
+    CHECK(bytes >= matrices);
+    CHECK(bytes < matrices + (up.tensor.bytes() + down.tensor.bytes()) / kExperts);
   }
 }
 
