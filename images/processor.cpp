@@ -69,14 +69,26 @@ void read_resizing(const ConfigReader& config, PictureProcessor& processor) {
   }
 }
 
+void read_tiling(const ConfigReader& config, PictureProcessor& processor) {
+  PictureProcessor::Tiling& tiling = processor.tiling.emplace();
+  processor.filter = static_cast<Resampling>(config.integer_or("resample", 1, 0, 5));
+  if (config.boolean_or("do_resize", true))
+    tiling.longer_side = side_of(config.object("size"), "longest_edge");
+  tiling.side = side_of(config.object("max_image_size"), "longest_edge");
+  tiling.splits = config.boolean_or("do_image_splitting", true);
+}
+
 PictureProcessor read_processor(const ConfigReader& config) {
   PictureProcessor processor;
-  read_resizing(config, processor);
+  const bool tiles = config.has("max_image_size");
+  tiles ? read_tiling(config, processor) : read_resizing(config, processor);
   if (config.boolean_or("do_center_crop", false)) {
     const char* key = config.has("crop_size") ? "crop_size" : "size";
     processor.cropped_to = size_of(config, key);
   }
-  if (config.boolean_or("do_pad", false)) config.fail("do_pad", "is true, which is not known");
+  // Tiles are all of one size.
+  if (!tiles && config.boolean_or("do_pad", false))
+    config.fail("do_pad", "is true, which is not known");
   const double factor = config.boolean_or("do_rescale", true)
                             ? config.number_or("rescale_factor", 1.0 / 255, -1e6, 1e6)
                             : 1;
@@ -122,9 +134,73 @@ Picture PictureProcessor::operator()(const Picture& picture) const {
   return result;
 }
 
+namespace {
+
+/// How large a picture becomes whose longer side gets a length, as transformers' Idefics3 computes
+/// it, with its rounding.
+PictureProcessor::Size longer_side_as(uint32_t width, uint32_t height, uint32_t side) {
+  constexpr uint32_t kMostTransformers = 4096;
+  const auto scaled = [](PictureProcessor::Size size, uint32_t longer, uint32_t step) {
+    const double ratio = static_cast<double>(size.width) / size.height;
+    const bool wide = size.width >= size.height;
+    auto other = static_cast<uint32_t>(wide ? longer / ratio : longer * ratio);
+    other = std::max((other + step - 1) / step * step, 1u);
+    return wide ? PictureProcessor::Size{longer, other} : PictureProcessor::Size{other, longer};
+  };
+  PictureProcessor::Size size = scaled({width, height}, side, 2);
+  if (std::max(size.width, size.height) > kMostTransformers)
+    size = scaled(size, kMostTransformers, 1);
+  return size;
+}
+
+}  // namespace
+
+PictureTiles PictureProcessor::tiles(const Picture& picture) const {
+  if (!tiling) return {.pictures = {(*this)(picture)}};
+  check_picture_size(picture.width, picture.height, "picture");
+  Picture whole = picture;
+  if (tiling->longer_side > 0) {
+    const Size size = longer_side_as(picture.width, picture.height, tiling->longer_side);
+    whole = resize(picture, size.width, size.height, filter);
+  }
+  const uint32_t side = tiling->side;
+  const auto in_tiles = [&](uint32_t length) { return (length + side - 1) / side * side; };
+  if (tiling->splits) {
+    const double ratio = static_cast<double>(whole.width) / whole.height;
+    Size size;
+    if (whole.width >= whole.height) {
+      size.width = in_tiles(whole.width);
+      size.height = in_tiles(static_cast<uint32_t>(size.width / ratio));
+    } else {
+      size.height = in_tiles(whole.height);
+      size.width = in_tiles(static_cast<uint32_t>(size.height * ratio));
+    }
+    check_picture_size(size.width, size.height, "picture in whole tiles");
+    whole = resize(whole, size.width, size.height, filter);
+  }
+  PictureTiles tiles;
+  if (tiling->splits && (whole.width > side || whole.height > side)) {
+    tiles.rows = whole.height / side;
+    tiles.columns = whole.width / side;
+    for (uint32_t row = 0; row < tiles.rows; ++row)
+      for (uint32_t column = 0; column < tiles.columns; ++column)
+        tiles.pictures.push_back(
+            crop(whole, int64_t{column} * side, int64_t{row} * side, side, side));
+  }
+  tiles.pictures.push_back(resize(whole, side, side, filter));
+  return tiles;
+}
+
 PictureProcessor read_picture_processor(const ModelFiles& files,
                                         const std::filesystem::path& folder) {
   const auto path = folder / "preprocessor_config.json";
+  // Since transformers 5.
+  if (const auto whole = folder / "processor_config.json";
+      !files.exists(path) && files.exists(whole)) {
+    const Json document = read_json(files.open(whole));
+    const ConfigReader config(document, whole.string(), kProcessorRemedy);
+    if (config.has("image_processor")) return read_processor(config.object("image_processor"));
+  }
   if (!files.exists(path))
     throw ModelError(folder.string(), "has no preprocessor_config.json",
                      "it says how pictures become what the model reads: download it with the "
