@@ -33,6 +33,7 @@ struct GenerateArguments {
   ConversationOptions conversation;
   SpeculationOptions speculation;
   std::string prompt, prompt_file, cache;
+  std::vector<std::string> pictures;
   uint32_t tokens = 0, steps = 0;
   bool stats = false, ignore_end = false, raw = false;
 };
@@ -59,6 +60,8 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint
           {"reused_tokens", s.reused_tokens},
           {"new_tokens", s.new_tokens},
           {"steps", s.decode_steps},
+          {"pictures", s.pictures},
+          {"picture_seconds", s.picture_seconds},
           {"prefill_seconds", s.prefill_seconds},
           {"decode_seconds", s.decode_seconds},
           {"attention_seconds", s.attention_seconds},
@@ -95,6 +98,8 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
   tell("prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
        per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens,
        s.reused_tokens, s.prefill_seconds);
+  if (s.pictures > 0)
+    tell("pictures          {:.3f} s for {}, or parts of such\n", s.picture_seconds, s.pictures);
   fmt::print(
       stderr,
       "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
@@ -143,6 +148,7 @@ void require_rewriting(const GenerateArguments& options) {
        "options of conversations"},
       {!c.json_schema.empty() || !c.regex.empty() || !c.grammar.empty(), "grammars"},
       {!options.cache.empty(), "--prompt-cache"},
+      {!options.pictures.empty(), "pictures"},
       {!options.speculation.draft.empty() || options.speculation.lookup > 0, "proposals"},
       {options.ignore_end, "--ignore-end"},
       {options.stats, "--stats"},
@@ -194,6 +200,7 @@ int run(const GenerateArguments& options) {
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   if (model->family().capabilities.has(Capability::kRewriteText))
     return rewrite(options, model, prompt);
+  const PreparedPictures pictures = read_pictures(*model, options.pictures);
   const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);
   const std::shared_ptr<const ChatTemplate> asked = question_template(options, *model);
   TextGenerator generator =
@@ -211,6 +218,7 @@ int run(const GenerateArguments& options) {
                               .attention = !options.maps.file.empty(),
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
+  settings.pictures = pictures;
   std::optional<TextGenerator> draft = load_draft(options.speculation, options.model, device);
   apply(options.speculation, draft, settings);
   const std::string& system = options.conversation.system;
@@ -231,8 +239,9 @@ int run(const GenerateArguments& options) {
   Generation result;
   {
     const InterruptWatch watch(cancel);
-    result = generator.generate(
-        asked ? asked->render(with_system(system, {{"user", prompt}})) : prompt, settings);
+    const ChatMessage question = {"user", prompt, static_cast<uint32_t>(pictures.size())};
+    result = generator.generate(asked ? asked->render(with_system(system, {question})) : prompt,
+                                settings);
   }
   if (!options.cache.empty()) generator.save_cache(options.cache);
   const GenerateStatistics& statistics = generator.statistics();
@@ -283,6 +292,11 @@ void add_generate(Command& app, int& code) {
       .add_option("-n,--tokens", options->tokens,
                   "most tokens of the answer (default: what the context has room for)")
       .range(1, 16777216);
+  command
+      .add_option("--image", options->pictures,
+                  "picture that the prompt asks about, of a model that sees them (PNG, JPEG, WebP, "
+                  "PPM); may be given several times")
+      .type_name("FILE");
   const Option raw =
       command.add_flag("--raw", options->raw,
                        "continue the text as it is, also where the model has a chat template");
@@ -316,7 +330,8 @@ void add_generate(Command& app, int& code) {
       "Exit code: 0 success, 2 bad input, 4 no device or a device failure, 130 interrupted.\n"
       "Example: mulciber generate -m gemma-3-270m.gguf -p \"The capital of France is\" -n 16 "
       "--stats\n"
-      "         mulciber generate -m model.gguf -p \"A person:\" --json-schema person.json");
+      "         mulciber generate -m model.gguf -p \"A person:\" --json-schema person.json\n"
+      "         mulciber generate -m SmolVLM-256M-Instruct --image cat.jpg -p \"What is this?\"");
   command.callback([options, prompt, file, &code] {
     if (!prompt.given() && !file.given())
       throw ModelError("generate", "was given no prompt", "give -p TEXT or --prompt-file FILE");

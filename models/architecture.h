@@ -14,6 +14,7 @@ namespace mulciber {
 
 struct EncoderConfig;
 struct VisionConfig;
+struct VisionLanguageConfig;
 
 /// Read and checked from a checkpoint, which must outlive it.
 class Architecture {
@@ -29,6 +30,8 @@ class Architecture {
   virtual const EncoderConfig* encoder() const { return nullptr; }
   /// What a model that reads pictures was made for; nullptr of others.
   virtual const VisionConfig* vision() const { return nullptr; }
+  /// What a language model that sees pictures is made of; nullptr of others.
+  virtual const VisionLanguageConfig* sees() const { return nullptr; }
   /// Device memory that load() with the same options plans: of the weights, where a model says no
   /// more. Throws ModelError where options or tensors do not fit the configuration.
   virtual MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const;

@@ -21,6 +21,8 @@ struct BatchText {
   uint64_t number = 0;
   BatchRequest request;
   std::vector<uint32_t> prompt;
+  std::vector<ShownTile> tiles;    // of its pictures
+  std::vector<uint32_t> identity;  // as SlotSequence
   Sampling sampling;
   LogitBiases biases;
   std::vector<float> adapters;  // as chosen_adapters()
@@ -35,8 +37,7 @@ struct BatchText {
   std::string piece;  // that became certain last
   Answer answer;
 
-  BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
-            const std::vector<int32_t>& ids);
+  BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer, ShownPrompt shown);
 };
 
 struct BatchGenerator::Impl : SharedGenerator {
@@ -82,8 +83,13 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// The place whose prompt goes on: the one with the least left, so that short ones need not wait
   /// for long ones and first tokens come early; every fourth time the oldest, so that it gets on.
   std::optional<uint32_t> next_prompt();
-  /// A part of one prompt; false where none is left.
+  /// A part of one prompt, or the embeddings of a picture in it; false where none is left.
   bool feed();
+  /// Computes embeddings that the tokens [first, end) of a slot's prompt have; a tile of a picture
+  /// at a time, so that others need not wait for all. False where there is nothing to compute.
+  bool embed_tile(uint32_t slot, uint32_t first, uint32_t end);
+  /// Embeddings that are there for a prompt of which `held` tokens are in.
+  static std::vector<GivenRows> given_rows(BatchText& text, uint32_t held);
   /// Moves texts that grow to the first places, where a step over few of them costs less.
   void close_ranks();
   bool decode();

@@ -56,13 +56,6 @@ LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
 
 }  // namespace
 
-BatchText::BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
-                     const std::vector<int32_t>& ids)
-    : number(name),
-      request(std::move(asked)),
-      prompt(ids.begin(), ids.end()),
-      answer(tokenizer, ids, request.stop, [this](std::string_view text) { piece += text; }) {}
-
 void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
                                  const BatchGeneratorOptions& options) {
   device = std::move(on);
@@ -101,7 +94,9 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
                        fmt::format("asks for {} tokens", *request.log_probabilities),
                        fmt::format("ask for at most {}", kMostLikeliest));
   std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
-  if (ids.empty()) ids = encode(request.prompt, request.add_special, request.parse_special);
+  if (ids.empty())
+    ids = encode(expand_prompt(*opened, request.prompt, request.pictures), request.add_special,
+                 request.parse_special);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
   if (ids.size() >= context)
     throw ModelError(
@@ -109,7 +104,9 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
         fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
         "give a shorter text, or ask for a larger context");
   for (const int32_t id : ids) check_id(static_cast<uint32_t>(id));
-  Text text = std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, ids);
+  ShownPrompt shown = show(std::move(ids), request.pictures);
+  Text text =
+      std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, std::move(shown));
   text->sampling = sampling;
   text->biases = biases;
   text->adapters = adapters;
@@ -167,6 +164,7 @@ void BatchGenerator::Impl::admit() {
     waiting.pop_front();
     const uint32_t held =
         slots->begin(slot, {.prompt = text->prompt,
+                            .identity = text->identity,
                             .exact = !text->request.reuse_answers,
                             .sampling = text->sampling,
                             .stream = text->request.stream,
@@ -197,8 +195,8 @@ uint32_t BatchGenerator::Impl::expected(const BatchText& text) const {
 }
 
 bool BatchGenerator::Impl::has_room(const BatchText& text) {
-  uint64_t needed =
-      slots->pages_needed(text.prompt, text.adapters, !text.request.reuse_answers, expected(text));
+  uint64_t needed = slots->pages_needed(text.identity.empty() ? text.prompt : text.identity,
+                                        text.adapters, !text.request.reuse_answers, expected(text));
   bool alone = true;
   for (uint32_t slot = 0; slot < places.size(); ++slot) {
     if (!places[slot].text) continue;
@@ -260,10 +258,11 @@ bool BatchGenerator::Impl::feed() {
   const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
   const uint32_t left = std::min(size - held, chunk);
   const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
-  if (!make_room(slot, fed)) return true;
   const uint32_t done = held + fed;
+  if (embed_tile(slot, held, done)) return true;
+  if (!make_room(slot, fed)) return true;
   place.grows = done == size;
-  const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows);
+  const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows, given_rows(text, held));
   if (text.request.on_prompt && done > text.prompt_told) text.request.on_prompt(done, size);
   text.prompt_told = std::max<size_t>(text.prompt_told, done);
   if (place.grows) take(slot, choice);

@@ -19,6 +19,7 @@ constexpr CapabilityRow kRows[] = {
     {Capability::kMatch, "match", "matches pictures with texts", "match"},
     {Capability::kHear, "hear", "transcribes speech", "transcribe"},
     {Capability::kReadPictures, "read pictures", "reads what stands in pictures", "read"},
+    {Capability::kSeePictures, "see pictures", "answers about pictures", "generate"},
 };
 
 constexpr bool in_order() {

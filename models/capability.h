@@ -21,6 +21,7 @@ enum class Capability {
   kMatch,
   kHear,          // models/speech_model.h
   kReadPictures,  // models/picture_reader_model.h
+  kSeePictures,   // models/picture_embedder.h, of one that continues text
 };
 
 struct CapabilityRow {

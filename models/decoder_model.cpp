@@ -17,8 +17,10 @@ namespace {
 
 Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::string& family,
                      const DecoderConfig& config, const ModelOptions& options,
-                     const AdapterStack* adapters) {
-  Weights weights = weights_of(device, decoder_weight_table(config), checkpoint, family, options);
+                     const AdapterStack* adapters, const WeightTable& beside) {
+  WeightTable table = decoder_weight_table(config);
+  table.insert(table.end(), beside.begin(), beside.end());
+  Weights weights = weights_of(device, table, checkpoint, family, options);
   for (const ComputedWeight& computed :
        computed_decoder_weights(config, context_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
@@ -95,15 +97,22 @@ void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<con
 
 DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
                            const ModelOptions& options)
+    : DecoderModel(device, checkpoint, config, options, {},
+                   predict_decoder_memory(device.capabilities(), checkpoint, config, options)) {}
+
+DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
+                           const ModelOptions& options, const WeightTable& beside,
+                           MemoryPrediction plan)
     : device_(device),
       family_(model_type(checkpoint)),
       memory_limit_(options.memory_limit),
       config_(std::move(config)),
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
-      memory_plan_(predict_decoder_memory(device.capabilities(), checkpoint, config_, options)),
+      memory_plan_(plan),
       adapters_(stacked_adapters(checkpoint, config_, options)),
-      weights_(load_weights(device, checkpoint, family_, config_, options, adapters_.get())),
+      weights_(
+          load_weights(device, checkpoint, family_, config_, options, adapters_.get(), beside)),
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.segments(name); },
           context_of(config_, options), network_types(device.capabilities(), options, adapters_))),
@@ -126,6 +135,12 @@ Extents DecoderModel::extents() const {
 }
 
 NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
+  return forward_given(inputs, wanted, {});
+}
+
+NamedArrays DecoderModel::forward_given(const NamedArrays& inputs,
+                                        std::span<const std::string> wanted,
+                                        std::span<const GivenRows> given) {
   PaddedIds ids =
       read_padded_ids(family_, inputs, "input_ids", config_.vocabulary, network_.context);
   const std::vector<uint32_t> first = first_tokens(family_, inputs, ids);
@@ -138,8 +153,12 @@ NamedArrays DecoderModel::forward(const NamedArrays& inputs, std::span<const std
   TracedPass pass(device_, network_, ids.rows, ids.length,
                   {.logits = true,
                    .states = wants(wanted, "hidden_states"),
-                   .attentions = wants(wanted, "attentions")});
-  pass.run(ids.ids);
+                   .attentions = wants(wanted, "attentions"),
+                   .mixed = !given.empty()});
+  if (given.empty())
+    pass.run(ids.ids);
+  else
+    pass.run(ids.ids, given);
 
   const uint64_t rows = ids.rows, length = ids.length;
   NamedArrays results;

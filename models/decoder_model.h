@@ -17,6 +17,9 @@ class DecoderModel : public Model, public LanguageModel {
   /// when what options ask for does not fit.
   DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
                const ModelOptions& options);
+  /// The same with weights of something else beside it. plan: of all.
+  DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
+               const ModelOptions& options, const WeightTable& beside, MemoryPrediction plan);
 
   std::string family() const override { return family_; }
   bool half_precision() const override { return half_precision_; }
@@ -38,6 +41,14 @@ class DecoderModel : public Model, public LanguageModel {
   AttentionPasses plan_attention(uint32_t room) const override;
   NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                      uint32_t n_best) override;
+
+ protected:
+  Device& device() const { return device_; }
+  const DecoderConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
+  /// As forward(); given: embeddings of one row's tokens.
+  NamedArrays forward_given(const NamedArrays& inputs, std::span<const std::string> wanted,
+                            std::span<const GivenRows> given);
 
  private:
   Device& device_;

@@ -33,6 +33,10 @@ class Weights {
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values,
            DataType type = DataType::kF32);
 
+  /// The weights whose names begin so, under what is left of these: to be read where the others
+  /// are, and no longer than they are there.
+  Weights part(const std::string& beginning) const;
+
   /// Throws ShapeError when the table has no weight of that name, or when it stands in several
   /// tensors.
   const Tensor& operator[](const std::string& name) const;

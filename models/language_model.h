@@ -14,12 +14,16 @@
 
 namespace mulciber {
 
+class PictureEmbedder;
+
 /// A model that gives the probabilities of the token behind a text.
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
 
   virtual const DecoderNetwork& network() const = 0;
+  /// Of one that sees pictures (models/picture_embedder.h); nullptr of others.
+  virtual PictureEmbedder* embeds_pictures() { return nullptr; }
   /// What loading it planned: weights, and the contexts that ModelOptions::sequences asked for.
   virtual const MemoryPrediction& memory_plan() const = 0;
   /// What tokens read of one another, of every layer and head: (layers, heads, length, length)

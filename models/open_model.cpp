@@ -35,7 +35,24 @@ const TokenizerPair& OpenModel::tokenizers() const {
 const std::shared_ptr<const ChatTemplate>& OpenModel::chat_template() const {
   return chat_template_.get([&]() -> std::shared_ptr<const ChatTemplate> {
     std::optional<ChatTemplate> found = ChatTemplate::load(checkpoint_);
-    return found ? std::make_shared<const ChatTemplate>(*std::move(found)) : nullptr;
+    if (!found) return nullptr;
+    if (picture_prompts()) found->show_pictures_as(picture_prompts()->placeholder());
+    return std::make_shared<const ChatTemplate>(*std::move(found));
+  });
+}
+
+std::shared_ptr<const ChatTemplate> OpenModel::choose_template(
+    const std::string& name_or_file) const {
+  ChatTemplate chosen = ChatTemplate::choose(name_or_file, checkpoint_);
+  if (picture_prompts()) chosen.show_pictures_as(picture_prompts()->placeholder());
+  return std::make_shared<const ChatTemplate>(std::move(chosen));
+}
+
+const std::shared_ptr<const PicturePrompts>& OpenModel::picture_prompts() const {
+  return picture_prompts_.get([&]() -> std::shared_ptr<const PicturePrompts> {
+    const ModelFamily* known = find_family();
+    if (!known || !known->vision_language) return nullptr;
+    return std::make_shared<const PicturePrompts>(checkpoint_, *architecture().sees(), tokenizer());
   });
 }
 

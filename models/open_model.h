@@ -6,6 +6,7 @@
 #include "base/lazy.h"
 #include "checkpoints/checkpoint.h"
 #include "models/architecture.h"
+#include "models/picture_prompts.h"
 #include "models/registry.h"
 #include "mulciber/open_model.h"
 #include "text/chat_template.h"
@@ -42,12 +43,17 @@ class OpenModel {
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizers().source; }
   /// nullptr where the files bring none: a base model. Throws ModelError when it cannot be read.
   const std::shared_ptr<const ChatTemplate>& chat_template() const;
+  /// ChatTemplate::choose() for this model.
+  std::shared_ptr<const ChatTemplate> choose_template(const std::string& name_or_file) const;
+  /// nullptr of a model that sees no pictures. Throws ModelError where its files disagree.
+  const std::shared_ptr<const PicturePrompts>& picture_prompts() const;
 
  private:
   Checkpoint checkpoint_;
   Lazy<std::unique_ptr<const Architecture>> architecture_;
   Lazy<TokenizerPair> tokenizers_;
   Lazy<std::shared_ptr<const ChatTemplate>> chat_template_;
+  Lazy<std::shared_ptr<const PicturePrompts>> picture_prompts_;
 };
 
 /// On a device. Throws as Architecture::load().

@@ -10,6 +10,7 @@
 #include "models/families/recurrent_translation.h"
 #include "models/picture_reader_model.h"
 #include "models/text_encoder_model.h"
+#include "models/vision_language_model.h"
 #include "models/vision_model.h"
 #include "models/whisper_model.h"
 #include "mulciber/error.h"
@@ -44,6 +45,15 @@ std::vector<ModelFamily> all_families() {
   for (const VisionFamily* family : kVisionFamilies)
     families.push_back(
         {family->model_type, family->capabilities, read_vision, nullptr, nullptr, nullptr, family});
+  for (const VisionLanguageFamily* family : kVisionLanguageFamilies)
+    families.push_back({family->model_type,
+                        {Capability::kContinueText, Capability::kSeePictures},
+                        read_vision_language,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        family});
   return families;
 }
 

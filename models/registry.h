@@ -12,6 +12,7 @@
 #include "models/families/encoder_decoder_family.h"
 #include "models/families/encoder_family.h"
 #include "models/families/vision_family.h"
+#include "models/families/vision_language_family.h"
 
 namespace mulciber {
 
@@ -24,6 +25,7 @@ struct ModelFamily {
   const EncoderFamily* encoder = nullptr;                 // of encoder-only ones
   const EncoderDecoderFamily* encoder_decoder = nullptr;  // of encoder-decoder Transformers
   const VisionFamily* vision = nullptr;                   // of those that read pictures
+  const VisionLanguageFamily* vision_language = nullptr;  // of language models that see them
 };
 /// Every family this library can run.
 std::span<const ModelFamily> model_families();

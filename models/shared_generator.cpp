@@ -8,6 +8,7 @@
 #include "models/adapters.h"
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/saved_sequence.h"
+#include "models/decoding/sequence_slots.h"
 #include "models/generator_options.h"
 #include "models/vocabulary_check.h"
 #include "mulciber/error.h"
@@ -21,6 +22,19 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
     case SequenceEnd::kFull: return GenerateEnd::kContextFull;
     default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
   }
+}
+
+ShownPrompt SharedGenerator::show(std::vector<int32_t> ids, const PreparedPictures& shown) const {
+  ShownPrompt prompt = {.ids = std::move(ids), .tiles = {}, .identity = {}};
+  if (shown.empty()) return prompt;
+  opened->require(Capability::kSeePictures);
+  prompt.identity.assign(prompt.ids.begin(), prompt.ids.end());
+  for (PlacedTile& placed : opened->picture_prompts()->place(prompt.ids, shown)) {
+    std::fill_n(prompt.identity.begin() + placed.first, placed.count,
+                pictures->number(placed.tile));
+    prompt.tiles.push_back({std::move(placed), nullptr});
+  }
+  return prompt;
 }
 
 AnswerGrammar SharedGenerator::answer_by(const Grammar& grammar, bool ignore_end) const {
@@ -83,6 +97,10 @@ ModelOptions SharedGenerator::load(std::shared_ptr<const OpenModel> files,
   ends = end_ids(architecture, *tokenizer);
   model = load_model(*device, *opened, loading);
   language = model->continues_text();
+  if (PictureEmbedder* embedder = language->embeds_pictures())
+    pictures =
+        std::make_shared<PictureMemory>(*embedder, opened->picture_prompts()->normalization(),
+                                        language->network().vocabulary, SequenceSlots::kIdentities);
   grammars = std::make_shared<GrammarVocabulary>(tokenizer, language->network().vocabulary);
   fingerprint = fingerprint_with(sequence_fingerprint(opened->checkpoint(), language->network()),
                                  loading.adapters, loading.merge_adapters);

@@ -10,6 +10,7 @@
 #include "models/language_model.h"
 #include "models/model_options.h"
 #include "models/open_model.h"
+#include "models/picture_memory.h"
 #include "mulciber/text_generator.h"
 #include "text/tokenizer.h"
 
@@ -19,6 +20,21 @@ namespace mulciber {
 GenerateEnd end_of(SequenceEnd end, bool until_full);
 
 class GrammarVocabulary;
+
+/// Tokens of a prompt that have a tile's embeddings, which are computed once they are needed.
+struct ShownTile : PlacedTile {
+  PictureMemory::Rows rows;
+
+  uint32_t end() const { return first + count; }
+};
+
+/// A prompt's ids, which of them have embeddings of pictures, and what tells it from others: the
+/// ids, with numbers of tiles in their place.
+struct ShownPrompt {
+  std::vector<int32_t> ids;
+  std::vector<ShownTile> tiles;
+  std::vector<uint32_t> identity;  // empty: the ids
+};
 
 struct SharedGenerator {
   std::shared_ptr<Device> device;
@@ -30,10 +46,13 @@ struct SharedGenerator {
   std::vector<uint32_t> ends;
   /// Of all conversations.
   std::shared_ptr<GrammarVocabulary> grammars;
+  std::shared_ptr<PictureMemory> pictures;  // of all conversations; null: the model sees none
 
   /// weights, cache_tokens: of ModelOptions. Returns how the model was loaded.
   ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
                     std::shared_ptr<WeightsLoad> weights = {}, uint64_t cache_tokens = 0);
+  /// Throws ModelError where the model sees no pictures, or the prompt has other ones.
+  ShownPrompt show(std::vector<int32_t> ids, const PreparedPictures& shown) const;
   /// An answer by a grammar. ignore_end: the model's ends of text are not among its tokens.
   AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
   /// Throws ModelError where the tokenizer has no such id.

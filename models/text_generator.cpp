@@ -30,7 +30,8 @@ void TextGenerator::Impl::begin_count() {
 std::vector<int32_t> TextGenerator::Impl::tokens(const std::string& prompt,
                                                  const GenerateOptions& options) const {
   return tokenizer->encode(
-      prompt, {.add_special = options.add_special, .parse_special = options.parse_special});
+      expand_prompt(*opened, prompt, options.pictures),
+      {.add_special = options.add_special, .parse_special = options.parse_special});
 }
 
 uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt,
@@ -91,16 +92,20 @@ void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t promp
   request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
 }
 
-uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<uint32_t>& ids) {
+uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<uint32_t>& ids,
+                                    std::span<const uint32_t> identity) {
   batch->use_adapters(0, request.adapters);
   // The last token is fed again, because its logits are not kept.
-  const std::span<const uint32_t> held = batch->ids(0);
+  const std::vector<uint32_t> held = batch->identity();
   // Nor are embeddings of a host's, which may be others by now, or the states of what is held.
-  const auto end = request.states ? ids.begin() : std::find(ids.begin(), ids.end() - 1, kNoToken);
-  const auto common = std::mismatch(ids.begin(), end, held.begin(), held.end());
-  batch->truncate(0, static_cast<uint32_t>(common.first - ids.begin()));
+  const std::span<const uint32_t> told = identity.empty() ? ids : identity;
+  const auto end =
+      request.states ? told.begin() : std::find(told.begin(), told.end() - 1, kNoToken);
+  const auto common = std::mismatch(told.begin(), end, held.begin(), held.end());
+  batch->truncate(0, static_cast<uint32_t>(common.first - told.begin()));
   const uint32_t reused = batch->length(0);
   request.prompts[0].assign(ids.begin() + reused, ids.end());
+  request.identity.assign(told.begin() + reused, told.end());
   return reused;
 }
 
@@ -205,9 +210,13 @@ TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 
 Generation TextGenerator::generate(const std::string& prompt, const GenerateOptions& options) {
   Impl& impl = *impl_;
-  const std::vector<int32_t> encoded = impl.encode(prompt, options);
+  impl.check_pictures(options);
+  ShownPrompt shown = impl.show(impl.encode(prompt, options), options.pictures);
+  const std::vector<int32_t>& encoded = shown.ids;
   if (options.lookup > 0 || options.draft) return impl.speculate(encoded, options);
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
+  for (const ShownTile& tile : shown.tiles)
+    std::fill_n(all.begin() + tile.first, tile.count, kNoToken);
   if (options.shift && options.attention)
     throw SettingError("GenerateOptions::shift", "is asked for together with attention",
                        "attention is kept of texts that fit the context");
@@ -242,7 +251,9 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   while (true) {
     const std::vector<uint32_t> ids = options.shift ? shifted(all, keep, impl.context) : all;
     gone = all.size() - ids.size();
-    const uint32_t reused = impl.reuse(request, ids);
+    const uint32_t reused = impl.reuse(request, ids, shown.identity);
+    impl.give_pictures(request, shown.tiles, reused, options.cancel);
+    look();
     const size_t before = all.size();
     if (options.shift)
       request.max_new_tokens = static_cast<uint32_t>(
@@ -285,6 +296,9 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
                                                     const GenerateOptions& options) {
   Impl& impl = *impl_;
   const uint32_t rows = impl.batch->shape().rows;
+  if (!options.pictures.empty())
+    throw SettingError("GenerateOptions::pictures", "are given to generate_all()",
+                       "generate() such texts one by one");
   if (options.shift)
     throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",
                        "continue such texts one by one");

@@ -54,8 +54,15 @@ struct TextGenerator::Impl : SharedGenerator {
     return fingerprint_with(fingerprint, batch->adapter_scales(0));
   }
   /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
-  /// `ids`. Returns the tokens kept.
-  uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids);
+  /// `ids`. identity: as SequenceRequest's, of all of them. Returns the tokens kept.
+  uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids,
+                 std::span<const uint32_t> identity = {});
+  /// Embeddings of a prompt's pictures, of which `reused` tokens are held, in a request for the
+  /// rest. What they are in stays with `tiles`.
+  void give_pictures(SequenceRequest& request, std::vector<ShownTile>& tiles, uint32_t reused,
+                     const std::atomic<bool>* cancel);
+  /// Throws SettingError where the options ask for what does not go with pictures.
+  void check_pictures(const GenerateOptions& options) const;
   class Proposer;
   /// generate() with GenerateOptions::lookup or draft.
   Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);

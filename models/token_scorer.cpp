@@ -69,7 +69,7 @@ TokenScorer::Pass& TokenScorer::pass(uint32_t length, Kept kept) {
   const bool states = kept == Kept::kLastState || kept == Kept::kAllStates;
   made.trace.hidden_states = kept == Kept::kAllStates;
   ProgramBuilder builder(device_, kept == Kept::kScores ? "score" : "prefill");
-  const Tensor x = decoder_tokens(builder, network_, layout_, tensors_, length,
+  const Tensor x = decoder_tokens(builder, network_, layout_, tensors_, {.length = length},
                                   states ? &made.trace : nullptr);  // (1, length, D)
   const auto scope = builder.layer("output");
   if (states) made.trace.keep(builder, "normalized", x);

@@ -62,6 +62,35 @@ std::map<std::string, std::string> gguf_special_tokens(const GgufFile& file) {
   return tokens;
 }
 
+Value picture_part() {
+  jinja::Dict part;
+  part.set(Value::string("type"), Value::string("image"));
+  return Value::dict(std::move(part));
+}
+
+Value text_part(const Value& text) {
+  jinja::Dict part;
+  part.set(Value::string("type"), Value::string("text"));
+  part.set(Value::string("text"), text);
+  return Value::dict(std::move(part));
+}
+
+/// A text as a list of one part.
+Value in_parts(const Value& content) {
+  return content.is_string() ? Value::list({text_part(content)}) : content;
+}
+
+/// A list of parts as a text, with a line for each picture.
+Value as_text(const Value& content, const std::string& placeholder) {
+  if (!content.is(jinja::Kind::kList)) return content;
+  std::string text;
+  for (const Value& part : content.items()) {
+    const Value* said = part.is(jinja::Kind::kDict) ? part.dict().find("text") : nullptr;
+    text += said && said->is_string() ? said->text() : placeholder + "\n";
+  }
+  return Value::string(std::move(text));
+}
+
 Value message_list(std::span<const ChatMessage> messages) {
   std::vector<Value> list;
   std::size_t bytes = 0;
@@ -72,7 +101,10 @@ Value message_list(std::span<const ChatMessage> messages) {
                        "no known model reads that much");
     jinja::Dict dict;
     dict.set(Value::string("role"), Value::string(jinja::valid_utf8(message.role)));
-    dict.set(Value::string("content"), Value::string(jinja::valid_utf8(message.content)));
+    const Value content = Value::string(jinja::valid_utf8(message.content));
+    std::vector<Value> parts(message.pictures, picture_part());
+    if (!parts.empty()) parts.push_back(text_part(content));
+    dict.set(Value::string("content"), parts.empty() ? content : Value::list(std::move(parts)));
     list.push_back(Value::dict(std::move(dict)));
   }
   return Value::list(std::move(list));
@@ -200,7 +232,39 @@ std::string ChatTemplate::render_json(std::string_view messages,
   return render(std::move(list), options);
 }
 
+void ChatTemplate::show_pictures_as(std::string placeholder) {
+  placeholder_ = std::move(placeholder);
+  // Those that take lists of parts print their texts; others refuse them, or print the list.
+  constexpr const char* kText = "what is said";
+  jinja::Dict message;
+  message.set(Value::string("role"), Value::string("user"));
+  message.set(Value::string("content"), in_parts(Value::string(kText)));
+  try {
+    const std::string text = fill(Value::list({Value::dict(std::move(message))}), {});
+    takes_parts_ = text.find(kText) != text.npos && text.find("'text'") == text.npos;
+  } catch (const ModelError&) {
+    takes_parts_ = false;
+  }
+}
+
 std::string ChatTemplate::render(Value messages, const ChatRenderOptions& options) const {
+  if (placeholder_.empty()) return fill(std::move(messages), options);
+  std::vector<Value> shown;
+  for (const Value& message : messages.items()) {
+    const Value* content =
+        message.is(jinja::Kind::kDict) ? message.dict().find("content") : nullptr;
+    jinja::Dict copy;
+    if (content) {
+      copy = message.dict();
+      copy.set(Value::string("content"),
+               takes_parts_ ? in_parts(*content) : as_text(*content, placeholder_));
+    }
+    shown.push_back(content ? Value::dict(std::move(copy)) : message);
+  }
+  return fill(Value::list(std::move(shown)), options);
+}
+
+std::string ChatTemplate::fill(Value messages, const ChatRenderOptions& options) const {
   jinja::Template::Variables variables;
   for (const auto& [name, text] : special_tokens_)
     variables.emplace_back(name, Value::string(jinja::valid_utf8(text)));

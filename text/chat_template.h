@@ -59,6 +59,11 @@ class ChatTemplate {
   const std::map<std::string, std::string>& special_tokens() const { return special_tokens_; }
   /// Texts that end an answer, beside the model's own tokens for that.
   const std::vector<std::string>& stops() const { return stops_; }
+  /// Of a model that sees pictures: what its prompts have in a picture's place. Messages then have
+  /// lists of parts for contents where the template takes such ({"type": "image"}, {"type": "text",
+  /// "text": ...}), as those of transformers' processors do; otherwise texts, in which that stands,
+  /// a line for each picture.
+  void show_pictures_as(std::string placeholder);
   /// Its text is plain: special tokens in it do not count as such, and what begins a text is still
   /// to be added.
   bool plain() const { return plain_; }
@@ -70,12 +75,15 @@ class ChatTemplate {
   void add(const std::string& name, std::string_view source, const std::string& where);
   const jinja::Template& chosen(bool with_tools) const;
   std::string render(jinja::Value messages, const ChatRenderOptions& options) const;
+  std::string fill(jinja::Value messages, const ChatRenderOptions& options) const;
 
   std::string where_;
   std::map<std::string, jinja::Template, std::less<>> templates_;
   std::map<std::string, std::string> special_tokens_;
   std::vector<std::string> stops_;
   bool plain_ = false;
+  std::string placeholder_;  // of pictures; empty: the model sees none
+  bool takes_parts_ = false;
 };
 
 /// The ids of a rendered conversation. Special tokens in its text count as such, and none are

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "models/decoding/not_finite.h"
 #include "mulciber/error.h"
 
@@ -13,6 +15,7 @@ constexpr std::string_view kHelp[] = {
     "/system TEXT    begin a new conversation with this system prompt (without TEXT: with none)",
     "/retry          answer the last question again",
     "/history        show the conversation so far",
+    "/image FILE     show a picture before the next question, to a model that sees them",
     "/exit           leave (so does Ctrl-D)",
     "Ctrl-C stops an answer. A line that ends in \\ goes on in the next.",
 };
@@ -26,19 +29,46 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 Chat::Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal,
-           std::string system_prompt, ChatRenderOptions options)
+           std::string system_prompt, ChatRenderOptions options, ChatPictures pictures)
     : template_(chat_template),
       generate_(std::move(generate)),
       terminal_(terminal),
       system_prompt_(std::move(system_prompt)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      pictures_(std::move(pictures)) {
   options_.add_generation_prompt = true;
   reset();
 }
 
 void Chat::reset() {
   messages_.clear();
+  shown_ = 0;
+  if (pictures_.keep) pictures_.keep(0);
   if (!system_prompt_.empty()) messages_.push_back({"system", system_prompt_});
+}
+
+bool Chat::show(const std::string& file) {
+  try {
+    if (!pictures_.show)
+      throw ModelError("the model", "sees no pictures", "talk with one that does");
+    pictures_.show(file);
+    ++shown_;
+    return true;
+  } catch (const ModelError& error) {
+    terminal_.notice(error.what());
+    return false;
+  }
+}
+
+void Chat::take_back() {
+  shown_ += messages_.back().pictures;
+  messages_.pop_back();
+}
+
+size_t Chat::pictures() const {
+  size_t count = 0;
+  for (const ChatMessage& message : messages_) count += message.pictures;
+  return count;
 }
 
 std::optional<std::string> Chat::read_question() {
@@ -85,10 +115,15 @@ Chat::Next Chat::command(const std::string& line) {
       terminal_.notice("There is no question to answer again.");
     else
       answer();
+  } else if (name == "/image") {
+    if (show(std::string(rest))) terminal_.notice("The next question is about this picture.");
   } else if (name == "/history") {
     if (messages_.empty()) terminal_.notice("Nothing was said yet.");
-    for (const ChatMessage& message : messages_)
-      terminal_.notice(message.role + ": " + message.content);
+    for (const ChatMessage& message : messages_) {
+      std::string pictures;
+      for (uint32_t i = 0; i < message.pictures; ++i) pictures += "[picture] ";
+      terminal_.notice(message.role + ": " + pictures + message.content);
+    }
   } else {
     if (name != "/help") terminal_.notice(fmt::format("There is no command {}. These are:", name));
     for (const std::string_view help : kHelp) terminal_.notice(help);
@@ -97,7 +132,7 @@ Chat::Next Chat::command(const std::string& line) {
 }
 
 bool Chat::ask(const std::string& question) {
-  messages_.push_back({"user", question});
+  messages_.push_back({"user", question, std::exchange(shown_, 0)});
   return answer();
 }
 
@@ -109,7 +144,7 @@ bool Chat::answer() {
     // A question that was stopped before its answer began was not meant; two questions in a row are
     // refused by many templates.
     if (answer.text.empty() && answer.stopped)
-      messages_.pop_back();
+      take_back();
     else
       messages_.push_back({"assistant", answer.text});
     if (!answer.note.empty()) terminal_.notice(answer.note);
@@ -121,7 +156,7 @@ bool Chat::answer() {
   } catch (const LogitsError&) {
     throw;  // no other question would fare better
   } catch (const ModelError& error) {
-    messages_.pop_back();
+    take_back();
     terminal_.notice(error.what());
     return false;
   }

@@ -36,11 +36,22 @@ struct ChatAnswer {
 using ChatGenerate = std::function<ChatAnswer(
     const std::string& prompt, const std::function<void(std::string_view)>& on_text)>;
 
+/// Pictures of a conversation, where the model sees any.
+struct ChatPictures {
+  /// Adds one to those of the prompts to come. Throws ModelError where it cannot be shown.
+  std::function<void(const std::string& file)> show;
+  /// Forgets all but the first `count`.
+  std::function<void(size_t count)> keep;
+};
+
 class Chat {
  public:
   /// The references must outlive the object. options: of every rendering.
   Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal,
-       std::string system_prompt = {}, ChatRenderOptions options = {});
+       std::string system_prompt = {}, ChatRenderOptions options = {}, ChatPictures pictures = {});
+
+  /// Shows a picture before the next question; false when it could not be (and was told).
+  bool show(const std::string& file);
 
   /// Reads lines and answers them until /exit or the end of the input. A line that ends in a
   /// backslash goes on in the next. Errors of a single question (a template that refuses it, a
@@ -51,6 +62,8 @@ class Chat {
   bool ask(const std::string& question);
   /// The messages so far, the system prompt among them.
   const std::vector<ChatMessage>& messages() const { return messages_; }
+  /// Pictures of these messages: those that were shown first.
+  size_t pictures() const;
   const std::string& system_prompt() const { return system_prompt_; }
 
  private:
@@ -58,6 +71,8 @@ class Chat {
   std::optional<std::string> read_question();
   Next command(const std::string& line);
   void reset();
+  /// The last question was not asked: its pictures are shown before the next one.
+  void take_back();
   bool answer();
 
   const ChatTemplate& template_;
@@ -65,7 +80,9 @@ class Chat {
   ChatTerminal& terminal_;
   std::string system_prompt_;
   ChatRenderOptions options_;
+  ChatPictures pictures_;
   std::vector<ChatMessage> messages_;
+  uint32_t shown_ = 0;  // pictures before the next question
 };
 
 }  // namespace mulciber::apps

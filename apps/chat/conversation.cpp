@@ -56,6 +56,13 @@ void add_conversation_options(Command& command, ConversationOptions& options) {
   regex.excludes(grammar);
 }
 
+PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::string>& files) {
+  PreparedPictures pictures;
+  for (const std::string& file : files)
+    pictures.push_back(prepare_picture(model, read_picture(file)));
+  return pictures;
+}
+
 std::optional<Grammar> chosen_grammar(const ConversationOptions& options) {
   if (!options.regex.empty()) return Grammar::regex(options.regex);
   if (!options.grammar.empty()) return Grammar::gbnf(read_text(options.grammar));
@@ -67,16 +74,13 @@ std::optional<Grammar> chosen_grammar(const ConversationOptions& options) {
 
 std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,
                                                     const OpenModel& model) {
-  const auto choose = [&](const std::string& name) {
-    return std::make_shared<const ChatTemplate>(ChatTemplate::choose(name, model.checkpoint()));
-  };
-  if (!options.chat_template.empty()) return choose(options.chat_template);
+  if (!options.chat_template.empty()) return model.choose_template(options.chat_template);
   if (model.chat_template()) return model.chat_template();
   tell(
       "The model's files have no chat template, it was not made for conversations: "
       "--template {} is taken.\n",
       kDialogueTemplate);
-  return choose(std::string(kDialogueTemplate));
+  return model.choose_template(std::string(kDialogueTemplate));
 }
 
 std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages) {
@@ -90,7 +94,8 @@ void apply(const ConversationOptions& options, const ChatTemplate* chat_template
   if (chat_template) {
     // A template writes the special tokens itself, but for one of plain text.
     settings.add_special = chat_template->plain();
-    settings.parse_special = !chat_template->plain();
+    // Pictures are tokens that stand in the text.
+    settings.parse_special = !chat_template->plain() || !settings.pictures.empty();
     settings.stop.insert(settings.stop.end(), chat_template->stops().begin(),
                          chat_template->stops().end());
   }

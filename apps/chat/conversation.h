@@ -30,6 +30,9 @@ void add_conversation_options(Command& command, ConversationOptions& options);
 std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,
                                                     const OpenModel& model);
 
+/// Pictures out of files, for prompts of a model. Throws ModelError where it sees none.
+PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::string>& files);
+
 /// What answers may be, where the options say so. Throws ModelError.
 std::optional<Grammar> chosen_grammar(const ConversationOptions& options);
 

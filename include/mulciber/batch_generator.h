@@ -54,6 +54,9 @@ struct BatchRequest {
   std::string prompt;
   bool add_special = true, parse_special = true;  // as GenerateOptions
   std::vector<uint32_t> prompt_ids;  // in place of these three, where there are some: of tokens()
+  /// As GenerateOptions::pictures. Where there are prompt_ids, these hold all of their tokens: they
+  /// are of a text that expand_prompt() gave.
+  std::vector<std::shared_ptr<const PreparedPicture>> pictures;
   std::optional<Sampling> sampling;  // not given: default_sampling()
   /// Of chance: another for each answer that is drawn with one seed.
   uint32_t stream = 0;
@@ -95,7 +98,9 @@ struct BatchStatistics {
   double load_seconds = 0;
   uint64_t requests = 0, ended = 0, cancelled = 0;
   uint64_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
-  uint64_t gave_way = 0;  // texts, each time that pages ran out
+  uint64_t pictures = 0;       // or parts of such, whose embeddings were computed
+  double picture_seconds = 0;  // what that took
+  uint64_t gave_way = 0;       // texts, each time that pages ran out
   /// Of memory for keys and values: how many there are, how many tokens of one, and how many hold
   /// what texts under way need.
   uint64_t pages = 0, page_tokens = 0, pages_used = 0;

@@ -12,6 +12,7 @@
 #include "mulciber/open_model.h"
 #include "mulciber/picture.h"
 #include "mulciber/picture_reader.h"
+#include "mulciber/prompt_pictures.h"
 #include "mulciber/sampling.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"

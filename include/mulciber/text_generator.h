@@ -17,6 +17,7 @@
 #include "mulciber/grammar.h"
 #include "mulciber/load_options.h"
 #include "mulciber/open_model.h"
+#include "mulciber/prompt_pictures.h"
 #include "mulciber/sampling.h"
 #include "mulciber/text_scores.h"
 
@@ -59,6 +60,9 @@ struct GeneratorOptions {
 /// role: "system", "user", "assistant" or "tool". Bytes that are not UTF-8 count as U+FFFD.
 struct ChatMessage {
   std::string role, content;
+  /// Pictures that stand before the content, of a model that sees them. Which ones, the prompt's
+  /// GenerateOptions::pictures say, those of the first message first.
+  uint32_t pictures = 0;
 };
 
 class TextGenerator;
@@ -74,7 +78,11 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // texts that end an answer and are no part of it
   bool add_special = true;  // begin with what the model expects in front of a text: <s>, <bos> ...
   bool parse_special = true;  // special tokens spelled out in the prompt count as such
-  bool ignore_end = false;    // go on behind the model's own end of text
+  /// Of prepare_picture(), each for one picture_placeholder() of the prompt, in their order; of a
+  /// prompt without any, in front of it. Only with generate() of a model loaded for one text, and
+  /// without shift, attention and proposals.
+  std::vector<std::shared_ptr<const PreparedPicture>> pictures;
+  bool ignore_end = false;  // go on behind the model's own end of text
   /// What the answer may be: every token is chosen among those that lead to a text of the grammar,
   /// and the model's end of text among them where one is complete. An answer whose grammar allows
   /// nothing more has ended, without a token for it. One that ends for another reason, such as its
@@ -168,6 +176,8 @@ struct GenerateStatistics {
   uint32_t decode_steps = 0;     // of speculative decoding: passes
   uint64_t proposed_tokens = 0;  // of these by GenerateOptions::lookup and draft
   uint64_t accepted_tokens = 0;  // that the model chose too
+  uint64_t pictures = 0;         // or parts of such, whose embeddings were computed
+  double picture_seconds = 0;    // what that took
   double build_seconds = 0;      // making and recording programs
   double prefill_seconds = 0;
   double decode_seconds = 0;       // what GenerateOptions::shift computed again included

@@ -47,6 +47,7 @@ BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, u
   BatchLayout layout;
   layout.longest = longest;
   layout.prompt = layout.control.add<uint32_t>(uint64_t{shape.rows} * longest);
+  if (network.sees) layout.given = layout.control.add<uint32_t>(longest);
   layout.last = layout.control.add<uint32_t>(shape.rows);
   if (const uint32_t scales = network.adapter_scales(); scales > 0)
     layout.adapter_scales = layout.control.add<float>(uint64_t{shape.rows} * scales);
@@ -132,7 +133,11 @@ BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape
   BatchTensors tensors = {.control = planned({layout.control.words()}, DataType::kU32),
                           .progress = planned({layout.state.progress_words()}, DataType::kU32),
                           .caches = {},
-                          .rows = {}};
+                          .rows = {},
+                          .given = {}};
+  if (layout.given)
+    tensors.given =
+        planned({uint64_t{layout.own_rows()} + layout.longest, network.width()}, DataType::kF32);
   for (const CausalLayer& layer : network.decoder.layers)
     tensors.caches.push_back(
         shape.page > 0 && !layer.state_space
@@ -148,9 +153,34 @@ uint32_t cache_room(const BatchTensors& tensors, const DecoderNetwork& network) 
   return static_cast<uint32_t>(room);
 }
 
+namespace {
+
+/// Embeddings of tokens, some of which are given. Those of the others have the bits that a pass
+/// over tokens alone gives them: they are copied.
+Tensor mixed_embeddings(ProgramBuilder& builder, const DecoderNetwork& network,
+                        const BatchLayout& layout, const BatchTensors& tensors,
+                        const TokenInput& tokens, Trace* trace) {
+  const uint64_t length = tokens.length;
+  const Tensor own = network.embedding(builder, tokens);
+  const Tensor wide = own.type == DataType::kF32 ? own : convert(builder, own, DataType::kF32);
+  const Tensor& table = tensors.given.value();
+  copy_columns(builder, wide.reshaped({length, network.width()}),
+               table.row_slice(layout.own_rows(), length));
+  const Tensor x = embedding(builder, table,
+                             {.control = tensors.control,
+                              .tokens = layout.given->part(0, length),
+                              .length = tokens.length,
+                              .result = network.activations});
+  if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
+  return x;
+}
+
+}  // namespace
+
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
-                      const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
-                      Trace* trace, bool from_rows) {
+                      const BatchLayout& layout, const BatchTensors& tensors,
+                      const DecoderPass& shape, Trace* trace) {
+  const uint32_t length = shape.length;
   const TokenInput tokens = {.control = tensors.control,
                              .tokens = length == 1 ? layout.state.tokens : layout.prompt,
                              .rows = layout.state.rows,
@@ -168,7 +198,8 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");
-    if (!from_rows) return network.embedding(builder, tokens, trace);
+    if (shape.mixed) return mixed_embeddings(builder, network, layout, tensors, tokens, trace);
+    if (!shape.from_rows) return network.embedding(builder, tokens, trace);
     TokenEmbedding given = network.embedding;
     given.table = tensors.rows.value();
     given.scale = 1 / network.stream_scale;
@@ -181,8 +212,7 @@ PassTensors build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& ne
                                const BatchLayout& layout, const BatchTensors& tensors,
                                const DecoderPass& shape, Trace* trace) {
   const uint32_t rows = layout.state.rows;
-  Tensor x =
-      decoder_tokens(builder, network, layout, tensors, shape.length, trace, shape.from_rows);
+  Tensor x = decoder_tokens(builder, network, layout, tensors, shape, trace);
   PassTensors kept;
   if (shape.states) {
     kept.states = x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);

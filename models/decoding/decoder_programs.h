@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "models/decoding/given_rows.h"
 #include "models/networks/decoder_network.h"
 #include "ops/sampling.h"
 
@@ -33,6 +34,9 @@ struct BatchLayout {
   uint32_t longest = 1;  // tokens of a row in one pass
   /// (rows, length of the pass) ids; a pass of one token reads state.tokens instead.
   ControlArray<uint32_t> prompt;
+  /// Of a network that sees, (longest): the row of BatchTensors::given that each token of a pass
+  /// over one row takes.
+  std::optional<ControlArray<uint32_t>> given;
   /// (rows): the last token of each row in the pass, numbered through the pass.
   ControlArray<uint32_t> last;
   /// (rows, scales of a row): how much of each adapter is added, where the network has any.
@@ -42,6 +46,8 @@ struct BatchLayout {
   ControlArray<uint32_t> split_counters;          // (rows, heads) zeros between dispatches
   std::optional<ControlArray<uint32_t>> pages;    // (rows, BatchShape::row_pages())
 
+  /// Where the tokens' own embeddings begin in BatchTensors::given: a row that any device binds.
+  uint32_t own_rows() const { return (longest + 63) / 64 * 64; }
   /// The ids that a pass of so many tokens takes of a row.
   ControlArray<uint32_t> fed_ids(uint32_t row, uint32_t length) const {
     return length == 1 ? state.tokens.part(row, 1) : prompt.part(uint64_t{row} * length, length);
@@ -63,6 +69,9 @@ struct BatchTensors {
   /// Per layer: CausalLayer::cache(), or (pages, page, columns).
   std::vector<Tensor> caches;
   std::optional<Tensor> rows;  // (longest pass, D) f32: embeddings that no table has
+  /// Of a network that sees, (BatchLayout::own_rows() + longest pass, D) f32: such embeddings, then
+  /// those of the tokens of a pass.
+  std::optional<Tensor> given;
 };
 /// The same with the states of rows [first, first + rows) alone, where layers keep any. What a
 /// row's state takes must be a multiple of the device's storage alignment.
@@ -85,6 +94,7 @@ struct DecoderPass {
   bool from_rows = false;   // ids are rows of BatchTensors::rows, not of the model's table
   bool states = false;      // what the output product takes is kept, of every token
   bool raw_logits = false;  // logits as the model gives them are kept beside those chosen from
+  bool mixed = false;       // of one row: ids are those of the table, or of BatchTensors::given
   auto operator<=>(const DecoderPass&) const = default;
 };
 
@@ -100,11 +110,10 @@ struct PassTensors {
 
 /// Adds `length` tokens of every row, whose keys and values are appended to the caches, or whose
 /// states go on over as many as layout.state.fed says: what the output product takes, (rows,
-/// length, D). The tokens stand at layout.prompt in control, one at layout.state.tokens; from_rows
-/// as DecoderPass.
+/// length, D). The tokens stand at layout.prompt in control, one at layout.state.tokens.
 Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
-                      const BatchLayout& layout, const BatchTensors& tensors, uint32_t length,
-                      Trace* trace = nullptr, bool from_rows = false);
+                      const BatchLayout& layout, const BatchTensors& tensors,
+                      const DecoderPass& shape, Trace* trace = nullptr);
 
 /// Adds a pass of `shape.length` tokens for every row. trace: for kTrace; logits are kept as
 /// "output.logits", what the output product takes as "output.normalized".

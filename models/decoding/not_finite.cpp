@@ -54,7 +54,7 @@ std::string first_layer_not_finite(Device& device, const DecoderNetwork& network
   Trace trace;
   trace.hidden_states = true;
   ProgramBuilder builder(device, "trace");
-  decoder_tokens(builder, network, layout, tensors, length, &trace);
+  decoder_tokens(builder, network, layout, tensors, {.length = length}, &trace);
   Program program = builder.build();
   upload(device, tensors.control.view, words.bytes());
   program.run();

@@ -26,7 +26,7 @@ ProposalCheck::ProposalCheck(Device& device, const DecoderNetwork& network, Sequ
   words_ = initial_words(network, layout_);
 
   ProgramBuilder builder(device, "check");
-  const Tensor x = decoder_tokens(builder, network, layout_, tensors_, kCheckedTokens);
+  const Tensor x = decoder_tokens(builder, network, layout_, tensors_, {.length = kCheckedTokens});
   const auto scope = builder.layer("output");
   const std::optional<AdapterScales> scales = adapter_scales(layout_, tensors_);
   const Tensor logits = network.decoder.logits(builder, x, scales ? &*scales : nullptr)

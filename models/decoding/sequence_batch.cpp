@@ -54,6 +54,7 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
   progress_ = allocate(tensors_.progress, MemoryUsage::kReadback);
   for (Tensor& cache : tensors_.caches)
     cache_buffers_.push_back(allocate(cache, MemoryUsage::kActivations));
+  if (tensors_.given) given_ = allocate(*tensors_.given, MemoryUsage::kActivations);
   for (uint64_t i = 0; i < kept_states(network, shape); ++i)
     kept_.push_back(
         device.memory().allocate(tensors_.caches[i].bytes(), MemoryUsage::kActivations));
@@ -66,6 +67,7 @@ uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderN
   const BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
   uint64_t bytes = tensors.control.bytes() + tensors.progress.bytes();
   for (const Tensor& cache : tensors.caches) bytes += cache.bytes();
+  if (tensors.given) bytes += tensors.given->bytes();
   for (uint64_t i = 0; i < kept_states(network, shape); ++i) bytes += tensors.caches[i].bytes();
   for (uint32_t length : {1u, layout.longest}) {
     ProgramBuilder builder(device, "plan");
@@ -162,6 +164,14 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
       words_.set(layout_.fed_ids(row, length),
                  std::span(prompts[row]).subspan(run.taken[row], fed));
     }
+    if (fed > 0 && row == 0 && !run.request.given.empty()) {
+      GivenPart part =
+          given_part(run.request.given, network_.width(), static_cast<uint32_t>(run.taken[row]),
+                     fed, length, layout_.own_rows(), 1 / network_.stream_scale);
+      pass.shape.mixed = !part.values.empty();
+      pass.given = std::move(part.values);
+      words_.set(*layout_.given, part.numbers);
+    }
     words_.set(layout_.last, row, row * length + std::max(fed, 1u) - 1);
     words_.set(state.fed, row, fed);
     words_.set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
@@ -186,6 +196,9 @@ void SequenceBatch::prefill(Run& run) {
     Program& program = this->program(pass->shape);
     run.result.build_seconds += seconds_since(built);
     push();
+    if (pass->shape.mixed)
+      upload(device_, part_of(given_.view(), 0, pass->given.size() * sizeof(float)),
+             std::as_bytes(std::span(pass->given)));
     program.run();
     pull();
     for (uint32_t row = 0; row < shape_.rows; ++row) {
@@ -280,6 +293,10 @@ void SequenceBatch::begin(Run& run) {
     throw ModelError(
         "streams of chance",
         fmt::format("are {}, the batch has {} rows", request.streams.size(), shape_.rows), "");
+  if (!request.given.empty() && (shape_.rows != 1 || !network_.sees))
+    throw SettingError("pictures",
+                       "are given to a model loaded for several texts, or that sees none",
+                       "load it for one text");
   run.states.assign(shape_.rows, SAMPLE_IDLE);
   run.first.assign(shape_.rows, 0);
   run.emitted.assign(shape_.rows, 0);
@@ -287,7 +304,8 @@ void SequenceBatch::begin(Run& run) {
   run.result.rows.resize(shape_.rows);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     for (uint32_t id : request.prompts[row]) {
-      if (id >= network_.vocabulary && (id != kNoToken || request.embeddings.empty()))
+      if (id >= network_.vocabulary &&
+          (id != kNoToken || (request.embeddings.empty() && request.given.empty())))
         throw ModelError(
             "prompt",
             fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),
@@ -311,6 +329,10 @@ void SequenceBatch::begin(Run& run) {
         static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
     words_.set(state.settings, row, sample_settings(chooses));
   }
+  identity_ = identity();
+  const std::vector<uint32_t>& told =
+      request.identity.empty() ? request.prompts[0] : request.identity;
+  identity_.insert(identity_.end(), told.begin(), told.end());
   words_.set_list(state.stops, request.stops);
   set_masks(run);
 

@@ -43,6 +43,10 @@ struct SequenceRequest {
   std::vector<std::vector<uint32_t>> prompts;
   /// Of the only row, of start(): in the order of their tokens, which are kNoToken in the prompt.
   std::vector<PromptRows> embeddings;
+  /// Of generate(), and of the only row: the same from the host, of a network that sees.
+  std::vector<GivenRows> given;
+  /// Of row 0, as long as its prompt: what identity() says of it later. Empty: the prompt.
+  std::vector<uint32_t> identity;
   bool states = false;  // passes keep what the output product takes
   /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
   uint32_t max_new_tokens = 0;
@@ -111,6 +115,8 @@ class SequenceBatch {
   uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
   /// Those tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
+  /// The same of row 0, with SequenceRequest::identity for tokens of prompts that had one.
+  std::vector<uint32_t> identity() const;
   /// Has a row add so much of the network's adapters from now on, as set_adapters(); what it holds
   /// is forgotten where that changes.
   void use_adapters(uint32_t row, std::span<const float> scales);
@@ -210,10 +216,11 @@ class SequenceBatch {
   BatchShape shape_;
   BatchLayout layout_;
   ControlWords words_;  // of control, while nothing runs
-  Buffer control_, progress_, rows_;
+  Buffer control_, progress_, rows_, given_;
   std::vector<Buffer> cache_buffers_;
   std::vector<Buffer> kept_;  // states of the only row, as they were behind kept_length_ tokens
   uint32_t kept_length_ = 0;  // 0: nothing is kept
+  std::vector<uint32_t> identity_;  // of row 0, up to the end of its last prompt
   BatchTensors tensors_;
   std::map<DecoderPass, Built> programs_;
   bool in_task_ = false;

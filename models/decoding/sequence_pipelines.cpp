@@ -17,7 +17,8 @@ std::vector<PipelineKey> SequenceBatch::pipelines() const {
     // Of embeddings of a host's, and with states for it, what comes on top of passes over tokens.
     for (const DecoderPass& pass :
          {DecoderPass{length, PassOutput::kCache}, DecoderPass{length, PassOutput::kChoice},
-          DecoderPass{length, PassOutput::kChoice, true, true}}) {
+          DecoderPass{length, PassOutput::kChoice, true, true},
+          DecoderPass{.length = length, .mixed = network_.sees && shape_.rows == 1}}) {
       ProgramBuilder builder(device, "plan");
       build_decoder_pass(builder, network_, layout_, tensors, pass);
       for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));

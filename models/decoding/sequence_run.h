@@ -74,6 +74,7 @@ struct SequenceBatch::Pass {
   DecoderPass shape;
   std::vector<uint32_t> fed;
   std::optional<BufferView> rows;  // the caller's, of shape.from_rows
+  std::vector<float> given;        // of shape.mixed
 };
 
 }  // namespace mulciber

@@ -10,9 +10,11 @@
 namespace mulciber {
 namespace {
 
-// Ids of tokens are below 2^24, and what is left of a word names a mix of adapters, but for the
-// last: what so many mixes leave no number for is nobody else's to read.
+// Ids of tokens, and numbers of what else has embeddings, are below 2^24; what is left of a word
+// names a mix of adapters, but for the last: what so many mixes leave no number for is nobody
+// else's to read.
 constexpr uint32_t kTokenBits = 24, kUnsharedMix = 255;
+static_assert(1 << kTokenBits == SequenceSlots::kIdentities);
 
 }  // namespace
 
@@ -36,17 +38,25 @@ uint32_t SequenceSlots::mix_of(std::span<const float> adapters) {
 std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint32_t mix) const {
   std::vector<uint32_t> keys;
   if (mix == kUnsharedMix || network_.decoder.keeps_states()) return keys;
-  for (const uint32_t token : tokens) keys.push_back(token | mix << kTokenBits);
+  for (const uint32_t token : tokens) {
+    // What has no number is nobody else's to read, and neither is what follows.
+    if (token >= kIdentities) return {};
+    keys.push_back(token | mix << kTokenBits);
+  }
   return keys;
 }
 
 std::vector<uint32_t> SequenceSlots::keys(uint32_t slot, uint32_t tokens) const {
-  return keys(words_.values(layout_.state.history_of(slot).part(0, tokens)), mix_[slot]);
+  const auto history = words_.values(layout_.state.history_of(slot).part(0, tokens));
+  std::vector<uint32_t> told(history.begin(), history.end());
+  const auto count = std::min<size_t>(tokens, identity_[slot].size());
+  std::copy_n(identity_[slot].begin(), count, told.begin());
+  return keys(told, mix_[slot]);
 }
 
-uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> prompt,
+uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> identity,
                                      std::span<const float> adapters, bool exact, uint32_t tokens) {
-  return pages_.needs(keys(prompt.first(prompt.size() - 1), mix_of(adapters)), exact, tokens);
+  return pages_.needs(keys(identity.first(identity.size() - 1), mix_of(adapters)), exact, tokens);
 }
 
 uint32_t SequenceSlots::adopt(uint32_t slot) {
@@ -104,6 +114,7 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   exchange_states(a, b);
   pages_.exchange(a, b);
   std::swap(mix_[a], mix_[b]);
+  std::swap(identity_[a], identity_[b]);
   push_table(a);
   push_table(b);
   const auto exchange_words = [&](const auto& array) {

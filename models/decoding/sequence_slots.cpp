@@ -102,8 +102,9 @@ uint64_t SequenceSlots::arena_bytes(const Capabilities& device, const DecoderNet
                                     const SlotShape& shape, const BatchLayout& layout,
                                     const BatchTensors& tensors) {
   uint64_t most = 0;
-  for (const Pass& pass : {Pass{0, shape.slots, false, {.length = 1, .raw_logits = true}},
-                           Pass{0, 1, true, {.length = shape.chunk, .raw_logits = true}}}) {
+  for (const Pass& pass :
+       {Pass{0, shape.slots, false, {.length = 1, .raw_logits = true}},
+        Pass{0, 1, true, {.length = shape.chunk, .raw_logits = true, .mixed = network.sees}}}) {
     ProgramBuilder builder(device, "plan");
     add_nodes(builder, network, layout, tensors, shape, pass);
     most = std::max(most, builder.plan().arena_bytes);
@@ -132,6 +133,7 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   progress_ = allocate(tensors_.progress, MemoryUsage::kReadback);
   for (Tensor& cache : tensors_.caches)
     cache_buffers_.push_back(allocate(cache, MemoryUsage::kActivations));
+  if (tensors_.given) given_ = allocate(*tensors_.given, MemoryUsage::kActivations);
   if (const uint64_t bytes = state_bytes(network, shape, tensors_))
     exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
   arena_ = device.memory().allocate(
@@ -141,6 +143,7 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   masked_.resize(shape.slots);
   exact_.resize(shape.slots);
   mix_.resize(shape.slots);
+  identity_.resize(shape.slots);
   words_ = initial_words(network, layout_);
   words_.fill(layout_.state.stopped, SAMPLE_IDLE);
   upload(device, control_.view(), words_.bytes());
@@ -158,6 +161,7 @@ uint64_t SequenceSlots::predict_bytes(const Capabilities& device, const DecoderN
   add(tensors.progress.bytes());
   add(arena_bytes(device, network, shape, layout, tensors));
   for (const Tensor& cache : tensors.caches) add(cache.bytes());
+  if (tensors.given) add(tensors.given->bytes());
   if (const uint64_t state = state_bytes(network, shape, tensors)) add(state);
   return bytes;
 }
@@ -206,6 +210,7 @@ void SequenceSlots::run(const Pass& pass) {
   // What changes stands before the history, which is written when a sequence begins, and before it
   // all the ids of a part of a prompt.
   if (pass.prompt) push(layout_.prompt.word, layout_.prompt.word + pass.pass.length);
+  if (pass.pass.mixed) push(layout_.given->word, layout_.given->word + pass.pass.length);
   if (std::exchange(changed_, false)) push(layout_.last.word, layout_.state.history.word);
   push_changes();
   program.run();
@@ -228,6 +233,7 @@ uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   keeps_logits_[slot] = sequence.keeps_logits;
   exact_[slot] = sequence.exact;
   mix_[slot] = mix_of(sequence.adapters);
+  identity_[slot].assign(sequence.identity.begin(), sequence.identity.end());
   changed_ = true;
   return adopt(slot);
 }
@@ -237,20 +243,29 @@ uint32_t SequenceSlots::pass_tokens(uint32_t held, uint32_t tokens) const {
   return pass_length(tokens, shape_.chunk, room - held);
 }
 
-SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool chooses) {
+SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool chooses,
+                                          std::span<const GivenRows> given) {
   const SampleStateLayout& state = layout_.state;
   const uint32_t held = length(slot);
   const uint32_t tokens = pass_tokens(held, count);
   if (!reserve(slot, count)) refuse_room();
+  const GivenPart part = given_part(given, network_.width(), held, count, tokens,
+                                    layout_.own_rows(), 1 / network_.stream_scale);
   const Pass pass = {slot,
                      1,
                      true,
                      {.length = tokens,
                       .result = chooses ? PassOutput::kChoice : PassOutput::kCache,
-                      .raw_logits = chooses && keeps_logits_[slot]}};
+                      .raw_logits = chooses && keeps_logits_[slot],
+                      .mixed = !part.values.empty()}};
   const std::span<const uint32_t> ids = words_.values(state.history_of(slot).part(held, count));
   const std::vector<uint32_t> fed(ids.begin(), ids.end());
   words_.set(part_of(layout_, slot, 1).fed_ids(0, tokens), fed);
+  if (pass.pass.mixed) {
+    words_.set(*layout_.given, part.numbers);
+    upload(device_, part_of(given_.view(), 0, part.values.size() * sizeof(float)),
+           std::as_bytes(std::span(part.values)));
+  }
   words_.set(layout_.last, slot, count - 1);
   words_.set(state.fed, slot, count);
   words_.set(state.stopped, slot, chooses ? SAMPLE_RUNNING : SAMPLE_IDLE);

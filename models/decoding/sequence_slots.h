@@ -32,6 +32,9 @@ struct SlotShape {
 /// A sequence before its prompt is in.
 struct SlotSequence {
   std::span<const uint32_t> prompt;
+  /// The prompt as it is told from others: where tokens have embeddings of a caller's, numbers that
+  /// are no token's, and others for other embeddings. Empty: the prompt.
+  std::span<const uint32_t> identity = {};
   /// Of what is kept of earlier sequences it takes keys and values only where passes over its own
   /// prompt would give these bits: not those of tokens that were chosen.
   bool exact = true;
@@ -74,8 +77,11 @@ class SequenceSlots {
   /// so, and that a slot has.
   uint32_t pages_left() const { return pages_.available(); }
   uint32_t page_tokens() const { return pages_.positions(); }
-  uint32_t pages_needed(std::span<const uint32_t> prompt, std::span<const float> adapters,
+  /// identity: as SlotSequence has it.
+  uint32_t pages_needed(std::span<const uint32_t> identity, std::span<const float> adapters,
                         bool exact, uint32_t tokens);
+  /// Numbers that an identity may have besides those of tokens: below it, and above the vocabulary.
+  static constexpr uint32_t kIdentities = 1 << 24;
   /// Pages that a sequence has at once until it has so many tokens, at most: where all layers have
   /// windows, it leaves those that lie before them.
   uint32_t most_pages(uint32_t tokens) const { return pages_.most_pages(tokens); }
@@ -85,8 +91,8 @@ class SequenceSlots {
   bool reserve(uint32_t slot, uint32_t tokens);
 
   /// Feeds the next `count` tokens of the prompt, up to chunk; `chooses`: they are the last, and
-  /// the first id is chosen.
-  Choice feed(uint32_t slot, uint32_t count, bool chooses);
+  /// the first id is chosen. given: embeddings in the prompt, those of these tokens among them.
+  Choice feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given = {});
   /// Places, from the first on, that a step over sequences in the first `places` computes: few
   /// numbers, so that there are few recordings, of which the next is at most half as large again.
   uint32_t step_places(uint32_t places) const;
@@ -164,7 +170,9 @@ class SequenceSlots {
   SlotPages pages_;
   std::vector<std::vector<float>> mixes_;  // of adapters, by number
   std::vector<uint32_t> mix_;              // of each slot
-  Buffer control_, progress_, arena_, exchanged_;
+  /// Of each slot, of prompts that have one: SlotSequence::identity.
+  std::vector<std::vector<uint32_t>> identity_;
+  Buffer control_, progress_, arena_, exchanged_, given_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
   std::list<Built> programs_;  // the one used last first

@@ -37,7 +37,15 @@ void SequenceBatch::keep_states() {
   kept_length_ = length(0);
 }
 
+std::vector<uint32_t> SequenceBatch::identity() const {
+  const std::span<const uint32_t> held = ids(0);
+  std::vector<uint32_t> identity(held.begin(), held.end());
+  std::copy_n(identity_.begin(), std::min(identity_.size(), held.size()), identity.begin());
+  return identity;
+}
+
 void SequenceBatch::hold(std::span<const uint32_t> ids) {
+  identity_.clear();
   kept_length_ = 0;
   words_.set(layout_.state.positions, 0, static_cast<uint32_t>(ids.size()));
   words_.set(layout_.state.history_of(0), ids);
@@ -77,6 +85,7 @@ void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
     if (saved.layers[i].size() != part_of_cache(i, row, count).size) fail("is of another model");
   }
   kept_length_ = 0;
+  if (row == 0) identity_.clear();
   for (size_t i = 0; i < saved.layers.size(); ++i)
     upload(device_, part_of_cache(i, row, count), saved.layers[i]);
   words_.set(layout_.state.positions, row, count);

@@ -15,7 +15,10 @@ void build(ProgramBuilder& builder, const DecoderNetwork& network, const BatchLa
   trace.hidden_states = kept.states;
   trace.attentions = kept.attentions;
   build_decoder_pass(builder, network, layout, tensors,
-                     {length, kept.logits ? PassOutput::kTrace : PassOutput::kCache}, &trace);
+                     {.length = length,
+                      .result = kept.logits ? PassOutput::kTrace : PassOutput::kCache,
+                      .mixed = kept.mixed},
+                     &trace);
 }
 
 }  // namespace
@@ -47,6 +50,10 @@ TracedPass::TracedPass(Device& device, const DecoderNetwork& network, uint32_t r
   };
   allocate(tensors.control);
   for (Tensor& cache : tensors.caches) allocate(cache);
+  if (kept.mixed) {
+    given_ = device.memory().allocate(tensors.given->bytes(), MemoryUsage::kActivations);
+    tensors.given = given_.tensor(tensors.given->shape, DataType::kF32);
+  }
   ProgramBuilder builder(device, "forward");
   build(builder, network, layout_, tensors, length, kept, trace_);
   program_ = builder.build();
@@ -67,6 +74,19 @@ ControlWords TracedPass::words(std::span<const uint32_t> ids,
 
 void TracedPass::run(std::span<const uint32_t> ids, std::span<const float> adapters) {
   upload(device_, control(), words(ids, adapters).bytes());
+  program_->run();
+}
+
+void TracedPass::run(std::span<const uint32_t> ids, std::span<const GivenRows> given) {
+  const auto fed = static_cast<uint32_t>(ids.size());
+  const GivenPart part = given_part(given, network_.width(), 0, fed, length_, layout_.own_rows(),
+                                    1 / network_.stream_scale);
+  BufferView rows = given_.view();
+  rows.size = part.values.size() * sizeof(float);
+  upload(device_, rows, std::as_bytes(std::span(part.values)));
+  ControlWords words = this->words(ids);
+  words.set(*layout_.given, part.numbers);
+  upload(device_, control(), words.bytes());
   program_->run();
 }
 

@@ -15,6 +15,7 @@ namespace mulciber {
 /// What a TracedPass keeps.
 struct TracedOutputs {
   bool logits = false, states = false, attentions = false;
+  bool mixed = false;  // DecoderPass::mixed
 };
 
 /// What a TracedPass with these arguments dispatches, added to a builder without a device; where
@@ -39,6 +40,8 @@ class TracedPass {
   /// adapters: of every row, as set_adapters().
   ControlWords words(std::span<const uint32_t> ids, std::span<const float> adapters = {}) const;
   void run(std::span<const uint32_t> ids, std::span<const float> adapters = {});
+  /// Of one row and TracedOutputs::mixed: with embeddings in place of some tokens'.
+  void run(std::span<const uint32_t> ids, std::span<const GivenRows> given);
 
   /// (rows, length, ...).
   std::vector<float> read(const std::string& name);
@@ -54,6 +57,7 @@ class TracedPass {
   BatchShape shape_;
   BatchLayout layout_;
   std::vector<Buffer> buffers_;
+  Buffer given_;
   Trace trace_;
   std::optional<Program> program_;
 };

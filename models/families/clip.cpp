@@ -55,6 +55,14 @@ void read_clip_pictures(const ConfigReader& config, PictureTower& tower) {
   tower.positions_in_batch = false;
 }
 
+void finish_clip_tower(const ConfigReader& config, PictureTower& tower) {
+  tower.norm_epsilon = 1e-5f;
+  read_clip_pictures(config, tower);
+  tower.patch_bias = false;
+  tower.first_tokens = {"embeddings.class_embedding"};
+  tower.embedding_norm = "pre_layrnorm";
+}
+
 VisionConfig read_clip(const ConfigReader& config) {
   const Json pictures = with_defaults(config, "vision_config",
                                       {{"hidden_size", 768},
@@ -77,11 +85,7 @@ VisionConfig read_clip(const ConfigReader& config) {
   const ConfigReader text_reader(texts, config.where() + ": text_config", config.remedy());
   VisionConfig vision;
   PictureTower& tower = vision.pictures;
-  tower.norm_epsilon = 1e-5f;
-  read_clip_pictures(picture_reader, tower);
-  tower.patch_bias = false;
-  tower.first_tokens = {"embeddings.class_embedding"};
-  tower.embedding_norm = "pre_layrnorm";
+  finish_clip_tower(picture_reader, tower);
   tower.pooled_norm = "post_layernorm";
   TextTower text;
   text.norm_epsilon = 1e-5f;
@@ -135,6 +139,18 @@ VisionConfig read_siglip(const ConfigReader& config) {
 }
 
 }  // namespace
+
+PictureTower read_clip_tower(const ConfigReader& config) {
+  PictureTower tower;
+  finish_clip_tower(config, tower);
+  return tower;
+}
+
+PictureTower read_siglip_tower(const ConfigReader& config) {
+  PictureTower tower;
+  read_clip_pictures(config, tower);
+  return tower;
+}
 
 constinit const VisionFamily kClip = {
     "clip", {Capability::kEncodePictures, Capability::kMatch}, read_clip};

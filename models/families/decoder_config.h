@@ -235,6 +235,7 @@ struct DecoderConfig {
   GenerationConfig generation;
   /// Pieces that end an answer, where the vocabulary has them as special tokens.
   std::span<const char* const> end_pieces = {};
+  bool sees = false;  // prompts hold embeddings that no token has, of pictures
 };
 
 /// Keys as in Hugging Face's LlamaConfig, which most families share; `layers` all alike.

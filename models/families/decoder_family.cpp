@@ -28,9 +28,12 @@ Json with_known_ids(Json json, uint32_t vocabulary) {
   return json;
 }
 
-GenerationConfig read_generation(const Checkpoint& checkpoint, uint32_t vocabulary) {
+}  // namespace
+
+GenerationConfig read_decoder_generation(const Checkpoint& checkpoint, const Json& given,
+                                         uint32_t vocabulary) {
   const ConfigReaders readers(checkpoint);
-  const Json config = with_known_ids(readers.config.json(), vocabulary);
+  const Json config = with_known_ids(given, vocabulary);
   const Json generation =
       readers.generation ? with_known_ids(readers.generation->json(), vocabulary) : Json();
   const ConfigReader of_config(config, readers.config.where());
@@ -38,8 +41,6 @@ GenerationConfig read_generation(const Checkpoint& checkpoint, uint32_t vocabula
   const ConfigReader of_generation(generation, readers.generation->where());
   return read_generation_config(of_config, &of_generation, vocabulary);
 }
-
-}  // namespace
 
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFamily& family) {
   DecoderConfig config;
@@ -53,7 +54,7 @@ DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFam
   } else {
     const std::string where = (checkpoint.folder() / "config.json").string();
     config = family.read(ConfigReader(checkpoint.config(), where));
-    config.generation = read_generation(checkpoint, config.vocabulary);
+    config.generation = read_decoder_generation(checkpoint, checkpoint.config(), config.vocabulary);
   }
   config.end_pieces = family.end_pieces;
   return config;

@@ -117,5 +117,9 @@ struct DecoderFamily {
 /// A checkpoint's configuration as its family reads it, with what generation_config.json says.
 /// Throws ModelError.
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFamily& family);
+/// What generation_config.json and a configuration say of a Hugging Face folder's model, of which
+/// ids past the vocabulary are left out. Throws ModelError.
+GenerationConfig read_decoder_generation(const Checkpoint& checkpoint, const Json& config,
+                                         uint32_t vocabulary);
 
 }  // namespace mulciber

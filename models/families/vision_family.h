@@ -25,6 +25,11 @@ extern const VisionFamily kClip;
 /// Zhai et al. 2023, arXiv:2303.15343.
 extern const VisionFamily kSiglip;
 
+/// The tower of CLIP, or of SigLIP, up to the states of its last layer: what other models have of
+/// them. Every size is in the configuration. Throws ModelError naming file and key.
+PictureTower read_clip_tower(const ConfigReader& config);
+PictureTower read_siglip_tower(const ConfigReader& config);
+
 inline constexpr const VisionFamily* kVisionFamilies[] = {&kVit, &kDeit, &kDinov2, &kClip,
                                                           &kSiglip};
 

@@ -273,6 +273,7 @@ DecoderNetwork build_decoder_network(
   network.cache = types.cache;
   network.vocabulary = config.vocabulary;
   network.context = positions;
+  network.sees = config.sees;
   // Their values are read when the weights are there.
   if (described.sinks) network.sinks.resize(config.layers.size() * described.heads);
   CausalDecoder& decoder = network.decoder;

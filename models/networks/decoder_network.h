@@ -33,8 +33,11 @@ struct DecoderNetwork {
   std::vector<float> head_masks;  // (layers, heads), onto the heads' outputs; empty: all 1
   std::vector<float> sinks;       // (layers, heads), logits of sinks; empty: there are none
   std::vector<NetworkAdapter> adapters;  // one after another
+  bool sees = false;                     // sequences hold embeddings that no token has, of pictures
   const Weights* weights = nullptr;  // to name the one that spoils the logits; null: none is named
 
+  /// Numbers of a token's embedding.
+  uint64_t width() const { return embedding.table.shape.columns(); }
   /// Scales that a row has.
   uint32_t adapter_scales() const {
     return adapters.empty() ? 0 : adapters.back().first + adapters.back().count;

@@ -256,12 +256,12 @@ Tensor PictureNetwork::logits(ProgramBuilder& builder, const Tensor& states) con
   return logits;
 }
 
-uint64_t PictureNetwork::live_columns() const {
+uint64_t live_columns(const PictureTower& tower) {
   // The residual stream and a sublayer's result, and between them queries, keys, values and what
   // was attended to, or the hidden layer; before them the patches.
-  const uint64_t patch = uint64_t{tower_.channels} * tower_.patch * tower_.patch;
-  return 2 * uint64_t{tower_.width} +
-         std::max({4 * uint64_t{tower_.width}, uint64_t{tower_.hidden}, patch});
+  const uint64_t patch = uint64_t{tower.channels} * tower.patch * tower.patch;
+  return 2 * uint64_t{tower.width} +
+         std::max({4 * uint64_t{tower.width}, uint64_t{tower.hidden}, patch});
 }
 
 uint64_t PictureNetwork::widest_columns() const {

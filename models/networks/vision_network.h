@@ -40,6 +40,9 @@ std::vector<float> resized_positions(std::span<const float> positions, uint32_t 
 std::vector<float> first_states(Device& device, const PictureTower& tower, const Weights& weights,
                                 PictureSize size);
 
+/// Columns of a tower's activations that are alive at one time, for a token.
+uint64_t live_columns(const PictureTower& tower);
+
 /// Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
 class PictureNetwork {
  public:
@@ -63,7 +66,7 @@ class PictureNetwork {
 
   bool has_pooler() const { return pooler_.has_value(); }
   /// Columns of the activations that are alive at one time, and of the widest, for a token.
-  uint64_t live_columns() const;
+  uint64_t live_columns() const { return mulciber::live_columns(tower_); }
   uint64_t widest_columns() const;
 
  private:

@@ -1,0 +1,51 @@
+// Idefics3 and SmolVLM: one network, of SigLIP's tower and Llama.
+#include <fmt/format.h>
+
+#include "models/families/vision_family.h"
+#include "models/families/vision_language_family.h"
+
+namespace mulciber {
+namespace {
+
+constexpr const char* kTextPrefixes[] = {"model.text_model."};
+constexpr const char* kTowerPrefixes[] = {"model.vision_model."};
+constexpr const char* kConnectorPrefixes[] = {"model.connector.modality_projection."};
+
+VisionLanguageConfig read(const ConfigReader& config) {
+  VisionLanguageConfig model;
+  model.text = read_text_part(config, kTextPrefixes, kNoPrefix);
+  PictureTower& tower = model.vision.pictures;
+  tower = read_part(config, "vision_config",
+                    {{"hidden_size", 1152},
+                     {"intermediate_size", 3072},
+                     {"num_hidden_layers", 12},
+                     {"num_attention_heads", 16},
+                     {"image_size", 224},
+                     {"patch_size", 32},
+                     {"hidden_act", "gelu_pytorch_tanh"}},
+                    read_siglip_tower);
+  tower.names.prefixes = kTowerPrefixes;
+  tower.names.final_norm = "post_layernorm";
+  // A patch has the position that its place, as a fraction of the side, falls on (Dehghani et al.
+  // 2023, arXiv:2307.06304). Tiles are whole squares, so that this is its own; rounding in
+  // transformers may put some patches of a few sizes on a neighbour's (docs/vision.md).
+  if (tower.height != tower.width_pixels)
+    config.fail("vision_config", "has pictures that are no squares, which are not supported");
+  PictureConnector& connector = model.connector;
+  connector = {.prefixes = kConnectorPrefixes, .first = "proj"};
+  connector.merged = static_cast<uint32_t>(config.integer_or("scale_factor", 2, 1, 64));
+  if (tower.patches_across() % connector.merged != 0)
+    config.fail("scale_factor", fmt::format("is {}, which does not divide the {} patches of a side",
+                                            connector.merged, tower.patches_across()));
+  model.picture_token = static_cast<uint32_t>(
+      config.integer_or("image_token_id", 128257, 0, std::int64_t{model.text.vocabulary} - 1));
+  model.prompt = PicturePrompt::kTiles;
+  return model;
+}
+
+}  // namespace
+
+constinit const VisionLanguageFamily kIdefics3 = {"idefics3", read};
+constinit const VisionLanguageFamily kSmolVlm = {"smolvlm", read};
+
+}  // namespace mulciber

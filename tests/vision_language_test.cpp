@@ -1,0 +1,294 @@
+// Language models that see pictures, against transformers in float64: what becomes of a picture,
+// prompts, logits and answers; and what shares what, whoever else is there.
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "checkpoints/checkpoint.h"
+#include "checkpoints/tensor_values.h"
+#include "models/open_model.h"
+#include "models/verify.h"
+#include "mulciber/batch_generator.h"
+#include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/model_error.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr const char* kModels[] = {"llava", "llava_old", "idefics3", "smolvlm"};
+
+std::filesystem::path folder(const std::string& name) {
+  return data_dir() / "vision_language" / name;
+}
+
+Picture picture(const std::string& name) { return read_picture(folder(name + ".png").string()); }
+
+PreparedPictures prepared(const OpenModel& model, const std::vector<std::string>& names) {
+  PreparedPictures pictures;
+  for (const std::string& name : names) pictures.push_back(prepare_picture(model, picture(name)));
+  return pictures;
+}
+
+/// What transformers made of a conversation.
+struct Conversation {
+  std::string name, messages, text;
+  std::vector<std::string> pictures;
+  std::vector<uint32_t> ids, greedy;
+};
+
+std::vector<Conversation> conversations(const std::string& model) {
+  std::vector<Conversation> all;
+  for (const Json& one : Json::parse(read_file(folder(model) / "prompts.json")))
+    all.push_back({one["name"], one["messages"].dump(), one["text"], one["pictures"], one["ids"],
+                   one["greedy"]});
+  return all;
+}
+
+GeneratorOptions generator_options() { return {.key_values = KeyValueStorage::kF32}; }
+
+struct Answered {
+  std::vector<uint32_t> ids, bits;
+  size_t prompt_tokens = 0;
+  std::string error;
+};
+
+/// Conversations, each with so many tokens of an answer, in a batch that is as small as `options`.
+class Batch {
+ public:
+  explicit Batch(const std::string& model, uint32_t sequences = 1, uint64_t cache_tokens = 0,
+                 uint32_t context = 256)
+      : files_(open_model(folder(model).string())) {
+    BatchGeneratorOptions options;
+    options.generator = generator_options();
+    options.generator.context = context;
+    options.generator.sequences = sequences;
+    options.cache_tokens = cache_tokens;
+    options.prompt_tokens = 16;
+    batch_.emplace(shared_handle(), files_, options);
+  }
+  BatchGenerator& operator*() { return *batch_; }
+
+  void submit(const std::string& text, const std::vector<std::string>& pictures, uint32_t tokens,
+              Answered& to) {
+    BatchRequest request;
+    request.prompt = text;
+    request.add_special = false;
+    request.pictures = prepared(*files_, pictures);
+    request.max_new_tokens = tokens;
+    request.ignore_end = true;
+    request.log_probabilities = 0;
+    request.on_token = [&to](const BatchToken& token) {
+      to.ids.push_back(token.id);
+      to.bits.push_back(std::bit_cast<uint32_t>(*token.log_probability));
+    };
+    request.on_end = [&to](const Generation& made, std::string_view) {
+      to.prompt_tokens = made.prompt_ids.size();
+    };
+    request.on_error = [&to](const std::exception& error) { to.error = error.what(); };
+    batch_->submit(std::move(request));
+  }
+  Answered answer(const std::string& text, const std::vector<std::string>& pictures,
+                  uint32_t tokens = 8) {
+    Answered to;
+    submit(text, pictures, tokens, to);
+    while (batch_->step()) {
+    }
+    return to;
+  }
+
+ private:
+  std::shared_ptr<const OpenModel> files_;
+  std::optional<BatchGenerator> batch_;
+};
+
+}  // namespace
+
+TEST_CASE("Logits and embeddings of pictures are those of transformers") {
+  for (const char* name : kModels) {
+    INFO(name);
+    const auto files = open_model(folder(name).string());
+    const auto model = load_model(shared_device(), *files);
+    const VerifyReport report = verify(*model, folder(name) / "expected.safetensors");
+    for (const VerifyResult& result : report.results) {
+      INFO(result.case_name << " " << result.tensor << ": " << result.error << " "
+                            << result.detail);
+      CHECK(result.status == VerifyResult::Status::kPass);
+    }
+    CHECK(report.results.size() >= 2);
+    CHECK(files->capabilities().has(Capability::kSeePictures));
+  }
+}
+
+TEST_CASE("Pictures become the pixels that transformers' processors make of them") {
+  for (const char* name : kModels) {
+    const auto files = open_model(folder(name).string());
+    const PictureNormalization& normalization = files->picture_prompts()->normalization();
+    const Checkpoint expected(folder(name) / "expected.safetensors");
+    for (const char* which : {"wide", "high"}) {
+      const CheckpointTensor* pixels = expected.find(std::string(which) + "/pixel_values");
+      if (!pixels) continue;
+      INFO(name << " " << which);
+      const std::vector<float> values = read_floats(*pixels, 0, pixels->elements());
+      const auto shown = prepare_picture(*files, picture(which));
+      const size_t side = pixels->shape.back(), plane = side * side;
+      REQUIRE(values.size() == shown->tiles.size() * 3 * plane);
+      double worst = 0;
+      for (size_t i = 0; i < values.size(); ++i) {
+        const size_t tile = i / (3 * plane), channel = i / plane % 3, pixel = i % plane;
+        const float byte = shown->tiles[tile]->rgb[pixel * 3 + channel];
+        const float mine = byte * normalization.scale[channel] + normalization.shift[channel];
+        worst = std::max<double>(worst, std::abs(mine - values[i]));
+      }
+      CHECK(worst < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("Conversations with pictures are written and answered as transformers does") {
+  for (const char* name : kModels) {
+    const auto files = open_model(folder(name).string());
+    TextGenerator generator(shared_handle(), files, generator_options());
+    Batch batch(name);
+    for (const Conversation& asked : conversations(name)) {
+      INFO(name << " " << asked.name);
+      CHECK(files->chat_template()->render_json(asked.messages) == asked.text);
+      GenerateOptions options = {.max_new_tokens = 8, .add_special = false, .ignore_end = true};
+      options.pictures = prepared(*files, asked.pictures);
+      const Generation made = generator.generate(asked.text, options);
+      CHECK(made.prompt_ids == asked.ids);
+      CHECK(made.ids == asked.greedy);
+      const Answered answered = batch.answer(asked.text, asked.pictures);
+      CHECK(answered.ids == asked.greedy);
+      CHECK(answered.prompt_tokens == asked.ids.size());
+    }
+  }
+}
+
+TEST_CASE("Prompts share what they begin with only where their pictures are the same") {
+  for (const char* name : {"llava", "smolvlm"}) {
+    INFO(name);
+    const std::vector<Conversation> asked = conversations(name);
+    const std::string& text = asked[0].text;
+    REQUIRE(asked[1].text == text);
+    Batch batch(name);
+    CHECK(batch.answer(text, {"wide"}).ids == asked[0].greedy);
+    const uint64_t tiles = (*batch).statistics().pictures;
+    // Another picture, the same text: nothing of it is held, but for what stands before.
+    CHECK(batch.answer(text, {"high"}).ids == asked[1].greedy);
+    CHECK((*batch).statistics().reused_tokens == 0);
+    CHECK((*batch).statistics().pictures > tiles);
+    // The same again: neither is it embedded anew.
+    const uint64_t both = (*batch).statistics().pictures;
+    CHECK(batch.answer(text, {"wide"}).ids == asked[0].greedy);
+    CHECK((*batch).statistics().reused_tokens >= 32);
+    CHECK((*batch).statistics().pictures == both);
+
+    // A conversation alone: the next turn takes what is held, and another picture does not.
+    const auto files = open_model(folder(name).string());
+    TextGenerator generator(shared_handle(), files, generator_options());
+    GenerateOptions options = {.max_new_tokens = 8, .add_special = false, .ignore_end = true};
+    options.pictures = prepared(*files, {"wide"});
+    generator.generate(text, options);
+    const std::vector<std::byte> saved = generator.save_cache();
+    CHECK(generator.generate(text + " and", options).ids.size() == 8);
+    CHECK(generator.statistics().reused_tokens >= 32);
+    generator.generate(text, options);
+    CHECK(generator.statistics().pictures == 0);
+    options.pictures = prepared(*files, {"high"});
+    CHECK(generator.generate(text, options).ids == asked[1].greedy);
+    CHECK(generator.statistics().reused_tokens < 10);
+    // What was saved says of no token which picture's it was.
+    generator.load_cache(saved);
+    CHECK(generator.generate(text, options).ids == asked[1].greedy);
+    CHECK(generator.statistics().reused_tokens < 10);
+  }
+}
+
+TEST_CASE("Answers about pictures do not depend on company, pages or when they came") {
+  std::mt19937 random(3);
+  struct Case {
+    const char* model;
+    uint32_t context, tokens, requests;
+    uint64_t cache_tokens;  // few: those that came last give way
+  };
+  for (const Case& tried : {Case{"llava", 256, 12, 14, 0}, Case{"smolvlm", 256, 12, 14, 0},
+                            Case{"llava", 192, 120, 6, 256}}) {
+    INFO(tried.model << ", " << tried.cache_tokens << " tokens of cache");
+    const std::vector<Conversation> asked = conversations(tried.model);
+    std::map<std::string, Answered> alone;
+    for (const Conversation& one : asked) {
+      Batch batch(tried.model, 3, 0, tried.context);
+      alone[one.name] = batch.answer(one.text, one.pictures, tried.tokens);
+    }
+    Batch batch(tried.model, 3, tried.cache_tokens, tried.context);
+    std::vector<const Conversation*> order;
+    std::vector<Answered> answered(tried.requests);
+    for (size_t next = 0; next < answered.size() || (*batch).step();) {
+      if (next == answered.size()) continue;
+      const Conversation& one = asked[random() % asked.size()];
+      order.push_back(&one);
+      batch.submit(one.text, one.pictures, tried.tokens, answered[next++]);
+      for (size_t steps = random() % 4; steps > 0; --steps) (*batch).step();
+    }
+    for (size_t i = 0; i < answered.size(); ++i) {
+      INFO("request " << i << ", " << order[i]->name);
+      CHECK(answered[i].ids == alone[order[i]->name].ids);
+      CHECK(answered[i].bits == alone[order[i]->name].bits);
+    }
+    CHECK((*batch).statistics().reused_tokens > 0);
+    CHECK(((*batch).statistics().gave_way > 0) == (tried.cache_tokens > 0));
+  }
+}
+
+TEST_CASE("What cannot be asked about pictures is said") {
+  const auto files = open_model(folder("llava").string());
+  TextGenerator generator(shared_handle(), files, generator_options());
+  GenerateOptions options = {.max_new_tokens = 2};
+  options.pictures = prepared(*files, {"wide"});
+  CHECK_THROWS_WITH(generator.generate("<image> and <image>", options),
+                    ContainsSubstring("has 2 places for pictures, and 1 is given"));
+  options.shift = true;
+  CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("shift"));
+  options.shift = false;
+  options.lookup = 3;
+  CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("lookup"));
+  options.lookup = 0;
+  const std::string prompts[] = {"<image>"};
+  CHECK_THROWS_WITH(generator.generate_all(prompts, options), ContainsSubstring("pictures"));
+  std::atomic<bool> cancel{true};
+  options.cancel = &cancel;
+  const Generation nothing = generator.generate("<image>", options);
+  CHECK(nothing.end == GenerateEnd::kCancelled);
+  CHECK(nothing.ids.empty());
+  CHECK(generator.statistics().pictures == 0);
+  options.cancel = nullptr;
+  // Without a placeholder pictures stand in front; without pictures it is a token.
+  CHECK(generator.generate("this", options).prompt_ids ==
+        generator.generate("<image>\nthis", options).prompt_ids);
+  CHECK(generator.generate("<image>", {.max_new_tokens = 2}).prompt_ids.size() < 4);
+
+  const auto blind = open_model(small_decoder().string());
+  CHECK(picture_placeholder(*blind).empty());
+  CHECK_THROWS_WITH(prepare_picture(*blind, picture("wide")),
+                    ContainsSubstring("not one that answers about pictures"));
+  CHECK_THROWS_AS(prepare_picture(*files, Picture{}), ModelError);
+  CHECK_THROWS_AS(prepare_picture(*files, Picture{2, 2, {1, 2, 3}}), ModelError);
+}
+
+TEST_CASE("Templates of texts have a line for each picture") {
+  const auto files = open_model(folder("llava").string());
+  const auto chatml = files->choose_template("chatml");
+  const std::vector<ChatMessage> messages = {{"user", "And these?", 2}};
+  CHECK_THAT(chatml->render(messages), ContainsSubstring("user\n<image>\n<image>\nAnd these?"));
+  CHECK(files->chat_template()->render(messages) ==
+        "USER: <image>\n<image>\nAnd these? ASSISTANT:");
+}
