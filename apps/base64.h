@@ -1,13 +1,18 @@
-// Bytes as text, for the pages.
+// Bytes as text, for the pages and the server.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace mulciber::apps {
 
 /// Base64 with padding: RFC 4648, section 4.
 std::string base64(std::span<const std::byte> bytes);
+/// The bytes of such a text; none where it is no such text.
+std::optional<std::vector<std::byte>> from_base64(std::string_view text);
 
 }  // namespace mulciber::apps

@@ -129,7 +129,16 @@ TEST_CASE("what cannot be used is refused by name") {
   CHECK(refused(R"({"messages": [{"role": "wizard", "content": "a"}]})") == "messages[0].role|");
   CHECK(refused(R"({"messages": [{"role": "user"}]})") == "messages[0].content|");
   CHECK(refused(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})") ==
+        "messages[0].content[0].image_url|");
+  CHECK(refused(R"({"messages": [{"role": "system", "content": [{"type": "image_url"}]}]})") ==
         "messages[0].content[0].type|unsupported_parameter");
+  const auto with_url = [](const std::string& url) {
+    return refused(R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"},)"
+                   R"({"type": "image_url", "image_url": {"url": ")" +
+                   url + R"("}}]}]})");
+  };
+  for (const char* url : {"https://example.org/a.png", "data:image/gif;base64,AA==", "a.png"})
+    CHECK(with_url(url) == "messages[0].content[1].image_url.url|invalid_image_url");
   CHECK(refused(chat_with(R"(, "wizardry": 1)")) == "wizardry|unknown_parameter");
   CHECK(refused(chat_with(R"(, "temperature": 3)")) == "temperature|");
   CHECK(refused(chat_with(R"(, "temperature": "hot")")) == "temperature|");
@@ -327,7 +336,7 @@ TEST_CASE("a request for a response is read") {
   CHECK(refused(R"("input": [{"type": "item_reference", "id": "x"}])") ==
         "input[0].type|unsupported_parameter");
   CHECK(refused(R"("input": [{"role": "user", "content": [{"type": "input_image"}]}])") ==
-        "input[0].content[0].type|unsupported_parameter");
+        "input[0].content[0].image_url|");
   CHECK(refused(R"("input": [{"type": "function_call", "call_id": "1", "name": "f",
                               "arguments": "{"}])") == "input[0].arguments|");
   CHECK(refused(R"("input": "a", "background": true)") == "background|unsupported_parameter");

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "apps/serve/pictures.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 
@@ -13,10 +14,10 @@ namespace mulciber::apps::serve {
 namespace {
 
 std::string render(const ChatTemplate& chat_template, const CompletionRequest& request,
-                   const std::string& tools) {
+                   const std::string& messages, const std::string& tools) {
   try {
     return chat_template.render_json(
-        request.messages_json,
+        messages,
         {.tools_json = tools, .variables = request.template_variables, .now = std::nullopt});
   } catch (const ModelError& error) {
     refuse(request.messages_field, error.what(), "chat_template");
@@ -32,12 +33,20 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
            "no_chat_template");
   const ChatTemplate& chat_template = *model.chat_template;
   // A template writes the special tokens itself, but for one of plain text.
-  Prompt prompt = {.text = render(chat_template, request, request.tools_json),
+  TakenPictures taken = take_pictures(model, request.messages_json, request.messages_field);
+  Prompt prompt = {.text = render(chat_template, request, taken.messages_json, request.tools_json),
                    .add_special = chat_template.plain(),
-                   .parse_special = !chat_template.plain()};
-  if (!request.tools_json.empty() && prompt.text == render(chat_template, request, ""))
+                   .parse_special = !chat_template.plain() || !taken.pictures.empty()};
+  if (!request.tools_json.empty() &&
+      prompt.text == render(chat_template, request, taken.messages_json, ""))
     refuse("tools", fmt::format("the chat template of '{}' takes no tools", model.id),
            "unsupported_parameter");
+  try {
+    prompt.text = expand_prompt(*model.files, prompt.text, taken.pictures);
+  } catch (const ModelError& error) {
+    refuse(request.messages_field, error.what());
+  }
+  prompt.pictures = std::move(taken.pictures);
   return prompt;
 }
 
@@ -79,6 +88,7 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
   std::vector<TextJob> jobs;
   for (const Prompt& prompt : asked.prompts) {
     common.prompt_ids = prompt.ids;
+    common.pictures = prompt.pictures;
     for (uint32_t i = 0; i < request.drawn(); ++i) {
       // Answers to one prompt differ by chance, and so do those to prompts that are the same.
       common.stream = static_cast<uint32_t>(jobs.size());

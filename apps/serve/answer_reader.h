@@ -51,6 +51,7 @@ struct Prompt {
   std::string text;
   bool add_special = true, parse_special = true;
   std::vector<uint32_t> ids = {};  // those of the text, or such as were given
+  std::vector<std::shared_ptr<const PreparedPicture>> pictures = {};
 };
 
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).

@@ -22,7 +22,8 @@ struct CompletionRequest {
   std::vector<TextOrIds> prompts;  // of a completion; chat: none
   bool prompts_only = false;       // nothing is to be written: an echo
   /// Of a chat: a JSON list of messages with role and content, and tool_calls where there are some,
-  /// as chat templates take them: contents are texts, and arguments of calls are objects.
+  /// as chat templates take them: arguments of calls are objects, and contents are texts, or lists
+  /// of parts where pictures are among them, whose URLs take_pictures() takes out.
   std::string messages_json;
   const char* messages_field = "messages";  // that errors name
   std::string tools_json;                   // a JSON list; empty: none, or tool_choice says "none"

@@ -41,7 +41,10 @@ Json read_message(const Json& given, const std::string& where) {
   if (role == "assistant" && calls && !fields.find("content"))
     message["content"] = "";
   else
-    message["content"] = read_content(fields.needed("content"), fields.path("content"), kPartTypes);
+    message["content"] =
+        role == "user"
+            ? read_seen_content(fields.needed("content"), fields.path("content"), kPartTypes)
+            : Json(read_content(fields.needed("content"), fields.path("content"), kPartTypes));
   if (calls) {
     if (role != "assistant" || !calls->is_array())
       refuse(fields.path("tool_calls"), "tool_calls must be a list, in a message of the assistant");
@@ -71,11 +74,74 @@ std::string read_content(const Json& content, const std::string& where,
     const std::string type = part.text("type").value_or("");
     if (std::ranges::find(types, type) == types.end())
       refuse(part.path("type"),
-             "parts of type '" + printable(type) + "' are not supported: texts are",
+             "parts of type '" + printable(type) +
+                 "' are not supported here: texts are, and pictures in messages of the user",
              "unsupported_parameter");
     text += part.text("text").value_or("");
   }
   return text;
+}
+
+namespace {
+
+constexpr std::string_view kChatPicture = "image_url", kResponsePicture = "input_image";
+
+Json read_picture_part(RequestFields& part, std::string_view type) {
+  const auto url_of = [](RequestFields& fields, const char* name) {
+    const std::string url = fields.needed_text(name), path = fields.path(name);
+    constexpr std::string_view kTypes[] = {"data:image/png;base64,", "data:image/jpeg;base64,",
+                                           "data:image/jpg;base64,", "data:image/webp;base64,"};
+    if (!std::ranges::any_of(kTypes,
+                             [&](std::string_view begin) { return url.starts_with(begin); }))
+      refuse(path,
+             path +
+                 " must be a data: URL of a PNG, JPEG or WebP picture in base64 "
+                 "(data:image/png;base64,...): the server fetches nothing",
+             "invalid_image_url");
+    const std::string detail = fields.text("detail").value_or("auto");
+    if (detail != "auto" && detail != "low" && detail != "high" && detail != "original")
+      refuse(fields.path("detail"), fields.path("detail") + " must be auto, low, high or original");
+    return url;
+  };
+  if (type == kResponsePicture) {
+    part.only("file_id", nullptr, "pictures come as data: URLs");
+    return {{"type", "image"}, {"url", url_of(part, "image_url")}};
+  }
+  RequestFields inside(part.needed("image_url"), part.path("image_url"));
+  Json read = {{"type", "image"}, {"url", url_of(inside, "url")}};
+  inside.finish();
+  return read;
+}
+
+}  // namespace
+
+Json read_seen_content(const Json& content, const std::string& where,
+                       std::span<const std::string_view> types) {
+  const std::string_view picture =
+      std::ranges::find(types, "input_text") == types.end() ? kChatPicture : kResponsePicture;
+  const auto shows = [&](const Json& part) {
+    const auto type = part.is_object() ? part.find("type") : part.end();
+    return part.is_object() && type != part.end() && *type == picture;
+  };
+  if (!content.is_array() || std::ranges::none_of(content, shows))
+    return read_content(content, where, types);
+  Json parts = Json::array();
+  for (size_t i = 0; i < content.size(); ++i) {
+    const std::string path = fmt::format("{}[{}]", where, i);
+    if (shows(content[i])) {
+      RequestFields part(content[i], path);
+      parts.push_back(read_picture_part(part, picture));
+    } else {
+      // Errors name the part where it stands.
+      RequestFields part(content[i], path);
+      const std::string type = part.text("type").value_or("");
+      if (std::ranges::find(types, type) == types.end())
+        refuse(part.path("type"), "parts of type '" + printable(type) + "' are not supported",
+               "unsupported_parameter");
+      parts.push_back({{"type", "text"}, {"text", part.text("text").value_or("")}});
+    }
+  }
+  return parts;
 }
 
 Json read_arguments(const Json& given, const std::string& where) {

@@ -16,6 +16,12 @@ nlohmann::json read_messages(RequestFields& fields);
 enum class ToolForm { kNested, kFlat };
 /// "tools" as chats have them, or "" where "tool_choice" is "none". Throws ApiError (400).
 std::string read_tools(RequestFields& fields, ToolForm form);
+/// What a user's message says: the same, or with pictures a list of parts as templates take them,
+/// {"type": "text", "text": ...} and {"type": "image", "url": ...}; the URLs hold pictures
+/// (pictures.h). Chats: {"type": "image_url", "image_url": {"url": ...}}; responses: {"type":
+/// "input_image", "image_url": ...}. Throws ApiError (400) naming the field.
+nlohmann::json read_seen_content(const nlohmann::json& content, const std::string& where,
+                                 std::span<const std::string_view> types);
 /// What a message says: a text, or the texts of a list of parts of these types, one after the
 /// other. Throws ApiError (400) naming the field.
 std::string read_content(const nlohmann::json& content, const std::string& where,

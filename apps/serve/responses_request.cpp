@@ -21,8 +21,11 @@ Json read_message_item(RequestFields& item) {
   if (role == "developer") role = "system";
   if (role != "system" && role != "user" && role != "assistant")
     refuse(item.path("role"), item.path("role") + " must be system, developer, user or assistant");
-  return {{"role", role},
-          {"content", read_content(item.needed("content"), item.path("content"), kPartTypes)}};
+  const Json& content = item.needed("content");
+  const std::string path = item.path("content");
+  if (role == "user")
+    return {{"role", role}, {"content", read_seen_content(content, path, kPartTypes)}};
+  return {{"role", role}, {"content", read_content(content, path, kPartTypes)}};
 }
 
 /// Adds an item to the messages: calls stand in the assistant's message that they belong to.

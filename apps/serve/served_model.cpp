@@ -47,10 +47,9 @@ void describe(ServedModel& model, Capability offers, const std::string& chat_tem
       model.layers = model.files->architecture().extents().decoder_layers;
       model.heads = model.files->architecture().extents().decoder_heads;
       model.default_sampling = model.generator->default_sampling();
-      model.chat_template = chat_template.empty()
-                                ? model.files->chat_template()
-                                : std::make_shared<const ChatTemplate>(ChatTemplate::choose(
-                                      chat_template, model.files->checkpoint()));
+      model.chat_template = chat_template.empty() ? model.files->chat_template()
+                                                  : model.files->choose_template(chat_template);
+      model.sees = model.files->picture_prompts() != nullptr;
       break;
     case Capability::kEncodeText:
       model.context = model.encoder->max_tokens();

@@ -30,6 +30,7 @@ struct ServedModel {
   uint32_t context = 0, vocabulary = 0;
   uint32_t width = 0;              // of vectors
   uint32_t layers = 0, heads = 0;  // of a language model
+  bool sees = false;               // pictures, which chats may show it
   std::string device;
   Sampling default_sampling;
   std::vector<std::string> languages;  // of speech
