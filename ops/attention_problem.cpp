@@ -94,15 +94,16 @@ void check_head_columns(const ProgramBuilder& builder, const char* what, const H
 }
 
 AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns& q,
-                               const HeadColumns& k, const AttentionOptions& options) {
+                               const HeadColumns& k, const AttentionOptions& options,
+                               uint32_t most) {
   if (options.heads == 0 || options.kv_heads == 0 || options.heads % options.kv_heads != 0) {
     refuse(builder,
            fmt::format("{} query heads over {} key heads", options.heads, options.kv_heads),
            "key heads must divide query heads");
   }
-  if (options.head_size == 0 || options.head_size > MAX_HEAD_SIZE) {
+  if (options.head_size == 0 || options.head_size > most) {
     refuse(builder, fmt::format("head size {}", options.head_size),
-           fmt::format("it must be 1 to {}", MAX_HEAD_SIZE));
+           fmt::format("it must be 1 to {}", most));
   }
   check_head_columns(builder, "q", q, options.heads, options.head_size);
   check_head_columns(builder, "k", k, options.kv_heads, options.head_size);
@@ -179,6 +180,7 @@ ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const Attent
   const uint32_t widest = std::max(options.head_size, options.value_size);
   if (widest <= 64) facts |= kHeadSizeAtMost64;
   if (widest <= 128) facts |= kHeadSizeAtMost128;
+  if (options.head_size <= 640 && options.value_size <= 512) facts |= kHeadSizeAtMost640;
   // Rows that share keys, and the heads of a group, are served like more queries of one row.
   const uint64_t positions = sizes.q_len * options.rows_per_kv;
   const uint64_t queries = positions * (options.heads / options.kv_heads);

@@ -28,9 +28,11 @@ AttentionSizes sizes_of(const ProgramBuilder& builder, const Tensor& q, const Te
 void check_head_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
                         uint64_t heads, uint64_t head_size);
 
-/// Throws ShapeError naming the layer where queries, keys, options and control disagree.
+/// Throws ShapeError naming the layer where queries, keys, options and control disagree, or a head
+/// has more than `most` columns.
 AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns& q,
-                               const HeadColumns& k, const AttentionOptions& options);
+                               const HeadColumns& k, const AttentionOptions& options,
+                               uint32_t most);
 
 /// Whether no tile of `tile` queries of the list reaches into two blocks of a pattern.
 bool whole_tiles(const AttentionOptions& options, uint64_t tile);

@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t kBuffersWithCache = 5;
 
 uint32_t value_size_of(const RopeOptions& options) {
+  if (!options.values) return 0;
   return options.value_size > 0 ? options.value_size : options.head_size;
 }
 
@@ -44,9 +45,9 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
            options.pages ? fmt::format("it must be (pages, positions of a page, {})", in_cache)
                          : fmt::format("it must be ({}, context, {})", qkv.shape[0], in_cache));
   }
-  if (is_block_type(cache.type) &&
-      (options.head_size % block_elements(cache.type) != 0 ||
-       options.head_size > ROPE_MOST_STAGED || value_size != options.head_size)) {
+  if (is_block_type(cache.type) && (options.head_size % block_elements(cache.type) != 0 ||
+                                    options.head_size > ROPE_MOST_STAGED ||
+                                    (options.values && value_size != options.head_size))) {
     refuse(fmt::format("the cache is in {}, and heads have {}", name_of(cache.type),
                        options.head_size),
            fmt::format("heads must be of one size, whole blocks of {}, up to {}",
@@ -118,8 +119,8 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
         {ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
         {ROPE_GAINS, options.gains ? 1u : 0u},
         {CONSTANT_CACHE_PAGE, options.pages ? static_cast<uint32_t>(cache.shape[1]) : 0u}};
-    node.groups = {options.heads + 2 * options.kv_heads, static_cast<uint32_t>(length),
-                   static_cast<uint32_t>(count)};
+    node.groups = {options.heads + (options.values ? 2 : 1) * options.kv_heads,
+                   static_cast<uint32_t>(length), static_cast<uint32_t>(count)};
     // All of qkv in, queries out, and the angles of the tokens.
     node.work.bytes =
         part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +

@@ -12,6 +12,7 @@ struct RopeOptions {
   uint32_t heads = 1, kv_heads = 1;
   uint32_t head_size = 0;   // even
   uint32_t value_size = 0;  // of a head of values, even; 0: head_size
+  bool values = true;       // false: there are none, the cache holds keys alone
   /// A multiple of 4, at most head_size; elements from there on are copied.
   uint32_t rotary_size = 0;
   /// Which elements make a pair: false: i and i + rotary_size / 2 (GPT-NeoX, Hugging Face
@@ -34,11 +35,11 @@ struct RopeOptions {
 /// qkv: (rows, length, (heads + kv_heads) * head_size + kv_heads * value_size) f32 or f16: queries,
 /// keys, values, head after head. cache: (rows, context, kv_heads * (head_size + value_size)) f32,
 /// f16, or q8_0 (qkv in f32, heads of one size, of whole blocks of 32): of each position the keys,
-/// then the values. Queries are rotated in place and are the first columns of qkv, as the result
-/// says; what qkv holds after them is undefined. Rotated keys and plain values go into the cache at
-/// each token's position; nothing is written past the context. One dispatch (two where a device
-/// binds only four buffers). Source: Su et al. 2021, arXiv:2104.09864. Throws ShapeError naming the
-/// layer.
+/// then the values, if any. Queries are rotated in place and are the first columns of qkv, as the
+/// result says; what qkv holds after them is undefined. Rotated keys and plain values go into the
+/// cache at each token's position; nothing is written past the context. One dispatch (two where a
+/// device binds only four buffers). Source: Su et al. 2021, arXiv:2104.09864. Throws ShapeError
+/// naming the layer.
 HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
                         const RopeOptions& options);
 

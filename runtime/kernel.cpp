@@ -161,6 +161,7 @@ std::string describe_shape_facts(ShapeFacts facts) {
       {kColumnsAtMost1024, "at most 1024 columns"},
       {kHeadSizeAtMost64, "head size up to 64"},
       {kHeadSizeAtMost128, "head size up to 128"},
+      {kHeadSizeAtMost640, "head size up to 640, that of values 512"},
       {kOneQuery, "one query per row"},
       {kManyQueries, "8 queries or more"},
       {kQueriesAtLeast32, "32 queries or more"},

@@ -51,6 +51,7 @@ enum ShapeFact : uint32_t {
   kFewKeyHeads = 1u << 26,     // attention: at most 4 heads and rows of keys in all
   kWholeTiles = 1u << 25,      // attention: 16 queries in a row look at one list of keys
   kScaledProducts = 1u << 27,  // attention: weights are a softmax of scaled products, and no more
+  kHeadSizeAtMost640 = 1u << 28,  // and that of values at most 512
 };
 
 }  // namespace mulciber

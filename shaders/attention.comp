@@ -4,18 +4,27 @@
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
 #include "attention.h"
+#ifdef WIDE_HEADS
+#include "latent_attention.h"
+#endif
 #define BLOCK_SPARSE
 #include "attention_common.glsl"
 #include "attention_general.glsl"
 
+#ifdef WIDE_HEADS
+// Of 2 x 1024 floats, under 9 KiB.
+ROW_CONSTANT(TILE_Q, 2);
+const uint TILE = TILE_Q, kQueries = 2, kColumns = MAX_LATENT_SIZE;
+#else
 layout(constant_id = CONSTANT_TILE) const uint TILE = 4;
 
 // A query tile of 4 x 256 floats and three tiles of scores stay under 6 KiB of shared memory.
-const uint kQueries = 4;  // most of a tile
+const uint kQueries = 4, kColumns = MAX_HEAD_SIZE;  // most of a tile
+#endif
 const uint kKeys = 32;
 const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the values, per invocation
 
-shared float q_tile[kQueries * MAX_HEAD_SIZE];
+shared float q_tile[kQueries * kColumns];
 shared float scores[kQueries * kKeys];
 shared float weights[kQueries * kKeys];
 shared float factors[kQueries * kKeys];  // of local attention, onto the weights

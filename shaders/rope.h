@@ -13,7 +13,7 @@
 
 // Columns of the largest head that goes into a cache of a block type: it is staged in shared
 // memory.
-#define ROPE_MOST_STAGED 256
+#define ROPE_MOST_STAGED 1024
 
 // Buffers: 0 qkv, 1 control, 2 angles, 3 gains, 4 cache (in rows that write it).
 SHADER_STRUCT(RopeAppendParams) {
@@ -27,7 +27,7 @@ SHADER_STRUCT(RopeAppendParams) {
   uint positions;  // word of control: of the first row of this dispatch
   uint position_stride;
   float epsilon;
-  uint value_size;  // of a head of values
+  uint value_size;  // of a head of values; 0: there are none
   uint pages;       // like positions, of a cache in pages (cache_pages.h)
 }
 SHADER_STRUCT_END

@@ -77,7 +77,8 @@ void wait_for_staged() {
 /// place: of a position among all rows'; head: among keys and values.
 void store_staged(uint place, uint head, bool room) {
   wait_for_staged();
-  uint columns = 2 * params.kv_heads * params.head_size, blocks = params.head_size / 32;
+  uint columns = params.kv_heads * (params.head_size + params.value_size),
+       blocks = params.head_size / 32;
   for (uint block = LANE; block < blocks && room; block += LANES) {
     vec4 quads[8];
     [[unroll]] for (uint i = 0; i < 8; ++i) {
@@ -161,7 +162,7 @@ void serve(uint head, uint query, uint row) {
 }
 
 void main() {
-  uint heads = params.heads + 2 * params.kv_heads;
+  uint heads = params.heads + (params.value_size == 0u ? 1 : 2) * params.kv_heads;
   for (uint query = gl_WorkGroupID.y; query < params.tokens; query += gl_NumWorkGroups.y) {
     for (uint head = gl_WorkGroupID.x; head < heads; head += gl_NumWorkGroups.x)
       serve(head, query, gl_WorkGroupID.z);

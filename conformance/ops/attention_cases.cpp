@@ -11,12 +11,15 @@
 #include "conformance/ops/attention_variants.h"
 #include "mulciber/error.h"
 #include "ops/attention.h"
+#include "ops/latent_attention.h"
 #include "shaders/attention.h"
 
 namespace mulciber::conformance {
 namespace {
 
 using Variant = AttentionVariant;
+
+enum class Form { kAttention, kMap, kLatent };
 
 /// Floats of the bias of a problem.
 size_t bias_words(const Variant& v) {
@@ -140,7 +143,8 @@ std::string name_of_case(const Variant& v, uint32_t kv_heads, uint32_t value_siz
   return v.suffix.empty() ? name : name + "." + v.suffix;
 }
 
-OpCase build_case(const Variant& v, KernelTypes types, bool map) {
+OpCase build_case(const Variant& v, KernelTypes types, Form form) {
+  const bool map = form == Form::kMap, latent = form == Form::kLatent;
   AttentionOptions options;
   options.heads = v.heads;
   options.kv_heads = v.kv_heads == 0 ? v.heads : v.kv_heads;
@@ -172,10 +176,12 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
 
   AttentionColumns columns;
   columns.q = v.spare;
-  columns.k = 2 * v.spare;
-  columns.v = columns.k + options.kv_heads * v.head_size + v.spare;
+  columns.k = latent ? 0 : 2 * v.spare;
+  columns.v = latent ? v.head_size - options.value_size
+                     : columns.k + options.kv_heads * v.head_size + v.spare;
   const uint64_t q_columns = columns.q + v.heads * v.head_size + v.spare;
-  uint64_t kv_columns = columns.v + options.kv_heads * options.value_size + v.spare;
+  uint64_t kv_columns =
+      latent ? v.head_size : columns.v + options.kv_heads * options.value_size + v.spare;
   const uint64_t block = block_elements(types.weight);
   kv_columns = (kv_columns + block - 1) / block * block;
 
@@ -191,6 +197,10 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     c.must_pass = v.suffix == "prefill_nan_causal" ||
                   (v.suffix == "prefill" &&
                    (size == 64 || (size == 256 && same_types && types.weight == DataType::kF16)));
+  } else if (latent) {
+    // Of the sizes of released models few, which take long.
+    c.must_pass = v.page > 0 || (!v.key_counts.empty() && size <= 96) || size == 3 ||
+                  (size == 576 && same_types && v.kv_len == 65);
   } else if (!v.suffix.empty()) {
     // Of windows that hide nothing one is enough, and of maps over pages none.
     c.must_pass = same_types && v.suffix != "around_1000" && !(map && v.page > 0);
@@ -237,7 +247,8 @@ OpCase build_case(const Variant& v, KernelTypes types, bool map) {
     }
     const HeadColumns q{inputs[0], columns.q}, k{inputs[1], columns.k}, value{inputs[1], columns.v};
     if (map) return std::vector<Tensor>{attention_map(builder, q, k, bound)};
-    std::vector<Tensor> outputs{attention(builder, q, k, value, bound)};
+    std::vector<Tensor> outputs{latent ? latent_attention(builder, q, inputs[1], bound)
+                                       : attention(builder, q, k, value, bound)};
     if (v.split_counters) outputs.push_back(inputs[2]);  // which must be as it was
     return outputs;
   };
@@ -278,7 +289,7 @@ Variant parse_shape(std::span<const uint64_t> shape) {
 
 class AttentionCases : public OpCases {
  public:
-  explicit AttentionCases(bool map) : map_(map) {}
+  explicit AttentionCases(Form form) : form_(form) {}
 
   std::string shape_format() const override {
     return "rows,q_len,kv_len,heads,head_size[,kv_heads[,window]]";
@@ -290,37 +301,76 @@ class AttentionCases : public OpCases {
             {1, 1, 1024, 32, 64, 8}, {1, 1024, 1024, 4, 64, 4, 128}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
-    return build_case(parse_shape(shape), types, map_);
+    return build_case(parse_shape(shape), types, form_);
   }
   std::vector<OpCase> kinds(std::span<const uint64_t> shape, KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (const Variant& v : attention_kinds(parse_shape(shape))) {
-      cases.push_back(build_case(v, types, map_));
+      cases.push_back(build_case(v, types, form_));
       cases.back().name = v.suffix;
     }
     return cases;
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    for (const Variant& v : attention_variants()) cases.push_back(build_case(v, types, map_));
+    for (const Variant& v : attention_variants()) cases.push_back(build_case(v, types, form_));
     for (const Variant& v : attention_family_variants())
-      cases.push_back(build_case(v, types, map_));
+      cases.push_back(build_case(v, types, form_));
     return cases;
   }
 
  private:
-  bool map_;
+  Form form_;
+};
+
+class LatentCases : public OpCases {
+ public:
+  std::string shape_format() const override { return "rows,q_len,kv_len,heads,rotated,rank"; }
+  std::vector<std::vector<uint64_t>> bench_shapes() const override {
+    // DeepSeek V2 Lite and V3.
+    return {{1, 1, 1024, 16, 64, 512}, {1, 1, 4096, 128, 64, 512}, {1, 128, 128, 16, 64, 512}};
+  }
+  OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
+    if (shape.size() != 6 || std::ranges::count(shape, uint64_t{0}) != 0) {
+      throw ShapeError("latent_attention", "a shape is six positive numbers",
+                       "give rows,q_len,kv_len,heads,rotated,rank such as 1,1,1024,16,64,512");
+    }
+    return build_case({.rows = shape[0],
+                       .q_len = shape[1],
+                       .kv_len = shape[2],
+                       .heads = static_cast<uint32_t>(shape[3]),
+                       .kv_heads = 1,
+                       .head_size = static_cast<uint32_t>(shape[4] + shape[5]),
+                       .value_size = static_cast<uint32_t>(shape[5]),
+                       .causal = true,
+                       .split_counters = true},
+                      types, Form::kLatent);
+  }
+  std::vector<OpCase> samples(KernelTypes types) const override {
+    std::vector<OpCase> cases;
+    for (const Variant& v : latent_attention_variants()) {
+      const uint64_t block = block_elements(types.weight);
+      if (v.head_size % block == 0 && v.value_size % block == 0)
+        cases.push_back(build_case(v, types, Form::kLatent));
+    }
+    return cases;
+  }
 };
 
 }  // namespace
 
 const OpCases& attention_cases() {
-  static const AttentionCases cases(false);
+  static const AttentionCases cases(Form::kAttention);
   return cases;
 }
 
 const OpCases& attention_map_cases() {
-  static const AttentionCases cases(true);
+  static const AttentionCases cases(Form::kMap);
+  return cases;
+}
+
+const OpCases& latent_attention_cases() {
+  static const LatentCases cases;
   return cases;
 }
 

@@ -56,6 +56,8 @@ std::vector<AttentionVariant> attention_split_variants();
 std::vector<AttentionVariant> attention_prefill_variants();
 /// The other scores, hard and local attention, patterns of keys.
 std::vector<AttentionVariant> attention_family_variants();
+/// One key for all heads, whose last columns are its value.
+std::vector<AttentionVariant> latent_attention_variants();
 /// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names
 /// it. Windows are a sixteenth of the keys.
 std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense);

@@ -18,6 +18,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.name = fmt::format("r{}_q{}_c{}_h{}x{}_d{}_of{}.at{}", v.rows, v.length, v.context, v.heads,
                        v.kv_heads, v.rotary_size, v.head_size, v.position);
   if (v.value_size > 0) c.name += fmt::format(".values_{}", v.value_size);
+  if (!v.values) c.name += ".keys_alone";
   if (v.interleaved) c.name += ".interleaved";
   if (v.gains) c.name += ".gains";
   if (!v.positions.empty()) c.name += ".positions";
@@ -46,6 +47,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     options.kv_heads = v.kv_heads;
     options.head_size = v.head_size;
     options.value_size = v.value_size;
+    options.values = v.values;
     options.rotary_size = v.rotary_size;
     options.interleaved = v.interleaved;
     options.angles = inputs[2];
@@ -120,6 +122,26 @@ class RopeAppendCases : public OpCases {
              .rows = 2,
              .position = 7,
              .value_size = 14});
+        // Latent attention.
+        add({.heads = 3,
+             .kv_heads = 1,
+             .head_size = 96,
+             .rotary_size = 32,
+             .rows = 2,
+             .length = 3,
+             .position = 4,
+             .values = false});
+        if (gains && interleaved)
+          add({.heads = 2,
+               .kv_heads = 1,
+               .head_size = 576,
+               .rotary_size = 64,
+               .rows = 2,
+               .length = 2,
+               .context = 24,
+               .positions = {3, 20},
+               .values = false,
+               .page = 8});
         add({.heads = 6,
              .kv_heads = 2,
              .head_size = 80,

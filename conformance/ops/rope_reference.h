@@ -20,6 +20,7 @@ struct RopeVariant {
   bool gains = false;
   uint64_t angle_rows = 0;  // 0: as many as the cache has positions
   uint32_t value_size = 0;  // 0: head_size
+  bool values = true;       // false: the cache holds keys alone
   uint32_t page = 0;        // positions of a page of the cache; 0: rows stand together
 
   PageTable pages() const { return {page, rows, context}; }
@@ -28,6 +29,7 @@ struct RopeVariant {
                     : Shape{rows, context, cache_columns()};
   }
   uint64_t value_columns() const {
+    if (!values) return 0;
     return uint64_t{kv_heads} * (value_size > 0 ? value_size : head_size);
   }
   /// Of the cache.

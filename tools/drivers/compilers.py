@@ -34,6 +34,7 @@ tigerlake | *attention_group_* | spills | the same
 mali*     | *matvec_subgroup_* | spills | sums of eight rows are more than 64 registers; of blocks also the columns
 mali*     | matvec_q8_1_*      | spills | no model takes it there: products of integers want a device with an instruction
 mali*     | *attention_*       | spills | 17 accesses at most in an inner loop, 52 in one of 936 instructions
+m1        | latent_attention_tiled_16* | spills | 21 at most in 2,900 instructions: sums and scores are 80 registers of 127
 mali*     | beam_step_wide     | spills | 5 accesses, once a step
 mali*     | *_f32_grids        | spills | 34 accesses at most with one row of x and one column, beside a table that passes through memory once
 mali*     | expert_*_lanes_f32_blocks | spills | 34 accesses with q6_K alone, whose halves have scales
