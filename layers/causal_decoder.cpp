@@ -6,8 +6,8 @@
 
 #include "ops/append_attention.h"
 #include "ops/append_cache.h"
-#include "ops/copy.h"
 #include "ops/elementwise.h"
+#include "ops/latent_attention.h"
 #include "ops/norm.h"
 
 namespace mulciber {
@@ -29,6 +29,7 @@ std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
                      .kv_heads = kv_heads,
                      .head_size = head_size,
                      .value_size = values(),
+                     .values = !latent,
                      .rotary_size = rope->rotated,
                      .interleaved = rope->interleaved,
                      .angles = passes ? *rope->long_angles : rope->angles,
@@ -39,37 +40,13 @@ std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
                      .pages = state.pages};
 }
 
-Tensor LatentProjection::operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads,
-                                    uint32_t head_size, uint32_t value_size,
-                                    const AdapterScales* adapters) const {
-  Tensor narrow = query_down ? (*query_down)(builder, x, adapters) : x;
-  if (query_norm) narrow = (*query_norm)(builder, narrow);
-  const Tensor queries = query(builder, narrow, adapters);
-  const Tensor shared = key_rope(builder, x, adapters);
-  const Tensor pairs = up(builder, norm(builder, down(builder, x, adapters)), adapters);
-  const uint32_t keys = heads * head_size, rest = head_size - rotated;
-  const Tensor all = builder.activation(
-      {x.shape[0], x.shape[1], uint64_t{2} * keys + uint64_t{heads} * value_size}, x.type);
-  copy_columns(builder, queries, all);
-  copy_columns(builder, shared, all,
-               {.columns = rotated, .into_column = keys, .blocks = heads, .into_step = head_size});
-  copy_columns(builder, pairs, all,
-               {.columns = rest,
-                .into_column = keys + rotated,
-                .blocks = heads,
-                .x_step = rest,
-                .into_step = head_size});
-  copy_columns(builder, pairs, all, {.first_column = heads * rest, .into_column = 2 * keys});
-  return all;
-}
-
 Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                                    const CausalState& state, uint32_t layer,
                                    const std::optional<Tensor>& add_to) const {
   const Tensor& cache = state.caches[layer];
   const Tensor projected = [&] {
     const auto scope = builder.scope("qkv");
-    if (latent) return (*latent)(builder, x.x, heads, head_size, values(), state.adapter_scales());
+    if (latent) return (*latent)(builder, x.x, state.adapter_scales());
     // (rows, length, query columns + cache columns)
     const Tensor y = qkv(builder, x, state.adapter_scales());
     return clip > 0 ? mulciber::clip(builder, y, clip) : y;
@@ -102,7 +79,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                                                          : std::nullopt,
                            .split_counters = state.split_counters}};
   const bool traced = state.trace && state.trace->attentions;
-  const Tensor context = [&] {  // (rows, length, query columns)
+  const Tensor context = [&] {  // (rows, length, heads * value size)
     if (appends && !traced && appends_in_attention(builder, projected, cache, options))
       return append_attention(builder, projected, cache, rotated, options);
     if (rotated) {
@@ -116,7 +93,9 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
     }
     const HeadColumns q = {projected, 0}, k = {cache, 0}, v = {cache, kv_heads * head_size};
     if (traced) state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
-    return attention(builder, q, k, v, options);
+    if (!latent) return attention(builder, q, k, v, options);
+    return latent->values(builder, latent_attention(builder, q, cache, options),
+                          state.adapter_scales());
   }();
 
   const auto scope = builder.scope("out");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layers/feed_forward.h"
+#include "layers/latent_projection.h"
 #include "layers/linear.h"
 #include "layers/mixture_of_experts.h"
 #include "layers/norm.h"
@@ -35,25 +36,6 @@ struct CausalState {
   Trace* trace = nullptr;
 
   const AdapterScales* adapter_scales() const { return adapters ? &*adapters : nullptr; }
-};
-
-/// Queries, keys and values by way of narrow vectors, of which that of keys and values is shared by
-/// all heads, as are the elements of keys that rotate (multi-head latent attention). Heads have
-/// the elements that rotate first. Source: DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.
-struct LatentProjection {
-  std::optional<Linear> query_down;  // (query rank, D); none: `query` takes x
-  std::optional<Norm> query_norm;    // of its result
-  Linear query;                      // (heads * head_size, query rank or D)
-  Linear down;                       // (rank, D)
-  Norm norm;                         // of its result
-  Linear key_rope;                   // (rotated, D)
-  Linear up;  // (heads * (head_size - rotated + value_size), rank): keys of all heads, then values
-  uint32_t rotated = 0;
-
-  /// x: (rows, length, D); result: (rows, length, heads * (2 * head_size + value_size)), queries,
-  /// keys and values. Throws ShapeError naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x, uint32_t heads, uint32_t head_size,
-                    uint32_t value_size, const AdapterScales* adapters) const;
 };
 
 /// Attention of tokens to themselves and to what the cache holds of the tokens before.
@@ -85,12 +67,15 @@ struct CausalAttention {
   bool appends = false;  // of one token in one dispatch with rotation and append, where a row does
   Linear qkv;            // ((heads + 2 kv_heads) * head_size, D)
   Linear out;            // (D, heads * head_size)
-
-  std::optional<LatentProjection> latent = {};  // in place of qkv
+  /// In place of qkv. Heads attend over the narrow vectors themselves: head_size is that of such a
+  /// key, value_size the rank, and there is one head of keys.
+  std::optional<LatentProjection> latent = {};
 
   uint32_t values() const { return value_size > 0 ? value_size : head_size; }
   uint32_t query_columns() const { return heads * head_size; }
-  uint32_t cache_columns() const { return kv_heads * (head_size + values()); }
+  uint32_t cache_columns() const {
+    return latent ? latent->key_columns() : kv_heads * (head_size + values());
+  }
 
   /// x, result: (rows, length, D); with `add_to` the result is added there. Throws ShapeError
   /// naming the layer.

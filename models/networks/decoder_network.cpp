@@ -60,8 +60,8 @@ std::vector<float> filled_angles(std::vector<float> angles, const RopeConfig& ro
 
 bool takes_adapters(const std::string& weight) {
   constexpr std::string_view kProducts[] = {
-      "qkv",      "out",         "up", "down", "query_down", "query", "key_value_down",
-      "key_rope", "key_value_up"};
+      "qkv",          "out",    "up",      "down", "query_down", "query", "key_value_down",
+      "key_value_up", "key_up", "value_up"};
   constexpr std::string_view kEnding = ".weight";
   if (weight == "output.weight") return true;
   // Experts, what leads to them and what stands beside them are products of other ops.
@@ -136,29 +136,46 @@ DecoderNetwork build_decoder_network(
                            : config.norms.place == NormPlace::kAfter ? NormKind::kRmsAfter
                                                                      : NormKind::kRmsBoth;
   const DecoderAttention& described = config.attention;
-  if (described.head_size % block_elements(types.cache) != 0)
-    throw ModelError(
-        "keys and values",
-        fmt::format("in {} are blocks of {}, the model's heads have {}", name_of(types.cache),
-                    block_elements(types.cache), described.head_size),
-        "keep them in f16");
-  if (described.latent && is_block_type(types.cache))
-    throw ModelError("keys and values",
-                     fmt::format("in {} do not go with latent attention", name_of(types.cache)),
-                     "keep them in f16");
+  // What rotates of a latent key, and the rest, begin with a block each.
+  const uint32_t block = block_elements(types.cache);
+  const std::vector<uint32_t> in_blocks =
+      described.latent ? std::vector<uint32_t>{described.latent->rotated, described.latent->rank}
+                       : std::vector<uint32_t>{described.head_size};
+  for (const uint32_t size : in_blocks)
+    if (size % block != 0)
+      throw ModelError("keys and values",
+                       fmt::format("in {} are blocks of {}, the model's heads have {}",
+                                   name_of(types.cache), block, size),
+                       "keep them in f16");
   const auto latent_of = [&](const std::string& name, const DecoderLatent& latent) {
-    const auto rms = [&](const char* part) {
-      return Norm{weight(name + part), config.norms.epsilon, NormKind::kRms};
+    const auto gains = [&](const char* part) {
+      const Tensor all = weight(name + part);
+      return all.reshaped({1, all.shape.elements()});
     };
-    LatentProjection projection = {.query = linear(name + "query", false),
-                                   .down = linear(name + "key_value_down", false),
-                                   .norm = rms("key_value_norm"),
-                                   .key_rope = linear(name + "key_rope", false),
-                                   .up = linear(name + "key_value_up", false),
-                                   .rotated = latent.rotated};
+    const uint32_t rest = described.head_size - latent.rotated;
+    const auto matrices = [&](const char* part, uint32_t first, uint32_t step, bool transposed) {
+      const std::string of = name + part;
+      return HeadMatrices{weight(of), first, step, transposed, low_rank_of(of)};
+    };
+    const bool both = config.files.names.key_value_up != nullptr;
+    const uint32_t step = rest + latent.value_size;
+    LatentProjection projection = {
+        .query = linear(name + "query", false),
+        .down = linear(name + "key_value_down", false),
+        .gains = gains("key_value_norm"),
+        .epsilon = config.norms.epsilon,
+        .key_up = both ? matrices("key_value_up.weight", 0, step, true)
+                       : matrices("key_up.weight", 0, latent.rank, false),
+        .value_up = both ? matrices("key_value_up.weight", rest, step, false)
+                         : matrices("value_up.weight", 0, latent.value_size, false),
+        .heads = described.heads,
+        .rotated = latent.rotated,
+        .rest = rest,
+        .rank = latent.rank,
+        .value_size = latent.value_size};
     if (latent.query_rank > 0) {
       projection.query_down = linear(name + "query_down", false);
-      projection.query_norm = rms("query_norm");
+      projection.query_gains = gains("query_norm");
     }
     return projection;
   };
@@ -176,10 +193,12 @@ DecoderNetwork build_decoder_network(
         .qkv = described.latent ? Linear{} : linear(name + "qkv", described.qkv_bias),
         .out = linear(name + "out", described.out_bias)};
     if (described.latent) {
-      // Appending attention takes heads of one size.
+      // Heads share one key, whose columns are its value: no row appends such.
       attention.appends = false;
-      attention.value_size = described.latent->value_size;
       attention.latent = latent_of(name, *described.latent);
+      attention.kv_heads = 1;
+      attention.head_size = attention.latent->key_columns();
+      attention.value_size = described.latent->rank;
     }
     if (layer.rope) {
       const RopeConfig& rope = config.ropes[*layer.rope];

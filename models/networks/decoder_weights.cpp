@@ -199,8 +199,8 @@ class TableWriter {
     linear(name + "query", parts, latent.query_rank > 0 ? latent.query_rank : D, false);
     const uint64_t both = latent.rank + uint64_t{latent.rotated};
     const WeightNames down = in_layer(i, names_.key_value_down);
-    linear(name + "key_value_down", {{down, latent.rank, both, 0}}, D, false);
-    linear(name + "key_rope", {{down, latent.rotated, both, latent.rank}}, D, false);
+    linear(name + "key_value_down",
+           {{down, latent.rotated, both, latent.rank}, {down, latent.rank, both, 0}}, D, false);
     gains(name + "key_value_norm", names_.key_value_norm, latent.rank);
     add_key_value_up(table_, config_, name, [&](const char* part) { return in_layer(i, part); });
   }

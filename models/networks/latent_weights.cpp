@@ -8,22 +8,19 @@ void add_key_value_up(WeightTable& table, const DecoderConfig& config, const std
   const DecoderNames& names = config.files.names;
   const uint64_t heads = config.attention.heads, rank = latent.rank, value = latent.value_size,
                  rest = config.attention.head_size - latent.rotated;
-  const uint64_t all = heads * (rest + value);
-  if (!names.key_value_up) {
-    table.push_back(
-        {name + "key_value_up.weight",
-         WeightRole::kMatrix,
-         {all, rank},
-         {{with_ending(file(names.k), ".weight"), {heads, rest, rank}, SourceForm::kTransposed},
-          {with_ending(file(names.v), ".weight"), {heads, value, rank}}}});
+  if (names.key_value_up) {
+    add_linear(table, name + "key_value_up", {{file(names.key_value_up), heads * (rest + value)}},
+               rank, false, false, config.files.matrices);
     return;
   }
-  const WeightNames both = file(names.key_value_up);
-  std::vector<LinearPart> parts;
-  for (uint64_t row = 0; row < all; row += rest + value) parts.push_back({both, rest, all, row});
-  for (uint64_t row = rest; row < all; row += rest + value)
-    parts.push_back({both, value, all, row});
-  add_linear(table, name + "key_value_up", parts, rank, false, false, config.files.matrices);
+  const auto add = [&](const char* weight, const char* part, uint64_t rows, uint64_t columns) {
+    table.push_back({name + weight,
+                     WeightRole::kMatrix,
+                     {heads * rows, columns},
+                     {{with_ending(file(part), ".weight"), {heads, rows, columns}}}});
+  };
+  add("key_up.weight", names.k, rank, rest);
+  add("value_up.weight", names.v, value, rank);
 }
 
 }  // namespace mulciber
