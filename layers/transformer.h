@@ -88,7 +88,7 @@ struct Decoder {
 
   /// State of a step: where it stands in control, and each layer's cache.
   struct Step {
-    ControlArray<uint32_t> position;                 // tokens before this one, of all rows
+    ControlArray<uint32_t> position;  // tokens before this one, of all rows or of each
     std::optional<ControlArray<uint32_t>> ancestry;  // (rows, context)
     uint32_t rows_per_memory = 1;
     std::span<const Tensor> caches;  // per layer: (rows, context, heads * (d_k + d_v))

@@ -17,6 +17,10 @@ constexpr float kCopyScore = -1e9f;
   throw ShapeError(where, std::move(problem), std::move(remedy));
 }
 
+[[noreturn]] void refuse_state() {
+  refuse("beam search", "control holds no state of this layout", "pass control as read back");
+}
+
 }  // namespace
 
 BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
@@ -36,6 +40,7 @@ BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t
   layout.room = room;
   layout.items = control.add<shader::BeamItem>(batch);
   layout.finished = control.add<shader::BeamFinished>(rows);
+  layout.positions = control.add<uint32_t>(rows);
   layout.tokens = control.add<uint32_t>(rows);
   layout.scores = control.add<float>(rows);
   layout.ancestry = control.add<uint32_t>(rows * context);
@@ -65,10 +70,7 @@ void write_words(ControlWords& control, const BeamStateLayout& layout,
   if (room.words > 0) control.set(layout.words, 0, count);
 }
 
-}  // namespace
-
-void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
-                           const BeamSettings& settings) {
+void check_settings(const BeamStateLayout& layout, const BeamSettings& settings) {
   if (settings.banned.size() > layout.room.banned || settings.ends.size() > layout.room.ends ||
       settings.max_length < 2 || settings.max_length > layout.context) {
     refuse("beam search",
@@ -80,15 +82,17 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
   }
   if (settings.ngram > 0 && !layout.room.ngrams)
     refuse("beam search", "the state has no room for what would repeat", "plan it for that");
+}
+
+}  // namespace
+
+void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
+                           const BeamSettings& settings) {
+  check_settings(layout, settings);
   control.set(layout.search, 0,
-              {.position = 0,
-               .unfinished = layout.batch,
-               .rules = {.last = settings.forced_last,
-                         .first = settings.forced_first,
-                         .late_from = settings.least_length},
+              {.unfinished = layout.batch,
                .ngram = settings.ngram,
                .pad = settings.pad,
-               .last_position = settings.max_length - 1,
                .length_penalty = settings.length_penalty,
                .early_stopping = static_cast<uint32_t>(settings.early_stopping)});
   control.fill(layout.banned, 0);
@@ -97,18 +101,45 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
   control.set_list(layout.ends, settings.ends);
   control.fill(layout.words, 0);
   write_words(control, layout, settings.words);
-  control.fill(layout.forbidden, 0xffffffff);
-  control.fill(layout.items, {});
-  control.fill(layout.finished, {});
-  control.fill(layout.tokens, settings.start);
   control.fill(layout.history_tokens, 0);
   control.fill(layout.history_parents, 0);
-  const uint32_t rows = layout.batch * layout.beams;
-  for (uint32_t row = 0; row < rows; ++row) {
-    control.set(layout.scores, row, row % layout.beams == 0 ? 0.0f : kCopyScore);
+  for (uint32_t item = 0; item < layout.batch; ++item) begin_item(control, layout, item, settings);
+}
+
+namespace {
+
+/// The state of an item before its first step, but for its rules: what its rows hold is empty.
+void clear_item(ControlWords& control, const BeamStateLayout& layout, uint32_t item,
+                uint32_t token) {
+  if (control.words().size() < layout.forbidden.end() || item >= layout.batch) refuse_state();
+  const uint32_t first_row = item * layout.beams;
+  control.fill(layout.finished.part(first_row, layout.beams), {});
+  control.fill(layout.positions.part(first_row, layout.beams), 0);
+  control.fill(layout.tokens.part(first_row, layout.beams), token);
+  control.fill(layout.forbidden.part(uint64_t{first_row} * layout.forbidden_row(),
+                                     uint64_t{layout.beams} * layout.forbidden_row()),
+               0xffffffff);
+  for (uint32_t row = first_row; row < first_row + layout.beams; ++row) {
+    control.set(layout.scores, row, row == first_row ? 0.0f : kCopyScore);
     control.fill(layout.ancestry.part(uint64_t{row} * layout.context, layout.context), row);
-    control.set(layout.history_tokens, row, settings.start);
+    control.set(layout.history_tokens, row, token);
     control.set(layout.history_parents, row, row);
+  }
+}
+
+}  // namespace
+
+void begin_item(ControlWords& control, const BeamStateLayout& layout, uint32_t item,
+                const BeamSettings& settings) {
+  check_settings(layout, settings);
+  clear_item(control, layout, item, settings.start);
+  control.set(layout.items, item,
+              {.status = BEAM_SEARCHES,
+               .last_position = settings.max_length - 1,
+               .rules = {.last = settings.forced_last,
+                         .first = settings.forced_first,
+                         .late_from = settings.least_length}});
+  for (uint32_t row = item * layout.beams; row < (item + 1) * layout.beams; ++row) {
     // Of the start alone a single token can repeat, and a sequence of two ids end.
     const uint32_t first = row * layout.forbidden_row();
     for (uint32_t word = 0; word < settings.words.size(); ++word) {
@@ -121,11 +152,21 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
   }
 }
 
-namespace {
-
-[[noreturn]] void refuse_state() {
-  refuse("beam search", "control holds no state of this layout", "pass control as read back");
+void free_item(ControlWords& control, const BeamStateLayout& layout, uint32_t item) {
+  clear_item(control, layout, item, control.get(layout.search).pad);
+  control.set(layout.items, item, {.status = BEAM_DONE});
 }
+
+uint32_t count_unfinished(ControlWords& control, const BeamStateLayout& layout) {
+  shader::BeamSearch search = control.get(layout.search);
+  search.unfinished = 0;
+  for (uint32_t item = 0; item < layout.batch; ++item)
+    search.unfinished += control.get(layout.items, item).status == BEAM_SEARCHES;
+  control.set(layout.search, 0, search);
+  return search.unfinished;
+}
+
+namespace {
 
 /// The ids of positions 1 to `step` of the hypothesis that stands in `row` there.
 std::vector<uint32_t> history_of(const BeamStateLayout& layout, const ControlWords& control,
@@ -167,15 +208,16 @@ std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
                                            const ControlWords& control, uint32_t item) {
   check_words(layout, control, item);
   if (control.get(layout.items, item).status != BEAM_SEARCHES) return {};
-  const auto search = control.get(layout.search);
-  const float length = std::max(static_cast<float>(search.position), 1.0f);
+  const uint32_t position = control.get(layout.positions, item * layout.beams);
+  const float length = std::max(static_cast<float>(position), 1.0f),
+              penalty = control.get(layout.search).length_penalty;
   std::vector<Hypothesis> hypotheses;
   for (uint32_t row = item * layout.beams; row < (item + 1) * layout.beams; ++row) {
     const float sum = control.get(layout.scores, row);
     // What no token was left for, and copies of the start.
     if (!(sum > kCopyScore / 2)) continue;
-    hypotheses.push_back({history_of(layout, control, row, search.position),
-                          sum / std::pow(length, search.length_penalty)});
+    hypotheses.push_back(
+        {history_of(layout, control, row, position), sum / std::pow(length, penalty)});
   }
   return hypotheses;
 }
@@ -196,25 +238,22 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
   copy(from.banned, 0, to.banned, 0, from.banned.count);
   copy(from.ends, 0, to.ends, 0, from.ends.count);
   copy(from.words, 0, to.words, 0, from.words.count);
-  kept.fill(to.items, {.status = BEAM_DONE});
-  kept.fill(to.finished, {});
-  kept.fill(to.tokens, control.get(from.search).pad);
-  kept.fill(to.scores, kCopyScore);
   kept.fill(to.history_tokens, 0);
   kept.fill(to.history_parents, 0);
-  kept.fill(to.forbidden, 0xffffffff);
-  for (uint32_t row = 0; row < kept_rows; ++row)
-    kept.fill(to.ancestry.part(uint64_t{row} * to.context, to.context), row);
+  for (uint32_t place = 0; place < to.batch; ++place) free_item(kept, to, place);
   for (uint32_t place = 0; place < items.size(); ++place) {
     const uint32_t item = items[place];
     if (item >= from.batch) refuse_state();
     const uint32_t old_row = item * beams, new_row = place * beams;
+    const uint32_t position = control.get(from.positions, old_row);
+    if (position >= from.context) refuse_state();
     // Rows are named by no other item.
     const auto moved = [&](uint32_t row) {
       if (row - old_row >= beams) refuse_state();
       return row - old_row + new_row;
     };
     kept.set(to.items, place, control.get(from.items, item));
+    copy(from.positions, old_row, to.positions, new_row, beams);
     copy(from.tokens, old_row, to.tokens, new_row, beams);
     copy(from.forbidden, uint64_t{old_row} * from.forbidden_row(), to.forbidden,
          uint64_t{new_row} * to.forbidden_row(), uint64_t{beams} * to.forbidden_row());
@@ -223,11 +262,10 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
       if (beam < control.get(from.items, item).count) finished.row = moved(finished.row);
       kept.set(to.finished, new_row + beam, finished);
       kept.set(to.scores, new_row + beam, control.get(from.scores, old_row + beam));
-      for (uint32_t t = 0; t < from.context; ++t) {
-        const uint32_t row = old_row + beam, kept_row = new_row + beam;
+      const uint32_t row = old_row + beam, kept_row = new_row + beam;
+      for (uint32_t t = 0; t <= position; ++t) {
         kept.set(to.ancestry, kept_row * to.context + t,
                  moved(control.get(from.ancestry, row * from.context + t)));
-        if (t > control.get(from.search).position) continue;
         kept.set(to.history_tokens, t * kept_rows + kept_row,
                  control.get(from.history_tokens, t * rows + row));
         kept.set(to.history_parents, t * kept_rows + kept_row,
@@ -235,6 +273,7 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
       }
     }
   }
+  count_unfinished(kept, to);
 }
 
 }  // namespace mulciber

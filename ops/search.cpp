@@ -34,8 +34,12 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     refuse(where, fmt::format("{} of {} asked for", k, vocabulary),
            fmt::format("ask for 1 to {}", std::min<uint64_t>(kMostCandidates, vocabulary)));
   }
+  const uint64_t last_rules =
+      rules.rules_rows > 0 ? (rows - 1) / rules.rules_rows * rules.rules_stride : 0;
   if (!fits(rules.banned, 1, control) || !fits(rules.position, 1, control) ||
-      !fits(rules.by_position, 1, control) || (rules.ends && !fits(*rules.ends, 1, control)) ||
+      !serves_rows(rules.position, rows) || !fits(rules.by_position, 1, control) ||
+      rules.by_position.end() + last_rules > control.shape.elements() ||
+      (rules.ends && !fits(*rules.ends, 1, control)) ||
       (rules.forbidden && !fits(*rules.forbidden, rows * rules.forbidden_row, control))) {
     refuse(where,
            fmt::format("the rules, at words {}, {} and {}, do not stand in control, {} {}",
@@ -76,7 +80,10 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
     params.banned = rules.banned.word;
     params.banned_capacity = rules.banned_capacity();
     params.position = rules.position.word;
+    params.position_stride = stride_of(rules.position);
     params.rules = rules.by_position.word;
+    params.rules_rows = std::max(rules.rules_rows, 1u);
+    params.rules_stride = rules.rules_rows > 0 ? rules.rules_stride : 0;
     params.ends = rules.ends ? rules.ends->word : 0;
     params.ends_room = rules.ends ? rules.ends->count - 1 : 0;
     params.forbidden = rules.forbidden ? rules.forbidden->word : 0;
@@ -125,8 +132,8 @@ void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStat
   node.kernel = &builder.select({Op::kFollowBeams, {DataType::kF32, DataType::kF32}, kAnyShape});
   node.buffers = {{control, Access::kRead}, {state, Access::kReadWrite}};
   const auto columns = static_cast<uint32_t>(state.shape.columns());
-  node.set_params(shader::FollowBeamsParams{layout.batch, columns, layout.search.index(),
-                                            layout.items.index(), layout.history_parents.word});
+  node.set_params(shader::FollowBeamsParams{layout.batch, columns, layout.items.index(),
+                                            layout.positions.word, layout.history_parents.word});
   node.constants = {{BEAM_BEAMS, layout.beams}};
   const uint32_t invocations = local_size(*node.kernel, device);
   node.groups = {(columns + invocations - 1) / invocations, static_cast<uint32_t>(items), 1};
@@ -146,10 +153,10 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
         fmt::format("they must be u32 ({}, {}, 2)", rows, 2 * layout.beams));
   }
   check_control(where, control, layout);
-  if (progress.type != DataType::kU32 || progress.shape.elements() < 2) {
+  if (progress.type != DataType::kU32 || progress.shape.elements() < 1) {
     refuse(where,
            fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
-           "it must hold two words, as u32");
+           "it must hold a word, as u32");
   }
   Node node;
   node.kernel = &builder.select({Op::kBeamStep, {DataType::kF32, DataType::kF32}, kAnyShape});
@@ -162,6 +169,7 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   params.search = layout.search.index();
   params.items = layout.items.index();
   params.finished = layout.finished.index();
+  params.positions = layout.positions.word;
   params.tokens = layout.tokens.word;
   params.scores = layout.scores.word;
   params.ancestry = layout.ancestry.word;

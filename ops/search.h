@@ -16,11 +16,14 @@ namespace mulciber {
 struct TokenRules {
   /// A list (ControlLayout::add_list) of ids whose log probability becomes -inf.
   ControlArray<uint32_t> banned;
-  /// Index of the token just fed; the one being chosen is the next.
+  /// Index of the token just fed, one for all rows or one for each; the one being chosen is the
+  /// next.
   ControlArray<uint32_t> position;
   /// As the token of an index only one id, with log probability 0; and from where on `ends` are
-  /// chosen.
+  /// chosen. Of all rows, or of the first `rules_rows`; those of the next begin rules_stride words
+  /// later.
   ControlArray<shader::PositionRules> by_position;
+  uint32_t rules_rows = 0, rules_stride = 0;  // 0: one for all rows
   /// A list of ids that count as banned for the first positions. None: no array.
   std::optional<ControlArray<uint32_t>> ends = {};
   /// (rows, forbidden_row): ids that count as banned for that row alone, forbidden_first +
@@ -58,6 +61,7 @@ struct BeamStateLayout {
   ControlArray<shader::BeamSearch> search;      // one
   ControlArray<shader::BeamItem> items;         // (batch)
   ControlArray<shader::BeamFinished> finished;  // (batch, beams)
+  ControlArray<uint32_t> positions;             // (batch * beams)
   ControlArray<uint32_t> tokens;                // (batch * beams)
   ControlArray<float> scores;                   // (batch * beams)
   ControlArray<uint32_t> ancestry;              // (batch * beams, context)
@@ -69,12 +73,17 @@ struct BeamStateLayout {
 
   uint32_t forbidden_row() const { return room.words + (room.ngrams ? context : 0); }
 
-  /// Index of the token to be fed next.
-  ControlArray<uint32_t> position() const { return search.field(&shader::BeamSearch::position); }
   /// What top_k needs to know.
   TokenRules rules() const {
-    return {banned,          position(), search.field(&shader::BeamSearch::rules), ends, forbidden,
-            forbidden_row(), room.words};
+    return {.banned = banned,
+            .position = positions,
+            .by_position = items.field(&shader::BeamItem::rules),
+            .rules_rows = beams,
+            .rules_stride = items.kWords,
+            .ends = ends,
+            .forbidden = forbidden,
+            .forbidden_row = forbidden_row(),
+            .forbidden_first = room.words};
   }
 };
 /// Takes room from `control`. Throws ShapeError when the state would be empty or too large.
@@ -102,6 +111,16 @@ struct BeamSettings {
 /// layout.
 void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
                            const BeamSettings& settings);
+/// Between steps: an item begins in the place of one that is done, whatever the others have come
+/// to. Of the settings that differ from item to item count max_length, least_length, forced_first
+/// and forced_last; the others must be those of the search. Throws ShapeError as above.
+void begin_item(ControlWords& control, const BeamStateLayout& layout, uint32_t item,
+                const BeamSettings& settings);
+/// Between steps: a place that nobody has, of which steps compute as little as can be. Its search
+/// ends there.
+void free_item(ControlWords& control, const BeamStateLayout& layout, uint32_t item);
+/// How many items still search; written to the state, where beam_step counts them.
+uint32_t count_unfinished(ControlWords& control, const BeamStateLayout& layout);
 
 struct Hypothesis {
   std::vector<uint32_t> ids;  // after the start token; the end included where there is one
@@ -129,10 +148,11 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
 /// continuations over all beams, those that end and rank among the first `beams` become finished
 /// results, the best `beams` others go on; early stopping and length penalty from the settings; at
 /// the last position the running ones become results too. With beams = 1 this is greedy search. An
-/// item with a row of ids 0xffffffff ends as BEAM_NOT_FINITE. Updates tokens, scores, ancestry,
-/// history, position and unfinished in `control`, and writes {position, unfinished} to `progress`:
-/// (2) u32, which may be host memory. candidates: (batch * beams, k, 2) u32 from top_k, k being
-/// `beams` and the number of ends at least, or 1 with one beam, or the vocabulary.
+/// item with a row of ids 0xffffffff ends as BEAM_NOT_FINITE. Each item goes on from its own
+/// position. Updates tokens, scores, ancestry, history, positions and unfinished in `control`, and
+/// writes how many are unfinished to `progress`: (1) u32, which may be host memory. candidates:
+/// (batch * beams, k, 2) u32 from top_k, k being `beams` and the number of ends at least, or 1 with
+/// one beam, or the vocabulary.
 void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& control,
                const BeamStateLayout& layout, const Tensor& progress);
 

@@ -1,15 +1,17 @@
 // Beam search: its parameters, and the state that host and device share.
 //
 // The state stands in the control tensor; BeamStateLayout (ops/search.h) says where each array
-// begins. Row = item * beams + beam. Position 0 of a hypothesis is the start token.
+// begins. Row = item * beams + beam. Position 0 of a hypothesis is the start token. Every item has
+// a position of its own: items may have begun at different steps.
 //
 //   search           one BeamSearch
 //   items            per item: a BeamItem
 //   finished         per item, best first: as many BeamFinished as beams
+//   positions        per row, alike for the rows of an item: index of the token to be fed next
 //   tokens           per row: the token to be fed next
 //   scores           per row: sum of the log probabilities of the tokens chosen so far, f32
-//   ancestry         per row and position t: the row of the key-value cache that holds t; from
-//                    `position` on its own row
+//   ancestry         per row and position t: the row of the key-value cache that holds t; from its
+//                    own position on its own row
 //   history_tokens   per position t and row: the token chosen for t by the hypothesis then there
 //   history_parents  per position t and row: the row of that hypothesis at t - 1
 //   banned           how many, then ids that are never chosen
@@ -46,12 +48,9 @@ SHADER_STRUCT(PositionRules) {
 SHADER_STRUCT_END
 
 SHADER_STRUCT(BeamSearch) {
-  uint position;         // index of the token to be fed next
   uint unfinished;       // items still searching
-  PositionRules rules;   // read by top_k
   uint ngram;            // length of the n-grams that occur once; 0: they may repeat
   uint pad;              // id fed by items that are done
-  uint last_position;    // the longest hypothesis has its last token here
   float length_penalty;  // score = sum / length ^ penalty
   uint early_stopping;   // BEAM_STOP_*
 }
@@ -63,9 +62,11 @@ SHADER_STRUCT_END
 #define BEAM_NOT_FINITE 2  // nor this one: the logits of a beam held NaN or infinity
 
 SHADER_STRUCT(BeamItem) {
-  uint status;  // BEAM_SEARCHES, BEAM_DONE or BEAM_NOT_FINITE
-  uint count;   // finished hypotheses
-  float worst;  // score of the worst of them
+  uint status;          // BEAM_SEARCHES, BEAM_DONE or BEAM_NOT_FINITE
+  uint count;           // finished hypotheses
+  float worst;          // score of the worst of them
+  uint last_position;   // the longest hypothesis has its last token here
+  PositionRules rules;  // read by top_k
 }
 SHADER_STRUCT_END
 
@@ -97,6 +98,7 @@ SHADER_STRUCT(BeamStepParams) {
   uint search;
   uint items;
   uint finished;
+  uint positions;
   uint tokens;
   uint scores;
   uint ancestry;
@@ -111,21 +113,21 @@ SHADER_STRUCT(BeamStepParams) {
 }
 SHADER_STRUCT_END
 
-// Rows of a state that go where their hypotheses went. search, items, history_parents: as
+// Rows of a state that go where their hypotheses went. items, positions, history_parents: as
 // BeamStepParams has them.
 SHADER_STRUCT(FollowBeamsParams) {
   uint batch;
   uint columns;
-  uint search;
   uint items;
+  uint positions;
   uint history_parents;
 }
 SHADER_STRUCT_END
 
 // The k best of each row of logits. banned, ends: words of control, of lists; position: word of
-// control; rules: word of PositionRules; forbidden: word of rows of ids that are not chosen, each
-// `forbidden_row` long, of which forbidden_first + position + 1 count at most. first: word of
-// logits at which row 0 begins. result_row: where the first row goes.
+// control; rules: word of the first PositionRules; forbidden: word of rows of ids that are not
+// chosen, each `forbidden_row` long, of which forbidden_first + position + 1 count at most. first:
+// word of logits at which row 0 begins. result_row: where the first row goes.
 SHADER_STRUCT(TopKParams) {
   uint rows;
   uint vocabulary;
@@ -135,8 +137,11 @@ SHADER_STRUCT(TopKParams) {
   uint result_row;
   uint banned;
   uint banned_capacity;
-  uint position;  // index of the token just fed; the one being chosen is the next
+  uint position;         // index of the token just fed; the one being chosen is the next
+  uint position_stride;  // 0: one for all rows, 1: one for each
   uint rules;
+  uint rules_rows;    // that one PositionRules is for
+  uint rules_stride;  // words from one to the next; 0: one for all rows
   uint ends;
   uint ends_room;
   uint forbidden;

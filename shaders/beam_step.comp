@@ -1,5 +1,5 @@
-// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch,
-// because every item needs the old position before one invocation may advance it.
+// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch:
+// it counts the items that go on.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -26,6 +26,7 @@ BUFFER(2, writeonly, progress, uint)
 #define FINISHED(I, RANK) AT(finished, params.finished + (I)*BEAMS + (RANK))
 
 shared uint unfinished;
+shared uint furthest;  // position among the items that go on
 
 // length ^ penalty, exact where people look: penalty 0 and 1.
 float normalizer(uint generated, float penalty) {
@@ -60,7 +61,7 @@ bool advance(uint item, uint position) {
   uint first_row = item * BEAMS;
   uint rows = params.batch * BEAMS;
   uint pad = SEARCH.pad;
-  uint last_position = SEARCH.last_position;
+  uint last_position = ITEM(item).last_position;
   float penalty = SEARCH.length_penalty;
   uint early = SEARCH.early_stopping;
   uint chosen = position + 1;  // also how many ids the longer hypotheses have generated
@@ -143,6 +144,7 @@ bool advance(uint item, uint position) {
       AT(state, params.history_tokens + entry) = there ? next_token[beam] : pad;
       AT(state, params.history_parents + entry) = there ? next_parent[beam] : row;
     }
+    AT(state, params.positions + row) = chosen;
   }
   ITEM(item).status = lost ? BEAM_NOT_FINITE : done ? BEAM_DONE : BEAM_SEARCHES;
   return !done;
@@ -154,9 +156,12 @@ uint fed_token(uint row, uint position) {
   return AT(state, params.history_tokens + position * (params.batch * BEAMS) + from);
 }
 
+// Of an item that goes on: tokens of its hypotheses, the start and the one just chosen included.
+uint tokens_of(uint item) { return AT(state, params.positions + item * BEAMS) + 1; }
+
 // Sequences that never occur: the last id of one whose others the hypothesis, its start included,
 // ends with.
-void forbid_words(uint invocation, uint tokens) {
+void forbid_words(uint invocation) {
   uint count = params.words_room > 0 ? min(AT(state, params.words), params.words_room) : 0;
   uint rows = params.batch * BEAMS;
   for (uint i = invocation; i < rows * count; i += LOCAL_SIZE) {
@@ -165,6 +170,7 @@ void forbid_words(uint invocation, uint tokens) {
     uint first = word > 0 ? AT(state, params.words + word) : 0;
     uint size = AT(state, params.words + word + 1) - first;
     uint last = params.words + 1 + params.words_room + first + size - 1;
+    uint tokens = tokens_of(row / BEAMS);
     bool follows = size <= tokens + 1;
     for (uint back = 1; back < size && follows; ++back) {
       follows = fed_token(row, tokens - back) == AT(state, last - back);
@@ -175,11 +181,12 @@ void forbid_words(uint invocation, uint tokens) {
 }
 
 // Ids that would repeat an n-gram: those that once followed the tokens the hypothesis ends with.
-void forbid_repeats(uint invocation, uint tokens) {
+void forbid_repeats(uint invocation, uint most) {
   uint ngram = SEARCH.ngram, rows = params.batch * BEAMS;
-  for (uint i = invocation; i < rows * tokens; i += LOCAL_SIZE) {
-    uint row = i / tokens, at = i - row * tokens;
-    if (ITEM(row / BEAMS).status != BEAM_SEARCHES) continue;
+  for (uint i = invocation; i < rows * most; i += LOCAL_SIZE) {
+    uint row = i / most, at = i - row * most;
+    uint tokens = tokens_of(row / BEAMS);
+    if (at >= tokens || ITEM(row / BEAMS).status != BEAM_SEARCHES) continue;
     bool repeats = ngram > 0 && at + 1 >= ngram;
     for (uint back = 1; back < ngram && repeats; ++back) {
       repeats = fed_token(row, at - back) == fed_token(row, tokens - back);
@@ -191,31 +198,40 @@ void forbid_repeats(uint invocation, uint tokens) {
 
 void main() {
   uint invocation = gl_LocalInvocationID.x;
-  uint position = SEARCH.position;
-  if (invocation == 0) unfinished = 0;
+  if (invocation == 0) {
+    unfinished = 0;
+    furthest = 0;
+  }
   memoryBarrierShared();
   barrier();
 
-  // A position the cache has no room for means that the host asked for a step too many.
-  bool room = position + 1 < params.context;
-  for (uint item = invocation; item < params.batch && room; item += LOCAL_SIZE) {
-    bool was_done = ITEM(item).status != BEAM_SEARCHES;
-    if (!was_done && advance(item, position)) atomicAdd(unfinished, 1);
+  for (uint item = invocation; item < params.batch; item += LOCAL_SIZE) {
+    if (ITEM(item).status != BEAM_SEARCHES) continue;
+    uint position = AT(state, params.positions + item * BEAMS);
+    // A position the cache has no room for means that the host asked for a step too many.
+    if (position + 1 >= params.context) {
+      ITEM(item).status = BEAM_DONE;
+    } else if (advance(item, position)) {
+      atomicAdd(unfinished, 1);
+      atomicMax(furthest, position + 1);
+    }
   }
+  memoryBarrierShared();
   memoryBarrier();
   barrier();
 
   // Ancestry follows the hypotheses. Every column is loaded whole before it is written.
-  uint columns = position + 1;
+  uint columns = furthest;
   uint rows = params.batch * BEAMS;
-  uint work = BEAMS > 1 && room ? params.batch * columns : 0;
+  uint work = BEAMS > 1 ? params.batch * columns : 0;
   for (uint i = invocation; i < work; i += LOCAL_SIZE) {
     uint item = i / columns;
     uint column = i - item * columns;
-    if (ITEM(item).status != BEAM_SEARCHES) continue;
+    uint chosen = AT(state, params.positions + item * BEAMS);
+    if (column >= chosen || ITEM(item).status != BEAM_SEARCHES) continue;
     uint from[BEAMS];
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
-      uint parent = AT(state, params.history_parents + columns * rows + item * BEAMS + beam);
+      uint parent = AT(state, params.history_parents + chosen * rows + item * BEAMS + beam);
       from[beam] = AT(state, params.ancestry + parent * params.context + column);
     }
     [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {
@@ -223,18 +239,15 @@ void main() {
     }
   }
 
-  if (params.forbidden_row > 0 && room) {
+  if (params.forbidden_row > 0 && furthest > 0) {
     memoryBarrier();
     barrier();
-    forbid_words(invocation, position + 2);
-    if (params.forbidden_row > params.words_room) forbid_repeats(invocation, position + 2);
+    forbid_words(invocation);
+    if (params.forbidden_row > params.words_room) forbid_repeats(invocation, furthest + 1);
   }
 
   if (invocation == 0) {
-    uint next = room ? position + 1 : position;
-    SEARCH.position = next;
     SEARCH.unfinished = unfinished;
-    AT(progress, 0) = next;
-    AT(progress, 1) = unfinished;
+    AT(progress, 0) = unfinished;
   }
 }

@@ -12,7 +12,6 @@ layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
 PARAMS(FollowBeamsParams)
 // Control, under the types of what stands in it.
 BUFFER(0, readonly, state, uint)
-BUFFER(0, readonly, searches, BeamSearch)
 BUFFER(0, readonly, items, BeamItem)
 BUFFER(1, , rows, uint)
 
@@ -23,7 +22,7 @@ void main() {
   const uint group = gl_WorkGroupID.y;
   const uint item = group % params.batch;
   if (AT(items, params.items + item).status != BEAM_SEARCHES) return;
-  const uint position = AT(searches, params.search).position;
+  const uint position = AT(state, params.positions + item * BEAMS);
   const uint parents = params.history_parents + (position * params.batch + item) * BEAMS;
   uint from[BEAMS];
   [[unroll]] for (uint beam = 0; beam < BEAMS; ++beam) {

@@ -21,14 +21,17 @@ bool follows(float value, uint id, Choice last) {
 }
 
 // What the rules say of the row at hand; NO_ID: nothing.
+uint chosen = 0, rules = 0;                    // the position being chosen; a word of control
 bool too_early = false;                        // to end
 uint first_forbidden = 0, last_forbidden = 0;  // words of control, the last one exclusive
 
 // Called for a row before its rules are asked for.
 void read_rules(uint row) {
-  uint chosen = AT(control, params.position) + 1;
-  too_early = chosen < AT(control, params.rules + 4);
-  first_forbidden = params.forbidden + (params.result_row + row) * params.forbidden_row;
+  uint search_row = params.result_row + row;
+  chosen = AT(control, params.position + search_row * params.position_stride) + 1;
+  rules = params.rules + search_row / params.rules_rows * params.rules_stride;
+  too_early = chosen < AT(control, rules + 4);
+  first_forbidden = params.forbidden + search_row * params.forbidden_row;
   last_forbidden = first_forbidden + min(params.forbidden_first + chosen, params.forbidden_row);
 }
 
@@ -59,9 +62,8 @@ void consider(inout Choice best, float value, uint id) {
 
 // The only id allowed at the position being chosen, or NO_ID.
 uint forced_id() {
-  uint chosen = AT(control, params.position) + 1;
-  if (AT(control, params.rules) == chosen) return AT(control, params.rules + 1);
-  return AT(control, params.rules + 2) == chosen ? AT(control, params.rules + 3) : NO_ID;
+  if (AT(control, rules) == chosen) return AT(control, rules + 1);
+  return AT(control, rules + 2) == chosen ? AT(control, rules + 3) : NO_ID;
 }
 
 void write_choice(uint out_row, uint rank, float log_probability, uint id) {

@@ -112,11 +112,12 @@ TEST_CASE("Rows of the state that is kept name their new places") {
                         to = plan_beam_state(after, 2, 2, 6, room);
   ControlWords control(before.words()), kept(after.words());
   initialize_beam_state(control, from, {.start = 9, .ends = {0}, .max_length = 6, .banned = {4}});
-  shader::BeamSearch search = control.get(from.search);
-  search.position = 2;
-  control.set(from.search, 0, search);
-  // Item 3, in rows 6 and 7: what it holds crosses between its beams.
-  control.set(from.items, 3, {.status = BEAM_SEARCHES, .count = 1, .worst = -2});
+  // Item 3, in rows 6 and 7: what it holds crosses between its beams. The others have not begun.
+  control.fill(from.positions.part(6, 2), 2);
+  shader::BeamItem item = control.get(from.items, 3);
+  item.count = 1;
+  item.worst = -2;
+  control.set(from.items, 3, item);
   control.set(from.finished, 6, {.score = -2, .length = 2, .row = 7, .step = 1, .end = 0});
   for (const uint32_t t : {1u, 2u}) {
     for (uint32_t row = 0; row < 8; ++row) {
@@ -141,9 +142,14 @@ TEST_CASE("Rows of the state that is kept name their new places") {
   CHECK(kept.get(to.forbidden, 1 * 6 + 2) == 77);
   CHECK(kept.get(to.banned, 1) == 4);
   CHECK(kept.get(to.items, 1).status == BEAM_SEARCHES);
+  CHECK(kept.get(to.positions, 0) == 2);
+  CHECK(kept.get(to.positions, 2) == 0);
+  CHECK(kept.get(to.items, 0).last_position == 5);
+  CHECK(kept.get(to.search).unfinished == 2);
 
   keep_items(from, control, std::vector<uint32_t>{3}, to, kept);
   CHECK(kept.get(to.items, 1).status == BEAM_DONE);
+  CHECK(kept.get(to.search).unfinished == 1);
   CHECK_THROWS(keep_items(from, control, std::vector<uint32_t>{1, 2, 3}, to, kept));
   CHECK_THROWS(keep_items(from, control, std::vector<uint32_t>{4}, to, kept));
   control.set(from.history_parents, 1 * 8 + 6, 3);  // another item's row

@@ -111,6 +111,6 @@ TEST_CASE("States of search and sampling do not overlap in one control") {
   initialize_sample_state(words, rows, std::vector<SampleRow>(3));
   CHECK(std::equal(before.begin(), before.begin() + between, words.words().begin()));
   CHECK(words.get(beams.search).length_penalty == 0.5f);
-  CHECK(words.get(beams.position()) == 0);
+  CHECK(words.get(beams.positions) == 0);
   CHECK(words.get(beams.rules().by_position).last.index == 0xffffffff);
 }

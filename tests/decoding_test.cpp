@@ -134,7 +134,8 @@ TEST_CASE("Padding items of a batch are done before they start") {
   CHECK(words.get(layout.search).unfinished == 2);
   CHECK(words.get(layout.items, 1).status == BEAM_SEARCHES);
   CHECK(words.get(layout.items, 2).status == BEAM_DONE);
-  CHECK(words.get(layout.search).last_position == settings.max_new_tokens);
+  CHECK(words.get(layout.items, 1).last_position == settings.max_new_tokens);
+  CHECK(words.get(layout.positions, 5) == 0);
   CHECK(finished_hypotheses(layout, words, 0).empty());
 }
 

@@ -39,12 +39,18 @@ class Item {
   }
 
   bool done() const { return control_.get(layout_.items, index_).status != BEAM_SEARCHES; }
+  void end() {
+    shader::BeamItem item = control_.get(layout_.items, index_);
+    item.status = BEAM_DONE;
+    control_.set(layout_.items, index_, item);
+  }
 
   void advance(std::span<const double> candidates, uint32_t k) {
     const shader::BeamSearch search = control_.get(layout_.search);
-    const uint32_t position = search.position, beams = layout_.beams;
+    const shader::BeamItem item = control_.get(layout_.items, index_);
+    const uint32_t position = control_.get(layout_.positions, first_row_), beams = layout_.beams;
     uint32_t length = position + 1;  // ids generated, with the new one
-    bool at_limit = length >= search.last_position;
+    bool at_limit = length >= item.last_position;
     double penalty = search.length_penalty;
     auto score_of = [&](double sum, uint32_t ids) {
       return sum / std::pow(std::max(ids, 1u), penalty);
@@ -96,7 +102,7 @@ class Item {
       done = done || !finished_.empty();
     } else if (!done && finished_.size() == beams) {
       bool never = search.early_stopping == BEAM_STOP_NEVER && penalty > 0;
-      double hope = score_of(next[0].sum, never ? search.last_position : length);
+      double hope = score_of(next[0].sum, never ? item.last_position : length);
       done = search.early_stopping == BEAM_STOP_EARLY || hope <= finished_.back().score;
     }
     write(next, lost ? BEAM_NOT_FINITE : done ? BEAM_DONE : BEAM_SEARCHES, length);
@@ -117,6 +123,7 @@ class Item {
       uint32_t row = first_row_ + beam;
       bool there = beam < next.size();
       uint32_t token = there ? next[beam].token : pad, parent = there ? next[beam].row : row;
+      control_.set(layout_.positions, row, length);
       control_.set(layout_.tokens, row, status == BEAM_SEARCHES ? token : pad);
       control_.set(layout_.scores, row, there ? next[beam].sum : kImpossible);
       control_.set(layout_.history_tokens, length * rows + row, token);
@@ -225,13 +232,18 @@ void write_words(const BeamStateLayout& layout, ControlWords& control, uint32_t 
 void beam_step_reference(const BeamStateLayout& layout, std::span<const double> candidates,
                          uint32_t k, ControlWords& control) {
   uint32_t unfinished = 0;
-  const bool room = control.get(layout.search).position + 1 < layout.context;
-  for (uint32_t index = 0; index < layout.batch && room; ++index) {
+  for (uint32_t index = 0; index < layout.batch; ++index) {
     Item item(layout, index, control);
-    if (!item.done()) item.advance(candidates, k);
-    if (!item.done()) ++unfinished;
-    const uint32_t chosen = control.get(layout.search).position + 1;
-    for (uint32_t beam = 0; beam < layout.beams && !item.done(); ++beam) {
+    if (item.done()) continue;
+    const uint32_t chosen = control.get(layout.positions, index * layout.beams) + 1;
+    if (chosen >= layout.context) {
+      item.end();
+      continue;
+    }
+    item.advance(candidates, k);
+    if (item.done()) continue;
+    ++unfinished;
+    for (uint32_t beam = 0; beam < layout.beams; ++beam) {
       const uint32_t row = index * layout.beams + beam;
       if (layout.room.words > 0) write_words(layout, control, row, chosen);
       if (layout.room.ngrams) write_repeats(layout, control, row, chosen);
@@ -239,7 +251,6 @@ void beam_step_reference(const BeamStateLayout& layout, std::span<const double> 
   }
   shader::BeamSearch search = control.get(layout.search);
   search.unfinished = unfinished;
-  if (room) ++search.position;
   control.set(layout.search, 0, search);
 }
 

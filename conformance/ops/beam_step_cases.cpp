@@ -133,6 +133,26 @@ class BeamStepCases : public OpCases {
         add(2, beams, words);
       }
     }
+    // Items that began at different steps.
+    for (uint32_t beams : {1, 3, 4}) {
+      for (uint32_t apart : {1, 3}) {
+        Variant company;
+        company.first_position = 9;
+        company.apart = apart;
+        company.settings.max_length = 16;
+        company.settings.ngram = apart;
+        company.settings.words = {{10, 11}, {12, 12}, {3, 14, 15}};
+        company.ids = 9;
+        company.steps = 8;
+        company.eos_share = 0.05;
+        add(6, beams, company);
+        company.settings.ngram = 0;
+        company.settings.words.clear();
+        company.settings.early_stopping = EarlyStopping::kNever;
+        company.eos_share = 0.3;
+        add(70, beams, company);
+      }
+    }
     Variant few_candidates;  // a vocabulary below 2 * beams
     few_candidates.candidates = 3;
     few_candidates.settings.max_length = 8;
@@ -155,7 +175,8 @@ class BeamStepCases : public OpCases {
   struct Variant {
     BeamSettings settings = {.start = 3, .ends = {0}, .pad = 1, .max_length = 10};
     uint32_t first_position =
-        0;  // steps start here, from a state that looks as if they had come so far
+        0;               // steps start here, from a state that looks as if they had come so far
+    uint32_t apart = 0;  // each further item starts so many positions behind, and may go as far
     uint32_t steps = 1;
     uint32_t candidates = 0;  // 0: 2 * beams
     uint32_t spare_capacity = 0;
@@ -231,15 +252,24 @@ class BeamStepCases : public OpCases {
   static void set_state(ControlWords& control, const BeamStateLayout& layout,
                         const Variant& options) {
     initialize_beam_state(control, layout, options.settings);
-    control.set(layout.position(), 0, options.first_position);
     const uint32_t rows = layout.batch * layout.beams;
-    for (uint32_t row = 0; row < rows && options.first_position > 0; ++row) {
+    for (uint32_t row = 0; row < rows; ++row) {
+      const uint32_t item = row / layout.beams,
+                     first = options.first_position -
+                             std::min(options.first_position, item * options.apart);
+      if (options.apart > 0 && row % layout.beams == 0) {
+        BeamSettings settings = options.settings;
+        settings.max_length -= std::min(item, settings.max_length - first - 2);
+        begin_item(control, layout, item, settings);
+      }
+      if (first == 0) continue;
+      control.set(layout.positions, row, first);
       control.set(layout.scores, row, -static_cast<float>(row % layout.beams) / 4.0f);
-      for (uint32_t position = 1; position <= options.first_position; ++position) {
+      for (uint32_t position = 1; position <= first; ++position) {
         control.set(layout.history_tokens, position * rows + row, 200 + position);
         control.set(layout.history_parents, position * rows + row, row);
       }
-      control.set(layout.tokens, row, 200 + options.first_position);
+      control.set(layout.tokens, row, 200 + first);
     }
   }
 
@@ -252,6 +282,7 @@ class BeamStepCases : public OpCases {
                          options.first_position, options.steps, options.settings.max_length,
                          name_part(options.settings.length_penalty),
                          early[static_cast<uint32_t>(options.settings.early_stopping)]);
+    if (options.apart > 0) c.name += fmt::format(".apart_{}", options.apart);
     if (options.settings.ends.empty()) c.name += ".no_eos";
     if (options.settings.ends.size() > 1)
       c.name += fmt::format(".ends_{}", options.settings.ends.size());
@@ -285,7 +316,7 @@ class BeamStepCases : public OpCases {
     }
 
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-      Tensor progress = builder.activation({2}, DataType::kU32);
+      Tensor progress = builder.activation({1}, DataType::kU32);
       for (uint32_t step = 0; step < options.steps; ++step) {
         beam_step(builder, inputs[1 + step], inputs[0], layout, progress);
       }
@@ -311,8 +342,7 @@ class BeamStepCases : public OpCases {
         scores.bounds[score.word] = score.error;
       }
       const shader::BeamSearch search = control.get(layout.search);
-      return std::vector<HostTensor>{u32_tensor({search.position, search.unfinished}), words,
-                                     scores};
+      return std::vector<HostTensor>{u32_tensor({search.unfinished}), words, scores};
     };
     return c;
   }

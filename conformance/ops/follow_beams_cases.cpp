@@ -10,24 +10,29 @@ namespace {
 struct Variant {
   uint32_t batch = 1, beams = 1;
   uint64_t states = 1, columns = 1;
-  uint32_t position = 3;
+  uint32_t position = 3;  // of item 0; the others stand at `apart`, 2 * apart, ... further
+  uint32_t apart = 0;
   uint32_t first_word = 0;
   bool some_done = false;
 };
 
 constexpr uint32_t kCapacity = 7;
 
-/// A search at `position` whose hypotheses came from beams all over their item, some of them from
-/// one and the same.
+uint32_t position_of(const Variant& v, uint32_t item) {
+  return (v.position + item * v.apart) % kCapacity;
+}
+
+/// A search whose hypotheses came from beams all over their item, some of them from one and the
+/// same.
 std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layout,
                                    uint32_t words) {
   ControlWords control(words, 0xffffffff);
   initialize_beam_state(control, layout, {.ends = {0}, .max_length = kCapacity});
-  control.set(layout.position(), 0, v.position);
   const uint32_t rows = v.batch * v.beams;
-  for (uint32_t position = 1; position <= v.position; ++position) {
-    for (uint32_t row = 0; row < rows; ++row) {
-      const uint32_t item = row / v.beams, beam = row % v.beams;
+  for (uint32_t row = 0; row < rows; ++row) {
+    const uint32_t item = row / v.beams, beam = row % v.beams;
+    control.set(layout.positions, row, position_of(v, item));
+    for (uint32_t position = 1; position <= position_of(v, item); ++position) {
       control.set(layout.history_parents, position * rows + row,
                   item * v.beams + (beam * 3 + item * 2 + position + beam / 2) % v.beams);
     }
@@ -42,6 +47,7 @@ OpCase build_case(const Variant& v) {
   OpCase c;
   c.name =
       fmt::format("b{}_beams{}_s{}_n{}.at{}", v.batch, v.beams, v.states, v.columns, v.position);
+  if (v.apart > 0) c.name += fmt::format("_apart{}", v.apart);
   if (v.some_done) c.name += ".done";
   c.types = {DataType::kF32, DataType::kF32};
   c.exact = true;  // nothing is computed
@@ -64,8 +70,8 @@ OpCase build_case(const Variant& v) {
       for (uint64_t row = 0; row < rows; ++row) {
         const auto item = static_cast<uint32_t>(row / v.beams);
         if (control.get(layout.items, item).status != BEAM_SEARCHES) continue;
-        const uint64_t parent =
-            control.get(layout.history_parents, static_cast<uint32_t>(v.position * rows + row));
+        const uint64_t parent = control.get(
+            layout.history_parents, static_cast<uint32_t>(position_of(v, item) * rows + row));
         for (uint64_t i = 0; i < v.columns; ++i) {
           state.values[(s * rows + row) * v.columns + i] =
               inputs[1].values[(s * rows + parent) * v.columns + i];
@@ -102,6 +108,10 @@ class FollowBeamsCases : public OpCases {
       cases.push_back(
           build_case({.batch = 5, .beams = 3, .states = 2, .columns = columns, .some_done = true}));
     }
+    // Items that began at different steps.
+    cases.push_back(build_case({.batch = 6, .beams = 5, .columns = 40, .apart = 3}));
+    cases.push_back(build_case(
+        {.batch = 9, .beams = 2, .states = 2, .columns = 70, .apart = 2, .some_done = true}));
     // Before the first step, at the last one, without any choice, and as wide as beams go.
     cases.push_back(build_case({.batch = 2, .beams = 5, .columns = 20, .position = 0}));
     cases.push_back(build_case({.batch = 2, .beams = 5, .columns = 20, .position = kCapacity - 1}));

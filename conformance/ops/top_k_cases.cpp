@@ -22,6 +22,9 @@ struct TopKVariant {
   std::vector<uint32_t> banned;
   uint32_t spare_banned = 0;  // room beyond what is banned
   uint32_t position = 7;
+  /// Rows of an item; 0: one position and one set of rules for all. Each further item stands a
+  /// position behind the one before; the rules of every other one are for such positions too.
+  uint32_t item_rows = 0;
   uint32_t forced_index = kNever, forced_id = 0;
   uint32_t first_index = kNever, first_id = 0;  // the other forced one
   uint32_t late_from = 0;                       // `late` is not chosen for positions below
@@ -119,6 +122,21 @@ class TopKCases : public OpCases {
       add(2, 6007, 16, {.levels = 0.25, .repeats = 5, .words = words});
     }
     add(300, 1030, 4, {.repeats = 12});
+    // Items at positions of their own: of one row, of several, of which the last is not whole.
+    for (uint32_t item_rows : {1u, 2u, 5u}) {
+      add(9, 70, 5, {.item_rows = item_rows, .late_from = 6, .late = {3, 8}, .repeats = 12});
+      add(9, 1030, 4, {.item_rows = item_rows, .forced_index = 8, .forced_id = 9});
+      add(9, 1001, 6,
+          {.item_rows = item_rows,
+           .forced_index = 8,
+           .forced_id = 2,
+           .first_index = 6,
+           .first_id = 5,
+           .levels = 1,
+           .repeats = 3,
+           .words = 2});
+    }
+    add(300, 1030, 4, {.item_rows = 4, .forced_index = 8, .forced_id = 2, .repeats = 12});
     // Rows wider than the vocabulary: whole fours whose last ones are not.
     for (uint64_t spare : {1, 2, 3, 9}) {
       add(3, 33 - spare, 5, {.spare = spare});
@@ -132,6 +150,24 @@ class TopKCases : public OpCases {
   }
 
  private:
+  /// As BeamItem has them, with words that mean nothing before.
+  struct ItemRules {
+    uint32_t unused[3];
+    shader::PositionRules rules;
+  };
+  static uint32_t position_of(const TopKVariant& options, uint32_t row) {
+    const uint32_t item = options.item_rows > 0 ? row / options.item_rows : 0;
+    return options.position - std::min(options.position, item);
+  }
+  static shader::PositionRules rules_of(const TopKVariant& options, uint32_t item) {
+    const auto moved = [&](uint32_t index) {
+      return index == kNever || item % 2 == 0 ? index : index - std::min(index, item);
+    };
+    return {.last = {moved(options.forced_index), options.forced_id + item},
+            .first = {moved(options.first_index), options.first_id},
+            .late_from = options.late_from};
+  }
+
   static OpCase variant(uint64_t rows, uint64_t vocabulary, uint32_t k, KernelTypes types,
                         TopKVariant options) {
     OpCase c;
@@ -145,6 +181,7 @@ class TopKCases : public OpCases {
       c.name += fmt::format(".first_{}_at_{}", options.first_id, options.first_index);
     if (options.late_from > 0)
       c.name += fmt::format(".late_{}_from_{}", fmt::join(options.late, "_"), options.late_from);
+    if (options.item_rows > 0) c.name += fmt::format(".items_of_{}", options.item_rows);
     if (options.repeats > 0) c.name += fmt::format(".repeats_{}", options.repeats);
     if (options.words > 0) c.name += fmt::format(".words_{}", options.words);
     if (options.levels > 0) c.name += fmt::format(".ties_{}", name_part(options.levels));
@@ -178,8 +215,15 @@ class TopKCases : public OpCases {
     // Words that mean nothing stand before, between and after the rules.
     ControlLayout layout(1);
     TokenRules rules;
-    rules.position = layout.add<uint32_t>(1);
-    rules.by_position = layout.add<shader::PositionRules>(1);
+    const uint32_t items =
+        options.item_rows > 0
+            ? static_cast<uint32_t>((rows + options.item_rows - 1) / options.item_rows)
+            : 1;
+    rules.position = layout.add<uint32_t>(options.item_rows > 0 ? rows : 1);
+    const auto by_item = layout.add<ItemRules>(items);
+    rules.by_position = by_item.field(&ItemRules::rules);
+    rules.rules_rows = options.item_rows;
+    rules.rules_stride = options.item_rows > 0 ? by_item.kWords : 0;
     layout.add<uint32_t>(1);
     rules.banned = layout.add_list(options.banned.size() + options.spare_banned);
     const uint32_t by_row = options.words + options.repeats;
@@ -188,11 +232,10 @@ class TopKCases : public OpCases {
     rules.forbidden_row = by_row;
     rules.forbidden_first = options.words;
     ControlWords control(layout.words() + 1, kNever);
-    control.set(rules.position, 0, options.position);
-    control.set(rules.by_position, 0,
-                {.last = {options.forced_index, options.forced_id},
-                 .first = {options.first_index, options.first_id},
-                 .late_from = options.late_from});
+    for (uint32_t row = 0; row < rules.position.count; ++row)
+      control.set(rules.position, row, position_of(options, row));
+    for (uint32_t item = 0; item < items; ++item)
+      control.set(by_item.field(&ItemRules::rules, item), 0, rules_of(options, item));
     control.fill(rules.banned, 3);
     control.set_list(rules.banned, options.banned);
     if (rules.ends) control.set_list(*rules.ends, options.late);
@@ -202,7 +245,6 @@ class TopKCases : public OpCases {
     for (uint32_t& id : forbidden)
       id = random() % 3 == 0 ? kNever : static_cast<uint32_t>(random() % vocabulary);
     if (rules.forbidden) control.set(*rules.forbidden, forbidden);
-    const uint32_t forbidden_that_count = std::min(by_row, options.words + options.position + 1);
     c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       Tensor result = top_k(builder, inputs[0], k, inputs[1], rules, vocabulary);
@@ -226,9 +268,13 @@ class TopKCases : public OpCases {
       for (uint64_t row = 0; row < rows; ++row) {
         const double* logits = inputs[0].values.data() + row * stride;
         std::vector<double> key(logits, logits + vocabulary);
-        const uint32_t chosen = options.position + 1;
-        const bool last = options.forced_index == chosen;
-        const bool forced = last || options.first_index == chosen;
+        const auto at = static_cast<uint32_t>(row);
+        const uint32_t chosen = position_of(options, at) + 1;
+        const shader::PositionRules by_position =
+            rules_of(options, options.item_rows > 0 ? at / options.item_rows : 0);
+        const bool last = by_position.last.index == chosen;
+        const bool forced = last || by_position.first.index == chosen;
+        const uint32_t forbidden_that_count = std::min(by_row, options.words + chosen);
         if (!are_logits(key) && !forced) {
           for (uint32_t rank = 0; rank < k; ++rank) {
             append(values, Bounded(-kInfinity));
@@ -252,14 +298,14 @@ class TopKCases : public OpCases {
           if (id < vocabulary) key[id] = -kInfinity;
         }
         for (uint32_t id : options.late)
-          if (chosen < options.late_from) key[id] = -kInfinity;
+          if (chosen < by_position.late_from) key[id] = -kInfinity;
         for (uint32_t i = 0; i < forbidden_that_count; ++i) {
           const uint32_t id = forbidden[row * by_row + i];
           if (id != kNever) key[id] = -kInfinity;
         }
         if (forced) {
           std::ranges::fill(key, -kInfinity);
-          key[last ? options.forced_id : options.first_id] = 0;
+          key[last ? by_position.last.id : by_position.first.id] = 0;
         }
         std::vector<uint32_t> order(vocabulary);
         std::iota(order.begin(), order.end(), 0);

@@ -118,7 +118,7 @@ BatchSearchResult search_batch(Device& device, const EncoderDecoderNetwork& netw
     const uint32_t smaller = request.stays_whole ? 0 : smaller_batch(network, step->shape);
     const bool first = result.steps == 0;
     StepLoop loop = {.most_steps = request.settings.max_new_tokens - result.steps,
-                     .finished = [&] { return progress[1] <= smaller; },
+                     .finished = [&] { return progress[0] <= smaller; },
                      .in_flight = steps_in_flight(device),
                      .cancel = request.cancel};
     if (first) {
@@ -146,7 +146,9 @@ BatchSearchResult search_batch(Device& device, const EncoderDecoderNetwork& netw
     if (ended) break;
 
     const std::vector<uint32_t> stay = placed(left);
-    move_items(device, network, programs, control.get(step->beam.search).position, stay);
+    // All began at once.
+    const uint32_t filled = control.get(step->beam.positions, left.front() * step->shape.beams);
+    move_items(device, network, programs, filled, stay);
     const SearchStep& before = *step;
     step = &programs.step_of(device, network, round_up_batch(static_cast<uint32_t>(stay.size())));
     ControlWords kept(step->words);

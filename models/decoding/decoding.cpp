@@ -99,6 +99,12 @@ uint32_t candidates_per_row(uint32_t beams, uint32_t ends, uint32_t vocabulary) 
 
 void initialize_search(ControlWords& control, const BeamStateLayout& layout,
                        const GenerationSettings& settings, uint32_t items) {
+  initialize_beam_state(control, layout, beam_settings(settings));
+  for (uint32_t item = items; item < layout.batch; ++item) free_item(control, layout, item);
+  count_unfinished(control, layout);
+}
+
+BeamSettings beam_settings(const GenerationSettings& settings) {
   BeamSettings beam = {.start = settings.start,
                        .ends = settings.ends,
                        .pad = settings.pad,
@@ -111,12 +117,7 @@ void initialize_search(ControlWords& control, const BeamStateLayout& layout,
                        .ngram = settings.no_repeat_ngram};
   if (settings.forced_bos) beam.forced_first = {1, *settings.forced_bos};
   if (settings.forced_eos) beam.forced_last = {settings.max_new_tokens, *settings.forced_eos};
-  initialize_beam_state(control, layout, beam);
-  shader::BeamSearch search = control.get(layout.search);
-  search.unfinished = items;
-  control.set(layout.search, 0, search);
-  for (uint32_t item = items; item < layout.batch; ++item)
-    control.set(layout.items, item, {.status = BEAM_DONE});
+  return beam;
 }
 
 uint32_t steps_in_flight(Device& device) {

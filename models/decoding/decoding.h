@@ -33,6 +33,7 @@ struct GenerationSettings {
   /// Never chosen one after the other, of two ids or more each.
   std::vector<std::vector<uint32_t>> banned_words;
   bool renormalize = false;  // scores are log probabilities over the ids that are left
+  bool operator==(const GenerationSettings&) const = default;
 };
 
 /// What a model's files ask for. context: ids the decoder can be fed; where the files name no
@@ -47,6 +48,9 @@ void ban(GenerationSettings& settings, std::span<const uint32_t> ids);
 
 /// How many candidates of each row a step looks at: those that may go on and those that may end.
 uint32_t candidates_per_row(uint32_t beams, uint32_t ends, uint32_t vocabulary);
+
+/// What of them the state of a search holds.
+BeamSettings beam_settings(const GenerationSettings& settings);
 
 /// Writes the state of a search that has not begun. Items from `items` up to layout.batch are
 /// padding: done before they start.

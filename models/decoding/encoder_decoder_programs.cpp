@@ -88,7 +88,7 @@ std::vector<PipelineKey> search_pipelines(const Capabilities& device,
     output_bias = planned_tensor({network.target_vocabulary}, DataType::kF32);
   ProgramBuilder encode(device, "plan"), step(device, "plan");
   network.encode(encode, view);
-  add_step(step, network, view, output_bias, planned_tensor({2}, DataType::kU32));
+  add_step(step, network, view, output_bias, planned_tensor({1}, DataType::kU32));
   std::vector<PipelineKey> keys;
   for (const ProgramBuilder* builder : {&encode, &step}) {
     for (const Node& node : builder->nodes()) keys.push_back(pipeline_key(node, device));
@@ -126,7 +126,7 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
     : all(plan_step(network, shape)) {
   control =
       device.memory().allocate(uint64_t{all.words} * sizeof(uint32_t), MemoryUsage::kActivations);
-  progress = device.memory().allocate(2 * sizeof(uint32_t), MemoryUsage::kReadback);
+  progress = device.memory().allocate(sizeof(uint32_t), MemoryUsage::kReadback);
   if (shape.masked_output) {
     const uint64_t bytes = uint64_t{network.target_vocabulary} * sizeof(float);
     output_bias = device.memory().allocate(bytes, MemoryUsage::kActivations);
@@ -169,7 +169,7 @@ void SearchPrograms::add_step_to(ProgramBuilder& builder, const EncoderDecoderNe
   add_step(
       builder, network,
       {step.shape, step.layout, step.beam, control.tensor({step.words}, DataType::kU32), state},
-      bias, progress.tensor({2}, DataType::kU32));
+      bias, progress.tensor({1}, DataType::kU32));
 }
 
 SearchStep& SearchPrograms::step_of(Device& device, const EncoderDecoderNetwork& network,
@@ -180,7 +180,7 @@ SearchStep& SearchPrograms::step_of(Device& device, const EncoderDecoderNetwork&
   shape.batch = items;
   SearchStep step = plan_step(network, shape);
   ProgramBuilder builder(device, "decode step");
-  builder.select_as(shape.rows(), all.shape.rows());
+  builder.select_as(shape.batch, all.shape.batch);
   add_step_to(builder, network, step);
   const bool fits = builder.plan().arena_bytes <= arena.size();
   step.program = builder.build(fits ? arena.view() : BufferView{});

@@ -99,10 +99,10 @@ Tensor TransformerNetwork::step(ProgramBuilder& builder, const SearchView& view)
                              .tokens = view.beam.tokens,
                              .rows = view.shape.rows(),
                              .length = 1,
-                             .first_position = view.beam.position(),
+                             .first_position = view.beam.positions,
                              .type = activations};
   const Decoder::Step state = {
-      .position = view.beam.position(),
+      .position = view.beam.positions,
       .ancestry = view.shape.beams > 1 ? std::optional(view.beam.ancestry) : std::nullopt,
       .rows_per_memory = view.shape.beams,
       .caches = view.state.subspan(decoder.layers.size())};
