@@ -103,11 +103,17 @@ NamedArrays EncoderDecoderModel::search(const NamedArrays& inputs, const Generat
   return {{"output_ids", std::move(ids)}, {"sequences_scores", std::move(scores)}};
 }
 
+void EncoderDecoderModel::check_request(std::span<const uint32_t> source,
+                                        const GenerationSettings& settings) const {
+  check_settings(settings, network().target_vocabulary, network().context);
+  check_source(source);
+}
+
 GenerationResult EncoderDecoderModel::generate(const GenerationRequest& request) {
   check_settings(request.settings, network().target_vocabulary, network().context);
   if (request.sources.empty()) return {};
   for (const std::vector<uint32_t>& source : request.sources) check_source(source);
-  return programs_.generate(request, request.settings.pad);
+  return programs_.generate(request);
 }
 
 std::unique_ptr<SearchTask> EncoderDecoderModel::start(const GenerationRequest& request) {

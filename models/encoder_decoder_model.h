@@ -40,6 +40,18 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                      uint32_t n_best) override;
   GenerationResult generate(const GenerationRequest& request) override;
+  bool refills() const override { return network().keeps_items_apart(); }
+  std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
+                                           const GenerationSettings& settings,
+                                           const HeadMasks& head_masks) override {
+    return programs_.open_search(places, source_length, settings, head_masks);
+  }
+  void check_request(std::span<const uint32_t> source,
+                     const GenerationSettings& settings) const override;
+  [[noreturn]] void refuse(const std::vector<uint32_t>& source, uint32_t start,
+                           const HeadMasks& head_masks) override {
+    programs_.refuse("of a translation", source, {start}, head_masks);
+  }
   std::unique_ptr<SearchTask> start(const GenerationRequest& request) override;
   void check(const SearchTask& task, const GenerationRequest& request) override;
   std::vector<double> score(std::span<const std::vector<uint32_t>> sources,

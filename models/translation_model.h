@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/decoding/decoding.h"
+#include "models/decoding/search_slots.h"
 #include "models/decoding/search_task.h"
 #include "models/decoding/translation_attention.h"
 #include "models/model.h"
@@ -15,13 +16,17 @@
 
 namespace mulciber {
 
-/// A search over one batch.
+/// A search over many sources.
 struct GenerationRequest {
   std::span<const std::vector<uint32_t>> sources;  // ids, end of text included
   GenerationSettings settings;
   HeadMasks head_masks;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_first_token;
+  /// Sources that search at once; the others wait until some are done. 0: all.
+  uint32_t places = 0;
+  /// Told of each source that is done, in the order in which that is known.
+  std::function<void(size_t source, const std::vector<Hypothesis>& found)> on_item;
   bool stays_whole = false;  // items that are done keep their places: for comparison
 };
 
@@ -29,8 +34,10 @@ struct GenerationResult {
   std::vector<std::vector<Hypothesis>> items;  // n_best each, in the order of the sources
   bool cancelled = false;                      // items is empty then
   uint32_t steps = 0;
-  uint64_t row_steps = 0;        // rows of the steps, together
-  uint64_t predicted_bytes = 0;  // of device memory for this batch, besides the weights
+  uint64_t row_steps = 0;         // rows of the steps, together
+  uint64_t needed_row_steps = 0;  // of sources that searched still
+  uint32_t refills = 0;           // times that sources joined others under way
+  uint64_t predicted_bytes = 0;   // of device memory for this batch, besides the weights
   double prepare_seconds = 0, encode_seconds = 0, decode_seconds = 0;
 };
 
@@ -52,9 +59,23 @@ class TranslationModel {
   /// memory.
   virtual uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) = 0;
 
+  /// Whether sources may join a search whose others are under way.
+  virtual bool refills() const = 0;
+
   /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
   /// ids.
   virtual GenerationResult generate(const GenerationRequest& request) = 0;
+  /// A running search with so many places, for sources of at most so many tokens, that others may
+  /// join. Throws ModelError for settings that do not fit the model.
+  virtual std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
+                                                   const GenerationSettings& settings,
+                                                   const HeadMasks& head_masks) = 0;
+  /// Throws as generate() does of a source and of settings.
+  virtual void check_request(std::span<const uint32_t> source,
+                             const GenerationSettings& settings) const = 0;
+  /// For a source whose logits were not finite: throws ModelError.
+  [[noreturn]] virtual void refuse(const std::vector<uint32_t>& source, uint32_t start,
+                                   const HeadMasks& head_masks) = 0;
   /// The search of one source, to be run in slices. Throws as generate().
   virtual std::unique_ptr<SearchTask> start(const GenerationRequest& request) = 0;
   /// Throws ModelError where the logits of a task, started with this request, were not finite.

@@ -56,6 +56,17 @@ GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabular
   return settings;
 }
 
+std::vector<SearchPlan> plan(const TranslationModel& model, std::span<const uint32_t> lengths,
+                             const BatchBounds& bounds) {
+  if (model.refills()) return plan_searches(lengths, bounds);
+  std::vector<SearchPlan> searches;
+  for (std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+    const auto places = static_cast<uint32_t>(batch.size());
+    searches.push_back({std::move(batch), places});
+  }
+  return searches;
+}
+
 }  // namespace
 
 std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids) {
@@ -212,36 +223,45 @@ std::vector<Translation> Translator::translate(std::span<const std::string> text
       .tokens = options.batch_tokens,
       .sequences = options.batch_sentences,
       .limit = [&](uint32_t length) { return model.batch_limit(length, settings); }};
-  for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+  for (const SearchPlan& search : plan(model, lengths, bounds)) {
     if (options.cancel && options.cancel->load()) break;
-    std::vector<std::vector<uint32_t>> batch_sources;
-    for (size_t index : batch) batch_sources.push_back(sources[indices[index]]);
+    std::vector<std::vector<uint32_t>> search_sources;
+    for (size_t index : search.sequences) search_sources.push_back(sources[indices[index]]);
 
     const HeadMasks& masks = options.head_masks;
-    const GenerationResult found = model.generate({.sources = batch_sources,
-                                                   .settings = settings,
-                                                   .head_masks = masks,
-                                                   .cancel = options.cancel,
-                                                   .on_first_token = [&] {
-                                                     if (statistics.first_token_seconds == 0)
-                                                       statistics.first_token_seconds =
-                                                           seconds_since(start);
-                                                   }});
+    const GenerationResult found =
+        model.generate({.sources = search_sources,
+                        .settings = settings,
+                        .head_masks = masks,
+                        .cancel = options.cancel,
+                        .on_first_token =
+                            [&] {
+                              if (statistics.first_token_seconds == 0)
+                                statistics.first_token_seconds = seconds_since(start);
+                            },
+                        .places = search.places,
+                        .on_item =
+                            [&](size_t source, const std::vector<Hypothesis>& ended) {
+                              impl_->finish(results[indices[search.sequences[source]]], ended);
+                              ++done;
+                              if (options.progress) options.progress(done, texts.size());
+                            }});
     statistics.batches += 1;
     statistics.decoder_steps += found.steps;
+    statistics.row_steps += found.row_steps;
+    statistics.needed_row_steps += found.needed_row_steps;
+    statistics.refills += found.refills;
     statistics.prepare_seconds += found.prepare_seconds;
     statistics.encode_seconds += found.encode_seconds;
     statistics.decode_seconds += found.decode_seconds;
     statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,
                                                  statistics.weight_bytes + found.predicted_bytes);
-    if (found.cancelled) break;
-    for (size_t i = 0; i < batch.size(); ++i) {
-      Translation& result = results[indices[batch[i]]];
-      impl_->finish(result, found.items[i]);
-      if (options.attention) result.attention = impl_->attention(result, settings.start, masks);
+    for (const size_t index : search.sequences) {
+      Translation& result = results[indices[index]];
+      if (options.attention && result.complete)
+        result.attention = impl_->attention(result, settings.start, masks);
     }
-    done += batch.size();
-    if (options.progress) options.progress(done, texts.size());
+    if (found.cancelled) break;
   }
   statistics.peak_device_bytes = impl_->device->memory().peak();
   return results;

@@ -19,6 +19,9 @@ void Totals::add(const TranslateStatistics& s) {
     sum.source_tokens += s.source_tokens;
     sum.target_tokens += s.target_tokens;
     sum.decoder_steps += s.decoder_steps;
+    sum.row_steps += s.row_steps;
+    sum.needed_row_steps += s.needed_row_steps;
+    sum.refills += s.refills;
     sum.tokenize_seconds += s.tokenize_seconds;
     sum.prepare_seconds += s.prepare_seconds;
     sum.encode_seconds += s.encode_seconds;
@@ -39,6 +42,8 @@ void print_statistics(const TranslateStatistics& s, const Device& device) {
   tell("decode            {:.1f} tokens/s ({} tokens, {} steps, {:.3f} s)\n",
        per_second(s.target_tokens, s.decode_seconds), s.target_tokens, s.decoder_steps,
        s.decode_seconds);
+  tell("row steps         {} computed, {} needed, {} refills\n", s.row_steps, s.needed_row_steps,
+       s.refills);
   tell(
       "all               {:.1f} tokens/s, {:.1f} sentences/s ({} sentences, {} batches, "
       "{:.3f} s)\n",
@@ -58,6 +63,9 @@ nlohmann::json statistics_json(const TranslateStatistics& s, const Device& devic
           {"source_tokens", s.source_tokens},
           {"target_tokens", s.target_tokens},
           {"steps", s.decoder_steps},
+          {"row_steps", s.row_steps},
+          {"needed_row_steps", s.needed_row_steps},
+          {"refills", s.refills},
           {"tokenize_seconds", s.tokenize_seconds},
           {"prepare_seconds", s.prepare_seconds},
           {"encode_seconds", s.encode_seconds},

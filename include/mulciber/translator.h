@@ -20,6 +20,7 @@ namespace mulciber {
 /// Factors onto the output of attention heads: (layers, heads) row-major; empty: all 1.
 struct HeadMasks {
   std::vector<float> encoder, decoder, cross;
+  bool operator==(const HeadMasks&) const = default;
 };
 
 /// Absent values are the model's own, from generation_config.json and config.json.
@@ -39,10 +40,11 @@ struct TranslateOptions {
   bool attention = false;  // attention maps of the best hypothesis
   HeadMasks head_masks;
 
-  /// Bounds of one batch: source tokens (padding included) and sentences.
+  /// Bounds of what is translated at once: source tokens (padding included) and sentences. Where
+  /// there are more, the others join as soon as some are done.
   uint32_t batch_tokens = 1500;
   uint32_t batch_sentences = 64;
-  /// Called after every batch with the texts done so far and their number in all.
+  /// Called with the texts done so far and their number in all, as texts are done.
   std::function<void(size_t done, size_t total)> progress;
   /// Looked at between steps; once true, translate() returns with what is complete.
   const std::atomic<bool>* cancel = nullptr;
@@ -91,10 +93,13 @@ struct TranslationScore {
   uint32_t tokens = 0;         // end of sentence included
 };
 
-/// Of the last translate(), except where it says "load".
+/// Of the last translate(), except where it says "load". batches: searches, one after the other;
+/// refills: times that texts joined others under way. Of a step's rows, one for each beam of each
+/// text that it covers, those count as needed whose text was not done.
 struct TranslateStatistics {
   size_t texts = 0, batches = 0;
   uint64_t source_tokens = 0, target_tokens = 0, decoder_steps = 0;
+  uint64_t row_steps = 0, needed_row_steps = 0, refills = 0;
   double load_seconds = 0;      // files to device
   double tokenize_seconds = 0;  // both ways
   double prepare_seconds = 0;   // building and recording programs
@@ -157,6 +162,7 @@ class MULCIBER_API Translator {
 
  private:
   friend class AttentionTask;  // mulciber/embedding.h
+  friend class BatchTranslator;
   friend class TranslationTask;
   friend class ModelLoader;  // mulciber/model_loader.h
   friend class PipelineWarmup;

@@ -20,4 +20,13 @@ struct BatchBounds {
 std::vector<std::vector<size_t>> plan_batches(std::span<const uint32_t> lengths,
                                               const BatchBounds& bounds);
 
+/// Sequences that one search takes, one after the other, and how many of them at once.
+struct SearchPlan {
+  std::vector<size_t> sequences;  // indices into `lengths`, longest first
+  uint32_t places = 1;
+};
+/// The same for searches that sequences join as others leave: one goes on until its places are far
+/// fewer than the sequences that are left, which are shorter, could have.
+std::vector<SearchPlan> plan_searches(std::span<const uint32_t> lengths, const BatchBounds& bounds);
+
 }  // namespace mulciber

@@ -36,6 +36,7 @@ EncoderDecoder::EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNet
                                const Weights* weights, uint64_t memory_limit)
     : device_(device),
       network_(std::move(network)),
+      encoder_(device, *network_),
       weights_(weights),
       memory_limit_(memory_limit) {}
 
@@ -107,6 +108,7 @@ uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSet
 void EncoderDecoder::trim() {
   std::erase_if(searches_, [](const auto& kept) { return kept.use_count() == 1; });
   std::erase_if(passes_, [](const auto& kept) { return kept.use_count() == 1; });
+  encoder_.trim();
 }
 
 uint64_t EncoderDecoder::kept_search_bytes() const {
@@ -168,6 +170,7 @@ ControlWords EncoderDecoder::begin(const SearchPrograms& programs, const Generat
 std::unique_ptr<SearchTask> EncoderDecoder::start(const GenerationRequest& request, uint32_t pad) {
   const std::shared_ptr<SearchPrograms> programs = search(
       search_shape(1, static_cast<uint32_t>(request.sources.front().size()), request.settings));
+  programs->encode_whole(device_, *network_);
   return std::make_unique<SearchTask>(device_, programs, begin(*programs, request, pad),
                                       request.settings);
 }
@@ -178,30 +181,37 @@ void EncoderDecoder::check(const SearchTask& task, const GenerationRequest& requ
            request.head_masks);
 }
 
-GenerationResult EncoderDecoder::generate(const GenerationRequest& request, uint32_t pad) {
+std::unique_ptr<SearchSlots> EncoderDecoder::open_search(uint32_t places, uint32_t source_length,
+                                                         const GenerationSettings& settings,
+                                                         const HeadMasks& head_masks) {
+  return std::make_unique<SearchSlots>(device_, *network_, encoder_,
+                                       search(search_shape(places, source_length, settings)),
+                                       settings, head_masks);
+}
+
+GenerationResult EncoderDecoder::generate(const GenerationRequest& request) {
   const uint32_t items = static_cast<uint32_t>(request.sources.size());
   size_t longest = 0;
   for (const std::vector<uint32_t>& source : request.sources)
     longest = std::max(longest, source.size());
-  const SearchShape shape = search_shape(items, static_cast<uint32_t>(longest), request.settings);
+  const uint32_t places = request.places > 0 ? std::min(request.places, items) : items;
+  const SearchShape shape = search_shape(places, static_cast<uint32_t>(longest), request.settings);
 
   GenerationResult result;
   const auto prepared = Clock::now();
-  const std::shared_ptr<SearchPrograms> kept = search(shape);
-  SearchPrograms& programs = *kept;
+  SearchSlots slots(device_, *network_, encoder_, search(shape), request.settings,
+                    request.head_masks, request.stays_whole);
   result.predicted_bytes = kept_search_bytes();
   result.prepare_seconds = seconds_since(prepared);
 
-  if (shape.masked_output) {
-    const BufferUpdate bias = programs.output_bias_update(request.settings.banned);
-    upload(device_, bias.to, std::as_bytes(std::span(bias.words)));
-  }
-  BatchSearchResult found =
-      search_batch(device_, *network_, programs, begin(programs, request, pad), request);
-  result.encode_seconds = found.encode_seconds;
-  result.decode_seconds = found.decode_seconds;
-  result.steps = found.steps;
-  result.row_steps = found.row_steps;
+  BatchSearchResult found = search_batch(slots, request);
+  const SlotStatistics& statistics = slots.statistics();
+  result.encode_seconds = statistics.encode_seconds;
+  result.decode_seconds = found.seconds - statistics.encode_seconds;
+  result.steps = static_cast<uint32_t>(statistics.steps);
+  result.row_steps = statistics.row_steps;
+  result.needed_row_steps = statistics.needed_row_steps;
+  result.refills = static_cast<uint32_t>(statistics.refills);
   result.cancelled = found.cancelled;
   if (found.cancelled) return result;
   if (found.not_finite)

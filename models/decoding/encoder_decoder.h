@@ -13,6 +13,7 @@
 
 #include "models/decoding/encoder_decoder_programs.h"
 #include "models/decoding/padded_ids.h"
+#include "models/decoding/search_slots.h"
 #include "models/decoding/search_task.h"
 #include "models/decoding/translation_attention.h"
 #include "models/translation_model.h"
@@ -47,11 +48,19 @@ class EncoderDecoder {
 
   const EncoderDecoderNetwork& network() const { return *network_; }
   /// Throws LogitsError when logits are NaN or infinite; so does score().
-  GenerationResult generate(const GenerationRequest& request, uint32_t pad);
+  GenerationResult generate(const GenerationRequest& request);
   /// The search of one source, to be run in slices. Its programs are its own until it is destroyed.
   std::unique_ptr<SearchTask> start(const GenerationRequest& request, uint32_t pad);
+  /// A running search with so many places, for sources of at most so many tokens. Its programs are
+  /// its own until it is destroyed.
+  std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
+                                           const GenerationSettings& settings,
+                                           const HeadMasks& head_masks);
   /// Throws ModelError where the logits of a search were not finite.
   void check(const SearchTask& task, const GenerationRequest& request);
+  /// For a source whose logits, behind these target ids, are not finite: throws ModelError.
+  [[noreturn]] void refuse(const std::string& whose, const std::vector<uint32_t>& source,
+                           const std::vector<uint32_t>& target, const HeadMasks& head_masks);
   ForwardResult forward(const ForwardRequest& request);
   /// The same pass of one source and its target, to be run in slices, and begun again with others
   /// of so many tokens at most; 0: as many as these have. Its programs are its own until it is
@@ -90,12 +99,9 @@ class EncoderDecoder {
   PassShape padded_shape(const ForwardRequest& request) const;
   /// Runs the pass of a request.
   void run(PassProgram& program, const ForwardRequest& request);
-  /// For a source whose logits, behind these target ids, are not finite: throws ModelError.
-  [[noreturn]] void refuse(const std::string& whose, const std::vector<uint32_t>& source,
-                           const std::vector<uint32_t>& target, const HeadMasks& head_masks);
-
   Device& device_;
   std::unique_ptr<EncoderDecoderNetwork> network_;
+  SourceEncoder encoder_;
   const Weights* weights_;
   uint64_t memory_limit_;
   // Most recently used first.

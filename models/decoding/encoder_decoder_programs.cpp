@@ -141,15 +141,19 @@ SearchPrograms::SearchPrograms(Device& device, const EncoderDecoderNetwork& netw
     kept.push_back(device.memory().allocate(tensor.shape.elements() * size_of(tensor.type),
                                             MemoryUsage::kActivations));
 
-  const std::vector<Tensor> state = state_of(network, shape);
-  ProgramBuilder builder(device, "encode");
-  network.encode(builder,
-                 {shape, all.layout, all.beam, control.tensor({all.words}, DataType::kU32), state});
-  encode = builder.build();
   ProgramBuilder step(device, "decode step");
   add_step_to(step, network, all);
   arena = device.memory().allocate(step.plan().arena_bytes, MemoryUsage::kActivations);
   all.program = step.build(arena.view());
+}
+
+Program& SearchPrograms::encode_whole(Device& device, const EncoderDecoderNetwork& network) {
+  if (encode) return *encode;
+  const std::vector<Tensor> state = state_of(network, all.shape);
+  ProgramBuilder builder(device, "encode");
+  network.encode(builder, {all.shape, all.layout, all.beam,
+                           control.tensor({all.words}, DataType::kU32), state});
+  return encode.emplace(builder.build());
 }
 
 std::vector<Tensor> SearchPrograms::state_of(const EncoderDecoderNetwork& network,

@@ -42,12 +42,14 @@ struct SearchPrograms {
   Buffer arena;              // of all steps
   SearchStep all;
   std::map<uint32_t, SearchStep> fewer;  // by items
-  std::optional<Program> encode;
+  std::optional<Program> encode;         // of all, once it was asked for
 
   SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& shape);
   /// The step of the first items of what is kept, with control of its own layout in the same
   /// memory. What it computes of an item has the bits that `all` would give.
   SearchStep& step_of(Device& device, const EncoderDecoderNetwork& network, uint32_t items);
+  /// From the sources in the control of `all` to what is kept of them.
+  Program& encode_whole(Device& device, const EncoderDecoderNetwork& network);
   /// What output_bias must hold so that these ids are not chosen.
   BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
 
