@@ -3,6 +3,7 @@
 
 #include "mulciber/attention.h"
 #include "mulciber/batch_generator.h"
+#include "mulciber/batch_translator.h"
 #include "mulciber/device.h"
 #include "mulciber/error.h"
 #include "mulciber/grammar.h"
