@@ -8,6 +8,26 @@
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
+namespace {
+
+/// What is counted of translations, in the words of answers.
+BatchStatistics batch_statistics(const ServedModel& model) {
+  const BatchTranslatorStatistics& counted = model.translations->statistics();
+  const TranslateStatistics& loaded = model.translator->statistics();
+  return {.load_seconds = loaded.load_seconds,
+          .requests = counted.requests,
+          .ended = counted.ended,
+          .cancelled = counted.cancelled,
+          .prompt_tokens = counted.source_tokens,
+          .new_tokens = counted.target_tokens,
+          .steps = counted.steps,
+          .row_steps = counted.text_steps,
+          .prefill_seconds = counted.encode_seconds,
+          .decode_seconds = counted.decode_seconds,
+          .weight_bytes = loaded.weight_bytes};
+}
+
+}  // namespace
 
 Engine::Engine(ServedModels models, size_t sequences, size_t waiting, Metrics& metrics,
                EngineDevice device)
@@ -40,10 +60,26 @@ std::shared_ptr<AnswerChannel> Engine::submit(std::vector<TextJob> jobs) {
 }
 
 void Engine::call(const Work& work, const std::function<bool()>& gone) {
-  constexpr std::chrono::milliseconds kLook(20);  // at gone()
-  admission_.enter(1);
   const auto task = std::make_shared<Task>();
   task->work = work;
+  wait_for(task, gone);
+}
+
+std::vector<Translation> Engine::translate(ServedModel& model, std::span<const std::string> texts,
+                                           const TranslateOptions& options,
+                                           const std::function<bool()>& gone) {
+  const auto task = std::make_shared<Task>();
+  task->translations = {&model, texts, options};
+  wait_for(task, gone);
+  for (const Translation& made : task->translations->made)
+    if (!made.complete) throw ApiError(503, "the translation was cancelled", "", "cancelled");
+  return std::move(task->translations->made);
+}
+
+/// Hands a task to the engine's thread, and comes back when it has ended.
+void Engine::wait_for(const std::shared_ptr<Task>& task, const std::function<bool()>& gone) {
+  constexpr std::chrono::milliseconds kLook(20);  // at gone()
+  admission_.enter(1);
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back({task, {}});
@@ -74,8 +110,9 @@ void Engine::go_on() {
   std::deque<Waiting> texts;
   {
     const std::lock_guard lock(mutex_);
-    const auto tasks = std::stable_partition(queue_.begin(), queue_.end(),
-                                             [](const Waiting& next) { return !next.task; });
+    const auto tasks = std::stable_partition(queue_.begin(), queue_.end(), [](const Waiting& next) {
+      return !next.task || next.task->translations;
+    });
     std::move(queue_.begin(), tasks, std::back_inserter(texts));
     queue_.erase(queue_.begin(), tasks);
   }
@@ -91,10 +128,14 @@ bool Engine::advance(std::deque<Waiting>& arrived) {
 }
 
 void Engine::show_state() {
-  for (const auto& model : models_)
+  for (const auto& model : models_) {
     if (model->generator)
       metrics_.set_batch({model->id, model->generator->running(), model->generator->waiting(),
                           model->generator->statistics()});
+    if (model->translations)
+      metrics_.set_batch({model->id, model->translations->running(), model->translations->waiting(),
+                          batch_statistics(*model)});
+  }
   metrics_.set_device_bytes(device_.used_bytes());
 }
 
@@ -112,6 +153,8 @@ bool Engine::take(std::deque<Waiting>& waiting, bool idle) {
 void Engine::begin(Waiting& next) {
   if (trouble() && !failed_)
     kept_.push_back(std::move(next));
+  else if (next.task && next.task->translations)
+    begin_translations(next.task);
   else if (next.task)
     run(next.task);
   else
@@ -207,14 +250,18 @@ void Engine::cancel_unwanted() {
     active.cancelled = true;
     active.job.model->generator->cancel(active.number);
   }
+  for (const auto& task : translating_)
+    if (task->cancel || cancel_all_) cancel_translations(*task);
 }
 
 bool Engine::step() {
   if (trouble()) return false;
   bool busy = false;
   try {
-    for (const auto& model : models_)
+    for (const auto& model : models_) {
       if (model->generator) busy |= model->generator->step();
+      if (model->translations) busy |= model->translations->step();
+    }
   } catch (const std::exception& error) {
     lose(error);
   }

@@ -68,8 +68,15 @@ class Engine {
   using Work = std::function<void(const std::atomic<bool>& cancel)>;
   void call(const Work& work, const std::function<bool()>& gone);
 
-  /// For work that call() runs: the language models go on by a step, and take in what came for them
-  /// since. Other work waits.
+  /// Has texts join those that a model translates, between two steps, and waits for all of them.
+  /// From any thread but the engine's. Throws ApiError as submit(), and what
+  /// BatchTranslator::submit() throws of one of them.
+  std::vector<Translation> translate(ServedModel& model, std::span<const std::string> texts,
+                                     const TranslateOptions& options,
+                                     const std::function<bool()>& gone);
+
+  /// For work that call() runs: answers and translations go on by a step, and take in what came for
+  /// them since. Other work waits.
   void go_on();
 
   /// Ends everything that is under way, from any thread.
@@ -91,8 +98,19 @@ class Engine {
     bool begun = false;   // something was told of it
     bool cancelled = false;
   };
-  struct Task {
+  /// Texts that BatchTranslator has.
+  struct Translations {
+    ServedModel* model = nullptr;
+    std::span<const std::string> texts;
+    TranslateOptions options;
+    std::vector<Translation> made = {};
+    std::vector<uint64_t> numbers = {};  // of the BatchTranslator's
+    size_t left = 0;                     // that have not ended
+    bool cancelled = false;
+  };
+  struct Task {  // one of the first two
     Work work;
+    std::optional<Translations> translations;
     std::atomic<bool> cancel{false}, done{false};
     std::exception_ptr error;
     uint32_t losses = 0;
@@ -109,6 +127,10 @@ class Engine {
   bool advance(std::deque<Waiting>& arrived);
   void begin(Waiting& next);
   void run(const std::shared_ptr<Task>& task);
+  void wait_for(const std::shared_ptr<Task>& task, const std::function<bool()>& gone);
+  void begin_translations(const std::shared_ptr<Task>& task);
+  void end_translation(const std::shared_ptr<Task>& task);
+  void cancel_translations(Task& task);
   void end_task(Task& task);
   void begin_text(Active text);
   void end_text(const Active& active, AnswerEvent last);
@@ -139,6 +161,7 @@ class Engine {
   std::atomic<bool> cancel_all_{false};
   // Of the engine's thread.
   std::list<Active> active_;
+  std::list<std::shared_ptr<Task>> translating_;
   std::deque<Waiting> kept_;  // to be begun once the device is back
   uint32_t losses_in_a_row_ = 0;
   std::thread thread_;

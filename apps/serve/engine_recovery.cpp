@@ -75,6 +75,15 @@ void Engine::keep_active() {
     kept.push_back({nullptr, std::move(active)});
   }
   active_.clear();
+  for (const std::shared_ptr<Task>& task : std::exchange(translating_, {})) {
+    if (++task->losses > kMostRestarts) {
+      task->error = std::make_exception_ptr(lost_error());
+      end_task(*task);
+      continue;
+    }
+    metrics_.count_restart();
+    kept.push_back({task, {}});
+  }
   std::ranges::move(kept_, std::back_inserter(kept));
   kept_ = std::move(kept);
 }
@@ -106,6 +115,10 @@ void Engine::give_up(const std::string& reason) {
   admission_.close(reason);
   for (const Active& active : active_) end_text(active, lost_error());
   active_.clear();
+  for (const std::shared_ptr<Task>& task : std::exchange(translating_, {})) {
+    task->error = std::make_exception_ptr(lost_error());
+    end_task(*task);
+  }
   for (const Waiting& waiting : std::exchange(kept_, {})) {
     if (!waiting.task) {
       end_text(waiting.text, lost_error());

@@ -145,6 +145,8 @@ void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
              capabilities.has(Capability::kRewriteText)) {
     offers = Capability::kTranslate;
     model.translator = std::make_unique<Translator>(device, model.files, load);
+    model.translations = std::make_unique<BatchTranslator>(
+        *model.translator, BatchTranslatorOptions{.places = settings.sequences});
   } else if (capabilities.has(Capability::kEncodeText)) {
     offers = Capability::kEncodeText;
     model.encoder = std::make_unique<TextEncoder>(device, model.files, load);
@@ -161,6 +163,7 @@ void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
 void ServedModel::unload() {
   generator.reset();
   encoder.reset();
+  translations.reset();
   translator.reset();
   transcriber.reset();
 }

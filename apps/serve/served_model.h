@@ -11,6 +11,7 @@
 #include "apps/language_model.h"
 #include "models/open_model.h"
 #include "mulciber/batch_generator.h"
+#include "mulciber/batch_translator.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/transcriber.h"
 #include "mulciber/translator.h"
@@ -42,6 +43,7 @@ struct ServedModel {
   std::unique_ptr<BatchGenerator> generator;
   std::unique_ptr<TextEncoder> encoder;
   std::unique_ptr<Translator> translator;
+  std::unique_ptr<BatchTranslator> translations;  // of the translator
   std::unique_ptr<Transcriber> transcriber;
 
   /// "continues text", as `mulciber inspect` says it.
@@ -53,7 +55,7 @@ struct ServedModel {
 struct ModelSettings {
   LanguageModelOptions language;  // but for its `model`
   std::string chat_template;      // in place of that of the files
-  uint32_t sequences = 8;         // texts that grow at once
+  uint32_t sequences = 8;         // texts that grow, or are translated, at once
   uint32_t cache_tokens = 0;      // BatchGeneratorOptions::cache_tokens
   bool verbose = false;
 };

@@ -150,13 +150,8 @@ HttpAnswer translate_texts(const Service& service, const HttpRequest& request) {
     options.max_new_tokens = static_cast<uint32_t>(*most);
   fields.finish();
 
-  std::vector<Translation> made;
-  service.engine.call(
-      [&](const std::atomic<bool>& cancel) {
-        options.cancel = &cancel;
-        made = model.translator->translate(texts, options);
-      },
-      request.gone);
+  const std::vector<Translation> made =
+      service.engine.translate(model, texts, options, request.gone);
   Json translations = Json::array();
   size_t read = 0, written = 0;
   for (const Translation& translation : made) {
