@@ -35,8 +35,8 @@ TEST_CASE("The small Gemma model meets every reference value") {
 }
 
 TEST_CASE("Small models of families without a fixture meet every reference value") {
-  const std::string family =
-      GENERATE("gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe", "gpt_oss_mxfp4", "falcon_mamba");
+  const std::string family = GENERATE("gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe",
+                                      "gpt_oss_mxfp4", "falcon_mamba", "mistral");
   INFO(family);
   const std::filesystem::path folder = source_dir() / "tests/data/decoder_families" / family;
   const auto model = open_decoder(folder);
@@ -59,7 +59,7 @@ TEST_CASE("Small models of families in GGUF files meet every reference value") {
   const std::string name = GENERATE("gpt_neox", "gpt_neox_sequential", "falcon_7b", "falcon_40b",
                                     "starcoder2", "stablelm", "phi", "cohere", "cohere2", "glm4",
                                     "smollm3", "olmo", "gemma", "gpt_oss", "qwen2_moe", "mamba",
-                                    "falcon_mamba", "gptj", "deepseek_v2", "deepseek_v3");
+                                    "falcon_mamba", "gptj", "deepseek_v2", "deepseek_v3", "gemma3");
   INFO(name);
   const std::filesystem::path folder = source_dir() / "tests/data/gguf_decoders";
   const auto model = open_decoder(folder / (name + ".gguf"));
