@@ -114,16 +114,19 @@ void set_biases(ControlWords& control, const SampleStateLayout& layout, uint32_t
   }
 }
 
-void set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
+bool set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
               std::span<const uint32_t> mask) {
-  if (mask.empty() && layout.mask_words == 0) return;
+  if (mask.empty() && layout.mask_words == 0) return false;
   if (!mask.empty() && mask.size() != layout.mask_words)
     refuse("sampling",
            fmt::format("a mask of {} words, the state's have {}", mask.size(), layout.mask_words),
            "give a bit for each id");
-  const ControlArray<uint32_t> own = layout.mask_of(row);
-  control.set(own, 0, mask.empty() ? 0 : 1);
-  control.set(own.part(1, mask.size()), mask);
+  const ControlArray<uint32_t> own = layout.mask_of(row), bits = own.part(1, mask.size());
+  const uint32_t given = mask.empty() ? 0 : 1;
+  if (control.get(own, 0) == given && std::ranges::equal(control.values(bits), mask)) return false;
+  control.set(own, 0, given);
+  control.set(bits, mask);
+  return true;
 }
 
 shader::SampleSettings sample_settings(const SampleRow& row) {

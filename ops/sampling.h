@@ -60,8 +60,9 @@ void set_biases(ControlWords& control, const SampleStateLayout& layout, uint32_t
 
 /// A bit for each id, 32 to a word: where it is 0, the id is impossible. Empty: all are possible.
 using IdMask = std::vector<uint32_t>;
-/// Writes that of a row. Throws ShapeError where the layout has room for another number of ids.
-void set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
+/// Writes that of a row, and says whether it was another before. Throws ShapeError where the layout
+/// has room for another number of ids.
+bool set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t row,
               std::span<const uint32_t> mask);
 
 /// A sequence before the step that the first choice follows.

@@ -169,3 +169,22 @@ TEST_CASE("Settings and states that cannot be are refused") {
   CHECK_THROWS_AS(initialize_sample_state(state, layout, std::vector<SampleRow>(1), two),
                   ShapeError);
 }
+
+TEST_CASE("A mask that a row has already is no change") {
+  ControlLayout all;
+  const SampleStateLayout layout = plan_sample_state(all, 2, 8, 0, 0, 1, 0, 70);
+  ControlWords state(all.words());
+  const IdMask one = {5, 0, 1}, other = {5, 0, 2}, none = {0, 0, 0};
+  CHECK_FALSE(set_mask(state, layout, 0, {}));
+  CHECK(set_mask(state, layout, 0, none));  // nothing was masked before
+  CHECK(set_mask(state, layout, 0, one));
+  CHECK_FALSE(set_mask(state, layout, 0, one));
+  CHECK(set_mask(state, layout, 1, one));
+  CHECK(set_mask(state, layout, 0, other));
+  CHECK(set_mask(state, layout, 0, {}));
+  CHECK_FALSE(set_mask(state, layout, 0, {}));
+  CHECK(set_mask(state, layout, 0, other));  // the bits are those of before, but did not count
+  const std::span<const uint32_t> held = state.values(layout.mask_of(0));
+  CHECK(std::vector<uint32_t>(held.begin(), held.end()) == std::vector<uint32_t>{1, 5, 0, 2});
+  CHECK(state.get(layout.mask_of(1), 3) == 1);
+}

@@ -8,13 +8,17 @@
 namespace mulciber {
 
 void SequenceBatch::set_masks(Run& run) {
+  run.new_masks.resize(shape_.rows);
+  const auto set = [&](uint32_t row, std::span<const uint32_t> mask) {
+    if (set_mask(words_, layout_.state, row, mask)) run.new_masks[row] = true;
+  };
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     AnswerGrammar* grammar = run.grammar(row);
     const bool chooses = run.states[row] == SAMPLE_RUNNING || run.states[row] == SAMPLE_IDLE;
     if (!grammar || !chooses || run.request.prompts[row].empty()) {
-      set_mask(words_, layout_.state, row, {});
+      set(row, {});
     } else if (const std::optional<std::span<const uint32_t>> mask = grammar->next()) {
-      set_mask(words_, layout_.state, row, *mask);
+      set(row, *mask);
     } else {
       run.states[row] = SAMPLE_STOP_ID;
     }
@@ -23,13 +27,15 @@ void SequenceBatch::set_masks(Run& run) {
 
 void SequenceBatch::push_step(Run& run) {
   const SampleStateLayout& state = layout_.state;
-  Uploader uploader(device_);
-  upload_words(uploader, control_.view(), words_, layout_.last.word, state.history.word);
+  if (!run.uploader) run.uploader.emplace(device_);
+  upload_words(*run.uploader, control_.view(), words_, layout_.last.word, state.history.word);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     const ControlArray<uint32_t> mask = state.mask_of(row);
-    if (run.grammar(row)) upload_words(uploader, control_.view(), words_, mask.word, mask.end());
+    if (run.new_masks[row])
+      upload_words(*run.uploader, control_.view(), words_, mask.word, mask.end());
+    run.new_masks[row] = false;
   }
-  uploader.finish();
+  run.uploader->finish();
 }
 
 void SequenceBatch::decode_by_grammar(Run& run, Program& step) {

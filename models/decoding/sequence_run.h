@@ -32,7 +32,9 @@ struct SequenceBatch::Run {
   std::vector<uint32_t> emitted;  // ids the caller has been told of
   Clock::time_point start = Clock::now();
   bool cancelled = false;
-  std::exception_ptr refused;  // a grammar's error, which ended it; finish() throws it
+  std::vector<bool> new_masks;       // of each row: not on the device yet
+  std::optional<Uploader> uploader;  // of steps by a grammar, which keeps its memory between them
+  std::exception_ptr refused;        // a grammar's error, which ended it; finish() throws it
 
   explicit Run(const SequenceRequest& wanted) : request(wanted) {}
   bool is_cancelled() {

@@ -199,8 +199,9 @@ void SequenceSlots::push_sequence(uint32_t slot) {
 
 void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
   if (mask.empty() && !masked_[slot]) return;
-  mulciber::set_mask(words_, layout_.state, slot, mask);
+  const bool changes = mulciber::set_mask(words_, layout_.state, slot, mask);
   masked_[slot] = !mask.empty();
+  if (!changes) return;
   const ControlArray<uint32_t> own = layout_.state.mask_of(slot);
   push(own.word, own.word + 1 + mask.size());
 }
