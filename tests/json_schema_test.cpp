@@ -200,14 +200,54 @@ TEST_CASE("schemas combine and refer to one another") {
   for (const Texts& row : rows) check(row);
 }
 
+TEST_CASE("schemas of multiples accept those within their bounds and no others") {
+  struct Bounds {
+    const char* schema;
+    int least, most;
+  };
+  const Bounds rows[] = {{"", -9999, 9999},
+                         {R"(, "minimum": -37, "maximum": 1234)", -37, 1234},
+                         {R"(, "exclusiveMinimum": 99, "maximum": 7205)", 100, 7205},
+                         {R"(, "maximum": -8)", -9999, -8}};
+  for (const int divisor : {1, 2, 3, 7, 10, 12, 60, 97, 128, 251, 1000, 4000}) {
+    for (const Bounds& bounds : rows) {
+      const std::string schema =
+          fmt::format(R"({{"type": "integer", "multipleOf": {}{}}})", divisor, bounds.schema);
+      const Grammar grammar = Grammar::json_schema(schema);
+      std::vector<int> wrong;
+      for (int value = -9999; value <= 9999; ++value) {
+        const bool in = value % divisor == 0 && value >= bounds.least && value <= bounds.most;
+        if (accepts(grammar, std::to_string(value)) != in) wrong.push_back(value);
+      }
+      INFO(schema << ": " << wrong.size() << " wrong, the first "
+                  << (wrong.empty() ? 0 : wrong[0]));
+      CHECK(wrong.empty());
+    }
+  }
+  const Texts more[] = {
+      {R"({"multipleOf": 7})",
+       {"0", "-14", "6999999999999993"},
+       {"-0", "07", "7.0", "7e1", "", "-"}},
+      {R"({"type": "number", "multipleOf": 5.0, "minimum": 2.5})", {"5", "10"}, {"0", "7", "5.0"}},
+      {R"({"type": ["integer", "null"], "multipleOf": 1000000})",
+       {"null", "0", "3000000", "-12000000"},
+       {"1000", "3000001"}}};
+  for (const Texts& row : more) check(row);
+}
+
 TEST_CASE("what a schema cannot mean here is refused by name") {
   const std::pair<std::string, std::string> rows[] = {
       {"{", "JSON schema"},
       {"1", "is no schema"},
       {R"({"type": "strin"})", "unknown type \"strin\""},
       {R"({"not": {}})", "keyword 'not'"},
-      {R"({"properties": {"x": {"multipleOf": 2}}})",
-       "at #/properties/x: uses the keyword 'multipleOf'"},
+      {R"({"properties": {"x": {"multipleOf": 0.01}}})",
+       "at #/properties/x: multipleOf is 0.01, only whole numbers"},
+      {R"({"multipleOf": 0})", "no number above 0"},
+      {R"({"multipleOf": "2"})", "no number above 0"},
+      {R"({"multipleOf": 997})", "multipleOf is 997, whose multiples take"},
+      {R"({"multipleOf": 1e300})", "only whole numbers"},
+      {R"({"type": "integer", "multipleOf": 10, "minimum": 1, "maximum": 9})", "matches no text"},
       {R"({"patternProperties": {}})", "'patternProperties'"},
       {R"({"uniqueItems": true})", "'uniqueItems'"},
       {R"({"if": {}, "then": {}})", "keyword 'if'"},

@@ -20,11 +20,12 @@ class MULCIBER_API Grammar {
  public:
   /// JSON that is valid by a schema (draft 2020-12): type, enum, const, properties, required,
   /// additionalProperties, items, prefixItems, minItems, maxItems, minLength, maxLength, pattern,
-  /// format (date, time, date-time, uuid), bounds of numbers that are whole, anyOf, oneOf, allOf,
-  /// $ref within the schema. Any other keyword is an error, unless it only describes. Properties
-  /// come in the order of the schema. Narrower than the standard: where additionalProperties is not
-  /// given, objects have no others than those of `properties`, lists no items behind `prefixItems`;
-  /// numbers have at most 16 digits before and behind the point; oneOf is read as anyOf.
+  /// format (date, time, date-time, uuid), bounds of numbers that are whole, multipleOf (whole
+  /// numbers up to 256, or with few factors but 2 and 5), anyOf, oneOf, allOf, $ref within the
+  /// schema. Any other keyword is an error, unless it only describes. Properties come in the order
+  /// of the schema. Narrower than the standard: where additionalProperties is not given, objects
+  /// have no others than those of `properties`, lists no items behind `prefixItems`; numbers have
+  /// at most 16 digits before and behind the point; oneOf is read as anyOf.
   static Grammar json_schema(std::string_view schema);
   /// Any JSON object.
   static Grammar json_object();

@@ -73,7 +73,8 @@ class Writer:
         return {"type": "number", **self.bounds(False)}
 
     def integer(self, depth):
-        return {"type": "integer", **self.bounds(True)}
+        made = {"type": "integer", **self.bounds(True)}
+        return {**made, "multipleOf": self.random.choice([1, 2, 3, 5, 7])} if self.chance(0.4) else made
 
     def boolean(self, depth):
         return {"type": "boolean"}

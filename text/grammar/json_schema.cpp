@@ -9,6 +9,7 @@
 
 #include "checkpoints/json.h"
 #include "text/grammar/json_text.h"
+#include "text/grammar/number_bounds.h"
 #include "text/grammar/schema_merge.h"
 #include "text/grammar/string_formats.h"
 
@@ -40,6 +41,7 @@ constexpr Keyword kKeywords[] = {{"type", ""},
                                  {"maxLength", "string"},
                                  {"pattern", "string"},
                                  {"format", "string"},
+                                 {"multipleOf", "number"},
                                  {"minimum", "number"},
                                  {"maximum", "number"},
                                  {"exclusiveMinimum", "number"},
@@ -172,8 +174,12 @@ class SchemaReader {
     if (type == "object") return rules_.shared(path, object(flat, path));
     if (type == "array") return rules_.shared(path, array(flat, path));
     if (type == "string") return string(flat, path);
-    if (type == "number") return text_.number(bounds(flat, path, false));
-    if (type == "integer") return text_.integer(bounds(flat, path, true));
+    if (type == "number" || type == "integer") {
+      // Multiples of a whole number are whole.
+      const bool whole = type == "integer" || flat.contains("multipleOf");
+      const NumberBounds bounds = number_bounds(flat, path, whole);
+      return whole ? text_.integer(bounds) : text_.number(bounds);
+    }
     if (type == "boolean") return text_.boolean();
     return rules_.text("null");
   }
@@ -192,39 +198,6 @@ class SchemaReader {
     const std::pair<uint32_t, uint32_t> made = {count(flat, least, 0, path),
                                                 count(flat, most, kUnbounded, path)};
     if (made.first > made.second) refuse(path, fmt::format("{} is above {}", least, most));
-    return made;
-  }
-
-  NumberBounds bounds(const Json& flat, const std::string& path, bool whole) const {
-    NumberBounds made;
-    const auto read = [&](const char* name, bool lower, bool excludes) {
-      const auto found = flat.find(name);
-      if (found == flat.end()) return;
-      if (!found->is_number()) refuse(path, fmt::format("{} is no number", name));
-      double value = found->get<double>();
-      bool open = excludes;
-      if (value != std::floor(value)) {
-        if (!whole)
-          refuse(path,
-                 fmt::format("{} of a number is {}, only whole bounds are supported", name, value));
-        value = lower ? std::ceil(value) : std::floor(value);
-        open = false;
-      }
-      value = std::clamp(value, -1e18, 1e18);
-      const auto bound = static_cast<int64_t>(value);
-      auto& to = lower ? made.least : made.most;
-      bool& is_open = lower ? made.above_least : made.below_most;
-      const bool tighter = !to || (lower ? bound > *to : bound < *to) || (bound == *to && open);
-      if (!tighter) return;
-      to = bound;
-      is_open = open;
-    };
-    read("minimum", true, false);
-    read("exclusiveMinimum", true, true);
-    read("maximum", false, false);
-    read("exclusiveMaximum", false, true);
-    if (made.least && made.most && *made.least > *made.most)
-      refuse(path, "has a minimum above its maximum");
     return made;
   }
 

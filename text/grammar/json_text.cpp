@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace mulciber {
 namespace {
@@ -31,7 +32,31 @@ class StringCharacter : public CharacterWriter {
   }
 };
 
+uint64_t power_of_ten(uint32_t exponent) {
+  uint64_t power = 1;
+  for (uint32_t i = 0; i < exponent; ++i) power *= 10;
+  return power;
+}
+
 }  // namespace
+
+DigitsLeft DigitsLeft::behind(uint32_t digit) const {
+  // Below 2^57: a divisor has kMostDigits digits at most.
+  const uint64_t added = digit * power_of_ten(count - 1);
+  return {count - 1, divisor, (remainder + added) % divisor};
+}
+
+bool DigitsLeft::can_end() const { return (divisor - remainder) % divisor < power_of_ten(count); }
+
+uint64_t remainders_of(uint64_t divisor) {
+  uint64_t sum = 0;
+  for (uint32_t count = 0; count < kMostDigits; ++count) {
+    // Remainders are multiples of what the divisor has in common with the power of ten.
+    const uint64_t power = power_of_ten(count), common = std::gcd(divisor, power);
+    sum += std::min(divisor / common, (power + common - 1) / common);
+  }
+  return sum;
+}
 
 Part JsonText::made(std::optional<Part>& part, const char* name, Part (JsonText::*make)()) {
   if (!part) {
@@ -91,42 +116,67 @@ Part JsonText::digits(uint32_t least, uint32_t most) {
   return rules_.repeat(rules_.one_of('0', '9'), least, most);
 }
 
-Part JsonText::of_length(std::string_view least, std::string_view most) {
-  const auto count = static_cast<uint32_t>(least.size());
-  const auto all = [](std::string_view text, char digit) {
-    return std::ranges::all_of(text, [&](char c) { return c == digit; });
-  };
-  if (all(least, '0') && all(most, '9')) return digits(count, count);
-  const std::string_view from = least.substr(1), to = most.substr(1);
-  if (least[0] == most[0])
-    return rules_.sequence({rules_.text(least.substr(0, 1)), of_length(from, to)});
-  const std::string zeros(count - 1, '0'), nines(count - 1, '9');
-  std::vector<Part> parts = {
-      rules_.sequence({rules_.text(least.substr(0, 1)), of_length(from, nines)}),
-      rules_.sequence({rules_.text(most.substr(0, 1)), of_length(zeros, to)})};
-  if (least[0] + 1 < most[0])
-    parts.push_back(rules_.sequence(
-        {rules_.one_of(static_cast<uint32_t>(least[0] + 1), static_cast<uint32_t>(most[0] - 1)),
-         digits(count - 1, count - 1)}));
+Part JsonText::multiples(const DigitsLeft& left, char first, char last) {
+  // Digits behind which the same is left are one class.
+  std::map<DigitsLeft, CodeSet> next;
+  for (char digit = first; digit <= last; ++digit) {
+    const DigitsLeft then = left.behind(static_cast<uint32_t>(digit - '0'));
+    const auto code = static_cast<uint32_t>(digit);
+    if (then.can_end()) next[then].push_back({code, code});
+  }
+  std::vector<Part> parts;
+  for (const auto& [then, digits] : next)
+    parts.push_back(rules_.sequence({rules_.one_of(digits), any_multiple(then)}));
   return rules_.choice(std::move(parts));
 }
 
-Part JsonText::whole(uint64_t least, uint64_t most) {
+Part JsonText::any_multiple(const DigitsLeft& left) {
+  if (left.divisor == 1 || left.count == 0)
+    return left.can_end() ? digits(left.count, left.count) : rules_.choice({});
+  const auto known = multiples_.find(left);
+  if (known != multiples_.end()) return known->second;
+  const Part part = rules_.shared("multiple", multiples(left, '0', '9'));
+  multiples_[left] = part;
+  return part;
+}
+
+Part JsonText::of_length(std::string_view least, std::string_view most, const DigitsLeft& left) {
+  const auto all = [](std::string_view text, char digit) {
+    return std::ranges::all_of(text, [&](char c) { return c == digit; });
+  };
+  if (all(least, '0') && all(most, '9')) return any_multiple(left);
+  const std::string_view from = least.substr(1), to = most.substr(1);
+  const std::string zeros(from.size(), '0'), nines(from.size(), '9');
+  const auto begun = [&](char digit, std::string_view low, std::string_view high) {
+    return rules_.sequence({rules_.text(std::string(1, digit)),
+                            of_length(low, high, left.behind(static_cast<uint32_t>(digit - '0')))});
+  };
+  if (least[0] == most[0]) return begun(least[0], from, to);
+  std::vector<Part> parts = {begun(least[0], from, nines), begun(most[0], zeros, to)};
+  const auto first = static_cast<char>(least[0] + 1), last = static_cast<char>(most[0] - 1);
+  if (first <= last) parts.push_back(multiples(left, first, last));
+  return rules_.choice(std::move(parts));
+}
+
+Part JsonText::whole(uint64_t least, uint64_t most, uint64_t divisor) {
   std::vector<Part> parts;
   uint64_t first = 0, last = 9;  // of one length
-  for (int length = 1; length <= kMostDigits; ++length, first = last + 1, last = last * 10 + 9) {
+  for (uint32_t length = 1; length <= kMostDigits;
+       ++length, first = last + 1, last = last * 10 + 9) {
     const uint64_t from = std::max(first, least), to = std::min(last, most);
-    if (from <= to) parts.push_back(of_length(std::to_string(from), std::to_string(to)));
+    if (from <= to)
+      parts.push_back(of_length(std::to_string(from), std::to_string(to), {length, divisor}));
   }
   return rules_.choice(std::move(parts));
 }
 
-Part JsonText::magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only) {
+Part JsonText::magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only,
+                         uint64_t divisor) {
   std::vector<Part> parts;
   const uint64_t first = least + (above ? 1 : 0);
   if (whole_only) {
     if (below && most == 0) return rules_.choice({});
-    return whole(first, most - (below ? 1 : 0));
+    return whole(first, most - (below ? 1 : 0), divisor);
   }
   const Part fraction = rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
   if (most > 0)
@@ -147,13 +197,13 @@ Part JsonText::bounded(const NumberBounds& bounds, bool whole_only) {
   if (most >= 0)
     parts.push_back(magnitude(static_cast<uint64_t>(std::max<int64_t>(least, 0)),
                               least >= 0 && bounds.above_least, static_cast<uint64_t>(most),
-                              bounds.below_most, whole_only));
+                              bounds.below_most, whole_only, bounds.divisor));
   if (least < 0) {
     const bool from_zero = most >= 0;
     parts.push_back(rules_.sequence(
-        {rules_.text("-"),
-         magnitude(static_cast<uint64_t>(from_zero ? 0 : -most), from_zero || bounds.below_most,
-                   static_cast<uint64_t>(-least), bounds.above_least, whole_only)}));
+        {rules_.text("-"), magnitude(static_cast<uint64_t>(from_zero ? 0 : -most),
+                                     from_zero || bounds.below_most, static_cast<uint64_t>(-least),
+                                     bounds.above_least, whole_only, bounds.divisor)}));
   }
   return rules_.choice(std::move(parts));
 }

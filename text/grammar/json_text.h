@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -13,11 +14,27 @@ namespace mulciber {
 struct NumberBounds {
   std::optional<int64_t> least, most;
   bool above_least = false, below_most = false;  // the bounds themselves are left out
+  uint64_t divisor = 1;                          // of whole numbers: all are multiples of it
 };
 
 /// Digits that a number has before its point, and behind it, at most: a model may not write digits
 /// for ever.
 constexpr int kMostDigits = 16;
+
+/// Digits that a number has left to be written, and what of those before them counts: their
+/// remainder by the divisor, times ten for each digit left.
+struct DigitsLeft {
+  uint32_t count = 0;
+  uint64_t divisor = 1, remainder = 0;
+  auto operator<=>(const DigitsLeft&) const = default;
+  /// Behind another digit.
+  DigitsLeft behind(uint32_t digit) const;
+  /// Whether some digits make a multiple of the divisor.
+  bool can_end() const;
+};
+/// The number of different DigitsLeft that multiples of a divisor meet: what a grammar of them
+/// takes.
+uint64_t remainders_of(uint64_t divisor);
 
 /// The parts of JSON that all schemas share, each made when it is first asked for.
 class JsonText {
@@ -48,10 +65,14 @@ class JsonText {
  private:
   Part digits(uint32_t least, uint32_t most);
   /// Whole numbers without a sign, [least, most].
-  Part whole(uint64_t least, uint64_t most);
-  Part of_length(std::string_view least, std::string_view most);
+  Part whole(uint64_t least, uint64_t most, uint64_t divisor = 1);
+  Part of_length(std::string_view least, std::string_view most, const DigitsLeft& left);
+  /// The digits that are left, the next of which is one of [first, last].
+  Part multiples(const DigitsLeft& left, char first, char last);
+  Part any_multiple(const DigitsLeft& left);
   /// Numbers without a sign.
-  Part magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only);
+  Part magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only,
+                 uint64_t divisor);
   Part bounded(const NumberBounds& bounds, bool whole_only);
   Part made(std::optional<Part>& part, const char* name, Part (JsonText::*make)());
   Part make_gap();
@@ -60,6 +81,7 @@ class JsonText {
 
   Rules& rules_;
   std::optional<Part> gap_, character_, value_;
+  std::map<DigitsLeft, Part> multiples_;
 };
 
 }  // namespace mulciber
