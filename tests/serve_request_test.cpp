@@ -168,6 +168,16 @@ TEST_CASE("what cannot be used is refused by name") {
         "tool_choice|unsupported_parameter");
   CHECK(refused(chat_with(R"(, "tool_choice": {"type": "function", "function": {"name": "g"}},
             "tools": [{"type": "function", "function": {"name": "f"}}])")) == "tool_choice|");
+  for (const char* names : {"[]", R"([{"type": "function", "function": {"name": "g"}}])"})
+    CHECK(refused(chat_with(fmt::format(
+              R"(, "tools": [{{"type": "function", "function": {{"name": "f"}}}}], "tool_choice":
+                 {{"type": "allowed_tools", "allowed_tools": {{"mode": "auto", "tools": {}}}}})",
+              names))) ==
+          (names == std::string("[]") ? "tool_choice.allowed_tools.tools|" : "tool_choice|"));
+  CHECK(refused(chat_with(R"(, "tools": [], "tool_choice": {"type": "allowed_tools",
+            "allowed_tools": {"mode": "none", "tools": []}})")) ==
+        "tool_choice.allowed_tools.mode|");
+  CHECK(refused(chat_with(R"(, "verbosity": "low")")) == "verbosity|unsupported_value");
   CHECK(refused(chat_with(R"(, "tools": [{"type": "function"}])")) == "tools[0].function|");
   CHECK(refused(chat_with(R"(, "chat_template_kwargs": {"messages": []})")) ==
         "chat_template_kwargs|");
@@ -222,6 +232,28 @@ TEST_CASE("requests say what answers may be") {
   const CompletionRequest named = parse_chat_request(
       chat_with(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})"));
   CHECK_FALSE(accepts(named, R"({"name": "f", "parameters": {"y": 1}})"));
+  // Of allowed tools the model is told of no others.
+  const std::string allowed = R"(, "tool_choice": {"type": "allowed_tools", "allowed_tools": {
+      "mode": "MODE", "tools": [{"type": "function", "function": {"name": "g"}}]}})";
+  const auto with_mode = [&](std::string mode) {
+    std::string text = allowed;
+    return parse_chat_request(chat_with(tools + text.replace(text.find("MODE"), 4, mode)));
+  };
+  for (const char* mode : {"auto", "required"})
+    CHECK(tool_names(with_mode(mode).tools_json) == std::set<std::string>{"g"});
+  CHECK_FALSE(with_mode("auto").grammar);
+  CHECK(accepts(with_mode("required"), R"({"name": "g", "parameters": {}})"));
+  CHECK_FALSE(accepts(with_mode("required"), R"({"name": "f", "parameters": {"y": 1}})"));
+  const CompletionRequest flat =
+      parse_responses_request(R"({"input": "a", "text": {"verbosity": "medium"},
+          "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}],
+          "tool_choice": {"type": "allowed_tools", "mode": "required",
+                          "tools": [{"type": "function", "name": "f"}]}})")
+          .completion;
+  CHECK(tool_names(flat.tools_json) == std::set<std::string>{"f"});
+  CHECK(accepts(flat, R"({"name": "f", "parameters": {}})"));
+  CHECK_FALSE(accepts(flat, R"({"name": "g", "parameters": {}})"));
+  parse_chat_request(chat_with(R"(, "verbosity": "medium")"));
   // What is written so is read as a call.
   ToolCallReader reader({"f"});
   reader.push(R"({"name": "f", "parameters": {"y": 1}})");

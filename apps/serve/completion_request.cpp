@@ -46,8 +46,9 @@ void refuse_unsupported(RequestFields& fields) {
   fields.only("modalities", Json::array({"text"}), "answers are text");
   fields.only("store", false, "answers are not kept");
   const std::string none = "the server has nothing for it";
-  for (const char* name : {"audio", "prediction", "web_search_options", "verbosity"})
+  for (const char* name : {"audio", "prediction", "web_search_options"})
     fields.only(name, nullptr, none);
+  fields.only_usual("verbosity", "medium");
   for (const char* name : {"functions", "function_call"})
     fields.only(name, nullptr, "give tools and tool_choice");
 }

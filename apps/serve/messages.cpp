@@ -165,7 +165,7 @@ Json read_messages(RequestFields& fields) {
 
 std::string read_tools(RequestFields& fields, ToolForm form) {
   const Json* tools = fields.find("tools");
-  const Json* choice = fields.find("tool_choice");
+  const ToolChoice choice = read_tool_choice(fields, form);
   fields.ignore("parallel_tool_calls");
   if (!tools) return {};
   if (!tools->is_array() || tools->size() > kMostTools)
@@ -184,11 +184,12 @@ std::string read_tools(RequestFields& fields, ToolForm form) {
       inside = tool.path("function");
     }
     RequestFields function(description, inside);
-    function.needed_text("name");
+    const std::string name = function.needed_text("name");
+    if (choice.hides_others && !choice.allows(name)) continue;
     if (form == ToolForm::kFlat) description.erase("type");
     made.push_back({{"type", "function"}, {"function", std::move(description)}});
   }
-  if (tools->empty() || (choice && *choice == "none")) return {};
+  if (tools->empty() || choice.mode == ToolChoice::Mode::kNone) return {};
   return made.dump();
 }
 

@@ -6,15 +6,14 @@
 #include <string_view>
 
 #include "apps/serve/request_fields.h"
+#include "apps/serve/tool_choice.h"
 
 namespace mulciber::apps::serve {
 
 /// "messages" as CompletionRequest::messages_json has them. Throws ApiError (400).
 nlohmann::json read_messages(RequestFields& fields);
-/// How a request writes a tool: {"type": "function", "function": {"name": ...}} in chats,
-/// {"type": "function", "name": ...} in responses.
-enum class ToolForm { kNested, kFlat };
-/// "tools" as chats have them, or "" where "tool_choice" is "none". Throws ApiError (400).
+/// The functions of "tools" that "tool_choice" leaves, as chats have them; "" where it is "none".
+/// Throws ApiError (400).
 std::string read_tools(RequestFields& fields, ToolForm form);
 /// What a user's message says: the same, or with pictures a list of parts as templates take them,
 /// {"type": "text", "text": ...} and {"type": "image", "url": ...}; the URLs hold pictures

@@ -139,6 +139,16 @@ void RequestFields::only(const std::string& name, const Json& value, const std::
     refuse(path(name), path(name) + " is not supported here: " + why, "unsupported_parameter");
 }
 
+void RequestFields::only_usual(const std::string& name, const std::string& value) {
+  const auto found = text(name);
+  if (found && *found != value)
+    refuse(path(name),
+           fmt::format("Unsupported value: '{}' does not support '{}' with this model. Supported "
+                       "values are: '{}'.",
+                       path(name), printable(*found), value),
+           "unsupported_value");
+}
+
 void RequestFields::ignore(const std::string& name) { known_.insert(name); }
 
 void RequestFields::finish() const {

@@ -41,6 +41,9 @@ class RequestFields {
   std::vector<TextOrIds> texts_or_ids(const std::string& name, size_t most);
   /// A field that may be absent or have this value, which changes nothing.
   void only(const std::string& name, const nlohmann::json& value, const std::string& why);
+  /// A field of which models without it take one value, which OpenAI refuses as "unsupported_value"
+  /// where it is another.
+  void only_usual(const std::string& name, const std::string& value);
   /// A field without an influence on answers.
   void ignore(const std::string& name);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "apps/serve/tool_choice.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 #include "text/grammar/schema_text.h"
@@ -65,37 +66,19 @@ void read_text_format(RequestFields& fields, std::string_view body, Choice& choi
   RequestFields inner(*text, "text");
   if (const Json* format = inner.find("format"))
     read_format(*format, "text/format", body, false, choice);
-  inner.only("verbosity", nullptr, "the server has nothing for it");
+  inner.only_usual("verbosity", "medium");
   inner.finish();
 }
 
 /// The answer is a call, in the form that Llama 3 writes and every reader of calls takes.
-void read_tool_choice(RequestFields& fields, std::string_view body, bool nested, Choice& choice) {
-  const Json* wanted = fields.find("tool_choice");
-  if (!wanted || *wanted == "none" || *wanted == "auto") return;
+void read_wanted_call(RequestFields& fields, std::string_view body, bool nested, Choice& choice) {
+  const ToolChoice wanted = read_tool_choice(fields, nested ? ToolForm::kNested : ToolForm::kFlat);
+  if (wanted.mode != ToolChoice::Mode::kRequired) return;
   const Json* tools = fields.find("tools");
-  if (!tools) refuse("tool_choice", "tool_choice asks for a call, and there are no tools");
-  std::optional<std::string> name;
-  if (wanted->is_object()) {
-    RequestFields named(*wanted, "tool_choice");
-    named.only("type", "function", "a call is of one function");
-    if (nested) {
-      const Json* function = named.find("function");
-      if (!function) refuse("tool_choice", "tool_choice.function is missing");
-      name = RequestFields(*function, "tool_choice.function").text("name");
-    } else {
-      name = named.text("name");
-    }
-    if (!name) refuse("tool_choice", "tool_choice names no function");
-    named.finish();
-  } else if (*wanted != "required") {
-    refuse("tool_choice", "tool_choice must be none, auto, required or a function",
-           "unsupported_parameter");
-  }
   std::string calls;
   for (size_t i = 0; i < tools->size(); ++i) {
     const Json& function = nested ? (*tools)[i]["function"] : (*tools)[i];
-    if (name && function["name"] != *name) continue;
+    if (!wanted.allows(function["name"].get<std::string>())) continue;
     const std::string parameters =
         function.contains("parameters") && !function["parameters"].empty()
             ? json_part(body, fmt::format("tools/{}{}/parameters", i, nested ? "/function" : ""))
@@ -104,7 +87,7 @@ void read_tool_choice(RequestFields& fields, std::string_view body, bool nested,
         R"({}{{"properties": {{"name": {{"const": {}}}, "parameters": {}}}, "required": ["name", "parameters"], "additionalProperties": false}})",
         calls.empty() ? "" : ", ", function["name"].dump(), parameters);
   }
-  if (calls.empty()) refuse("tool_choice", "tool_choice names a function that is not in tools");
+  if (calls.empty()) refuse("tool_choice", "tool_choice asks for a call, and there are no tools");
   choice.set("tool_choice",
              [&] { return Grammar::json_schema(fmt::format(R"({{"anyOf": [{}]}})", calls)); });
 }
@@ -121,7 +104,7 @@ std::optional<Grammar> read_grammar(RequestFields& fields, std::string_view body
     read_text_format(fields, body, choice);
   }
   if (of != GrammarFields::kCompletion)
-    read_tool_choice(fields, body, of == GrammarFields::kChat, choice);
+    read_wanted_call(fields, body, of == GrammarFields::kChat, choice);
   if (const auto text = fields.text("grammar"))
     choice.set("grammar", [&] { return Grammar::gbnf(*text); });
   if (const auto text = fields.text("guided_regex"))

@@ -76,6 +76,11 @@ told = client.chat.completions.create(model="tools", messages=USER, tools=[TOOL]
 assert told.usage.prompt_tokens > plain.usage.prompt_tokens
 ignored = client.chat.completions.create(model="tools", messages=USER, tools=[TOOL], tool_choice="none", max_tokens=3, **GREEDY)
 assert ignored.usage.prompt_tokens == plain.usage.prompt_tokens
+OTHER = {"type": "function", "function": {"name": "other", "description": "Something else."}}
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "weather"}}]}}
+allowed = client.chat.completions.create(model="tools", messages=USER, tools=[TOOL, OTHER], tool_choice=ALLOWED, max_tokens=3,
+                                         verbosity="medium", **GREEDY)
+assert allowed.usage.prompt_tokens == told.usage.prompt_tokens, (allowed.usage, told.usage)
 asked = USER + [{"role": "assistant", "content": None, "tool_calls": [
     {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"place": "here"}'}}]},
     {"role": "tool", "tool_call_id": "1", "content": "rain"}]
@@ -86,6 +91,8 @@ error = fails(openai.NotFoundError, lambda: client.chat.completions.create(model
 assert error.code == "model_not_found" and error.param == "model", error
 error = fails(openai.BadRequestError, lambda: client.chat.completions.create(model="chat", messages=USER, tools=[TOOL]))
 assert error.param == "tools", error
+error = fails(openai.BadRequestError, lambda: client.chat.completions.create(model="chat", messages=USER, verbosity="low"))
+assert error.code == "unsupported_value" and error.param == "verbosity", error
 error = fails(openai.BadRequestError, lambda: client.completions.create(model="chat", prompt="word " * 20000))
 assert error.code == "context_length_exceeded", error
 stranger = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="wrong", max_retries=0)
