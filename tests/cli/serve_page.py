@@ -1,6 +1,6 @@
 """Uses the page of `mulciber serve` in a browser without a window.
 
-    python3 serve_page.py CHROMIUM URL
+    python3 serve_page.py CHROMIUM URL [KEY]
 
 Prints what does not work; exit code 1 then."""
 import base64
@@ -12,7 +12,8 @@ import time
 
 from page import Browser
 
-program, url = sys.argv[1:]
+program, url = sys.argv[1:3]
+KEY = sys.argv[3] if len(sys.argv) > 3 else ""  # where the server needs one
 wrong = []
 
 # Text that tries everything that markdown has, and to be HTML.
@@ -47,9 +48,42 @@ def set_value(browser, name, value, event="input"):
                   f" e.dispatchEvent(new Event('{event}', {{bubbles: true}})); }})()")
 
 
+def enter_key(browser):
+    """A server that needs a key: the page says so where it is entered, on a phone and on a desk."""
+    for width, height in ((1280, 800), (390, 780)):
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        browser.open(url + "/")
+        for given, words in (("", "needs a key"), ("wrong", "does not know this key"), ("schl\u00fcssel", "does not know this key")):
+            if given:
+                browser.value(f"document.getElementById('key').value = {json.dumps(given)}; document.getElementById('use-key').click()")
+            wait_for(browser, f"document.getElementById('key-problem').textContent.includes({json.dumps(words)})")
+            browser.check(wrong, f"the key's place at {width}", "(() => { const box = document.getElementById('key').getBoundingClientRect();"
+                          " return box.width > 80 && box.bottom < innerHeight && document.activeElement.id === 'key' &&"
+                          " document.getElementById('key').getAttribute('aria-invalid') === 'true' &&"
+                          " document.getElementById('log').textContent === '' && document.documentElement.scrollWidth <= innerWidth; })()")
+            screenshot(browser, f"key-{given and 'wrong' or 'missing'}-{width}")
+    set_value(browser, "key", KEY, "change")
+    browser.value("document.getElementById('use-key').click()")
+    wait_for(browser, "document.getElementById('model').value === 'chat'")
+    browser.check(wrong, "the key is known", "document.getElementById('settings').hidden && document.getElementById('key-problem').hidden"
+                  " && document.activeElement.id === 'question'")
+    screenshot(browser, "key-known")
+    # One that is taken away while a conversation goes on.
+    set_value(browser, "max_tokens", "4")
+    ask(browser, "The red hammer")
+    wait_for(browser, "running === null && document.querySelectorAll('.again').length === 1")
+    browser.value("document.getElementById('key').value = 'other'")
+    ask(browser, "And?")
+    wait_for(browser, "!document.getElementById('settings').hidden && document.getElementById('key-problem').textContent.includes('does not know')")
+    browser.check(wrong, "the conversation stays", "document.querySelectorAll('.user').length === 2")
+
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     browser = Browser(program, folder)
     try:
+        if KEY:
+            enter_key(browser)
+            sys.exit(bool([print(words) for words in wrong]))
         browser.call("Emulation.setDeviceMetricsOverride", width=390, height=780, deviceScaleFactor=2, mobile=True)
         browser.open(url + "/")
         wait_for(browser, "document.getElementById('model').value === 'chat'")

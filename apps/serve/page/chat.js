@@ -58,6 +58,7 @@ async function answer() {
   } catch (error) {
     if (error.name === 'AbortError') view.end(usage, 'stopped');
     else view.fail(error);
+    if (error.status === 401) askForKey();
   }
   conversation.push({role: 'assistant', content: view.text});
   running = null;
@@ -86,6 +87,7 @@ function edit(question) {
 function send() {
   const content = $('question').value;
   $('token').hidden = true;
+  if (!$('key-problem').hidden) return askForKey();
   if (running || !content.trim() || !chosenModel()) return;
   if (!messages.length) $('log').replaceChildren();
   messages.push({role: 'user', content});
@@ -106,8 +108,37 @@ function greet() {
                                    element('p', {}, 'Everything stays on this server.')));
 }
 
+function showSettings(open) {
+  $('settings').hidden = !open;
+  $('open-settings').setAttribute('aria-expanded', String(open));
+}
+
+// The server takes no request without its key: shows where it goes, and what to do.
+function askForKey() {
+  const given = $('key').value;
+  $('key-problem').textContent = given ? 'The server does not know this key. Check it, and enter it again.'
+                                       : 'This server needs a key. Enter the one that you were given for it.';
+  $('key-problem').hidden = $('use-key').hidden = false;
+  $('key').setAttribute('aria-invalid', 'true');
+  $('key').placeholder = 'needed';
+  showSettings(true);
+  $('settings').scrollTop = 0;
+  $('key').focus();
+  if (!messages.length) $('log').replaceChildren();
+}
+
+// The server has taken a request.
+function endAskingForKey() {
+  if ($('key-problem').hidden) return;
+  $('key-problem').hidden = $('use-key').hidden = true;
+  $('key').removeAttribute('aria-invalid');
+  showSettings(false);
+  $('question').focus();
+}
+
 async function loadModels() {
   const list = await (await ask('v1/models', $('key').value)).json();
+  endAskingForKey();
   models = list.data.filter(model => 'chat' in model);
   $('model').replaceChildren(...models.map(model => element('option', {value: model.id}, model.id)));
   if (!models.length) throw new ServerError('No model is served that continues text.');
@@ -117,13 +148,16 @@ async function loadModels() {
 function start() {
   recall();
   $('settings').addEventListener('input', remember);
-  $('settings').addEventListener('submit', event => event.preventDefault());
-  $('open-settings').addEventListener('click', () => {
-    $('settings').hidden = !$('settings').hidden;
-    $('open-settings').setAttribute('aria-expanded', String(!$('settings').hidden));
+  $('open-settings').addEventListener('click', () => showSettings($('settings').hidden));
+  const show = error => {
+    if (error.status === 401) askForKey();
+    else $('log').replaceChildren(element('p', {className: 'error'}, error.message));
+  };
+  $('settings').addEventListener('submit', event => {
+    event.preventDefault();
+    loadModels().catch(show);
   });
-  const show = error => $('log').replaceChildren(element('p', {className: 'error'}, error.message));
-  $('key').addEventListener('change', () => loadModels().catch(show));
+  $('key').addEventListener('change', () => $('key-problem').hidden && loadModels().catch(show));
   $('model').addEventListener('change', () => messages.length || greet());
   $('fresh').addEventListener('click', () => {
     running?.abort();

@@ -1,8 +1,15 @@
 // Requests to the server that the page came from.
 
-class ServerError extends Error {}
+class ServerError extends Error {
+  constructor(message, status = 0) {
+    super(message);
+    this.status = status;
+  }
+}
 
 async function ask(path, key, options = {}) {
+  // A header takes no other characters, and keys have none.
+  if (/[^\x21-\x7e]/.test(key)) throw new ServerError('A key has no blanks and no letters beyond ASCII.', 401);
   const headers = {'Content-Type': 'application/json'};
   if (key) headers.Authorization = `Bearer ${key}`;
   const response = await fetch(path, {...options, headers});
@@ -12,7 +19,7 @@ async function ask(path, key, options = {}) {
   try {
     message = JSON.parse(text).error.message;
   } catch {}  // not one of the server's own: a proxy's, say
-  throw new ServerError(message);
+  throw new ServerError(message, response.status);
 }
 
 // Calls `take` with the object of each event of an answer that is streamed.
