@@ -146,7 +146,7 @@ void require_rewriting(const GenerateArguments& options) {
       {samples, "options of sampling"},
       {!c.system.empty() || !c.chat_template.empty() || !c.stop.empty() || c.shift || c.keep,
        "options of conversations"},
-      {!c.json_schema.empty() || !c.regex.empty() || !c.grammar.empty(), "grammars"},
+      {c.answer.any(), "grammars"},
       {!options.cache.empty(), "--prompt-cache"},
       {!options.pictures.empty(), "pictures"},
       {!options.speculation.draft.empty() || options.speculation.lookup > 0, "proposals"},
@@ -194,7 +194,7 @@ int rewrite(const GenerateArguments& options, std::shared_ptr<const OpenModel> m
 }
 
 int run(const GenerateArguments& options) {
-  const std::optional<Grammar> grammar = chosen_grammar(options.conversation);
+  const std::optional<Grammar> grammar = chosen_grammar(options.conversation.answer);
   const std::string prompt =
       options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);

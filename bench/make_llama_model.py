@@ -22,11 +22,28 @@ TYPES = {
 SEED = 20240601
 
 
-def vocabulary(size):
-    """Control pieces, the bytes, then numbered words: enough for a tokenizer to load."""
+def words(count):
+    """Different pieces that spell what those of models do, in the order of their lengths: letters of two scripts with and
+    without a blank, digits, and what stands between values of JSON."""
+    chance = np.random.default_rng(SEED + 1)
+    alphabets = ["abcdefghijklmnopqrstuvwxyz"] * 3 + ["абвгдежзийклмнопрстуфхцчшщыьэюя"]
+    marks = ['"', '",', '":', '{"', '"}', "},", "],", "[", "]", "{", "}", ",", ":", ".", "-", " ", "\n"]
+    made = dict.fromkeys(marks + [str(i) for i in range(1000)] + [mark.replace(" ", "\u2581") for mark in marks])
+    while len(made) < count:
+        letters = alphabets[chance.integers(len(alphabets))]
+        word = "".join(letters[i] for i in chance.integers(len(letters), size=chance.integers(1, 11)))
+        word = word.capitalize() if chance.random() < 0.2 else word
+        mark = marks[chance.integers(len(marks))] if chance.random() < 0.05 else ""
+        made[("\u2581" if chance.random() < 0.6 else "") + word + mark] = None
+    return sorted(list(made)[:count], key=len)
+
+
+def vocabulary(size, spelled):
+    """Control pieces, the bytes, then numbered words, or words that are spelled: enough for a tokenizer to load."""
     pieces = [("<unk>", gguf.TokenType.UNKNOWN), ("<s>", gguf.TokenType.CONTROL), ("</s>", gguf.TokenType.CONTROL)]
     pieces += [(f"<0x{byte:02X}>", gguf.TokenType.BYTE) for byte in range(256)]
-    pieces += [(f"\u2581w{i}", gguf.TokenType.NORMAL) for i in range(size - len(pieces))]
+    count = size - len(pieces)
+    pieces += [(text, gguf.TokenType.NORMAL) for text in (words(count) if spelled else (f"\u2581w{i}" for i in range(count)))]
     return pieces
 
 
@@ -40,6 +57,7 @@ def main():
     parser.add_argument("--kv-heads", type=int, default=12)
     parser.add_argument("--hidden", type=int, default=2048, help="of the feed-forward network")
     parser.add_argument("--vocabulary", type=int, default=32000)
+    parser.add_argument("--words", action="store_true", help="a vocabulary of spelled words: grammars read what tokens spell")
     parser.add_argument("--context", type=int, default=2048)
     options = parser.parse_args()
 
@@ -55,7 +73,7 @@ def main():
     writer.add_rope_dimension_count(options.width // options.heads)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(options.vocabulary)
-    pieces = vocabulary(options.vocabulary)
+    pieces = vocabulary(options.vocabulary, options.words)
     writer.add_tokenizer_model("llama")
     writer.add_token_list([text for text, _ in pieces])
     writer.add_token_scores([0.0 if kind != gguf.TokenType.NORMAL else -float(i) for i, (_, kind) in enumerate(pieces)])

@@ -212,6 +212,7 @@ void add_bench(Command& app, int& code) {
       .range(1, 1000000);
   command.add_flag("--half-activations", options->model.half_activations,
                    "with a language model or a text encoder: activations in 16 bits");
+  add_grammar_options(command, options->model.answer);
   add_fast_activations_option(command, options->model.fast_activations);
   add_key_value_option(command, options->model.key_values);
   add_row_options(command, options->rows, "measure",
@@ -229,7 +230,10 @@ void add_bench(Command& app, int& code) {
       "once) over\n"
       "the bandwidth of adding two 64 MiB tensors, and operations over the best matrix product of "
       "this run.\n"
-      "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n\n"
+      "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n"
+      "With --json-schema, --regex or --grammar, a language model decodes with it and without in "
+      "turns, and what a\n"
+      "step takes is printed of both.\n\n"
       "Example: mulciber bench --kernel 'matmul*' --shape 64,2048,768");
   command.callback([options, &code] {
     options->model.common = *options;

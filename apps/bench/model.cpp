@@ -8,6 +8,7 @@
 
 #include "apps/bench/decoder.h"
 #include "apps/bench/encoder.h"
+#include "apps/bench/grammar.h"
 #include "apps/bench/peaks.h"
 #include "apps/language_model.h"
 #include "models/open_model.h"
@@ -70,7 +71,7 @@ nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks) {
 int bench_model(const ModelBench& options) {
   const std::shared_ptr<const OpenModel> model = open_model(options.model);
   if (model->family().capabilities.has(Capability::kContinueText))
-    return bench_decoder(options, *model);
+    return options.answer.any() ? bench_grammar(options, *model) : bench_decoder(options, *model);
   if (model->family().capabilities.has(Capability::kEncodeText))
     return bench_encoder(options, *model);
   model->require(Capability::kTranslate);

@@ -7,6 +7,7 @@
 
 #include "apps/bench/peaks.h"
 #include "apps/command.h"
+#include "apps/grammar_options.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {
@@ -19,6 +20,7 @@ struct ModelBench {
   uint32_t prompt = 64, tokens = 16;  // of a language model: taken in, and decoded
   bool half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
+  GrammarOptions answer;  // of a language model: what it costs to keep to this
   uint32_t repeats = 5;
 };
 

@@ -47,7 +47,7 @@ Sampling conversation_sampling(Sampling of_model, const ChatTemplate& chat_templ
 }
 
 int run(const ChatArguments& options) {
-  const std::optional<Grammar> grammar = chosen_grammar(options.conversation);
+  const std::optional<Grammar> grammar = chosen_grammar(options.conversation.answer);
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   model->require(Capability::kContinueText);
   const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);

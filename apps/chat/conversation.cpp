@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "apps/language_model.h"
 #include "apps/standard_error.h"
 #include "text/known_templates.h"
 
@@ -41,19 +40,7 @@ void add_conversation_options(Command& command, ConversationOptions& options) {
                   "before the first "
                   "question, at most half of the context)")
       .needs(shift);
-  const auto add = [&](const char* name, std::string& to, const char* help, const char* type) {
-    return command.add_option(name, to, help).group("What an answer may be").type_name(type);
-  };
-  const Option schema =
-      add("--json-schema", options.json_schema,
-          "JSON that is valid by this schema: a file, or the schema itself", "FILE|SCHEMA");
-  const Option regex =
-      add("--regex", options.regex, "a text that this regular expression matches", "PATTERN");
-  const Option grammar = add("--grammar", options.grammar,
-                             "a text of this grammar, in llama.cpp's notation (GBNF)", "FILE");
-  schema.excludes(regex);
-  schema.excludes(grammar);
-  regex.excludes(grammar);
+  add_grammar_options(command, options.answer);
 }
 
 PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::string>& files) {
@@ -61,15 +48,6 @@ PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::st
   for (const std::string& file : files)
     pictures.push_back(prepare_picture(model, read_picture(file)));
   return pictures;
-}
-
-std::optional<Grammar> chosen_grammar(const ConversationOptions& options) {
-  if (!options.regex.empty()) return Grammar::regex(options.regex);
-  if (!options.grammar.empty()) return Grammar::gbnf(read_text(options.grammar));
-  if (options.json_schema.empty()) return std::nullopt;
-  const size_t first = options.json_schema.find_first_not_of(kBlanks);
-  const bool is_text = first != std::string::npos && options.json_schema[first] == '{';
-  return Grammar::json_schema(is_text ? options.json_schema : read_text(options.json_schema));
 }
 
 std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/grammar_options.h"
 #include "apps/options.h"
 #include "models/open_model.h"
 #include "mulciber/text_generator.h"
@@ -20,7 +21,7 @@ struct ConversationOptions {
   std::vector<std::string> stop;
   bool shift = false;
   std::optional<uint32_t> keep;
-  std::string json_schema, regex, grammar;  // what answers may be
+  GrammarOptions answer;
 };
 /// --system, --template, --stop, --shift, --keep, --json-schema, --regex, --grammar.
 void add_conversation_options(Command& command, ConversationOptions& options);
@@ -32,9 +33,6 @@ std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& o
 
 /// Pictures out of files, for prompts of a model. Throws ModelError where it sees none.
 PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::string>& files);
-
-/// What answers may be, where the options say so. Throws ModelError.
-std::optional<Grammar> chosen_grammar(const ConversationOptions& options);
 
 /// Messages that begin with the system prompt, where there is one.
 std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages);

@@ -122,7 +122,11 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
       if (run.result.first_token_seconds == 0)
         run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
-      if (AnswerGrammar* grammar = run.grammar(row)) run.by_grammar([&] { grammar->take(id); });
+      if (AnswerGrammar* grammar = run.grammar(row)) {
+        const auto begin = Clock::now();
+        run.by_grammar([&] { grammar->take(id); });
+        run.result.grammar_seconds += seconds_since(begin);
+      }
       if (run.refused) return;
       if (run.request.on_token) run.request.on_token(row, id);
     }

@@ -73,6 +73,7 @@ struct SequenceResult {
   uint32_t steps = 0;  // of decoding, after the prompts
   double build_seconds = 0, prefill_seconds = 0, decode_seconds = 0;
   double first_token_seconds = 0;  // from the call
+  double grammar_seconds = 0;      // of decode_seconds: masks found and handed over, ids followed
 };
 
 /// What a row holds, on the host.

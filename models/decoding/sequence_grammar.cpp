@@ -41,11 +41,13 @@ void SequenceBatch::push_step(Run& run) {
 void SequenceBatch::decode_by_grammar(Run& run, Program& step) {
   const SampleStateLayout& state = layout_.state;
   while (run.result.steps + 1 < run.request.max_new_tokens && !run.is_cancelled()) {
+    const auto begin = Clock::now();
     set_masks(run);
     for (uint32_t row = 0; row < shape_.rows; ++row)
       words_.set(state.stopped, row, run.states[row]);
     if (std::ranges::count(run.states, uint32_t{SAMPLE_RUNNING}) == 0) return;
     push_step(run);
+    run.result.grammar_seconds += seconds_since(begin);
     step.run();
     pull(state.history.end());
     for (uint32_t row = 0; row < shape_.rows; ++row)

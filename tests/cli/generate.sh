@@ -202,3 +202,7 @@ exits 2 "$MULCIBER" translate -m "$model" x
 exits 0 "$MULCIBER" bench -m "$model" -p 9 -n 4 -r 1 --json
 python3 -c 'import json; r = json.load(open("out")); assert r["prefill_tps"] > 0 and r["decode_tps"] > 0 and r["kernels"]' ||
   fail "bench -m"
+exits 0 "$MULCIBER" bench -m "$model" -p 9 -n 6 -r 2 --json --json-schema '{"type": "array", "items": {"type": "string"}, "minItems": 9}'
+python3 -c 'import json; r = json.load(open("out")); assert r["steps"] == 12 and 0 < r["grammar_share"] < 1 and r["with"]["seconds"] > r["grammar_seconds"] > 0 and r["without"]["processor_seconds"] > 0, r' ||
+  fail "bench -m with a schema: $(cat out)"
+exits 2 "$MULCIBER" bench -m "$model" -p 9 -n 6 -r 1 --regex '('
