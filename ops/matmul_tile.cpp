@@ -70,8 +70,7 @@ std::optional<uint32_t> MatmulTile::whole(const Kernel& kernel, uint64_t y_rows,
 std::optional<uint32_t> MatmulTile::store_quads(const Kernel& kernel, const Tensor& y,
                                                 uint64_t first, uint64_t y_columns,
                                                 bool padded) const {
-  if (!open_height || kernel.find(RowConstant::THREAD_N).value_or(1) % 4 != 0)
-    return std::nullopt;
+  if (!open_height || kernel.find(RowConstant::THREAD_N).value_or(1) % 4 != 0) return std::nullopt;
   return y.type == DataType::kF32 && y.shape.columns() % 4 == 0 && first % 4 == 0 &&
          (padded || y_columns % 4 == 0);
 }
