@@ -48,7 +48,7 @@ def header(name, inputs, expected, groups, push, by_address):
 #define SUBGROUPS_NEEDED false
 static const struct range buffers0[] = {{{{256, {len(inputs)}}}, {{{output}, {4 * len(expected)}}}}};
 static const uint32_t push0[] = {{{", ".join(map(str, push or [0]))}}};
-static const struct node nodes[] = {{{{"{name}.spv", "{name}", NULL, 0, buffers0, 2, push0, {len(push)},
+static const struct node nodes[] = {{{{"{name}.spv", "{name}", NULL, 0, buffers0, 2, 0, push0, {len(push)},
     {str(by_address).lower()}, false, false, {{{groups}, 1, 1}}}}}};
 static const struct input inputs[] = {{{{"input0.bin", {{256, {len(inputs)}}}}}}};
 static const struct output outputs[] = {{{{"expected0.bin", NULL, U32, {output}, 1, {len(expected)}, 0}}}};
