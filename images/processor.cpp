@@ -70,7 +70,7 @@ void read_resizing(const ConfigReader& config, PictureProcessor& processor) {
 }
 
 void read_tiling(const ConfigReader& config, PictureProcessor& processor) {
-  PictureProcessor::Tiling& tiling = processor.tiling.emplace();
+  PictureTiling& tiling = processor.tiling.emplace();
   processor.filter = static_cast<Resampling>(config.integer_or("resample", 1, 0, 5));
   if (config.boolean_or("do_resize", true))
     tiling.longer_side = side_of(config.object("size"), "longest_edge");

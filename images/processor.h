@@ -19,6 +19,14 @@ struct PictureTiles {
   std::vector<Picture> pictures;
 };
 
+/// In place of a processor's sizes: the longer side gets a length (0: it has its own), the picture
+/// is stretched to whole tiles, of a square each, and cut into them; or stretched to one where that
+/// is not wanted. Idefics3's: Laurençon et al. 2024, arXiv:2408.12637.
+struct PictureTiling {
+  uint32_t longer_side = 0, side = 0;
+  bool splits = true;
+};
+
 /// Resized, cut out of their middle, and normalized channel by channel.
 struct PictureProcessor {
   struct Size {
@@ -29,14 +37,7 @@ struct PictureProcessor {
   std::optional<uint32_t> shorter_side;
   Resampling filter = Resampling::kBilinear;
   std::optional<Size> cropped_to;
-  /// In place of these: the longer side gets a length (0: it has its own), the picture is stretched
-  /// to whole tiles, of a square each, and cut into them; or stretched to one where that is not
-  /// wanted. Idefics3's: Laurençon et al. 2024, arXiv:2408.12637.
-  struct Tiling {
-    uint32_t longer_side = 0, side = 0;
-    bool splits = true;
-  };
-  std::optional<Tiling> tiling;
+  std::optional<PictureTiling> tiling;
   /// A channel's byte times its scale plus its shift is what a model reads.
   std::array<float, 4> scale = {1, 1, 1, 1}, shift = {};
 

@@ -95,8 +95,8 @@ void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<con
 
 }  // namespace
 
-DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
-                           const ModelOptions& options)
+DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint,
+                           const DecoderConfig& config, const ModelOptions& options)
     : DecoderModel(device, checkpoint, config, options, {},
                    predict_decoder_memory(device.capabilities(), checkpoint, config, options)) {}
 

@@ -15,7 +15,7 @@ class DecoderModel : public Model, public LanguageModel {
  public:
   /// config: of the checkpoint. Throws ModelError when it and the tensors disagree, DeviceError
   /// when what options ask for does not fit.
-  DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
+  DecoderModel(Device& device, const Checkpoint& checkpoint, const DecoderConfig& config,
                const ModelOptions& options);
   /// The same with weights of something else beside it. plan: of all.
   DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,

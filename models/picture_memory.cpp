@@ -44,8 +44,7 @@ PictureMemory::Rows PictureMemory::embed(const std::shared_ptr<const PictureTile
     const uint8_t* pixel = &tile->rgb[i * 3];
     words[i] = uint32_t{pixel[0]} | uint32_t{pixel[1]} << 8 | uint32_t{pixel[2]} << 16;
   }
-  const auto rows =
-      std::make_shared<const std::vector<float>>(embedder_.embed(words, normalization_));
+  auto rows = std::make_shared<const std::vector<float>>(embedder_.embed(words, normalization_));
   Entry& kept = entry(tile);
   bytes_ -= kept.bytes();
   kept.rows = rows;

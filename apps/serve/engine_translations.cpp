@@ -40,7 +40,9 @@ void Engine::begin_translations(const std::shared_ptr<Task>& task) {
 
 void Engine::end_translation(const std::shared_ptr<Task>& task) {
   if (--task->translations->left > 0) return;
-  const std::shared_ptr<Task> ended = task;  // which the list may have alone
+  // The list may have the only other one.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::shared_ptr<Task> ended = task;
   std::erase(translating_, ended);
   end_task(*ended);
 }

@@ -88,7 +88,8 @@ constexpr std::string_view kChatPicture = "image_url", kResponsePicture = "input
 
 Json read_picture_part(RequestFields& part, std::string_view type) {
   const auto url_of = [](RequestFields& fields, const char* name) {
-    const std::string url = fields.needed_text(name), path = fields.path(name);
+    std::string url = fields.needed_text(name);
+    const std::string path = fields.path(name);
     constexpr std::string_view kTypes[] = {"data:image/png;base64,", "data:image/jpeg;base64,",
                                            "data:image/jpg;base64,", "data:image/webp;base64,"};
     if (!std::ranges::any_of(kTypes,
