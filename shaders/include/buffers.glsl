@@ -15,7 +15,7 @@
 //   uvec4
 //
 // needs kTexelLoads, and is a descriptor also beside addresses. An index is either a texel buffer
-// or a storage buffer. Software drivers load 16 bytes for each lane that way in a tenth of the
+// or a storage buffer. Software drivers load 16 bytes for each lane that way in an eighth of the
 // instructions that a storage buffer takes.
 #ifndef MULCIBER_BUFFERS_GLSL
 #define MULCIBER_BUFFERS_GLSL
