@@ -12,7 +12,8 @@ exported=$(nm -D --defined-only -C "$library" | cut -d ' ' -f 3-)
 
 failed=0
 of_class() { echo "^((typeinfo|typeinfo name|vtable) for mulciber::$1\$|mulciber::$1::)"; }
-of_function() { echo "^(mulciber::$1\(|$1\$)"; }
+# The name of a function that returns a string carries the tag of libstdc++'s ABI.
+of_function() { echo "^(mulciber::$1(\[abi:cxx11\])?\(|$1\$)"; }
 unknown=$exported
 expect() {
   if ! grep -qE "$2" <<<"$exported"; then

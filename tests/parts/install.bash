@@ -23,6 +23,6 @@ installed_size() {
 run_install() {
   on_driver lvp check "find_package consumer" consumer
   check "exported symbols" bash -c 'tests/install/exported_symbols.sh build/stage/lib*/libmulciber.so'
-  check "installed size under 12 MB" installed_size
-  tail -n 1 "$logs/installed-size-under-12-MB.log"
+  check "installed size under 14 MB" installed_size
+  tail -n 1 "$logs/installed-size-under-14-MB.log"
 }
