@@ -26,10 +26,12 @@ uint column_of(uint first, uint j, uint lane) {
                     : first + j * LOCAL_SIZE + lane;
 }
 
+#ifndef SHUFFLE
 struct Xs {
   float values[4];
 };
 BUFFER(0, readonly, x_step, Xs)
+#endif
 
 void multiply(uint format, uint first, uint end, uint at, uint group_of_columns) {
   uint column0 = first + group_of_columns * THREAD_N * LOCAL_SIZE;

@@ -11,7 +11,17 @@
 
 layout(constant_id = WEIGHT_FORMAT) const uint FORMAT = 0;
 
+#ifdef W_TEXELS
+// Sixteen bytes are loaded where four are asked for, which costs less than a word of a storage
+// buffer.
+TEXELS(BLOCKS_BUFFER, blocks)
+#define BLOCKS_WORD(I) TEXEL(blocks, (I) / 4)[(I) % 4]
+#define BLOCKS_QUAD(I) TEXEL(blocks, I)
+#else
 BUFFER(BLOCKS_BUFFER, readonly, blocks, uint)
+#define BLOCKS_WORD(I) AT(blocks, I)
+#define BLOCKS_QUAD(I) AT(wide_blocks, I)
+#endif
 
 // Scale and minimum of the group's first and second half.
 struct GroupScales {
@@ -26,7 +36,9 @@ struct QuadPair {
 #ifdef WEIGHT_GRIDS
 #include "grids.glsl"
 #else
+#ifndef W_TEXELS
 BUFFER(BLOCKS_BUFFER, readonly, wide_blocks, uvec4)
+#endif
 
 uint row_words(uint format) { return BLOCKS_ROW_WORDS(format, BLOCKS_COLUMNS); }
 
@@ -35,7 +47,7 @@ GroupScales group_scales(uint format, uint row_at, uint group) {
   GroupScales result;
   uint block_scales = row_at + BLOCKS_SCALES_AT(format, BLOCKS_COLUMNS);
   if (BLOCKS_WORD_SCALES(format)) {
-    uint word = AT(blocks, block_scales + (group >> BLOCKS_SPAN(format)));
+    uint word = BLOCKS_WORD(block_scales + (group >> BLOCKS_SPAN(format)));
     vec2 pair = unpackHalf2x16(word);
     result.scale = vec2(BLOCKS_SCALES(format) == BLOCKS_SCALE_F32 ? uintBitsToFloat(word) : pair.x);
     result.minimum = vec2(BLOCKS_SCALES(format) == BLOCKS_PAIR         ? pair.y
@@ -45,7 +57,7 @@ GroupScales group_scales(uint format, uint row_at, uint group) {
   }
   uint per_word = BLOCKS_SCALES(format) == BLOCKS_SUB_BYTE ? 4 : 2;
   uint place = group % per_word * (32 / per_word);
-  uint block_scale = AT(blocks, block_scales + group / per_word) >> place;
+  uint block_scale = BLOCKS_WORD(block_scales + group / per_word) >> place;
   if (BLOCKS_SCALES(format) == BLOCKS_SCALE || BLOCKS_SCALES(format) == BLOCKS_SCALE_BF16) {
     result.scale = vec2(BLOCKS_SCALES(format) == BLOCKS_SCALE ? unpackHalf2x16(block_scale).x
                                                               : uintBitsToFloat(block_scale << 16));
@@ -53,7 +65,7 @@ GroupScales group_scales(uint format, uint row_at, uint group) {
     return result;
   }
   uint super_scale =
-      AT(blocks, row_at + BLOCKS_SUPER_SCALES_AT(format, BLOCKS_COLUMNS) + group / 8);
+      BLOCKS_WORD(row_at + BLOCKS_SUPER_SCALES_AT(format, BLOCKS_COLUMNS) + group / 8);
   if (BLOCKS_SCALES(format) == BLOCKS_SUB_PAIR) {
     vec2 pair = unpackHalf2x16(super_scale);
     result.scale = vec2(pair.x * float(block_scale & 255u));
@@ -76,7 +88,7 @@ GroupScales group_scales(uint format, uint row_at, uint group) {
 uvec2 group_high(uint format, uint row_at, uint group) {
   if (BLOCKS_HIGH_BITS(format) == 0) return uvec2(0);
   uint at = row_at + BLOCKS_HIGH_AT(format, BLOCKS_COLUMNS) + group * BLOCKS_HIGH_BITS(format);
-  return uvec2(AT(blocks, at), BLOCKS_HIGH_BITS(format) == 2 ? AT(blocks, at + 1) : 0u);
+  return uvec2(BLOCKS_WORD(at), BLOCKS_HIGH_BITS(format) == 2 ? BLOCKS_WORD(at + 1) : 0u);
 }
 
 // The sixteen integers that the nibbles of iq4_nl and iq4_xs stand for, and 128.
@@ -132,15 +144,15 @@ QuadPair unpack_pair(uint format, uint word, uint upper, uint s, uvec2 high) {
 QuadPair quad_pair(uint format, uint row_at, uint group, uint s, uvec2 high) {
   uint at =
       row_at + group * BLOCKS_VALUE_BITS(format) + (BLOCKS_VALUE_BITS(format) == 2 ? s / 2 : s);
-  return unpack_pair(format, AT(blocks, at),
-                     BLOCKS_VALUE_BITS(format) == 8 ? AT(blocks, at + 4) : 0u, s, high);
+  return unpack_pair(format, BLOCKS_WORD(at),
+                     BLOCKS_VALUE_BITS(format) == 8 ? BLOCKS_WORD(at + 4) : 0u, s, high);
 }
 // The same for all four words at once.
 void quad_pairs(uint format, uint row_at, uint group, uvec2 high, out QuadPair pairs[4]) {
   uint at = row_at + group * BLOCKS_VALUE_BITS(format);
-  uvec4 words = BLOCKS_VALUE_BITS(format) == 2 ? uvec2(AT(blocks, at), AT(blocks, at + 1)).xxyy
-                                               : AT(wide_blocks, at / 4);
-  uvec4 upper = BLOCKS_VALUE_BITS(format) == 8 ? AT(wide_blocks, at / 4 + 1) : uvec4(0);
+  uvec4 words = BLOCKS_VALUE_BITS(format) == 2 ? uvec2(BLOCKS_WORD(at), BLOCKS_WORD(at + 1)).xxyy
+                                               : BLOCKS_QUAD(at / 4);
+  uvec4 upper = BLOCKS_VALUE_BITS(format) == 8 ? BLOCKS_QUAD(at / 4 + 1) : uvec4(0);
   [[unroll]] for (uint s = 0; s < 4; ++s) {
     pairs[s] = unpack_pair(format, words[s], upper[s], s, high);
   }
