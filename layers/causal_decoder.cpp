@@ -124,7 +124,7 @@ Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, c
     return after_feed_forward.add_and_normalize(
         builder, stream, [&](const std::optional<Tensor>& add_to) {
           const auto scope = builder.scope("state_space");
-          return (*state_space)(builder, x.x, states, add_to);
+          return (*state_space)(builder, x.x, states, add_to, state.adapter_scales());
         });
   }
   const Operand attended = [&]() -> Operand {

@@ -51,9 +51,11 @@ void Linear::add_low_rank(ProgramBuilder& builder, const Tensor& x, const Tensor
   matmul(builder, narrow, low_rank->up, {.accumulate_into = y});
 }
 
-void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const {
+void Linear::write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
+                      const AdapterScales* adapters) const {
   matmul(builder, operand(builder, x), weight,
          {.bias = bias, .into = y, .more_segments = more_segments});
+  if (low_rank && adapters) add_low_rank(builder, x, y, *adapters);
 }
 
 Tensor Linear::operand(ProgramBuilder& builder, const Tensor& x) const {

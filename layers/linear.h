@@ -68,7 +68,8 @@ struct Linear {
   void add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
               const AdapterScales* adapters = nullptr) const;
   /// Writes into `y`, (..., N), which may outlive the program.
-  void write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y) const;
+  void write_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
+                const AdapterScales* adapters = nullptr) const;
 
  private:
   Tensor operand(ProgramBuilder& builder, const Tensor& x) const;

@@ -5,28 +5,28 @@
 namespace mulciber {
 
 Tensor StateSpace::operator()(ProgramBuilder& builder, const Tensor& x,
-                              const SequenceStates& states,
-                              const std::optional<Tensor>& add_to) const {
+                              const SequenceStates& states, const std::optional<Tensor>& add_to,
+                              const AdapterScales* adapters) const {
   const StateSpaceWork work = state_space_work(builder, sizes, x.shape[0], x.shape[1]);
   {
     const auto scope = builder.scope("in");
-    in.write_to(builder, x, work.projected);
+    in.write_to(builder, x, work.projected, adapters);
   }
   causal_convolution(builder, sizes, work, convolution, states);
   {
     const auto scope = builder.scope("select");
-    const Tensor step = step_down(builder, work.convolved);
-    pairs.write_to(builder, work.convolved, work.pairs);
+    const Tensor step = step_down(builder, work.convolved, adapters);
+    pairs.write_to(builder, work.convolved, work.pairs, adapters);
     if (norms) {
       norm_columns(builder, step, 0, norms->step, norms->epsilon, false);
       norm_columns(builder, work.pairs, 0, norms->pairs, norms->epsilon, false);
     }
-    step_up.write_to(builder, step, work.steps);
+    step_up.write_to(builder, step, work.steps, adapters);
   }
   selective_scan(builder, sizes, work, scan, states);
   const auto scope = builder.scope("out");
-  if (!add_to) return out(builder, work.convolved);
-  out.add_to(builder, work.convolved, *add_to);
+  if (!add_to) return out(builder, work.convolved, adapters);
+  out.add_to(builder, work.convolved, *add_to, adapters);
   return *add_to;
 }
 

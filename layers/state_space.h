@@ -30,7 +30,8 @@ struct StateSpace {
   /// x, result: (rows, length, D) f32; with `add_to` the result is added there. Throws ShapeError
   /// naming the layer.
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const SequenceStates& states,
-                    const std::optional<Tensor>& add_to) const;
+                    const std::optional<Tensor>& add_to,
+                    const AdapterScales* adapters = nullptr) const;
 };
 
 }  // namespace mulciber

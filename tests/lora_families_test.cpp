@@ -184,7 +184,7 @@ fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
 }  // namespace
 
 TEST_CASE("An adapter of every product is a checkpoint with changed matrices") {
-  for (const char* family : {"gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe"})
+  for (const char* family : {"gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe", "falcon_mamba"})
     check_family(data_dir() / "decoder_families" / family);
   check_family(data_dir() / "gemma3");
   for (const char* family : {"gpt2", "qwen2", "qwen3"}) check_family(tiny_model(family));
@@ -204,7 +204,7 @@ TEST_CASE("The same of the reference models") {
   for (const char* family :
        {"phi", "phi3", "gemma2", "gpt_neox", "falcon", "falcon_new", "starcoder2", "stablelm",
         "olmo2", "granite", "cohere", "cohere2", "smollm3", "glm4", "mixtral", "qwen3_moe",
-        "deepseek_v2", "deepseek_v3"})
+        "deepseek_v2", "deepseek_v3", "mamba"})
     check_family(fixtures / "models2" / family);
 }
 

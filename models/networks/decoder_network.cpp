@@ -60,8 +60,8 @@ std::vector<float> filled_angles(std::vector<float> angles, const RopeConfig& ro
 
 bool takes_adapters(const std::string& weight) {
   constexpr std::string_view kProducts[] = {
-      "qkv",          "out",    "up",      "down", "query_down", "query", "key_value_down",
-      "key_value_up", "key_up", "value_up"};
+      "qkv",          "out",    "up",       "down", "query_down", "query",   "key_value_down",
+      "key_value_up", "key_up", "value_up", "in",   "step_down",  "step_up", "pairs"};
   constexpr std::string_view kEnding = ".weight";
   if (weight == "output.weight") return true;
   // Experts, what leads to them and what stands beside them are products of other ops.
