@@ -9,6 +9,7 @@
 #include "models/adapter_merge.h"
 #include "models/model_options.h"
 #include "models/networks/adapter_stack.h"
+#include "models/registry.h"
 #include "mulciber/error.h"
 #include "runtime/buffer_part.h"
 
@@ -133,7 +134,12 @@ std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
                                                     const Checkpoint& checkpoint,
                                                     const ModelOptions& options) {
   if (!options.merge_adapters || options.adapters.empty()) return nullptr;
-  return std::make_shared<const AdapterStack>(table, options.adapters, checkpoint, false);
+  std::optional<AdapterTable> other;
+  if (const ModelFamily* family = find_family(checkpoint); family && family->decoder)
+    other = other_adapter_table(read_decoder_config(checkpoint, *family->decoder));
+  return std::make_shared<const AdapterStack>(
+      table, options.adapters, checkpoint,
+      AdapterStack::Options{.other = other ? &*other : nullptr});
 }
 
 bool orders_columns(const ModelOptions& options) {

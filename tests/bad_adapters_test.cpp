@@ -158,13 +158,42 @@ TEST_CASE("Adapters for another model or another format are refused") {
                                                    ContainsSubstring("no such matrix"));
   CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf", "gpt2.gguf"),
              ContainsSubstring("architecture qwen2") && ContainsSubstring("gpt2"));
-  CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf"), ContainsSubstring("Hugging Face folder"));
-  CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen2.gguf"), ContainsSubstring("a GGUF file"));
+  CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf", "gpt2"),
+             ContainsSubstring("architecture qwen2") && ContainsSubstring("gpt2"));
+  CHECK_THAT(
+      refusal(lora_dir() / "gpt2_all", "qwen2.gguf"),
+      ContainsSubstring("transformer.h.0.attn.c_attn") && ContainsSubstring("no such matrix"));
+  CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen3-00001-of-00003.gguf"),
+             ContainsSubstring("self_attn") && ContainsSubstring("another model"));
   // The same names in another shape.
   CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen3"),
              ContainsSubstring("self_attn") && ContainsSubstring("another model"));
   CHECK_THAT(refusal(tiny_model("qwen2.gguf"), "qwen2.gguf"),
              ContainsSubstring("general.type") && ContainsSubstring("not `adapter`"));
+}
+
+TEST_CASE("What the files of a model do not hold as a matrix takes no adapter") {
+  const TemporaryFolder folder;
+  changed_adapter(folder.path(), "qwen2_all", [](json& config, MadeTensors& tensors) {
+    config["target_modules"] = {"kv_b_proj"};
+    MadeTensors of_keys_and_values;
+    for (const char* matrix : {"A", "B"})
+      of_keys_and_values[std::string("base_model.model.model.layers.0.self_attn.kv_b_proj.lora_") +
+                         matrix + ".weight"] = tensors[of(matrix)];
+    tensors = of_keys_and_values;
+  });
+  // Such files have the matrix of keys transposed, and that of values apart.
+  CHECK_THAT(refusal(folder.path(), "../gguf_decoders/deepseek_v3.gguf"),
+             ContainsSubstring("layers.0.self_attn.kv_b_proj.lora_A") &&
+                 ContainsSubstring("not hold as a matrix of its own; take the model in"));
+  const Checkpoint marian(data_dir() / "marian");
+  CHECK_THAT(model_error([&] {
+               AdapterStack({},
+                            open_adapters(std::vector<AdapterFile>{
+                                {(lora_dir() / "qwen2_all.gguf").string(), "a"}}),
+                            marian, {});
+             }).value_or("no error"),
+             ContainsSubstring("qwen2_all.gguf") && ContainsSubstring("matrices are called"));
 }
 
 TEST_CASE("Keys of GGUF adapters that are missing or wrong are refused") {

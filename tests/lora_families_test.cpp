@@ -13,8 +13,7 @@
 #include "mulciber/translator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
-#include "tests/gguf_bytes.h"
-#include "tests/lora_files.h"
+#include "tests/lora_families.h"
 #include "tests/model_error.h"
 
 using namespace mulciber;
@@ -23,89 +22,6 @@ using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr uint32_t kRank = 3;
-
-/// Names of matrices in the file that adapters may change, without ".weight", and whether the file
-/// has them transposed. merged: also those that adapters can only be merged into.
-std::map<std::string, bool> targets(const Checkpoint& checkpoint, const DecoderConfig& config,
-                                    bool merged = false) {
-  std::map<std::string, bool> found;
-  for (const WeightSpec& spec : decoder_weight_table(config)) {
-    const bool matrices = spec.role == WeightRole::kMatrix && spec.shape.rank() == 2;
-    const bool experts =
-        spec.role == WeightRole::kExperts && spec.sources.front().shape.rank() == 2;
-    if (merged ? !matrices && !experts : !matrices || !takes_adapters(spec.name)) continue;
-    for (const WeightSource& source : spec.sources) {
-      const auto name = std::ranges::find_if(
-          source.names, [&](const std::string& one) { return checkpoint.find(one) != nullptr; });
-      REQUIRE(name != source.names.end());
-      found[name->substr(0, name->rfind(".weight"))] = source.form == SourceForm::kTransposed;
-    }
-  }
-  return found;
-}
-
-std::string bytes_of(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
-}
-
-/// An adapter of all targets in `adapter`, and the model with it in its matrices in `changed`.
-void write_adapted(const Checkpoint& checkpoint, const std::map<std::string, bool>& targets,
-                   const fs::path& adapter, const fs::path& changed) {
-  const fs::path model = checkpoint.path();
-  MadeTensors weights, matrices;
-  for (const CheckpointTensor* tensor : checkpoint.tensors()) {
-    std::vector<std::byte> scratch;
-    const auto bytes = tensor->read(0, tensor->bytes.size(), scratch);
-    weights[tensor->name] = {name_of(tensor->type),
-                             tensor->shape,
-                             {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
-  }
-  std::mt19937 random(7);
-  std::normal_distribution<float> normal;
-  const auto draw = [&](uint64_t count, double size) {
-    std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(size) * normal(random);
-    return values;
-  };
-  for (const auto& [module, transposed] : targets) {
-    const CheckpointTensor& matrix = checkpoint.at(module + ".weight");
-    const uint64_t rows = matrix.shape[transposed ? 1 : 0],
-                   columns = matrix.shape[transposed ? 0 : 1];
-    std::vector<float> wide = read_floats(matrix, 0, matrix.elements());
-    double sum = 0;
-    for (const float value : wide) sum += double(value) * value;
-    const double size = std::sqrt(sum / static_cast<double>(wide.size()));
-    const std::vector<float> a = draw(kRank * columns, 1), b = draw(rows * kRank, size / 4);
-    for (uint64_t row = 0; row < rows; ++row) {
-      for (uint64_t column = 0; column < columns; ++column) {
-        float& value = wide[transposed ? column * rows + row : row * columns + column];
-        double changed_value = value;
-        for (uint64_t i = 0; i < kRank; ++i)
-          changed_value += double(b[row * kRank + i]) * a[i * columns + column];
-        value = static_cast<float>(changed_value);
-      }
-    }
-    weights[matrix.name] = {"F32", matrix.shape, bytes_of(wide)};
-    const std::string name = "base_model.model." + module;
-    matrices[name + ".lora_A.weight"] = {"F32", {kRank, columns}, bytes_of(a)};
-    matrices[name + ".lora_B.weight"] = {"F32", {rows, kRank}, bytes_of(b)};
-  }
-  write_file(changed / "model.safetensors", tensor_bytes(weights));
-  write_file(changed / "config.json", read_file(model / "config.json"));
-  write_file(adapter / "adapter_config.json",
-             nlohmann::json({{"peft_type", "LORA"}, {"r", kRank}, {"lora_alpha", kRank}}).dump());
-  write_file(adapter / "adapter_model.safetensors", tensor_bytes(matrices));
-}
-
-std::vector<double> logits(const fs::path& model, ModelOptions options) {
-  const std::vector<double> ids = {5, 17, 3, 31, 11, 2, 9, 33, 21};
-  const Checkpoint checkpoint(model);
-  DecoderModel loaded(shared_device(), checkpoint, read_decoder_config(checkpoint), options);
-  const std::vector<std::string> wanted = {"logits"};
-  return loaded.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values;
-}
 
 void check_family(const fs::path& model) {
   INFO(model.filename().string());
@@ -150,34 +66,17 @@ fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
   const Checkpoint checkpoint(model);
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
-  struct Made {
-    std::string name;
-    std::vector<uint64_t> inner_first;
-    std::string bytes;
-  };
-  std::vector<Made> tensors;
+  std::vector<AdapterMatrix> matrices;
   for (const auto& [module, transposed] : targets(checkpoint, read_decoder_config(checkpoint))) {
     const CheckpointTensor& matrix = checkpoint.at(module + ".weight");
     const uint64_t rows = matrix.shape[0], columns = matrix.shape[1];
-    std::vector<float> a(kRank * columns), b(rows * kRank);
+    std::vector<float> a(kMadeRank * columns), b(rows * kMadeRank);
     for (float& value : a) value = normal(random) / std::sqrt(static_cast<float>(columns));
-    for (float& value : b) value = normal(random) / std::sqrt(float{kRank});
-    tensors.push_back({matrix.name + ".lora_a", {columns, kRank}, bytes_of(a)});
-    tensors.push_back({matrix.name + ".lora_b", {kRank, rows}, bytes_of(b)});
+    for (float& value : b) value = normal(random) / std::sqrt(float{kMadeRank});
+    matrices.push_back({matrix.name + ".lora_a", kMadeRank, columns, a});
+    matrices.push_back({matrix.name + ".lora_b", rows, kMadeRank, b});
   }
-  GgufBytes bytes;
-  bytes.counts(tensors.size(), 4);
-  bytes.key("general.type", GgufType::kString).text("adapter");
-  bytes.key("adapter.type", GgufType::kString).text("lora");
-  bytes.key("general.architecture", GgufType::kString).text(gguf_architecture(*checkpoint.gguf()));
-  bytes.key("adapter.lora.alpha", GgufType::kF32).number(float{kRank});
-  uint64_t offset = 0;
-  for (const Made& tensor : tensors) {
-    bytes.tensor(tensor.name, tensor.inner_first, 0, offset);
-    offset += (tensor.bytes.size() + 31) / 32 * 32;
-  }
-  for (const Made& tensor : tensors) bytes.align().raw(tensor.bytes.data(), tensor.bytes.size());
-  fs::copy_file(bytes.write(), to);
+  write_gguf_adapter(gguf_architecture(*checkpoint.gguf()), kMadeRank, matrices, to);
   return to;
 }
 

@@ -268,7 +268,8 @@ TEST_CASE("Adapters in C are those in C++") {
   };
   const Session session(model());
   MulciberContext* c = session.c;
-  const std::string all = (lora_dir() / "qwen2_all").string(),
+  // One of either format.
+  const std::string all = (lora_dir() / "qwen2_all.gguf").string(),
                     some = (lora_dir() / "qwen2_some").string();
   const MulciberAdapter files[] = {{sizeof(MulciberAdapter), 0, all.c_str(), "all"},
                                    {sizeof(MulciberAdapter), 1, some.c_str(), "some"}};

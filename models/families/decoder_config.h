@@ -219,8 +219,17 @@ struct DecoderFiles {
   bool flat_convolution = true;  // (channels, taps); else (channels, 1, taps), as PyTorch has them
 };
 
+/// The same in files of the other format: Hugging Face's of a network that is read from a GGUF
+/// file, and the other way round. Adapters are made for either.
+struct OtherDecoderFiles {
+  DecoderFiles files;
+  RotaryPairs pairs = RotaryPairs::kHalves;  // as rows of queries and keys are ordered
+  std::string architecture;                  // of GGUF files; empty: Hugging Face's
+};
+
 struct DecoderConfig {
   DecoderFiles files;
+  std::optional<OtherDecoderFiles> other_files;  // none: there are no such files
   uint32_t width = 0, vocabulary = 0, context = 0;
   DecoderEmbedding embedding;
   DecoderNorms norms;

@@ -28,6 +28,11 @@ Json with_known_ids(Json json, uint32_t vocabulary) {
   return json;
 }
 
+/// Where no layer rotates there are no pairs, and no order of them.
+RotaryPairs pairs_of(const DecoderConfig& config) {
+  return config.ropes.empty() ? RotaryPairs::kHalves : config.ropes.front().pairs;
+}
+
 }  // namespace
 
 GenerationConfig read_decoder_generation(const Checkpoint& checkpoint, const Json& given,
@@ -50,11 +55,16 @@ DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFam
     const ConfigReader reader(metadata, checkpoint.path().string());
     config = family.read(reader);
     config.generation = read_generation_config(reader, nullptr, config.vocabulary);
+    config.other_files = {.files = config.files, .pairs = pairs_of(config), .architecture = {}};
     adapt_to_gguf(config, checkpoint, gguf);
   } else {
     const std::string where = (checkpoint.folder() / "config.json").string();
     config = family.read(ConfigReader(checkpoint.config(), where));
     config.generation = read_decoder_generation(checkpoint, checkpoint.config(), config.vocabulary);
+    if (const auto& gguf = (family.as_gguf ? *family.as_gguf : family).gguf)
+      config.other_files = {.files = {.names = gguf->names},
+                            .pairs = gguf->pairs,
+                            .architecture = gguf->architecture};
   }
   config.end_pieces = family.end_pieces;
   return config;

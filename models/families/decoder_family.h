@@ -108,10 +108,12 @@ struct DecoderFamily {
   const char* model_type;  // of config.json
   /// Throws ModelError naming file and key.
   DecoderConfig (*read)(const ConfigReader& config);
-  std::optional<GgufFamily> gguf = {};  // none: there are no such files
+  std::optional<GgufFamily> gguf = {};  // none: there are no such files, or `as_gguf` has them
   /// Pieces that end an answer in what the family's makers trained to chat, where no configuration
   /// names their ids.
   std::span<const char* const> end_pieces = {};
+  /// The family of which GGUF files are, once this one is converted. nullptr: its own.
+  const DecoderFamily* as_gguf = nullptr;
 };
 
 /// A checkpoint's configuration as its family reads it, with what generation_config.json says.

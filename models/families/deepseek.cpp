@@ -198,7 +198,9 @@ constinit const DecoderFamily kDeepSeekV2 = {.model_type = "deepseek_v2",
                                                                 .rename = rename},
                                              .end_pieces = kEndPieces};
 
-constinit const DecoderFamily kDeepSeekV3 = {
-    .model_type = "deepseek_v3", .read = read_third, .end_pieces = kEndPieces};
+constinit const DecoderFamily kDeepSeekV3 = {.model_type = "deepseek_v3",
+                                             .read = read_third,
+                                             .end_pieces = kEndPieces,
+                                             .as_gguf = &kDeepSeekV2};
 
 }  // namespace mulciber

@@ -70,7 +70,9 @@ constinit const DecoderFamily kGemma3 = {.model_type = "gemma3_text",
                                                             .complete = complete},
                                          .end_pieces = kGemmaEndPieces};
 
-constinit const DecoderFamily kGemma3WithVision = {
-    .model_type = "gemma3", .read = read_with_vision, .end_pieces = kGemmaEndPieces};
+constinit const DecoderFamily kGemma3WithVision = {.model_type = "gemma3",
+                                                   .read = read_with_vision,
+                                                   .end_pieces = kGemmaEndPieces,
+                                                   .as_gguf = &kGemma3};
 
 }  // namespace mulciber

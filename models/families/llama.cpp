@@ -28,6 +28,6 @@ constinit const DecoderFamily kLlama = {
     .end_pieces = kEndPieces};
 
 constinit const DecoderFamily kMistral = {
-    .model_type = "mistral", .read = read, .end_pieces = kEndPieces};
+    .model_type = "mistral", .read = read, .end_pieces = kEndPieces, .as_gguf = &kLlama};
 
 }  // namespace mulciber

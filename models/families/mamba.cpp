@@ -113,7 +113,9 @@ constinit const DecoderFamily kMamba = {.model_type = "mamba",
                                                            .complete = complete},
                                         .end_pieces = kEndPieces};
 
-constinit const DecoderFamily kFalconMamba = {
-    .model_type = "falcon_mamba", .read = read_falcon, .end_pieces = kFalconEndPieces};
+constinit const DecoderFamily kFalconMamba = {.model_type = "falcon_mamba",
+                                              .read = read_falcon,
+                                              .end_pieces = kFalconEndPieces,
+                                              .as_gguf = &kMamba};
 
 }  // namespace mulciber

@@ -48,55 +48,94 @@ uint64_t rows_in_file(const WeightSource& source) {
 }  // namespace
 
 AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
-                           const Checkpoint& checkpoint, bool half, Takes takes)
+                           const Checkpoint& checkpoint, const Options& options)
     : opened_(std::move(adapters)) {
-  const std::string architecture =
-      checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : std::string();
-  std::vector<std::vector<bool>> found;  // of each adapter's updates
+  check_formats(checkpoint, options.other);
   uint32_t first = 0;
   for (const OpenAdapter& adapter : opened_) {
-    const std::string& made_for = adapter.files->architecture();
-    if (made_for.empty() != architecture.empty())
-      throw ModelError(adapter.files->where(),
-                       made_for.empty() ? "is PEFT's, and the model a GGUF file"
-                                        : "is a GGUF file, and the model a Hugging Face folder",
-                       "take adapter and model in one format; llama.cpp's convert_lora_to_gguf.py "
-                       "makes GGUF files of PEFT's");
-    if (made_for != architecture)
-      throw ModelError(adapter.files->where(),
-                       fmt::format("was made for the architecture {}, the model's is {}",
-                                   printable(made_for), printable(architecture)),
-                       "take the model that its page names");
     const uint32_t count = (adapter.files->rank() + kScaleStep - 1) / kScaleStep * kScaleStep;
     adapters_.push_back({adapter.name, first, count, adapter.scale});
     first += count;
-    found.emplace_back(adapter.files->updates().size());
+    found_.emplace_back(adapter.files->updates().size());
   }
-  for (const WeightSpec& spec : table) find_target(spec, takes, found);
-  for (size_t a = 0; a < opened_.size(); ++a) {
-    const auto missing = std::ranges::find(found[a], false);
-    if (missing == found[a].end()) continue;
-    const LowRankUpdate& update =
-        opened_[a].files->updates()[static_cast<size_t>(missing - found[a].begin())];
-    throw ModelError(where(opened_[a], *update.down),
-                     fmt::format("changes `{}`, and the model has no such matrix of a product",
-                                 printable(update.weight)),
-                     "it was made for another model: take the one that its page names");
+  const bool others = std::ranges::count(is_other_, true) > 0;
+  for (const WeightSpec& spec : table) {
+    Layout own = find_layout(spec, false, options.takes);
+    Target target = {spec.shape, std::move(own.parts), std::move(own.rows), {}, {}};
+    const WeightSpec* other = others ? options.other->find(spec.name) : nullptr;
+    if (other && other->shape == spec.shape) {
+      Layout layout = find_layout(*other, true, options.takes);
+      const auto rotated = options.other->rotated.find(spec.name);
+      if (rotated != options.other->rotated.end())
+        for (uint64_t row = 0; row < std::min(rotated->second.rows, layout.rows.size()); ++row)
+          layout.rows[row].in_file = rotated->second.in_adapter(layout.rows[row].in_file);
+      join(target, std::move(layout));
+    }
+    if (target.parts.empty()) continue;
+    place(target, options.half);
+    targets_.emplace(spec.name, std::move(target));
   }
-  for (auto& [weight, target] : targets_) place(target, half);
+  check_found(options.other);
 }
 
-void AdapterStack::find_target(const WeightSpec& spec, Takes takes,
-                               std::vector<std::vector<bool>>& found) {
+void AdapterStack::check_formats(const Checkpoint& checkpoint, const AdapterTable* other) {
+  const std::string own = checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : std::string();
+  for (const OpenAdapter& adapter : opened_) {
+    const std::string& made_for = adapter.files->architecture();
+    is_other_.push_back(made_for.empty() != own.empty());
+    if (is_other_.back() && !other)
+      throw ModelError(
+          adapter.files->where(),
+          fmt::format("is {}, and what this model's matrices are called there is not known",
+                      made_for.empty() ? "PEFT's" : "a GGUF file"),
+          fmt::format("take an adapter {}",
+                      made_for.empty() ? "of llama.cpp's convert_lora_to_gguf.py" : "of PEFT's"));
+    const std::string& expected = is_other_.back() ? other->architecture : own;
+    if (made_for != expected)
+      throw ModelError(adapter.files->where(),
+                       fmt::format("was made for the architecture {}, the model's is {}",
+                                   printable(made_for), printable(expected)),
+                       "take the model that its page names");
+  }
+}
+
+void AdapterStack::check_found(const AdapterTable* other) const {
+  for (size_t a = 0; a < opened_.size(); ++a) {
+    const auto missing = std::ranges::find(found_[a], false);
+    if (missing == found_[a].end()) continue;
+    const LowRankUpdate& update =
+        opened_[a].files->updates()[static_cast<size_t>(missing - found_[a].begin())];
+    const auto is_it = [&](const WeightSource& source) {
+      return std::ranges::count(source.names, update.weight) > 0;
+    };
+    const bool known = is_other_[a] && std::ranges::any_of(other->table, [&](const auto& spec) {
+                         return std::ranges::any_of(spec.sources, is_it);
+                       });
+    const std::string weight = printable(update.weight);
+    if (known)
+      throw ModelError(where(opened_[a], *update.down),
+                       fmt::format("changes `{}`, which the model's file does not hold as a matrix "
+                                   "of its own",
+                                   weight),
+                       "take the model in the adapter's format");
+    throw ModelError(
+        where(opened_[a], *update.down),
+        fmt::format("changes `{}`, and the model has no such matrix of a product", weight),
+        "it was made for another model: take the one that its page names");
+  }
+}
+
+AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, bool other, Takes takes) {
   const bool experts = spec.role == WeightRole::kExperts;
-  if (!experts && (spec.role != WeightRole::kMatrix || spec.shape.rank() != 2)) return;
-  Target target = {.shape = spec.shape, .parts = {}, .rows = {}, .update = {}};
+  if (!experts && (spec.role != WeightRole::kMatrix || spec.shape.rank() != 2)) return {};
+  Layout layout;
   std::map<std::string, uint32_t> parts;  // by the name of the weight in files
   std::vector<uint32_t> part_of;          // each source
   for (const WeightSource& source : spec.sources) {
     uint32_t part = kNoPart;
-    if (experts && source.shape.rank() != 2) return;  // a tensor of all experts
+    if (experts && source.shape.rank() != 2) return {};  // a tensor of all experts
     for (size_t a = 0; a < opened_.size(); ++a) {
+      if (is_other_[a] != other) continue;
       const std::vector<LowRankUpdate>& updates = opened_[a].files->updates();
       for (const std::string& name : source.names) {
         const auto update = std::ranges::lower_bound(updates, name, {}, &LowRankUpdate::weight);
@@ -109,24 +148,47 @@ void AdapterStack::find_target(const WeightSpec& spec, Takes takes,
                            "have it merged into the weights");
         // Sources are told apart by their first name: files have one of them.
         const auto [known, is_new] =
-            parts.emplace(source.names.front(), static_cast<uint32_t>(target.parts.size()));
-        if (is_new) target.parts.push_back({std::vector<const LowRankUpdate*>(opened_.size())});
+            parts.emplace(source.names.front(), static_cast<uint32_t>(layout.parts.size()));
+        if (is_new) layout.parts.push_back({std::vector<const LowRankUpdate*>(opened_.size())});
         part = known->second;
-        target.parts[part].updates[a] = &*update;
-        found[a][static_cast<size_t>(update - updates.begin())] = true;
+        layout.parts[part].updates[a] = &*update;
+        found_[a][static_cast<size_t>(update - updates.begin())] = true;
         break;
       }
     }
     part_of.push_back(part);
   }
-  if (target.parts.empty()) return;
+  if (layout.parts.empty()) return {};
   for (size_t group = 0; group < spec.sources.size(); group += spec.in_turns) {
     const uint64_t rows = spec.sources[group].shape.rows();
     for (uint64_t row = 0; row < rows; ++row)
       for (size_t i = group; i < group + spec.in_turns; ++i)
-        target.rows.push_back({part_of[i], spec.sources[i].first_row + row});
+        layout.rows.push_back({part_of[i], spec.sources[i].first_row + row});
   }
-  targets_.emplace(spec.name, std::move(target));
+  return layout;
+}
+
+void AdapterStack::join(Target& target, Layout other) {
+  // For each part the one of the target's that has the same rows.
+  std::vector<uint32_t> same(other.parts.size(), kNoPart);
+  for (uint32_t theirs = 0; theirs < other.parts.size(); ++theirs) {
+    Part& part = other.parts[theirs];
+    for (uint32_t ours = 0; ours < target.parts.size() && same[theirs] == kNoPart; ++ours) {
+      const bool equal = std::ranges::equal(
+          target.rows, other.rows,
+          [&](const Row& a, const Row& b) { return (a.part == ours) == (b.part == theirs); });
+      if (!equal) continue;
+      same[theirs] = ours;
+      for (size_t a = 0; a < part.updates.size(); ++a)
+        if (part.updates[a]) target.parts[ours].updates[a] = part.updates[a];
+    }
+    if (same[theirs] != kNoPart) continue;
+    same[theirs] = static_cast<uint32_t>(target.parts.size());
+    target.parts.push_back(std::move(part));
+  }
+  for (Row& row : other.rows)
+    if (row.part != kNoPart) row.part = same[row.part];
+  target.other_rows = std::move(other.rows);
 }
 
 void AdapterStack::place(Target& target, bool half) const {
@@ -198,10 +260,11 @@ std::vector<float> AdapterStack::up(const std::string& weight) const {
       if (!from) continue;
       const std::vector<float> values = opened_[a].files->values(*from->up);
       const uint64_t column = p * update.count + adapters_[a].first - update.first;
-      for (size_t row = 0; row < target.rows.size(); ++row) {
-        if (target.rows[row].part != p) continue;
+      const std::vector<Row>& rows = this->rows(target, a);
+      for (size_t row = 0; row < rows.size(); ++row) {
+        if (rows[row].part != p) continue;
         for (uint32_t i = 0; i < from->rank; ++i) {
-          const double value = values[target.rows[row].in_file * from->rank + i] * from->factor;
+          const double value = values[rows[row].in_file * from->rank + i] * from->factor;
           all[row * columns + column + i] = static_cast<float>(value);
         }
       }
@@ -212,22 +275,22 @@ std::vector<float> AdapterStack::up(const std::string& weight) const {
 
 AdapterStack::Sum::Sum(const AdapterStack& stack, const std::string& weight)
     : target_(stack.target(weight)) {
-  for (const Part& part : target_.parts) {
-    std::vector<Product>& products = parts_.emplace_back();
+  for (uint32_t part = 0; part < target_.parts.size(); ++part) {
     for (size_t a = 0; a < stack.opened_.size(); ++a) {
-      const LowRankUpdate* from = part.updates[a];
+      const LowRankUpdate* from = target_.parts[part].updates[a];
       if (!from) continue;
       const LowRankAdapter& files = *stack.opened_[a].files;
-      products.push_back({from->rank, from->factor * stack.adapters_[a].scale,
-                          files.values(*from->down), files.values(*from->up)});
+      products_.push_back({part, stack.rows(target_, a), from->rank,
+                           from->factor * stack.adapters_[a].scale, files.values(*from->down),
+                           files.values(*from->up)});
     }
   }
 }
 
 void AdapterStack::Sum::add_to(uint64_t row, uint64_t first, std::span<double> values) const {
-  const Row& from = target_.rows[row];
-  if (from.part == kNoPart) return;
-  for (const Product& product : parts_[from.part]) {
+  for (const Product& product : products_) {
+    const Row& from = product.rows[row];
+    if (from.part != product.part) continue;
     for (uint32_t i = 0; i < product.rank; ++i) {
       const double factor = product.up[from.in_file * product.rank + i] * product.factor;
       const float* down = product.down.data() + i * columns() + first;

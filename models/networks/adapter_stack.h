@@ -12,6 +12,7 @@
 #include "checkpoints/weights.h"
 #include "models/low_rank_adapter.h"
 #include "models/model_options.h"
+#include "models/networks/adapter_table.h"
 #include "models/networks/decoder_network.h"
 
 namespace mulciber {
@@ -33,11 +34,17 @@ class AdapterStack {
 
   /// Whether a weight of the table can be adapted; null: any matrix can.
   using Takes = bool (*)(const std::string& weight);
-  /// half: A and B are kept in f16, as those are that files hold in it, where factors change no
-  /// bits. Throws ModelError, naming file and tensor, for what the table has not, or in another
-  /// shape.
+  struct Options {
+    /// A and B are kept in f16, as those are that files hold in it, where factors change no bits.
+    bool half = false;
+    Takes takes = nullptr;
+    /// The same weights for adapters of the other format than the checkpoint's; null: there are
+    /// none.
+    const AdapterTable* other = nullptr;
+  };
+  /// Throws ModelError, naming file and tensor, for what the table has not, or in another shape.
   AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
-               const Checkpoint& checkpoint, bool half, Takes takes = nullptr);
+               const Checkpoint& checkpoint, const Options& options);
 
   const std::vector<NetworkAdapter>& adapters() const { return adapters_; }
   /// By weight.
@@ -63,19 +70,34 @@ class AdapterStack {
     uint32_t part = 0;
     uint64_t in_file = 0;
   };
+  /// How files of one format make up a weight.
+  struct Layout {
+    std::vector<Part> parts;
+    std::vector<Row> rows;  // those of no part have the number kNoPart; empty: there are no parts
+  };
   struct Target {
     Shape shape;
     std::vector<Part> parts;
-    std::vector<Row> rows;  // those of no part have the number kNoPart
+    std::vector<Row> rows, other_rows;  // for adapters of the checkpoint's format, of the other one
     Update update;
   };
   static constexpr uint32_t kNoPart = UINT32_MAX;
 
-  void find_target(const WeightSpec& spec, Takes takes, std::vector<std::vector<bool>>& found);
+  void check_formats(const Checkpoint& checkpoint, const AdapterTable* other);
+  /// other: for adapters of the other format.
+  Layout find_layout(const WeightSpec& spec, bool other, Takes takes);
+  /// Adds the parts of the other format; where they are made of the same rows they are the same.
+  static void join(Target& target, Layout other);
+  void check_found(const AdapterTable* other) const;
   void place(Target& target, bool half) const;
   const Target& target(const std::string& weight) const { return targets_.at(weight); }
+  const std::vector<Row>& rows(const Target& target, size_t adapter) const {
+    return is_other_[adapter] ? target.other_rows : target.rows;
+  }
 
   std::vector<OpenAdapter> opened_;
+  std::vector<bool> is_other_;            // by adapter: its format is not the checkpoint's
+  std::vector<std::vector<bool>> found_;  // by adapter: updates whose weight the table has
   std::vector<NetworkAdapter> adapters_;
   std::map<std::string, Target> targets_;
 };
@@ -90,12 +112,14 @@ class AdapterStack::Sum {
 
  private:
   struct Product {
+    uint32_t part = 0;
+    std::span<const Row> rows;
     uint32_t rank = 0;
     double factor = 0;            // with the adapter's scale
     std::vector<float> down, up;  // as files have them
   };
   const Target& target_;
-  std::vector<std::vector<Product>> parts_;
+  std::vector<Product> products_;
 };
 
 }  // namespace mulciber

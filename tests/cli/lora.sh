@@ -17,7 +17,15 @@ answer "$model" --lora "$all=0.5" --lora "$some=1.25" && mixed=$(text)
 [[ $none != "$whole" && $whole != "$mixed" ]] || fail "adapters change nothing: $none $whole $mixed"
 { answer "$model" --lora "$all=0" && [[ $(text) == "$none" ]]; } || fail "a scale of 0: $(cat out)"
 { answer "$model" --lora "$all" --merge-lora && [[ $(text) == "$whole" ]]; } || fail "--merge-lora: $(cat out)"
-{ answer "$model.gguf" --lora "$all.gguf" && [[ $(text) == "$whole" ]]; } || fail "GGUF: $(cat out)"
+# Model and adapters in either format.
+for base in "$model" "$model.gguf"; do
+  for adapter in "$all" "$all.gguf"; do
+    for how in "" --merge-lora; do
+      { answer "$base" --lora "$adapter" $how && [[ $(text) == "$whole" ]]; } || fail "$base with $adapter $how: $(cat out)"
+    done
+    { answer "$base" --lora "$adapter=0.5" --lora "$some=1.25" && [[ $(text) == "$mixed" ]]; } || fail "$base with $adapter and $some: $(cat out)"
+  done
+done
 
 printf 'the and in the thing\n' >lines
 exits 0 "$MULCIBER" score -m "$model" lines && cp out bare
@@ -32,7 +40,8 @@ refused() { says 2 "$1" "$MULCIBER" "${@:2}"; }
 refused "has no adapter_config.json" generate -m "$model" -p a --lora "$work"
 refused "cannot be opened" generate -m "$model" -p a --lora ""
 refused "no such matrix" generate -m "$model" -p a --lora "$data/lora/gpt2_all"
-refused "a GGUF file" generate -m "$model.gguf" -p a --lora "$all"
+refused "no such matrix" generate -m "$model.gguf" -p a --lora "$data/lora/gpt2_all"
+refused "made for the architecture gpt2" generate -m "$model" -p a --lora "$data/lora/gpt2_all.gguf"
 refused "scale nan" generate -m "$model" -p a --lora "$all=nan"
 refused "two adapters" generate -m "$model" -p a --lora "$all" --lora "$all=2"
 exits 2 "$MULCIBER" generate -m "$model" -p a --merge-lora
@@ -98,6 +107,22 @@ bad 400 "" lora "asked for twice" '"model":"m:all","lora":[{"name":"all"}]'
 bad 400 "" "lora[0].scale" "lora\[0\].scale" '"lora":[{"name":"all","scale":"x"}]'
 bad 400 "" lora "must be a list" '"lora":"all"'
 bad 400 "" "lora[0].name" "no name" '"lora":[{}]'
+stop_server
+# A GGUF model with adapters of both formats.
+serve -m m="$model.gguf" --lora all="$all" --lora some="$some" --lora file="$all.gguf"
+python3 - "$url" "$none" "$whole" "$mixed" <<'PYTHON' || fail "adapters of a GGUF model"
+import json, sys, urllib.request
+url, (none, whole, mixed) = sys.argv[1], map(json.loads, sys.argv[2:])
+def post(path, **body):
+    with urllib.request.urlopen(urllib.request.Request(url + path, json.dumps(body).encode())) as answer:
+        return json.load(answer)
+def answer(**fields):
+    return post("/v1/completions", prompt="the and in the thing", temperature=0, ignore_eos=True, max_tokens=12, **fields)["choices"][0]["text"]
+words = lambda ids: post("/detokenize", model="m", tokens=ids)["text"]
+assert answer(model="m") == words(none)
+assert answer(model="m:all") == answer(model="m:file") == words(whole)
+assert answer(lora=[{"name": "file", "scale": 0.5}, {"name": "some", "scale": 1.25}]) == words(mixed)
+PYTHON
 stop_server
 refused "has no path" serve -m m="$model" --lora all
 refused "no language model 'x'" serve -m m="$model" --lora x:all="$all"
