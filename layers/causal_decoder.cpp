@@ -141,7 +141,8 @@ Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, c
   }();
   const auto scope = builder.scope("ffn");
   if (const auto* experts = std::get_if<MixtureOfExperts>(&feed_forward))
-    return after_feed_forward.join_result(builder, stream, (*experts)(builder, attended.x));
+    return after_feed_forward.join_result(
+        builder, stream, (*experts)(builder, attended.x, nullptr, state.adapter_scales()));
   return after_feed_forward.add_and_normalize(
       builder, stream, [&](const std::optional<Tensor>& add_to) {
         return std::get<FeedForward>(feed_forward)(builder, attended, add_to,

@@ -29,8 +29,47 @@ std::vector<uint32_t> MixtureOfExperts::rules_words() {
   return words.words();
 }
 
-Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
-                                    Routing* routing) const {
+Tensor MixtureOfExperts::product(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                                 const std::optional<LowRank>& low_rank, const Tensor& routes,
+                                 const ExpertOptions& options,
+                                 const AdapterScales* adapters) const {
+  if (!low_rank || !adapters) return expert_matmul(builder, x, weight, routes, options);
+  if (options.limit > 0)
+    throw ShapeError(builder.path(), "gates with a limit have no adapters", "");
+  // What is adapted is the product: activation and gates come behind the sum.
+  ExpertOptions plain = options;
+  plain.activation = Activation::kNone;
+  plain.gated = false;
+  const Tensor y = expert_matmul(builder, x, weight, routes, plain);
+  const auto scope = builder.scope("lora");
+  // Each route is a token with one expert: its narrow vector has no sum over others.
+  const uint64_t tokens = routes.shape[0], chosen = routes.shape[1];
+  const Tensor narrow =
+      options.combine ? expert_matmul(builder, x.reshaped({tokens * chosen, x.shape.columns()}),
+                                      low_rank->down, routes.reshaped({tokens * chosen, 1, 2}))
+                      : expert_matmul(builder, x, low_rank->down, routes);
+  const Tensor scaled = scale_by_row(builder, narrow,
+                                     {.control = adapters->control,
+                                      .scales = adapters->scales,
+                                      .per_row = adapters->per_row,
+                                      .first = low_rank->first,
+                                      .count = low_rank->count});
+  const uint64_t width = low_rank->up.shape.columns();
+  Tensor change;
+  if (options.combine) {
+    change = expert_matmul(builder, scaled.reshaped({tokens, chosen, width}), low_rank->up, routes,
+                           {.combine = true, .normalize = options.normalize});
+  } else {
+    change = expert_matmul(builder, scaled.reshaped({tokens * chosen, width}), low_rank->up,
+                           routes.reshaped({tokens * chosen, 1, 2}));
+  }
+  const Tensor sum = add(builder, y, change.reshaped(y.shape));
+  if (options.gated) return gate_pairs(builder, sum, options.activation);
+  return options.activation == Activation::kNone ? sum : activate(builder, sum, options.activation);
+}
+
+Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x, Routing* routing,
+                                    const AdapterScales* adapters) const {
   const uint64_t tokens = x.shape.rows(), columns = x.shape.columns();
   if (up.shape.rank() != 3 || experts_per_token == 0 || experts_per_token > up.shape[0]) {
     throw ShapeError(
@@ -42,7 +81,7 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
   Routing made;
   {
     const auto scope = builder.scope("router");
-    made.logits = router(builder, rows);
+    made.logits = router(builder, rows, adapters);
     if (made.logits.type != DataType::kF32)
       made.logits = convert(builder, made.logits, DataType::kF32);
     made.routes = choice ? route_experts(builder, made.logits, *choice)
@@ -51,21 +90,21 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x,
   Tensor hidden, y;
   {
     const auto scope = builder.scope("up");
-    hidden =
-        expert_matmul(builder, rows, up, made.routes,
-                      {.activation = activation, .gated = gated, .limit = limit, .bias = up_bias});
+    hidden = product(builder, rows, up, up_low_rank, made.routes,
+                     {.activation = activation, .gated = gated, .limit = limit, .bias = up_bias},
+                     adapters);
   }
   {
     const auto scope = builder.scope("down");
-    y = expert_matmul(builder, hidden, down, made.routes,
-                      {.combine = true, .normalize = normalize && !choice, .bias = down_bias});
+    y = product(builder, hidden, down, down_low_rank, made.routes,
+                {.combine = true, .normalize = normalize && !choice, .bias = down_bias}, adapters);
   }
   if (shared) {
     const auto scope = builder.scope("shared");
-    Tensor inner = shared->up(builder, rows, shared->activation, shared->gated);
+    Tensor inner = shared->up(builder, rows, shared->activation, shared->gated, adapters);
     // A factor of what the second product takes is one of what it gives.
-    if (shared_gate) inner = gate_rows(builder, inner, (*shared_gate)(builder, rows));
-    shared->down.add_to(builder, inner, y);
+    if (shared_gate) inner = gate_rows(builder, inner, (*shared_gate)(builder, rows, adapters));
+    shared->down.add_to(builder, inner, y, adapters);
   }
   if (routing) *routing = made;
   return y.reshaped(x.shape);

@@ -39,6 +39,10 @@ struct MixtureOfExperts {
   std::optional<FeedForward> shared = {};
   std::optional<Linear> shared_gate = {};  // (1, D): that result is multiplied by its sigmoid
 
+  /// Adapters of experts, each expert's own; shapes: A (experts, parts * count, K), B (experts, N,
+  /// parts * count). They do not go with a limit.
+  std::optional<LowRank> up_low_rank = {}, down_low_rank = {};
+
   static std::vector<uint32_t> rules_words();
 
   /// Tensors that tell where tokens went, for whoever keeps them (ProgramBuilder::keep).
@@ -47,7 +51,14 @@ struct MixtureOfExperts {
     Tensor routes;  // (tokens, experts_per_token, 2) u32: bits of log p, expert
   };
   /// x: (..., D) f32 or f16; result: the same shape and type. Throws ShapeError naming the layer.
-  Tensor operator()(ProgramBuilder& builder, const Tensor& x, Routing* routing = nullptr) const;
+  Tensor operator()(ProgramBuilder& builder, const Tensor& x, Routing* routing = nullptr,
+                    const AdapterScales* adapters = nullptr) const;
+
+ private:
+  /// The product with `weight`, of options, and what its adapters add.
+  Tensor product(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
+                 const std::optional<LowRank>& low_rank, const Tensor& routes,
+                 const ExpertOptions& options, const AdapterScales* adapters) const;
 };
 
 /// What became of a batch.

@@ -21,15 +21,14 @@ namespace mulciber::tests {
 constexpr uint32_t kMadeRank = 3;
 
 /// Names of matrices in the file that adapters may change, without ".weight", and whether the file
-/// has them transposed. merged: also those that adapters can only be merged into.
+/// has them transposed. experts: also those that experts have one each.
 inline std::map<std::string, bool> targets(const Checkpoint& checkpoint,
-                                           const DecoderConfig& config, bool merged = false) {
+                                           const DecoderConfig& config, bool experts = false) {
   std::map<std::string, bool> found;
   for (const WeightSpec& spec : decoder_weight_table(config)) {
     const bool matrices = spec.role == WeightRole::kMatrix && spec.shape.rank() == 2;
-    const bool experts =
-        spec.role == WeightRole::kExperts && spec.sources.front().shape.rank() == 2;
-    if (merged ? !matrices && !experts : !matrices || !takes_adapters(spec.name)) continue;
+    const bool single = spec.role == WeightRole::kExperts && spec.sources.front().shape.rank() == 2;
+    if ((!matrices && !(experts && single)) || !takes_adapters(spec.name)) continue;
     for (const WeightSource& source : spec.sources) {
       const auto name = std::ranges::find_if(
           source.names, [&](const std::string& one) { return checkpoint.find(one) != nullptr; });

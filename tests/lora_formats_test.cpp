@@ -39,12 +39,6 @@ const Names kFused = {{"self_attn.qkv_proj", "attn_qkv"},
                       {"self_attn.o_proj", "attn_output"},
                       {"mlp.gate_up_proj", "ffn_up"},
                       {"mlp.down_proj", "ffn_down"}};
-const Names kGlm = {{"self_attn.q_proj", "attn_q"}, {"self_attn.k_proj", "attn_k"},
-                    {"self_attn.v_proj", "attn_v"}, {"self_attn.o_proj", "attn_output"},
-                    {"mlp.gate_up_proj", "ffn_up"}, {"mlp.down_proj", "ffn_down"}};
-const Names kStarcoder = {{"self_attn.q_proj", "attn_q"}, {"self_attn.k_proj", "attn_k"},
-                          {"self_attn.v_proj", "attn_v"}, {"self_attn.o_proj", "attn_output"},
-                          {"mlp.c_fc", "ffn_up"},         {"mlp.c_proj", "ffn_down"}};
 const Names kGpt2Parts = {{"attn.c_attn", "attn_qkv"},
                           {"attn.c_proj", "attn_output"},
                           {"mlp.c_fc", "ffn_up"},
@@ -64,12 +58,27 @@ const Names kMambaParts = {{"mixer.in_proj", "ssm_in"},
                            {"mixer.x_proj", "ssm_x"},
                            {"mixer.dt_proj", "ssm_dt"},
                            {"mixer.out_proj", "ssm_out"}};
-const Names kDeepSeekParts = {
-    {"self_attn.q_proj", "attn_q"},       {"self_attn.q_a_proj", "attn_q_a"},
-    {"self_attn.q_b_proj", "attn_q_b"},   {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
-    {"self_attn.kv_b_proj", "attn_kv_b"}, {"self_attn.o_proj", "attn_output"},
-    {"mlp.gate_proj", "ffn_gate"},        {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"}};
+const Names kDeepSeekParts = {{"self_attn.q_proj", "attn_q"},
+                              {"self_attn.q_a_proj", "attn_q_a"},
+                              {"self_attn.q_b_proj", "attn_q_b"},
+                              {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
+                              {"self_attn.kv_b_proj", "attn_kv_b"},
+                              {"self_attn.o_proj", "attn_output"},
+                              {"mlp.gate_proj", "ffn_gate"},
+                              {"mlp.up_proj", "ffn_up"},
+                              {"mlp.down_proj", "ffn_down"},
+                              {"mlp.gate", "ffn_gate_inp"},
+                              {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
+                              {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
+                              {"mlp.shared_experts.down_proj", "ffn_down_shexp"}};
+Names attention_and(const Names& more) {
+  Names names = {{"self_attn.q_proj", "attn_q"},
+                 {"self_attn.k_proj", "attn_k"},
+                 {"self_attn.v_proj", "attn_v"},
+                 {"self_attn.o_proj", "attn_output"}};
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
 
 const Style kPlainLlama = {.architecture = "llama", .permuted = true};
 Style llama_like(const char* architecture) { return {.architecture = architecture}; }
@@ -79,6 +88,23 @@ Style permuted_like(const char* architecture) {
 Style with(const char* architecture, const Names& parts) {
   return {.architecture = architecture, .parts = parts};
 }
+const Style kMixtralStyle = {.architecture = "llama",
+                             .permuted = true,
+                             .parts = attention_and({{"block_sparse_moe.gate", "ffn_gate_inp"}})};
+const Style kGptOssStyle = {.architecture = "gpt-oss",
+                            .parts = attention_and({{"mlp.router", "ffn_gate_inp"}})};
+const Style kQwen3MoeStyle = {.architecture = "qwen3moe",
+                              .parts = attention_and({{"mlp.gate", "ffn_gate_inp"}})};
+const Style kQwen2MoeStyle = {
+    .architecture = "qwen2moe",
+    .parts = attention_and({{"mlp.gate_proj", "ffn_gate"},
+                            {"mlp.up_proj", "ffn_up"},
+                            {"mlp.down_proj", "ffn_down"},
+                            {"mlp.gate", "ffn_gate_inp"},
+                            {"mlp.shared_expert.gate_proj", "ffn_gate_shexp"},
+                            {"mlp.shared_expert.up_proj", "ffn_up_shexp"},
+                            {"mlp.shared_expert.down_proj", "ffn_down_shexp"},
+                            {"mlp.shared_expert_gate", "ffn_gate_inp_shexp"}})};
 const Style kNeoXStyle = {.architecture = "gptneox",
                           .layers = "gpt_neox.layers.",
                           .output = "embed_out",
@@ -189,9 +215,7 @@ std::vector<OpenAdapter> opened(const std::vector<std::pair<fs::path, float>>& a
 
 std::vector<double> with_adapter(const fs::path& model, const fs::path& adapter,
                                  bool merged = false) {
-  return logits(model, {.matrices = MatrixStorage::kAsInFile,
-                        .adapters = opened({{adapter, 1}}),
-                        .merge_adapters = merged});
+  return logits(model, {.adapters = opened({{adapter, 1}}), .merge_adapters = merged});
 }
 
 /// Either format of one adapter does the same to a model.
@@ -233,7 +257,7 @@ TEST_CASE("Adapters of either format do the same to models in folders") {
   check_both(own / "mistral", kPlainLlama);
   check_both(own / "olmo", permuted_like("olmo"));
   check_both(own / "gemma", llama_like("gemma"));
-  check_both(own / "qwen2_moe", llama_like("qwen2moe"));
+  check_both(own / "qwen2_moe", kQwen2MoeStyle);
   check_both(own / "gptj", kGptJStyle);
   check_both(own / "falcon_mamba", kMambaStyle);
   check_both(data_dir() / "gemma3", llama_like("gemma3"));
@@ -244,15 +268,19 @@ TEST_CASE("Adapters of either format do the same to models in folders") {
     check_both(more / alike, llama_like(alike));
   for (const char* permuted : {"smollm3", "granite"})
     check_both(more / permuted, permuted_like(permuted));
-  check_both(more / "mixtral", kPlainLlama);
+  check_both(more / "mixtral", kMixtralStyle);
   check_both(more / "cohere", llama_like("command-r"));
-  check_both(more / "gpt_oss", llama_like("gpt-oss"));
-  check_both(more / "qwen3_moe", llama_like("qwen3moe"));
+  check_both(more / "gpt_oss", kGptOssStyle);
+  check_both(more / "qwen3_moe", kQwen3MoeStyle);
   check_both(more / "stablelm", llama_like("stablelm"));
   check_both(more / "phi", with("phi2", kPhi));
   check_both(more / "phi3", with("phi3", kFused));
-  check_both(more / "glm4", with("glm4", kGlm));
-  check_both(more / "starcoder2", with("starcoder2", kStarcoder));
+  check_both(
+      more / "glm4",
+      with("glm4", attention_and({{"mlp.gate_up_proj", "ffn_up"}, {"mlp.down_proj", "ffn_down"}})));
+  check_both(
+      more / "starcoder2",
+      with("starcoder2", attention_and({{"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"}})));
   check_both(more / "gpt_neox", kNeoXStyle);
   check_both(more / "falcon", kFalconStyle);
   check_both(more / "falcon_new", kFalconStyle);
@@ -266,18 +294,22 @@ TEST_CASE("Adapters of either format do the same to models in GGUF files") {
   check_both(files / "gpt_neox.gguf", kNeoXStyle);
   check_both(files / "falcon_7b.gguf", kFalconStyle);
   check_both(files / "falcon_40b.gguf", kFalconStyle);
-  check_both(files / "starcoder2.gguf", with("starcoder2", kStarcoder));
+  check_both(
+      files / "starcoder2.gguf",
+      with("starcoder2", attention_and({{"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"}})));
   check_both(files / "stablelm.gguf", llama_like("stablelm"));
   check_both(files / "phi.gguf", with("phi2", kPhi));
   check_both(files / "cohere.gguf", llama_like("command-r"));
   check_both(files / "cohere2.gguf", llama_like("cohere2"));
-  check_both(files / "glm4.gguf", with("glm4", kGlm));
+  check_both(
+      files / "glm4.gguf",
+      with("glm4", attention_and({{"mlp.gate_up_proj", "ffn_up"}, {"mlp.down_proj", "ffn_down"}})));
   check_both(files / "smollm3.gguf", permuted_like("smollm3"));
   check_both(files / "olmo.gguf", permuted_like("olmo"));
   check_both(files / "gemma.gguf", llama_like("gemma"));
   check_both(files / "gemma3.gguf", llama_like("gemma3"));
-  check_both(files / "gpt_oss.gguf", llama_like("gpt-oss"));
-  check_both(files / "qwen2_moe.gguf", llama_like("qwen2moe"));
+  check_both(files / "gpt_oss.gguf", kGptOssStyle);
+  check_both(files / "qwen2_moe.gguf", kQwen2MoeStyle);
   check_both(files / "mamba.gguf", kMambaStyle);
 }
 
@@ -299,11 +331,30 @@ TEST_CASE("A model in either format with an adapter in either is the same model"
   check("gemma2", llama_like("gemma2"));
   check("olmo2", llama_like("olmo2"));
   check("granite", permuted_like("granite"));
-  check("mixtral", kPlainLlama);
-  check("qwen3_moe", llama_like("qwen3moe"));
+  check("mixtral", kMixtralStyle);
+  check("qwen3_moe", kQwen3MoeStyle);
   check_pair(more / "mamba", files / "mamba.gguf", kMambaStyle, 1e-5);
   check_pair(more / "deepseek_v2", files / "deepseek_v2.gguf", with("deepseek2", kDeepSeekParts),
              1e-5);
+}
+
+TEST_CASE("Experts that a GGUF file has in one tensor take adapters of each") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
+  for (const char* name : {"mixtral", "qwen3_moe"}) {
+    INFO(name);
+    const TemporaryFolder made;
+    const fs::path folder = fixtures_dir() / "models2" / name, file = folder / "model-F32.gguf";
+    const Checkpoint checkpoint(folder);
+    write_adapted(checkpoint, targets(checkpoint, read_decoder_config(checkpoint), true),
+                  made.path() / "adapter", made.path() / "changed");
+    const std::vector<double> expected = logits(made.path() / "changed", {});
+    for (const bool merged : {false, true}) {
+      const double worst =
+          difference(with_adapter(file, made.path() / "adapter", merged), expected);
+      INFO((merged ? "merged " : "beside ") << worst);
+      CHECK(worst < 2e-5);
+    }
+  }
 }
 
 TEST_CASE("Adapters of both formats stand beside one another") {

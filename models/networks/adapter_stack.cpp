@@ -61,7 +61,9 @@ AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> ad
   const bool others = std::ranges::count(is_other_, true) > 0;
   for (const WeightSpec& spec : table) {
     Layout own = find_layout(spec, false, options.takes);
-    Target target = {spec.shape, std::move(own.parts), std::move(own.rows), {}, {}};
+    Target target = {
+        .shape = spec.shape, .parts = std::move(own.parts), .rows = std::move(own.rows)};
+    if (spec.role == WeightRole::kExperts) target.of_expert = spec.in_turns;
     const WeightSpec* other = others ? options.other->find(spec.name) : nullptr;
     if (other && other->shape == spec.shape) {
       Layout layout = find_layout(*other, true, options.takes);
@@ -141,16 +143,23 @@ AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, bool othe
         const auto update = std::ranges::lower_bound(updates, name, {}, &LowRankUpdate::weight);
         if (update == updates.end() || update->weight != name) continue;
         check_shape(opened_[a], *update, rows_in_file(source), source.shape.columns());
-        if (takes && (experts || !takes(spec.name)))
+        if (takes && !takes(spec.name))
           throw ModelError(where(opened_[a], *update->down),
                            fmt::format("changes `{}`, beside which adapters cannot stand",
                                        printable(update->weight)),
                            "have it merged into the weights");
-        // Sources are told apart by their first name: files have one of them.
-        const auto [known, is_new] =
-            parts.emplace(source.names.front(), static_cast<uint32_t>(layout.parts.size()));
-        if (is_new) layout.parts.push_back({std::vector<const LowRankUpdate*>(opened_.size())});
-        part = known->second;
+        const Part empty = {std::vector<const LowRankUpdate*>(opened_.size())};
+        if (experts) {
+          // Each has its parts, whether they are adapted or not.
+          layout.parts.resize(spec.sources.size(), empty);
+          part = static_cast<uint32_t>(part_of.size());
+        } else {
+          // Sources are told apart by their first name: files have one of them.
+          const auto [known, is_new] =
+              parts.emplace(source.names.front(), static_cast<uint32_t>(layout.parts.size()));
+          if (is_new) layout.parts.push_back(empty);
+          part = known->second;
+        }
         layout.parts[part].updates[a] = &*update;
         found_[a][static_cast<size_t>(update - updates.begin())] = true;
         break;
@@ -169,6 +178,11 @@ AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, bool othe
 }
 
 void AdapterStack::join(Target& target, Layout other) {
+  if (target.parts.empty()) {
+    target.parts = std::move(other.parts);
+    target.other_rows = std::move(other.rows);
+    return;
+  }
   // For each part the one of the target's that has the same rows.
   std::vector<uint32_t> same(other.parts.size(), kNoPart);
   for (uint32_t theirs = 0; theirs < other.parts.size(); ++theirs) {
@@ -203,12 +217,17 @@ void AdapterStack::place(Target& target, bool half) const {
       narrow = narrow && (half || is_half(*update));
     }
   }
-  const uint64_t all = uint64_t{end - begin} * target.parts.size();
-  target.update = {.down = {all, target.shape.columns()},
+  const uint64_t parts = target.of_expert > 0 ? target.of_expert : target.parts.size(),
+                 all = uint64_t{end - begin} * parts, columns = target.shape.columns();
+  target.update = {.down = {all, columns},
                    .up = {target.shape.rows(), all},
                    .type = narrow ? DataType::kF16 : DataType::kF32,
                    .first = begin,
                    .count = end - begin};
+  if (target.of_expert == 0) return;
+  const uint64_t experts = target.shape[0];
+  target.update.down = {experts, all, columns};
+  target.update.up = {experts, target.shape[1], all};
 }
 
 AdapterStack::Updates AdapterStack::updates() const {
@@ -254,19 +273,22 @@ std::vector<float> AdapterStack::up(const std::string& weight) const {
   const Update& update = target.update;
   const uint64_t columns = update.up.columns();
   std::vector<float> all(update.up.elements());
-  for (size_t p = 0; p < target.parts.size(); ++p) {
-    for (size_t a = 0; a < opened_.size(); ++a) {
-      const LowRankUpdate* from = target.parts[p].updates[a];
+  const uint64_t beside = target.of_expert > 0 ? target.of_expert : target.parts.size();
+  for (size_t a = 0; a < opened_.size(); ++a) {
+    std::vector<std::vector<float>> values;  // of each part
+    for (const Part& part : target.parts)
+      values.push_back(part.updates[a] ? opened_[a].files->values(*part.updates[a]->up)
+                                       : std::vector<float>());
+    const std::vector<Row>& rows = this->rows(target, a);
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const Row& of = rows[row];
+      if (of.part == kNoPart) continue;
+      const LowRankUpdate* from = target.parts[of.part].updates[a];
       if (!from) continue;
-      const std::vector<float> values = opened_[a].files->values(*from->up);
-      const uint64_t column = p * update.count + adapters_[a].first - update.first;
-      const std::vector<Row>& rows = this->rows(target, a);
-      for (size_t row = 0; row < rows.size(); ++row) {
-        if (rows[row].part != p) continue;
-        for (uint32_t i = 0; i < from->rank; ++i) {
-          const double value = values[rows[row].in_file * from->rank + i] * from->factor;
-          all[row * columns + column + i] = static_cast<float>(value);
-        }
+      const uint64_t column = of.part % beside * update.count + adapters_[a].first - update.first;
+      for (uint32_t i = 0; i < from->rank; ++i) {
+        const double value = values[of.part][of.in_file * from->rank + i] * from->factor;
+        all[row * columns + column + i] = static_cast<float>(value);
       }
     }
   }
@@ -275,27 +297,31 @@ std::vector<float> AdapterStack::up(const std::string& weight) const {
 
 AdapterStack::Sum::Sum(const AdapterStack& stack, const std::string& weight)
     : target_(stack.target(weight)) {
-  for (uint32_t part = 0; part < target_.parts.size(); ++part) {
+  for (const Part& part : target_.parts) {
+    std::vector<Product>& products = parts_.emplace_back();
     for (size_t a = 0; a < stack.opened_.size(); ++a) {
-      const LowRankUpdate* from = target_.parts[part].updates[a];
+      const LowRankUpdate* from = part.updates[a];
       if (!from) continue;
       const LowRankAdapter& files = *stack.opened_[a].files;
-      products_.push_back({part, stack.rows(target_, a), from->rank,
-                           from->factor * stack.adapters_[a].scale, files.values(*from->down),
-                           files.values(*from->up)});
+      products.push_back({stack.is_other_[a], from->rank, from->factor * stack.adapters_[a].scale,
+                          files.values(*from->down), files.values(*from->up)});
     }
   }
 }
 
 void AdapterStack::Sum::add_to(uint64_t row, uint64_t first, std::span<double> values) const {
-  for (const Product& product : products_) {
-    const Row& from = product.rows[row];
-    if (from.part != product.part) continue;
-    for (uint32_t i = 0; i < product.rank; ++i) {
-      const double factor = product.up[from.in_file * product.rank + i] * product.factor;
-      const float* down = product.down.data() + i * columns() + first;
-      for (size_t column = 0; column < values.size(); ++column)
-        values[column] += factor * down[column];
+  for (const bool other : {false, true}) {
+    const std::vector<Row>& rows = other ? target_.other_rows : target_.rows;
+    if (rows.empty() || rows[row].part == kNoPart) continue;
+    const Row& from = rows[row];
+    for (const Product& product : parts_[from.part]) {
+      if (product.other != other) continue;
+      for (uint32_t i = 0; i < product.rank; ++i) {
+        const double factor = product.up[from.in_file * product.rank + i] * product.factor;
+        const float* down = product.down.data() + i * columns() + first;
+        for (size_t column = 0; column < values.size(); ++column)
+          values[column] += factor * down[column];
+      }
     }
   }
 }

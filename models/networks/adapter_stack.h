@@ -79,6 +79,8 @@ class AdapterStack {
     Shape shape;
     std::vector<Part> parts;
     std::vector<Row> rows, other_rows;  // for adapters of the checkpoint's format, of the other one
+    /// Parts of one expert, of which there are as many of each; 0: these are no experts.
+    uint32_t of_expert = 0;
     Update update;
   };
   static constexpr uint32_t kNoPart = UINT32_MAX;
@@ -112,14 +114,13 @@ class AdapterStack::Sum {
 
  private:
   struct Product {
-    uint32_t part = 0;
-    std::span<const Row> rows;
+    bool other = false;  // the adapter's rows are Target::other_rows
     uint32_t rank = 0;
     double factor = 0;            // with the adapter's scale
     std::vector<float> down, up;  // as files have them
   };
   const Target& target_;
-  std::vector<Product> products_;
+  std::vector<std::vector<Product>> parts_;
 };
 
 }  // namespace mulciber

@@ -61,13 +61,13 @@ std::vector<float> filled_angles(std::vector<float> angles, const RopeConfig& ro
 bool takes_adapters(const std::string& weight) {
   constexpr std::string_view kProducts[] = {
       "qkv",          "out",    "up",       "down", "query_down", "query",   "key_value_down",
-      "key_value_up", "key_up", "value_up", "in",   "step_down",  "step_up", "pairs"};
+      "key_value_up", "key_up", "value_up", "in",   "step_down",  "step_up", "pairs",
+      "router",       "gate"};
   constexpr std::string_view kEnding = ".weight";
   if (weight == "output.weight") return true;
-  // Experts, what leads to them and what stands beside them are products of other ops.
-  if (!weight.ends_with(kEnding) || weight.find(".shared.") != weight.npos) return false;
-  const std::string part = weight.substr(0, weight.size() - kEnding.size());
-  return std::ranges::count(kProducts, std::string_view(part).substr(part.rfind('.') + 1)) > 0;
+  std::string_view part = weight;
+  if (part.ends_with(kEnding)) part.remove_suffix(kEnding.size());
+  return std::ranges::count(kProducts, part.substr(part.rfind('.') + 1)) > 0;
 }
 
 std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
@@ -270,7 +270,9 @@ DecoderNetwork build_decoder_network(
                                .gated = true,
                                .limit = experts->limit,
                                .experts_per_token = experts->per_token,
-                               .normalize = experts->normalized};
+                               .normalize = experts->normalized,
+                               .up_low_rank = low_rank_of(name + "experts.up"),
+                               .down_low_rank = low_rank_of(name + "experts.down")};
       if (const auto& routing = experts->routing) {
         mixture.choice = RouteOptions{.experts_per_token = experts->per_token,
                                       .sigmoid = routing->sigmoid,
