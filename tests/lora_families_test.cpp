@@ -108,6 +108,25 @@ TEST_CASE("Experts take adapters, beside their weights and in them") {
     check_experts(fixtures_dir() / "models2" / family);
 }
 
+TEST_CASE("A step through adapted experts has as many dispatches, however many experts there are") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
+  const TemporaryFolder folder;
+  const Checkpoint checkpoint(fixtures_dir() / "models2/mixtral");
+  const DecoderConfig config = read_decoder_config(checkpoint);
+  write_adapted(checkpoint, targets(checkpoint, config, true), folder.path() / "a",
+                folder.path() / "changed");
+  const auto dispatches = [&](const std::vector<AdapterFile>& adapters) {
+    DecoderModel model(shared_device(), checkpoint, config,
+                       {.folded_norms = false, .adapters = open_adapters(adapters)});
+    SequenceBatch batch(shared_device(), model.network(), {1, 32});
+    return batch.step().nodes().size();
+  };
+  // Queries to values, the output product and the router: A, scales and B each; experts the same
+  // and a sum, and gates once; the output.
+  CHECK(dispatches({{(folder.path() / "a").string(), "a"}}) ==
+        dispatches({}) + config.layers.size() * (3 * 3 + 2 * 4 + 1) + 3);
+}
+
 TEST_CASE("The same of the reference models") {
   const fs::path fixtures = fixtures_dir();
   if (fixtures.empty()) MULCIBER_SKIP("the reference models are not there (MULCIBER_FIXTURES)");

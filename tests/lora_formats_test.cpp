@@ -311,6 +311,9 @@ TEST_CASE("Adapters of either format do the same to models in GGUF files") {
   check_both(files / "gpt_oss.gguf", kGptOssStyle);
   check_both(files / "qwen2_moe.gguf", kQwen2MoeStyle);
   check_both(files / "mamba.gguf", kMambaStyle);
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
+  for (const char* blocks : {"tiny-F16.gguf", "tiny-Q8_0.gguf", "tiny-Q4_K_M.gguf"})
+    check_both(fixtures_dir() / "gguf" / blocks, kPlainLlama);
 }
 
 TEST_CASE("A model in either format with an adapter in either is the same model") {

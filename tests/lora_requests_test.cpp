@@ -10,7 +10,7 @@
 #include "tests/c_session.h"
 #include "tests/catch.h"
 #include "tests/device.h"
-#include "tests/lora_files.h"
+#include "tests/lora_families.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -86,13 +86,14 @@ void submit(BatchGenerator& batch, const Wanted& adapters, Answer& answer) {
   batch.submit(std::move(request));
 }
 
-BatchGenerator batch_with(const std::vector<AdapterFile>& adapters) {
+BatchGenerator batch_with(const std::vector<AdapterFile>& adapters,
+                          const std::string& path = model()) {
   BatchGeneratorOptions options;
   options.generator = with_adapters();
   options.generator.load.adapters = adapters;
   options.generator.sequences = 4;
   options.prompt_tokens = 8;
-  return {shared_handle(), open_model(model()), options};
+  return {shared_handle(), open_model(path), options};
 }
 
 Answer answer_alone(BatchGenerator& batch, const Wanted& adapters) {
@@ -257,6 +258,31 @@ TEST_CASE("Adapters that are asked for wrongly are refused by name") {
   twice.load.adapters[1] = {
       .path = (lora_dir() / "qwen2_some").string(), .name = "x", .scale = INFINITY};
   CHECK_THAT(setting_error([&] { generator(twice); }), ContainsSubstring("scale inf"));
+}
+
+TEST_CASE("Texts of one batch go through experts and states with adapters of their own") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
+  for (const char* family : {"mixtral", "mamba"}) {
+    INFO(family);
+    const TemporaryFolder folder;
+    const std::string path = (fixtures_dir() / "models2" / family).string();
+    const Checkpoint checkpoint(path);
+    write_adapted(checkpoint, targets(checkpoint, read_decoder_config(checkpoint), true),
+                  folder.path() / "all", folder.path() / "changed");
+    const std::vector<AdapterFile> adapters = {{(folder.path() / "all").string(), "all", 0}};
+    BatchGenerator batch = batch_with(adapters, path);
+    const Wanted wanted[] = {kNone, kAll, std::vector<AdapterScale>{{"all", -0.5f}}};
+    Answer together[3], alone[3];
+    for (int i = 0; i < 3; ++i) submit(batch, wanted[i], together[i]);
+    while (batch.step()) {
+    }
+    for (int i = 0; i < 3; ++i) alone[i] = answer_alone(batch, wanted[i]);
+    for (int i = 0; i < 3; ++i) CHECK(together[i] == alone[i]);
+    CHECK(alone[0].bits != alone[1].bits);
+    CHECK(alone[1].bits != alone[2].bits);
+    BatchGenerator bare = batch_with({}, path);
+    CHECK(answer_alone(bare, std::nullopt) == alone[0]);
+  }
 }
 
 TEST_CASE("Adapters in C are those in C++") {

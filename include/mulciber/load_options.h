@@ -9,7 +9,8 @@
 namespace mulciber {
 
 /// A LoRA adapter, low-rank matrices that are added to a model's: a folder of PEFT's (its
-/// adapter_config.json and adapter_model.safetensors), or a GGUF file for models in such files.
+/// adapter_config.json and adapter_model.safetensors), or a GGUF file. Decoder-only models take
+/// either, whatever their own format.
 /// Source: Hu et al. 2021, arXiv:2106.09685.
 struct AdapterFile {
   std::string path;
