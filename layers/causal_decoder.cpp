@@ -6,6 +6,7 @@
 
 #include "ops/append_attention.h"
 #include "ops/append_cache.h"
+#include "ops/copy.h"
 #include "ops/elementwise.h"
 #include "ops/latent_attention.h"
 #include "ops/norm.h"
@@ -80,17 +81,28 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                            .split_counters = state.split_counters}};
   const bool traced = state.trace && state.trace->attentions;
   const Tensor context = [&] {  // (rows, length, heads * value size)
-    if (appends && !traced && appends_in_attention(builder, projected, cache, options))
+    const auto append = [&](const Tensor& qkv) {
+      if (rotated) {
+        rope_append(builder, qkv, cache, *rotated);
+      } else {
+        append_cache(builder, qkv, cache,
+                     {.first_column = query_columns(),
+                      .control = state.control,
+                      .positions = state.positions,
+                      .pages = state.pages});
+      }
+    };
+    if (appends && !traced && appends_in_attention(builder, projected, cache, options)) {
+      if (state.shares_rows) {
+        // All are there before one attends, which then writes the same bits once more: so its row,
+        // and the order of its sums, is that of a step without such rows.
+        const Tensor copy = builder.activation(projected.shape, projected.type);
+        copy_columns(builder, projected, copy);
+        append(copy);
+      }
       return append_attention(builder, projected, cache, rotated, options);
-    if (rotated) {
-      rope_append(builder, projected, cache, *rotated);
-    } else {
-      append_cache(builder, projected, cache,
-                   {.first_column = query_columns(),
-                    .control = state.control,
-                    .positions = state.positions,
-                    .pages = state.pages});
     }
+    append(projected);
     const HeadColumns q = {projected, 0}, k = {cache, 0}, v = {cache, kv_heads * head_size};
     if (traced) state.trace->keep(builder, "probabilities", attention_map(builder, q, k, options));
     if (!latent) return attention(builder, q, k, v, options);

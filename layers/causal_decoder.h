@@ -33,6 +33,9 @@ struct CausalState {
   /// (rows, pages of each): AttentionControl::pages.
   std::optional<ControlArray<uint32_t>> pages;
   std::optional<AdapterScales> adapters;  // none: products are those of the weights alone
+  /// Rows of one sequence at positions that follow each other: what they append in this pass, those
+  /// behind them read.
+  bool shares_rows = false;
   Trace* trace = nullptr;
 
   const AdapterScales* adapter_scales() const { return adapters ? &*adapters : nullptr; }

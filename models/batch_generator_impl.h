@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/answer.h"
+#include "models/batch_draft.h"
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/sequence_slots.h"
 #include "models/shared_generator.h"
@@ -31,7 +32,11 @@ struct BatchText {
   /// It had a place before and gave way: it says again what it has said, to nobody.
   bool begun = false;
   size_t said_again = 0;
-  size_t prompt_told = 0;  // to on_prompt
+  size_t prompt_told = 0;               // to on_prompt
+  uint64_t proposed = 0, accepted = 0;  // tokens
+  /// Tokens that a draft model proposes next: more while all are taken, for each costs it a step.
+  uint32_t drafted = 4;
+  bool by_draft = false;  // what was proposed last
   /// Tokens of the prompt that others had fed; twice where it gave way before it said anything.
   uint64_t reused = 0;
   std::string piece;  // that became certain last
@@ -50,11 +55,13 @@ struct BatchGenerator::Impl : SharedGenerator {
   };
 
   std::optional<SequenceSlots> slots;
+  std::optional<BatchDraft> draft;
   std::optional<TokenScorer> scorer;
   std::vector<Place> places;  // by slot
   std::deque<Text> waiting;
   BatchStatistics statistics;
   uint32_t context = 0;
+  uint32_t proposal_rows = 0;  // of a step, at most
   uint64_t next_number = 1;
   uint64_t parts = 0;  // of prompts so far
 
@@ -93,6 +100,18 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Moves texts that grow to the first places, where a step over few of them costs less.
   void close_ranks();
   bool decode();
+  /// Tokens that may be proposed behind a text, by its settings and limits.
+  uint32_t most_proposals(uint32_t slot) const;
+  /// Tokens behind each text that grows, by the draft model or looked up. rows: those that there
+  /// are to check them.
+  std::vector<std::vector<uint32_t>> proposed(std::span<const uint32_t> growing, size_t rows);
+  /// What of that is checked: as far as there are free places whose rows can do it, and pages.
+  std::vector<SequenceSlots::Proposals> propose(std::span<const uint32_t> growing);
+  /// What is chosen behind proposals, by the grammar of their text; leaves out those that the
+  /// grammar does not allow, or behind which nothing follows.
+  void set_masks(SequenceSlots::Proposals& proposals) const;
+  /// Takes what a text chose behind proposals that it chose too.
+  void follow(const SequenceSlots::Proposals& proposals);
   /// A text chose an id, or had no finite logits.
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
   /// Has a slot choose by its text's grammar. Gives whether the text has come to its end.

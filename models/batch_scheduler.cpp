@@ -1,4 +1,4 @@
-// Which text gets a place, whose prompt goes on, and what comes of a step.
+// Which text gets a place, whose prompt goes on, and what comes of a choice.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -72,12 +72,21 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
                        "give at least a context, or ask for a smaller one");
   slots.emplace(*device, language->network(), shape, loading.memory_limit);
   places.resize(shape.slots);
+  proposal_rows = options.proposal_rows > 0 ? options.proposal_rows : shape.slots;
   statistics.pages = slots->pages_left();
   statistics.page_tokens = slots->page_tokens();
   statistics.weight_bytes = model->weight_bytes();
   statistics.predicted_device_bytes =
       statistics.weight_bytes +
       SequenceSlots::predict_bytes(device->capabilities(), language->network(), shape);
+  if (!options.draft) return;
+  if (!slots->can_propose())
+    throw ModelError("draft model",
+                     "is given to a model whose layers keep a state, which cannot be taken back "
+                     "when a proposal is refused",
+                     "leave it out");
+  draft.emplace(device, options.draft, options.generator, shape, *tokenizer);
+  statistics.predicted_device_bytes += draft->predicted_bytes();
 }
 
 std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& text, bool add_special,
@@ -93,6 +102,9 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
     throw SettingError("BatchRequest::log_probabilities",
                        fmt::format("asks for {} tokens", *request.log_probabilities),
                        fmt::format("ask for at most {}", kMostLikeliest));
+  if (request.proposals > kMostProposals)
+    throw SettingError("BatchRequest::proposals", fmt::format("is {}", request.proposals),
+                       fmt::format("ask for at most {}", kMostProposals));
   std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
   if (ids.empty())
     ids = encode(expand_prompt(*opened, request.prompt, request.pictures), request.add_special,
@@ -121,17 +133,20 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
 bool BatchGenerator::Impl::step() {
   bool worked = end_cancelled();
   admit();
-  const double built = slots->build_seconds();
+  const auto build_seconds = [&] {
+    return slots->build_seconds() + (draft ? draft->build_seconds() : 0);
+  };
+  const double built = build_seconds();
   const auto start = Clock::now();
   const bool fed = feed();
-  const double built_for_prompts = slots->build_seconds();
+  const double built_for_prompts = build_seconds();
   if (fed) statistics.prefill_seconds += seconds_since(start) - (built_for_prompts - built);
   const auto decoding = Clock::now();
   const bool decoded = decode();
-  statistics.build_seconds = slots->build_seconds();
+  statistics.build_seconds = build_seconds();
   if (decoded)
     statistics.decode_seconds +=
-        seconds_since(decoding) - (slots->build_seconds() - built_for_prompts);
+        seconds_since(decoding) - (statistics.build_seconds - built_for_prompts);
   statistics.peak_device_bytes = device->memory().peak();
   statistics.pages_used = statistics.pages - slots->pages_left();
   return worked || fed || decoded;
@@ -269,38 +284,6 @@ bool BatchGenerator::Impl::feed() {
   return true;
 }
 
-void BatchGenerator::Impl::close_ranks() {
-  const auto count = static_cast<uint32_t>(std::ranges::count_if(places, &Place::grows));
-  const uint32_t wanted = slots->step_places(count);
-  uint32_t free = 0;
-  for (uint32_t slot = wanted; slot < places.size(); ++slot) {
-    if (!places[slot].grows) continue;
-    while (places[free].grows) ++free;
-    slots->exchange(slot, free);
-    std::swap(places[slot], places[free]);
-  }
-}
-
-bool BatchGenerator::Impl::decode() {
-  // The oldest first: those that came last give way.
-  std::vector<uint32_t> growing;
-  for (uint32_t slot = 0; slot < places.size(); ++slot)
-    if (places[slot].grows) growing.push_back(slot);
-  std::ranges::sort(growing, {}, [&](uint32_t slot) { return places[slot].text->number; });
-  for (const uint32_t slot : growing)
-    if (places[slot].grows) make_room(slot, 1);
-  close_ranks();
-  growing.clear();
-  for (uint32_t slot = 0; slot < places.size(); ++slot)
-    if (places[slot].grows) growing.push_back(slot);
-  if (growing.empty()) return false;
-  const std::vector<SequenceSlots::Choice> choices = slots->step(growing);
-  ++statistics.steps;
-  statistics.row_steps += growing.size();
-  for (size_t i = 0; i < growing.size(); ++i) take(growing[i], choices[i]);
-  return true;
-}
-
 void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choice) {
   BatchText& text = *places[slot].text;
   if (!choice) {
@@ -383,6 +366,7 @@ void BatchGenerator::Impl::fail(uint32_t slot, const Error& error, bool keep) {
 BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot, bool keep) {
   Place& place = places[slot];
   slots->end(slot, keep);
+  if (draft) draft->end(slot);
   place.grows = false;
   return std::move(place.text);
 }
@@ -393,6 +377,8 @@ void BatchGenerator::Impl::finish(BatchText& text, GenerateEnd end) {
   text.piece.clear();
   Generation generation = text.answer.finish(end, cancelled);
   generation.reused_tokens = std::min<uint64_t>(text.reused, text.prompt.size());
+  generation.proposed_tokens = text.proposed;
+  generation.accepted_tokens = text.accepted;
   if (text.request.on_end) text.request.on_end(generation, text.piece);
 }
 

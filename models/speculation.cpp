@@ -7,6 +7,7 @@
 #include "models/answer.h"
 #include "models/decoding/context_shift.h"
 #include "models/text_generator_impl.h"
+#include "models/vocabulary_check.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -84,15 +85,7 @@ void TextGenerator::Impl::check_draft(const Impl& draft) {
     refuse("was loaded for several texts", "load it with GeneratorOptions::sequences of 1");
   draft.batch->require_free();
   if (draft.tokenizer == tokenizer || draft.tokenizer == checked_draft) return;
-  const int32_t count = tokenizer->vocab_size(), others = draft.tokenizer->vocab_size();
-  constexpr const char* kRemedy = "take a smaller model of the same family";
-  if (count != others) refuse(fmt::format("has {} tokens, the model {}", others, count), kRemedy);
-  for (int32_t id = 0; id < count; ++id)
-    if (tokenizer->piece(id) != draft.tokenizer->piece(id))
-      refuse(fmt::format("has '{}' for token {}, the model '{}'",
-                         printable(std::string(draft.tokenizer->piece(id))), id,
-                         printable(std::string(tokenizer->piece(id)))),
-             kRemedy);
+  check_same_tokens(*tokenizer, *draft.tokenizer);
   checked_draft = draft.tokenizer;
 }
 

@@ -16,4 +16,7 @@ namespace mulciber {
 /// as long as no text holds one of these tokens; one that does is refused when it is taken in.
 void check_vocabulary(const Tokenizer& tokenizer, uint32_t rows, const std::string& where);
 
+/// Throws ModelError naming the first token of a draft model that is another than the model's.
+void check_same_tokens(const Tokenizer& model, const Tokenizer& draft);
+
 }  // namespace mulciber

@@ -37,6 +37,12 @@ struct BatchGeneratorOptions {
   /// Tokens of prompts that one step takes in at most, so that texts under way need not wait for
   /// another's long prompt; 0: what suits the device.
   uint32_t prompt_tokens = 0;
+  /// A draft model (BatchRequest::draft): a smaller one whose tokens are the same, piece by piece.
+  /// It has keys and values of as many texts and tokens.
+  std::shared_ptr<const OpenModel> draft;
+  /// Rows of a step that check proposals (BatchRequest::lookup), of all texts together, at most; 0:
+  /// all places that no text has.
+  uint32_t proposal_rows = 0;
 };
 
 /// A token of an answer.
@@ -76,6 +82,14 @@ struct BatchRequest {
   std::optional<Grammar> grammar;
   /// As GenerateOptions::adapters: texts of one batch may have different ones.
   std::optional<std::vector<AdapterScale>> adapters;
+  /// Speculative decoding, as GenerateOptions::lookup and proposals, and with draft by the
+  /// generator's draft model where there is one. Tokens that are proposed are checked in places
+  /// that no text has, in the same step, each by the kernels and in the order of sums of a step
+  /// that feeds it: an answer is the one without, bit for bit. Where all places have texts, and of
+  /// models whose layers keep a state, nothing is proposed.
+  uint32_t lookup = 0;
+  bool draft = true;
+  uint32_t proposals = 0;
   /// How many of the likeliest tokens on_token is told of, at most kMostLikeliest; not given: no
   /// probabilities at all.
   std::optional<uint32_t> log_probabilities;
@@ -106,6 +120,8 @@ struct BatchStatistics {
   uint64_t pages = 0, page_tokens = 0, pages_used = 0;
   uint64_t steps = 0;      // of decoding
   uint64_t row_steps = 0;  // texts that took part, added up: over steps, the mean size of a batch
+  uint64_t proposed_tokens = 0;  // by BatchRequest::lookup and draft
+  uint64_t accepted_tokens = 0;  // of these, that the model chose too
   double prefill_seconds = 0, decode_seconds = 0, build_seconds = 0;
   uint64_t weight_bytes = 0, predicted_device_bytes = 0, peak_device_bytes = 0;
 };

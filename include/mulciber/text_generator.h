@@ -164,6 +164,8 @@ struct Generation {
   uint64_t left_out = 0;
   /// Of BatchGenerator: tokens of the prompt that were computed for another text that began alike.
   uint64_t reused_tokens = 0;
+  /// Of BatchGenerator: tokens that speculative decoding proposed, and of these what was taken.
+  uint64_t proposed_tokens = 0, accepted_tokens = 0;
 };
 
 /// Of the last generate(), except where it says "load".

@@ -42,6 +42,10 @@ class AnswerGrammar {
   /// A bit for each id that may come next, until the next call; none: the answer is complete, and
   /// nothing may follow. Throws ModelError where nothing may follow and it is not complete.
   std::optional<std::span<const uint32_t>> next();
+  /// Whether next() allowed an id.
+  bool allows(uint32_t id) const {
+    return id / 32 < mask_.size() && (mask_[id / 32] >> (id % 32) & 1) != 0;
+  }
   /// Throws ModelError where the grammar does not allow the id, which is chosen only where no
   /// allowed one is possible.
   void take(uint32_t id);

@@ -195,6 +195,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .split_counters = layout.split_counters,
                              .pages = layout.pages,
                              .adapters = adapter_scales(layout, tensors),
+                             .shares_rows = shape.shares_rows,
                              .trace = trace};
   const Tensor embeddings = [&] {
     const auto scope = builder.layer("embedding");

@@ -91,10 +91,11 @@ enum class PassOutput {
 struct DecoderPass {
   uint32_t length = 1;
   PassOutput result = PassOutput::kChoice;
-  bool from_rows = false;   // ids are rows of BatchTensors::rows, not of the model's table
-  bool states = false;      // what the output product takes is kept, of every token
-  bool raw_logits = false;  // logits as the model gives them are kept beside those chosen from
-  bool mixed = false;       // of one row: ids are those of the table, or of BatchTensors::given
+  bool from_rows = false;    // ids are rows of BatchTensors::rows, not of the model's table
+  bool states = false;       // what the output product takes is kept, of every token
+  bool raw_logits = false;   // logits as the model gives them are kept beside those chosen from
+  bool mixed = false;        // of one row: ids are those of the table, or of BatchTensors::given
+  bool shares_rows = false;  // CausalState::shares_rows
   auto operator<=>(const DecoderPass&) const = default;
 };
 

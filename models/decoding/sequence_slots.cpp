@@ -104,6 +104,7 @@ uint64_t SequenceSlots::arena_bytes(const Capabilities& device, const DecoderNet
   uint64_t most = 0;
   for (const Pass& pass :
        {Pass{0, shape.slots, false, {.length = 1, .raw_logits = true}},
+        Pass{0, shape.slots, false, {.length = 1, .raw_logits = true, .shares_rows = true}},
         Pass{0, 1, true, {.length = shape.chunk, .raw_logits = true, .mixed = network.sees}}}) {
     ProgramBuilder builder(device, "plan");
     add_nodes(builder, network, layout, tensors, shape, pass);
@@ -144,6 +145,7 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
   exact_.resize(shape.slots);
   mix_.resize(shape.slots);
   identity_.resize(shape.slots);
+  checked_.resize(shape.slots);
   words_ = initial_words(network, layout_);
   words_.fill(layout_.state.stopped, SAMPLE_IDLE);
   upload(device, control_.view(), words_.bytes());
@@ -285,25 +287,34 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
   return choice;
 }
 
-SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot) {
-  const SampleStateLayout& state = layout_.state;
+SequenceSlots::Choice SequenceSlots::shown_choice(const Pass& pass, uint32_t row,
+                                                  uint32_t count) const {
   const SampleStateLayout seen = part_of(layout_, pass.first, pass.slots).state;
   const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
-  const uint32_t row = slot - pass.first;
+  if (shown[seen.progress_stopped(row - pass.first)] == SAMPLE_NOT_FINITE) return std::nullopt;
+  return shown[seen.progress_token(row - pass.first, count)];
+}
+
+SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot) {
+  checked_[slot] = {.row = slot, .left = {}};
+  return take_over(slot, shown_choice(pass, slot, words_.get(layout_.state.counts, slot)));
+}
+
+SequenceSlots::Choice SequenceSlots::take_over(uint32_t slot, Choice choice) {
+  const SampleStateLayout& state = layout_.state;
   // The same steps as the kernel's.
-  if (shown[seen.progress_stopped(row)] == SAMPLE_NOT_FINITE) {
+  if (!choice) {
     words_.set(state.stopped, slot, SAMPLE_IDLE);
     changed_ = true;
-    return std::nullopt;
+    return choice;
   }
-  const uint32_t count = words_.get(state.counts, slot);
-  const uint32_t id = shown[seen.progress_token(row, count)];
+  const uint32_t count = words_.get(state.counts, slot), id = *choice;
   words_.set(state.tokens, slot, id);
   words_.set(state.positions, slot, length(slot) + words_.get(state.fed, slot));
   words_.set(state.fed, slot, 1);
   words_.set(state.history_of(slot), count % state.history_capacity, id);
   words_.set(state.counts, slot, count + 1);
-  return id;
+  return choice;
 }
 
 uint32_t SequenceSlots::step_places(uint32_t places) const {
@@ -314,15 +325,24 @@ uint32_t SequenceSlots::step_places(uint32_t places) const {
   return std::min(power > kFirstHalves && between >= places ? between : power, shape_.slots);
 }
 
-std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots) {
-  const uint32_t highest = *std::ranges::max_element(slots);
+std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots,
+                                                       std::span<const Proposals> proposals) {
+  uint32_t highest = *std::ranges::max_element(slots);
   const bool raw = std::ranges::any_of(slots, [&](uint32_t slot) { return keeps_logits_[slot]; });
   for (const uint32_t slot : slots)
     if (!reserve(slot, 1)) refuse_room();
-  const Pass pass = {0, step_places(highest + 1), false, {.length = 1, .raw_logits = raw}};
+  for (const Proposals& some : proposals) {
+    lend_rows(some);
+    highest = std::max(highest, *std::ranges::max_element(some.rows));
+  }
+  const Pass pass = {0,
+                     step_places(highest + 1),
+                     false,
+                     {.length = 1, .raw_logits = raw, .shares_rows = !proposals.empty()}};
   run(pass);
   std::vector<Choice> choices;
   for (const uint32_t slot : slots) choices.push_back(take_choice(pass, slot));
+  for (const Proposals& some : proposals) take_back(pass, some);
   return choices;
 }
 
@@ -336,7 +356,7 @@ void SequenceSlots::replace_choice(uint32_t slot, uint32_t id) {
 
 std::vector<float> SequenceSlots::logits(uint32_t slot) const {
   const Built& last = programs_.front();
-  const Tensor row = last.kept.raw_logits.row_slice(slot - last.pass.first, 1);
+  const Tensor row = last.kept.raw_logits.row_slice(checked_[slot].row - last.pass.first, 1);
   return download_as<float>(device_, last.program.view(row));
 }
 

@@ -96,10 +96,33 @@ class SequenceSlots {
   /// Places, from the first on, that a step over sequences in the first `places` computes: few
   /// numbers, so that there are few recordings, of which the next is at most half as large again.
   uint32_t step_places(uint32_t places) const;
-  /// The next id of every sequence in `slots`, which have chosen one before.
-  std::vector<Choice> step(std::span<const uint32_t> slots);
+  /// Tokens that may follow the last one of a sequence. Each is fed by a row of the step that no
+  /// sequence has, at the position that it would have: as a step would once it is chosen.
+  struct Proposals {
+    uint32_t slot = 0;
+    std::vector<uint32_t> ids;
+    std::vector<uint32_t> rows;  // slots that are free, one for each id
+    std::vector<IdMask> masks;   // of what is chosen behind each; of sequences that have one
+  };
+  /// Whether a model can take back what proposals did: one whose layers keep no states.
+  bool can_propose() const { return !network_.decoder.keeps_states(); }
+  /// The next id of every sequence in `slots`, which have chosen one before. There must be room for
+  /// those that are proposed as well.
+  std::vector<Choice> step(std::span<const uint32_t> slots,
+                           std::span<const Proposals> proposals = {});
+  /// After a step: what a sequence chose behind a proposal that it had chosen itself, to the bits
+  /// of a step that feeds it; nothing where it had chosen another, or no more was proposed.
+  std::optional<Choice> follow(uint32_t slot);
   /// Puts another id in the place of the one that a slot chose last.
   void replace_choice(uint32_t slot, uint32_t id);
+
+  /// Tokens that a slot holds.
+  std::span<const uint32_t> tokens(uint32_t slot) const {
+    return words_.values(layout_.state.history_of(slot).part(0, length(slot)));
+  }
+  /// Has a sequence be another from now on. What is held stays as far as both begin alike, but for
+  /// the last id; feed() takes those behind it, or step() the first of them.
+  void rewrite(uint32_t slot, std::span<const uint32_t> ids);
 
   /// What the last choice of a slot that keeps_logits was made from, until the next pass.
   std::vector<float> logits(uint32_t slot) const;
@@ -141,8 +164,15 @@ class SequenceSlots {
                               const BatchTensors& tensors);
   Built& built(const Pass& pass);
   void run(const Pass& pass);
+  /// What a row of a pass chose behind `count` tokens.
+  Choice shown_choice(const Pass& pass, uint32_t row, uint32_t count) const;
   /// What a slot of a pass chose last, which the host's copy of control takes over.
   Choice take_choice(const Pass& pass, uint32_t slot);
+  /// The host's copy of control after a choice.
+  Choice take_over(uint32_t slot, Choice choice);
+  /// Has rows of a step check what is proposed, and no longer.
+  void lend_rows(const Proposals& proposals);
+  void take_back(const Pass& pass, const Proposals& proposals);
   /// The first tokens of a page in a layer's cache.
   BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
@@ -177,6 +207,17 @@ class SequenceSlots {
   BatchTensors tensors_;
   std::list<Built> programs_;  // the one used last first
   std::vector<bool> keeps_logits_, masked_, exact_;
+  /// Of each slot: the row of the last pass that it chose last in, and proposals of that pass that
+  /// are left to follow().
+  struct Checked {
+    uint32_t row = 0;
+    struct Token {
+      uint32_t id = 0, row = 0;
+      Choice behind;
+    };
+    std::vector<Token> left;  // the next last
+  };
+  std::vector<Checked> checked_;
   double build_seconds_ = 0;
 };
 

@@ -9,7 +9,7 @@
 beside_devices="attention_page|barriers|chat|config|inspect|layering|mutants|safetensors|token|vectors"
 device_tests=(-L unit -E "^($beside_devices)")
 # Failing calls, proposals and places that are given up are the same under masks: with validation they say something new.
-masked_tests=(-L unit -E "^($beside_devices|faults|speculation|batch_preemption)")
+masked_tests=(-L unit -E "^($beside_devices|faults|speculation|batch_preemption|batch_proposals)")
 # Of the proof, what SwiftShader runs: the device, programs, layers, sampling, a translation.
 proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|cli_bundled)$"
 
@@ -27,7 +27,8 @@ every kernel row over its cases, the mutants and the recorded vectors"
 }
 # Mutants, recorded vectors, failing calls, proposals, the options of commands and what a host does around a network are
 # slow on SwiftShader, and were seen on lavapipe.
-slow_tests="batch_preemption batch_search c_interface faults model_loader mutants speculation task_grammar threads vectors"
+slow_tests="batch_preemption batch_proposals batch_search c_interface faults model_loader mutants speculation"
+slow_tests+=" task_grammar threads vectors"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server conform dialogue encoders frame_budget"
 slow_scripts+=" generate kernels lora memory not_finite page pictures pinned_shaders pull real_models score serve_client"
 slow_scripts+=" serve_loss serve_page serve_schemas serve_soak transcribe translate tune verify viewer"
