@@ -15,7 +15,7 @@ void add_speculation_options(Command& command, SpeculationOptions& options) {
       .add_option("--lookup", options.lookup,
                   "propose what followed the latest N tokens where they stood before, or fewer of "
                   "them, down to 2")
-      .range(1, 64);
+      .range(1, kMostLookup);
   command
       .add_option("--proposals", options.proposals,
                   "tokens proposed at once, at most (default: 7; of a draft as many as pay)")

@@ -13,6 +13,7 @@ struct SpeculationOptions {
   std::string draft;
   uint32_t lookup = 0, proposals = 0;
 };
+constexpr uint32_t kMostLookup = 64;
 /// --draft, --lookup, --proposals.
 void add_speculation_options(Command& command, SpeculationOptions& options);
 

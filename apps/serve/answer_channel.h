@@ -35,6 +35,7 @@ struct AnswerEvent {
   std::optional<ApiError> error;
   // With end:
   size_t prompt_tokens = 0, cached_tokens = 0, answer_tokens = 0;
+  size_t proposed_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 
   bool last() const { return end || error; }
 };

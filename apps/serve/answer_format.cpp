@@ -62,6 +62,9 @@ Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
           {"completion_tokens", usage.answer_tokens},
+          {"completion_tokens_details",
+           {{"accepted_prediction_tokens", usage.accepted_tokens},
+            {"rejected_prediction_tokens", usage.proposed_tokens - usage.accepted_tokens}}},
           {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};
 }
 

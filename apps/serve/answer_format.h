@@ -59,6 +59,7 @@ struct AnswerPart {
 struct Usage {
   size_t prompt_tokens = 0, answer_tokens = 0;
   size_t cached_tokens = 0;  // of the prompts', computed for others that began alike
+  size_t proposed_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 };
 
 /// Tokens as chats and responses list them. At the end of a stream of bytes that is no whole

@@ -81,6 +81,11 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
                        model.chat_template->stops().end());
   common.ignore_end = request.ignore_end;
   common.reuse_answers = settings.reuse_answers;
+  common.lookup = request.lookup.value_or(settings.lookup);
+  if (request.draft.value_or(false) && !model.draft)
+    refuse("draft", "draft: the model is served without a draft model");
+  common.draft = request.draft.value_or(true);
+  common.proposals = request.proposals.value_or(settings.proposals);
   common.logit_bias = request.logit_bias;
   common.grammar = request.grammar;
   common.adapters = asked.adapters;

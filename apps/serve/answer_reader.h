@@ -17,9 +17,10 @@
 namespace mulciber::apps::serve {
 
 struct CompletionSettings {
-  int most_seconds = 600;      // of an answer, the wait for its turn included
-  uint32_t most_tokens = 0;    // of an answer; 0: what the context has room for
-  bool reuse_answers = false;  // BatchRequest::reuse_answers
+  int most_seconds = 600;              // of an answer, the wait for its turn included
+  uint32_t most_tokens = 0;            // of an answer; 0: what the context has room for
+  bool reuse_answers = false;          // BatchRequest::reuse_answers
+  uint32_t lookup = 0, proposals = 0;  // of requests that say nothing of it
 };
 
 /// The parts of answers, with calls of tools taken out of the text.

@@ -42,6 +42,8 @@ struct CompletionRequest {
   bool tells_probabilities = false;           // otherwise they only choose the best
   bool echo = false;                          // the answer begins with the prompt
   bool ignore_end = false;
+  std::optional<uint32_t> lookup, proposals;  // as BatchRequest; none: as the server is set
+  std::optional<bool> draft;                  // none: where the model has one
   bool stream = false, include_usage = false;
 
   uint32_t drawn() const { return best_of > 0 ? best_of : n; }

@@ -144,6 +144,10 @@ std::string Metrics::text(size_t queued, bool failed) const {
   each("row_steps_total", "counter",
        "Texts that took part in them: over mulciber_steps_total, the mean size of a batch.",
        [](const Batch& b) { return b.statistics.row_steps; });
+  each("proposed_tokens_total", "counter", "Tokens that speculative decoding proposed.",
+       [](const Batch& b) { return b.statistics.proposed_tokens; });
+  each("accepted_tokens_total", "counter", "Of these, which the model chose too.",
+       [](const Batch& b) { return b.statistics.accepted_tokens; });
   each("prefill_seconds_total", "counter", "Time of passes over prompts.",
        [](const Batch& b) { return b.statistics.prefill_seconds; });
   each("decode_seconds_total", "counter", "Time of steps of decoding.",

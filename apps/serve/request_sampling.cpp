@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 
+#include "apps/speculation_options.h"
 #include "checkpoints/json.h"
 #include "mulciber/batch_generator.h"
 
@@ -94,6 +95,11 @@ void read_generation(RequestFields& fields, CompletionRequest& request) {
   request.logit_bias = read_logit_bias(fields);
   request.adapters = read_adapters(fields);
   request.ignore_end = fields.flag("ignore_eos").value_or(false);
+  if (const auto lookup = fields.whole("lookup", 0, kMostLookup))
+    request.lookup = static_cast<uint32_t>(*lookup);
+  request.draft = fields.flag("draft");
+  if (const auto proposals = fields.whole("proposals", 1, kMostProposals))
+    request.proposals = static_cast<uint32_t>(*proposals);
   request.stream = fields.flag("stream").value_or(false);
 }
 

@@ -14,7 +14,7 @@ constexpr uint64_t kMostTokens = 1u << 24;  // of an answer, as requests may say
 
 // Each throws ApiError (400) naming the field.
 
-/// model, stream, lora, sampling, logit_bias, ignore_eos.
+/// model, stream, lora, sampling, logit_bias, ignore_eos, lookup, draft, proposals.
 void read_generation(RequestFields& fields, CompletionRequest& request);
 /// lora.
 std::vector<AdapterScale> read_adapters(RequestFields& fields);

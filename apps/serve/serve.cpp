@@ -12,6 +12,7 @@
 #include "apps/serve/endpoints.h"
 #include "apps/serve/log.h"
 #include "apps/serve/stop_signal.h"
+#include "apps/speculation_options.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
@@ -22,6 +23,7 @@ struct ServeArguments {
   std::vector<std::string> models;
   std::vector<std::string> adapters;  // NAME=PATH or MODEL:NAME=PATH
   ModelSettings model;
+  SpeculationOptions speculation;
   HttpSettings http;
   std::string key_file;
   uint32_t port = 8080, clients = 64, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
@@ -40,6 +42,7 @@ ServedModels open_models(const ServeArguments& options) {
                          "give one of them another: -m NAME=" + models.back()->path);
   }
   for (const std::string& argument : options.adapters) add_adapter(models, argument);
+  if (!options.speculation.draft.empty()) add_draft(models, options.speculation.draft);
   return models;
 }
 
@@ -93,6 +96,10 @@ int run_server(ServeArguments& options) {
   if (const char* key = std::getenv("MULCIBER_API_KEY"); key && *key)
     options.http.keys.emplace_back(key);
 
+  const bool drafts = !options.speculation.draft.empty();
+  if ((drafts || options.speculation.lookup > 0) && options.model.sequences == 1)
+    throw SettingError(drafts ? "draft" : "lookup", "is asked for with one place for answers",
+                       "ask for more with --sequences: proposals are checked in free places");
   ServedModels models = open_models(options);
   std::shared_ptr<Device> device;  // of the engine's thread, once that is there
   const auto open = [&options, &device](const ServedModels& to_load) {
@@ -119,7 +126,9 @@ int run_server(ServeArguments& options) {
                      responses,
                      {.most_seconds = static_cast<int>(options.seconds),
                       .most_tokens = options.tokens,
-                      .reuse_answers = options.reuse_answers},
+                      .reuse_answers = options.reuse_answers,
+                      .lookup = options.speculation.lookup,
+                      .proposals = options.speculation.proposals},
                      options.attention_tokens};
   add_endpoints(server, service);
   server.on_record([&](const HttpRecord& record) {
@@ -149,6 +158,9 @@ void add_limits(Command& command, ServeArguments& options) {
   add("--sequences", options.model.sequences, 1, 256, "answers of a model that grow together");
   add("--cache-tokens", options.model.cache_tokens, 0, 1 << 30,
       "tokens of all texts of a model that there is memory for (0: a context for each answer)");
+  add("--proposal-rows", options.model.proposal_rows, 0, 256,
+      "proposals that a step of a model checks, of all answers together (0: as many as places are "
+      "free)");
   add("--queue", options.waiting, 0, 100000, "answers that may wait; more are told to come back");
   add("--clients", options.clients, 1, 10000, "connections at once");
   add("--tokens", options.tokens, 0, 16777216,
@@ -215,6 +227,7 @@ void add_serve(Command& app, int& code) {
                    "take an answer that comes back as history as it was computed; its continuation "
                    "may then differ in rounding");
   command.add_flag("--log-json", options->log_json, "an object a line as log, for programs");
+  add_speculation_options(command, options->speculation);
   serve::add_limits(command, *options);
   add_loading_options(command, options->model.language);
   add_common_options(command, options->common);

@@ -6,6 +6,9 @@
 
 #include <ctime>
 #include <filesystem>
+#include <functional>
+#include <tuple>
+#include <utility>
 
 #include "apps/progress.h"
 #include "apps/serve/api_error.h"
@@ -28,6 +31,8 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
   options.generator = generator_options(settings.language);
   options.generator.sequences = settings.sequences;
   options.cache_tokens = settings.cache_tokens;
+  options.proposal_rows = settings.proposal_rows;
+  options.draft = model.draft;
   options.generator.load.adapters = model.adapters;
   std::optional<Progress> progress;
   options.generator.load.on_progress = [&](uint64_t done, uint64_t total) {
@@ -36,6 +41,33 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
     if (done == total) progress->finish();
   };
   model.generator = std::make_unique<BatchGenerator>(device, model.files, options);
+}
+
+/// NAME=PATH, or a path alone, whose name is empty.
+std::pair<std::string, std::string> name_and_path(const std::string& argument) {
+  const size_t equals = argument.find('=');
+  const bool named = equals != std::string::npos && equals > 0 &&
+                     argument.substr(0, equals).find('/') == std::string::npos &&
+                     !std::filesystem::exists(argument);
+  if (!named) return {"", argument};
+  return {argument.substr(0, equals), argument.substr(equals + 1)};
+}
+
+/// The one of that name; without a name the only one. refuse: throws.
+ServedModel& language_model(std::span<const std::unique_ptr<ServedModel>> models,
+                            const std::string& name,
+                            const std::function<void(const std::string&)>& refuse) {
+  ServedModel* chosen = nullptr;
+  for (const auto& model : models) {
+    const bool continues = model->files->capabilities().has(Capability::kContinueText);
+    if (!continues || (!name.empty() && model->id != name)) continue;
+    if (chosen) refuse("could be of several models");
+    chosen = model.get();
+  }
+  if (!chosen)
+    refuse(name.empty() ? "is of no model that continues text"
+                        : fmt::format("names no language model '{}'", printable(name)));
+  return *chosen;
 }
 
 /// What any thread may read of it.
@@ -74,16 +106,8 @@ const char* ServedModel::does() const {
 
 std::unique_ptr<ServedModel> open_served(const std::string& argument) {
   auto model = std::make_unique<ServedModel>();
-  model->path = argument;
-  const size_t equals = argument.find('=');
-  if (equals != std::string::npos && equals > 0 &&
-      argument.substr(0, equals).find('/') == std::string::npos &&
-      !std::filesystem::exists(argument)) {
-    model->id = argument.substr(0, equals);
-    model->path = argument.substr(equals + 1);
-  } else {
-    model->id = name_of_path(argument);
-  }
+  std::tie(model->id, model->path) = name_and_path(argument);
+  if (model->id.empty()) model->id = name_of_path(argument);
   model->files = open_model(model->path);
   model->created = std::time(nullptr);
   return model;
@@ -107,18 +131,18 @@ void add_adapter(std::span<const std::unique_ptr<ServedModel>> models,
     name.erase(0, colon + 1);
   }
   if (name.empty()) refuse("has no name");
-  ServedModel* chosen = nullptr;
-  for (const auto& model : models) {
-    const bool continues = model->files->capabilities().has(Capability::kContinueText);
-    if (!continues || (!wanted.empty() && model->id != wanted)) continue;
-    if (chosen) refuse("could be of several models");
-    chosen = model.get();
-  }
-  if (!chosen)
-    refuse(wanted.empty() ? "is of no model that continues text"
-                          : fmt::format("names no language model '{}'", printable(wanted)));
   // A request says how much of it it wants.
-  chosen->adapters.push_back({.path = argument.substr(equals + 1), .name = name, .scale = 0});
+  language_model(models, wanted, refuse)
+      .adapters.push_back({.path = argument.substr(equals + 1), .name = name, .scale = 0});
+}
+
+void add_draft(std::span<const std::unique_ptr<ServedModel>> models, const std::string& argument) {
+  const auto refuse = [&](const std::string& problem) {
+    throw SettingError("draft", fmt::format("'{}' {}", printable(argument), problem),
+                       "give a path, or MODEL=PATH where several models are served");
+  };
+  const auto [wanted, path] = name_and_path(argument);
+  language_model(models, wanted, refuse).draft = open_model(path);
 }
 
 void check_ids(const ServedModel& model, const std::string& field, std::span<const uint32_t> ids) {

@@ -34,8 +34,9 @@ struct ServedModel {
   bool sees = false;               // pictures, which chats may show it
   std::string device;
   Sampling default_sampling;
-  std::vector<std::string> languages;  // of speech
-  std::vector<AdapterFile> adapters;   // that requests may name
+  std::vector<std::string> languages;      // of speech
+  std::vector<AdapterFile> adapters;       // that requests may name
+  std::shared_ptr<const OpenModel> draft;  // that proposes what it says; none: none does
 
   bool has_adapter(const std::string& name) const;
 
@@ -57,6 +58,7 @@ struct ModelSettings {
   std::string chat_template;      // in place of that of the files
   uint32_t sequences = 8;         // texts that grow, or are translated, at once
   uint32_t cache_tokens = 0;      // BatchGeneratorOptions::cache_tokens
+  uint32_t proposal_rows = 0;     // BatchGeneratorOptions::proposal_rows
   bool verbose = false;
 };
 
@@ -66,6 +68,10 @@ std::unique_ptr<ServedModel> open_served(const std::string& argument);
 /// argument: NAME=PATH or MODEL:NAME=PATH. Adds an adapter to what is loaded with that model, or
 /// with the only language model there is. Throws SettingError.
 void add_adapter(std::span<const std::unique_ptr<ServedModel>> models, const std::string& argument);
+
+/// argument: a file or folder, or MODEL=FILE|DIR. Gives that model, or the only language model
+/// there is, a draft model. Throws SettingError, ModelError.
+void add_draft(std::span<const std::unique_ptr<ServedModel>> models, const std::string& argument);
 
 /// Throws ApiError (400), naming the field, where one of the ids of tokens is none of the model's.
 void check_ids(const ServedModel& model, const std::string& field, std::span<const uint32_t> ids);

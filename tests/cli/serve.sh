@@ -25,7 +25,9 @@ assert answer["object"] == "text_completion" and answer["choices"][0]["text"] ==
 assert answer["choices"][0]["finish_reason"] == "length" and answer["choices"][0]["logprobs"] is None
 assert answer["usage"] == {"prompt_tokens": len(wanted["prompt_ids"]), "completion_tokens": 12,
                            "total_tokens": len(wanted["prompt_ids"]) + 12,
-                           "prompt_tokens_details": {"cached_tokens": 0}}, answer["usage"]
+                           "prompt_tokens_details": {"cached_tokens": 0},
+                           "completion_tokens_details": {"accepted_prediction_tokens": 0,
+                                                         "rejected_prediction_tokens": 0}}, answer["usage"]
 PYTHON
 ask /v1/chat/completions "{$greedy,\"messages\":[{\"role\":\"user\",\"content\":\"The red hammer\"}]}"
 python3 - <<'PYTHON' || fail "/v1/chat/completions: $(cat answer)"
