@@ -241,14 +241,76 @@ TEST_CASE("schemas of multiples accept those within their bounds and no others")
   for (const Texts& row : more) check(row);
 }
 
+TEST_CASE("schemas of multiples of fractions accept those within their bounds and no others") {
+  struct Bounds {
+    const char* schema;
+    double least, most;
+    bool above = false;
+  };
+  const Bounds rows[] = {{"", -1e9, 1e9},
+                         {R"(, "minimum": -3, "maximum": 12)", -3, 12},
+                         {R"(, "exclusiveMinimum": 0, "maximum": 5)", 0, 5, true}};
+  struct Fraction {
+    const char* text;
+    int thousandths;
+  };
+  for (const Fraction& fraction : {Fraction{"0.01", 10},
+                                   {"0.5", 500},
+                                   {"0.25", 250},
+                                   {"0.125", 125},
+                                   {"0.02", 20},
+                                   {"0.1", 100},
+                                   {"1e-3", 1}}) {
+    for (const Bounds& bounds : rows) {
+      const std::string schema =
+          fmt::format(R"({{"type": "number", "multipleOf": {}{}}})", fraction.text, bounds.schema);
+      const Grammar grammar = Grammar::json_schema(schema);
+      std::vector<std::string> wrong;
+      for (int value = -20000; value <= 20000; value += value % 500 == 0 ? 1 : 3) {
+        const int size = std::abs(value);
+        std::string text =
+            fmt::format("{}{}.{:03}", value < 0 ? "-" : "", size / 1000, size % 1000);
+        const double number = value / 1000.0;
+        // A bound itself is written without a point.
+        if (number == bounds.least || number == bounds.most) continue;
+        const bool in = value % fraction.thousandths == 0 && number <= bounds.most &&
+                        (bounds.above ? number > bounds.least : number >= bounds.least);
+        // As few digits as it takes, and with each zero that may follow them.
+        const size_t decimals =
+            std::string(fraction.text) == "1e-3" ? 3 : std::string(fraction.text).size() - 2;
+        for (size_t shown = 3; shown > 0; --shown) {
+          if (accepts(grammar, text) != (in && shown <= decimals)) wrong.push_back(text);
+          if (text.back() != '0') break;
+          text.pop_back();
+        }
+      }
+      INFO(schema << ": " << wrong.size() << " wrong, the first "
+                  << (wrong.empty() ? "" : wrong[0]));
+      CHECK(wrong.empty());
+    }
+  }
+  const Texts more[] = {
+      {R"({"multipleOf": 0.01})",
+       {"0", "-14", "3.5", "3.50", "0.07", "-0.01", "6999999999999993.25"},
+       {"-0", "-0.00", "07", "7.001", "7e1", "7.", ".5", ""}},
+      {R"({"multipleOf": 0.25, "minimum": -3, "exclusiveMaximum": 12})",
+       {"-3", "11.75", "11.50", "0"},
+       {"-3.25", "12", "12.25", "11.7"}},
+      {R"({"type": "integer", "multipleOf": 0.5})", {"0", "-3", "12"}, {"0.5", "1.0"}}};
+  for (const Texts& row : more) check(row);
+}
+
 TEST_CASE("what a schema cannot mean here is refused by name") {
   const std::pair<std::string, std::string> rows[] = {
       {"{", "JSON schema"},
       {"1", "is no schema"},
       {R"({"type": "strin"})", "unknown type \"strin\""},
       {R"({"not": {}})", "keyword 'not'"},
-      {R"({"properties": {"x": {"multipleOf": 0.01}}})",
-       "at #/properties/x: multipleOf is 0.01, only whole numbers"},
+      {R"({"properties": {"x": {"multipleOf": 0.3}}})",
+       "at #/properties/x: multipleOf is 0.3, only whole numbers"},
+      {R"({"multipleOf": 1.5})", "fractions of at most 8 digits that go into 1"},
+      {R"({"multipleOf": 1e-9})", "only whole numbers"},
+      {R"({"type": "number", "multipleOf": 0.01, "minimum": 0.5})", "whole bounds"},
       {R"({"multipleOf": 0})", "no number above 0"},
       {R"({"multipleOf": "2"})", "no number above 0"},
       {R"({"multipleOf": 997})", "multipleOf is 997, whose multiples take"},

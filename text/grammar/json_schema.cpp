@@ -176,7 +176,7 @@ class SchemaReader {
     if (type == "string") return string(flat, path);
     if (type == "number" || type == "integer") {
       // Multiples of a whole number are whole.
-      const bool whole = type == "integer" || flat.contains("multipleOf");
+      const bool whole = type == "integer" || whole_multiples(flat);
       const NumberBounds bounds = number_bounds(flat, path, whole);
       return whole ? text_.integer(bounds) : text_.number(bounds);
     }

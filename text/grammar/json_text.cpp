@@ -170,21 +170,50 @@ Part JsonText::whole(uint64_t least, uint64_t most, uint64_t divisor) {
   return rules_.choice(std::move(parts));
 }
 
+namespace {
+
+/// So many digits behind the point of a number, of which none is written yet.
+DigitsLeft decimals_of(const NumberBounds& of, uint32_t count) {
+  const uint64_t rest = power_of_ten(of.decimals - count);
+  return {count, of.divisor / std::gcd(of.divisor, rest)};
+}
+
+}  // namespace
+
+Part JsonText::fraction(const NumberBounds& of) {
+  if (of.decimals == 0) return rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
+  std::vector<Part> parts;
+  for (uint32_t count = 1; count <= of.decimals; ++count)
+    parts.push_back(any_multiple(decimals_of(of, count)));
+  return rules_.sequence({rules_.text("."), rules_.choice(std::move(parts))});
+}
+
+Part JsonText::positive_fraction(const NumberBounds& of) {
+  if (of.decimals == 0)
+    return rules_.sequence({rules_.text("."), rules_.repeat(rules_.text("0"), 0, kMostDigits / 2),
+                            rules_.one_of('1', '9'), digits(0, kMostDigits / 2)});
+  std::vector<Part> parts;
+  for (uint32_t count = 1; count <= of.decimals; ++count)
+    for (uint32_t zeros = 0; zeros < count; ++zeros) {
+      const DigitsLeft left = {count - zeros, decimals_of(of, count).divisor};
+      parts.push_back(
+          rules_.sequence({rules_.text(std::string(zeros, '0')), multiples(left, '1', '9')}));
+    }
+  return rules_.sequence({rules_.text("."), rules_.choice(std::move(parts))});
+}
+
 Part JsonText::magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only,
-                         uint64_t divisor) {
+                         const NumberBounds& of) {
   std::vector<Part> parts;
   const uint64_t first = least + (above ? 1 : 0);
   if (whole_only) {
     if (below && most == 0) return rules_.choice({});
-    return whole(first, most - (below ? 1 : 0), divisor);
+    return whole(first, most - (below ? 1 : 0), of.divisor);
   }
-  const Part fraction = rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
   if (most > 0)
-    parts.push_back(rules_.sequence({whole(first, most - 1), rules_.optional(fraction)}));
+    parts.push_back(rules_.sequence({whole(first, most - 1), rules_.optional(fraction(of))}));
   if (above && least < most)
-    parts.push_back(rules_.sequence({whole(least, least), rules_.text("."),
-                                     rules_.repeat(rules_.text("0"), 0, kMostDigits / 2),
-                                     rules_.one_of('1', '9'), digits(0, kMostDigits / 2)}));
+    parts.push_back(rules_.sequence({whole(least, least), positive_fraction(of)}));
   if (!below && first <= most) parts.push_back(whole(most, most));
   return rules_.choice(std::move(parts));
 }
@@ -197,13 +226,13 @@ Part JsonText::bounded(const NumberBounds& bounds, bool whole_only) {
   if (most >= 0)
     parts.push_back(magnitude(static_cast<uint64_t>(std::max<int64_t>(least, 0)),
                               least >= 0 && bounds.above_least, static_cast<uint64_t>(most),
-                              bounds.below_most, whole_only, bounds.divisor));
+                              bounds.below_most, whole_only, bounds));
   if (least < 0) {
     const bool from_zero = most >= 0;
     parts.push_back(rules_.sequence(
-        {rules_.text("-"), magnitude(static_cast<uint64_t>(from_zero ? 0 : -most),
-                                     from_zero || bounds.below_most, static_cast<uint64_t>(-least),
-                                     bounds.above_least, whole_only, bounds.divisor)}));
+        {rules_.text("-"),
+         magnitude(static_cast<uint64_t>(from_zero ? 0 : -most), from_zero || bounds.below_most,
+                   static_cast<uint64_t>(-least), bounds.above_least, whole_only, bounds)}));
   }
   return rules_.choice(std::move(parts));
 }
@@ -213,7 +242,8 @@ Part JsonText::integer(const NumberBounds& bounds) {
 }
 
 Part JsonText::number(const NumberBounds& bounds) {
-  if (bounds.least || bounds.most) return rules_.shared("number", bounded(bounds, false));
+  if (bounds.least || bounds.most || bounds.decimals > 0)
+    return rules_.shared("number", bounded(bounds, false));
   const Part sign = rules_.optional(rules_.text("-"));
   const Part fraction = rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
   // Two digits: what a double holds.

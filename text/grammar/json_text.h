@@ -15,6 +15,9 @@ struct NumberBounds {
   std::optional<int64_t> least, most;
   bool above_least = false, below_most = false;  // the bounds themselves are left out
   uint64_t divisor = 1;                          // of whole numbers: all are multiples of it
+  /// Above 0: numbers have at most so many digits behind the point, and are multiples of
+  /// divisor / 10^decimals, which goes into 1.
+  uint32_t decimals = 0;
 };
 
 /// Digits that a number has before its point, and behind it, at most: a model may not write digits
@@ -70,9 +73,12 @@ class JsonText {
   /// The digits that are left, the next of which is one of [first, last].
   Part multiples(const DigitsLeft& left, char first, char last);
   Part any_multiple(const DigitsLeft& left);
-  /// Numbers without a sign.
+  /// A point and the digits behind it, or those that are above 0.
+  Part fraction(const NumberBounds& of);
+  Part positive_fraction(const NumberBounds& of);
+  /// Numbers without a sign. of: what they are multiples of.
   Part magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only,
-                 uint64_t divisor);
+                 const NumberBounds& of);
   Part bounded(const NumberBounds& bounds, bool whole_only);
   Part made(std::optional<Part>& part, const char* name, Part (JsonText::*make)());
   Part make_gap();

@@ -20,15 +20,37 @@ constexpr uint64_t kMostRemainders = 4096;
                  std::move(remedy));
 }
 
-uint64_t divisor_of(const Json& schema, const std::string& path) {
+/// Digits that a fraction which goes into 1 has behind its point; 0: it is none, or has too many.
+uint32_t decimals_of(double value) {
+  constexpr uint32_t kMostDecimals = 8;
+  double power = 1;
+  for (uint32_t count = 1; count <= kMostDecimals; ++count) {
+    power *= 10;
+    // Both are whole, so the quotient is the number that the decimal notation is read as.
+    const double unit = std::round(value * power);
+    if (unit < 1 || unit / power != value) continue;
+    return std::fmod(power, unit) == 0 ? count : 0;
+  }
+  return 0;
+}
+
+void set_divisor(const Json& schema, const std::string& path, bool whole, NumberBounds& to) {
   const auto found = schema.find("multipleOf");
-  if (found == schema.end()) return 1;
+  if (found == schema.end()) return;
   if (!found->is_number() || !(found->get<double>() > 0))
     refuse(path, "multipleOf is no number above 0");
   const auto value = found->get<double>();
+  if (value < 1 && decimals_of(value) > 0) {
+    if (whole) return;  // all whole numbers are
+    to.decimals = decimals_of(value);
+    to.divisor = static_cast<uint64_t>(std::round(value * std::pow(10, to.decimals)));
+    return;
+  }
   if (value != std::floor(value) || value >= 1e15)
     refuse(path,
-           fmt::format("multipleOf is {}, only whole numbers below 1e15 are supported", value),
+           fmt::format("multipleOf is {}, only whole numbers below 1e15 are supported, and "
+                       "fractions of at most 8 digits that go into 1",
+                       value),
            "leave it out, or check the answer for it");
   const auto divisor = static_cast<uint64_t>(value);
   if (remainders_of(divisor) > kMostRemainders)
@@ -36,14 +58,20 @@ uint64_t divisor_of(const Json& schema, const std::string& path) {
            fmt::format("multipleOf is {}, whose multiples take {} states, {} are the most", divisor,
                        remainders_of(divisor), kMostRemainders),
            "take one up to 256, or one with more factors of 2 and 5, or check the answer for it");
-  return divisor;
+  to.divisor = divisor;
 }
 
 }  // namespace
 
+bool whole_multiples(const Json& schema) {
+  const auto found = schema.find("multipleOf");
+  return found != schema.end() &&
+         (!found->is_number() || found->get<double>() == std::floor(found->get<double>()));
+}
+
 NumberBounds number_bounds(const Json& schema, const std::string& path, bool whole) {
   NumberBounds made;
-  made.divisor = divisor_of(schema, path);
+  set_divisor(schema, path, whole, made);
   const auto read = [&](const char* name, bool lower, bool excludes) {
     const auto found = schema.find(name);
     if (found == schema.end()) return;
