@@ -120,7 +120,7 @@ std::vector<SequenceSlots::Proposals> BatchGenerator::Impl::propose(
   }
   // Where pages are scarce, nobody gives way to proposals.
   std::erase_if(proposals, [&](SequenceSlots::Proposals& some) {
-    set_masks(some);
+    if (!some.ids.empty()) set_masks(some);
     return some.ids.empty() ||
            !slots->reserve(some.slot, 1 + static_cast<uint32_t>(some.ids.size()));
   });
