@@ -1,7 +1,6 @@
 #include "layers/latent_projection.h"
 
 #include "ops/copy.h"
-#include "ops/elementwise.h"
 #include "ops/norm.h"
 
 namespace mulciber {
@@ -25,12 +24,7 @@ void HeadMatrices::operator()(ProgramBuilder& builder, const Tensor& x, const Te
   shared.weight_first = shared.weight_step = 0;
   out.add = true;
   head_matmul(builder, x, transposed ? low_rank->up : low_rank->down, narrow, in);
-  const Tensor scaled = scale_by_row(builder, narrow,
-                                     {.control = adapters->control,
-                                      .scales = adapters->scales,
-                                      .per_row = adapters->per_row,
-                                      .first = low_rank->first,
-                                      .count = low_rank->count});
+  const Tensor scaled = scale_narrow(builder, narrow, *low_rank, *adapters);
   head_matmul(builder, scaled, transposed ? low_rank->down : low_rank->up, y, out);
 }
 

@@ -39,15 +39,21 @@ void Linear::add_to(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
   if (low_rank && adapters) add_low_rank(builder, x, y, *adapters);
 }
 
+Tensor scale_narrow(ProgramBuilder& builder, const Tensor& narrow, const LowRank& low_rank,
+                    const AdapterScales& adapters) {
+  return scale_by_row(builder, narrow,
+                      {.control = adapters.control,
+                       .scales = adapters.scales,
+                       .per_row = adapters.per_row,
+                       .first = low_rank.first,
+                       .count = low_rank.count});
+}
+
 void Linear::add_low_rank(ProgramBuilder& builder, const Tensor& x, const Tensor& y,
                           const AdapterScales& adapters) const {
   const auto scope = builder.scope("lora");
-  const Tensor narrow = scale_by_row(builder, matmul(builder, x, low_rank->down),
-                                     {.control = adapters.control,
-                                      .scales = adapters.scales,
-                                      .per_row = adapters.per_row,
-                                      .first = low_rank->first,
-                                      .count = low_rank->count});
+  const Tensor narrow =
+      scale_narrow(builder, matmul(builder, x, low_rank->down), *low_rank, adapters);
   matmul(builder, narrow, low_rank->up, {.accumulate_into = y});
 }
 

@@ -38,6 +38,11 @@ struct AdapterScales {
   uint32_t per_row = 0;
 };
 
+/// What A gives, (..., parts * count), each number times the scale that its row has for its
+/// adapter.
+Tensor scale_narrow(ProgramBuilder& builder, const Tensor& narrow, const LowRank& low_rank,
+                    const AdapterScales& adapters);
+
 /// y = x W^T + b.
 struct Linear {
   Tensor weight;                      // (N, K)

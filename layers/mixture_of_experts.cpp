@@ -48,12 +48,7 @@ Tensor MixtureOfExperts::product(ProgramBuilder& builder, const Tensor& x, const
       options.combine ? expert_matmul(builder, x.reshaped({tokens * chosen, x.shape.columns()}),
                                       low_rank->down, routes.reshaped({tokens * chosen, 1, 2}))
                       : expert_matmul(builder, x, low_rank->down, routes);
-  const Tensor scaled = scale_by_row(builder, narrow,
-                                     {.control = adapters->control,
-                                      .scales = adapters->scales,
-                                      .per_row = adapters->per_row,
-                                      .first = low_rank->first,
-                                      .count = low_rank->count});
+  const Tensor scaled = scale_narrow(builder, narrow, *low_rank, *adapters);
   const uint64_t width = low_rank->up.shape.columns();
   Tensor change;
   if (options.combine) {
