@@ -245,14 +245,13 @@ Part JsonText::number(const NumberBounds& bounds) {
   if (bounds.least || bounds.most || bounds.decimals > 0)
     return rules_.shared("number", bounded(bounds, false));
   const Part sign = rules_.optional(rules_.text("-"));
-  const Part fraction = rules_.sequence({rules_.text("."), digits(1, kMostDigits)});
   // Two digits: what a double holds.
   const Part exponent = rules_.sequence(
       {rules_.one_of(CodeSet{{'e', 'e'}, {'E', 'E'}}),
        rules_.optional(rules_.one_of(CodeSet{{'+', '+'}, {'-', '-'}})), digits(1, 2)});
-  return rules_.shared("number",
-                       rules_.sequence({sign, whole(0, kMostWhole), rules_.optional(fraction),
-                                        rules_.optional(exponent)}));
+  return rules_.shared(
+      "number", rules_.sequence({sign, whole(0, kMostWhole), rules_.optional(fraction(bounds)),
+                                 rules_.optional(exponent)}));
 }
 
 Part JsonText::boolean() { return rules_.choice({rules_.text("true"), rules_.text("false")}); }

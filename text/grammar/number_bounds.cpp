@@ -40,9 +40,9 @@ void set_divisor(const Json& schema, const std::string& path, bool whole, Number
   if (!found->is_number() || !(found->get<double>() > 0))
     refuse(path, "multipleOf is no number above 0");
   const auto value = found->get<double>();
-  if (value < 1 && decimals_of(value) > 0) {
+  if (const uint32_t decimals = value < 1 ? decimals_of(value) : 0; decimals > 0) {
     if (whole) return;  // all whole numbers are
-    to.decimals = decimals_of(value);
+    to.decimals = decimals;
     to.divisor = static_cast<uint64_t>(std::round(value * std::pow(10, to.decimals)));
     return;
   }
