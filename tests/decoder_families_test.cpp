@@ -151,6 +151,37 @@ TEST_CASE("Falcon Mamba is Mamba with norms of what a token selects") {
   CHECK(epsilon(kFalconMamba) == 0.25f);
 }
 
+TEST_CASE("What a configuration leaves open or says to be nothing is as in transformers") {
+  const auto read = [](const DecoderFamily& family, const Json& changes) {
+    Json json = config();
+    json.update(changes);
+    return family.read(ConfigReader(json, "config.json"));
+  };
+  // No cap where it is null, the usual one where nothing is said.
+  const DecoderConfig usual = read(kGemma2, Json::object());
+  CHECK(usual.attention.soft_cap == 50);
+  CHECK(usual.output.soft_cap == 30);
+  const DecoderConfig none =
+      read(kGemma2, {{"attn_logit_softcapping", nullptr}, {"final_logit_softcapping", nullptr}});
+  CHECK(none.attention.soft_cap == 0);
+  CHECK(none.output.soft_cap == 0);
+  // Of SmolLM 3 the layers slide that do not rotate.
+  const DecoderConfig sliding = read(kSmolLm3, {{"num_hidden_layers", 4},
+                                                {"use_sliding_window", true},
+                                                {"sliding_window", 8},
+                                                {"no_rope_layers", {1, 0, 1, 0}}});
+  for (const uint32_t layer : {0, 1, 2, 3}) {
+    CHECK(sliding.layers[layer].rope.has_value() == (layer % 2 == 0));
+    CHECK(sliding.layers[layer].window == (layer % 2 == 0 ? 0 : 8));
+  }
+  // A bias stays beside tied embeddings.
+  for (const bool tied : {false, true}) {
+    const Json changes = {{"n_embd", 16},      {"n_head", 2},     {"n_layer", 1},
+                          {"n_positions", 32}, {"rotary_dim", 8}, {"tie_word_embeddings", tied}};
+    CHECK(read(kGptJ, changes).output.bias);
+  }
+}
+
 TEST_CASE("What no layer does yet is refused by name") {
   const Json json = config();
   const DecoderConfig known = kLlama.read(ConfigReader(json, "config.json"));

@@ -149,6 +149,20 @@ TEST_CASE("A configuration's LongRoPE is read in both of its forms") {
                         Catch::Matchers::ContainsSubstring("6 rotate, which is no multiple of 4"));
 }
 
+TEST_CASE("A base beside the parameters is theirs, unless they say another") {
+  const auto base = [](const char* text) {
+    const Json json = Json::parse(text);
+    return read_rope_of(ConfigReader(json, "config.json"), nullptr,
+                        {.head_size = 16, .base = 10000, .context = 112})
+        .base;
+  };
+  CHECK(base(R"({"rope_theta": 500, "rope_parameters": {"rope_type": "default"}})") == 500);
+  CHECK(base(R"({"rope_theta": 500, "rope_parameters": {"rope_theta": 700}})") == 700);
+  CHECK(base(R"({"rope_parameters": {"rope_type": "default"}})") == 10000);
+  // Up to max_position_embeddings the base of dynamic scaling is its own.
+  CHECK(base(R"({"rope_theta": 500, "rope_scaling": {"type": "dynamic", "factor": 2}})") == 500);
+}
+
 TEST_CASE("Scalings that cannot be are refused") {
   CHECK_THROWS_AS(rope_frequencies(7, 10000), ShapeError);
   CHECK_THROWS_AS(rope_frequencies(8, 10000, {.frequency_factors = {1, 2}}), ShapeError);

@@ -8,10 +8,13 @@ namespace {
 
 DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_gemma(config, gemma_names());
-  decoder.attention.soft_cap =
-      static_cast<float>(config.number_or("attn_logit_softcapping", 50, 0, 1e9));
-  decoder.output.soft_cap =
-      static_cast<float>(config.number_or("final_logit_softcapping", 30, 0, 1e9));
+  // null says that there is none.
+  const auto soft_cap = [&](const char* key, double usual) {
+    return static_cast<float>(
+        config.number_or(key, config.json().contains(key) ? 0 : usual, 0, 1e9));
+  };
+  decoder.attention.soft_cap = soft_cap("attn_logit_softcapping", 50);
+  decoder.output.soft_cap = soft_cap("final_logit_softcapping", 30);
   read_one_rope(config, decoder);
   // Every other layer slides.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader&) { return layer % 2 == 0; });

@@ -19,11 +19,14 @@ bool rotates(const ConfigReader& config, uint32_t layer, size_t layers) {
 
 DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
+  decoder.output.tied = config.boolean_or("tie_word_embeddings", true);
   read_one_rope(config, decoder);
   for (uint32_t i = 0; i < decoder.layers.size(); ++i)
     if (!rotates(config, i, decoder.layers.size())) decoder.layers[i].rope = std::nullopt;
   if (config.boolean_or("use_sliding_window", false))
-    read_windows(config, decoder, [](uint32_t, const ConfigReader&) { return true; });
+    read_windows(config, decoder, [](uint32_t layer, const ConfigReader& of) {
+      return !rotates(of, layer, of.integer("num_hidden_layers", 1, kMostLayers));
+    });
   return decoder;
 }
 

@@ -75,14 +75,16 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
   RopeScaling& scaling = rope.scaling;
   const char* key = parameters.has("rope_type") ? "rope_type" : "type";
   const std::string type = parameters.text_or(key, "default");
-  if (type == "default") return rope;
+  // The base of dynamic ones changes behind max_position_embeddings, where no context reaches.
+  if (type == "default" || type == "dynamic") return rope;
   if (type == "longrope" || type == "su") {  // its first name
     read_long_rope(parameters, defaults, rope);
     return rope;
   }
   if (type != "linear" && type != "llama3" && type != "yarn")
-    parameters.fail(key, "is '" + printable(type) +
-                             "'; default, linear, llama3, yarn and longrope are supported");
+    parameters.fail(key,
+                    "is '" + printable(type) +
+                        "'; default, dynamic, linear, llama3, yarn and longrope are supported");
   scaling.factor = required(parameters, "factor", 1e-6);
   if (type == "linear") {
     scaling.kind = RopeScalingKind::kLinear;
@@ -112,13 +114,14 @@ RopeConfig read_rope_of(const ConfigReader& config, const char* kind,
                         const RopeDefaults& defaults) {
   RopeDefaults given = defaults;
   given.share = config.number_or(kShare, defaults.share, 0, 1);
+  // Of rotations that say no other.
+  given.base = config.number_or("rope_theta", defaults.base, 1.001, 1e30);
   constexpr const char* kOriginal = "original_max_position_embeddings";
   if (config.has(kOriginal)) given.original_positions = config.number_or(kOriginal, 0, 2, kHuge);
   if (config.has("rope_parameters")) {
     const ConfigReader all = config.object("rope_parameters");
     return kind && all.has(kind) ? read_rope(all.object(kind), given) : read_rope(all, given);
   }
-  given.base = config.number_or("rope_theta", defaults.base, 1.001, 1e30);
   if (config.has("rope_scaling")) return read_rope(config.object("rope_scaling"), given);
   const Json nothing = Json::object();
   return read_rope(ConfigReader(nothing, config.where(), config.remedy()), given);
