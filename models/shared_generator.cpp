@@ -42,7 +42,7 @@ AnswerGrammar SharedGenerator::answer_by(const Grammar& grammar, bool ignore_end
 }
 
 void SharedGenerator::check_id(uint32_t id) const {
-  const auto count = static_cast<uint32_t>(tokenizer->vocab_size());
+  const uint32_t count = language->network().vocabulary;
   if (id >= count)
     throw ModelError("a token", fmt::format("has the id {}, the model's are below {}", id, count),
                      "take ids of a text of this model");

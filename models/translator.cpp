@@ -12,6 +12,7 @@
 #include "models/translator_impl.h"
 #include "models/vocabulary_check.h"
 #include "runtime/public_devices.h"
+#include "text/token_stream.h"
 
 namespace mulciber {
 namespace {
@@ -34,7 +35,10 @@ std::vector<int32_t> signed_ids(std::span<const uint32_t> ids) { return {ids.beg
 
 std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
   std::vector<std::string> result;
-  for (uint32_t id : ids) result.emplace_back(tokenizer.piece(static_cast<int32_t>(id)));
+  for (const uint32_t id : ids) {
+    const auto known = static_cast<int32_t>(id);
+    result.emplace_back(known < tokenizer.vocab_size() ? tokenizer.piece(known) : "");
+  }
   return result;
 }
 
@@ -127,7 +131,7 @@ std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const st
 }
 
 Alternative Translator::Impl::alternative(const Hypothesis& hypothesis) const {
-  return {.text = tokenizers.target->decode(signed_ids(hypothesis.ids)),
+  return {.text = written_text(*tokenizers.target, signed_ids(hypothesis.ids)),
           .score = hypothesis.score,
           .ids = hypothesis.ids,
           .tokens = pieces(*tokenizers.target, hypothesis.ids)};

@@ -64,6 +64,18 @@ TEST_CASE("Bytes that never become a character come at the end") {
   CHECK(pieces_of(ByteTokenizer(false), "x\xe2\x82") == std::vector<std::string>{"x", "\xe2\x82"});
 }
 
+TEST_CASE("Ids behind the last token are no text") {
+  const ByteTokenizer tokenizer(true);
+  TokenStream stream(tokenizer, std::vector<std::int32_t>{'a', 300});
+  std::string text;
+  for (const std::int32_t id : {0xc3, 256, 0xa9, 1000, int{'b'}}) text += stream.push(id);
+  CHECK(text + stream.finish() ==
+        "\xc3\xa9"
+        "b");
+  CHECK(written_text(tokenizer, std::vector<std::int32_t>{'x', 256, 'y'}) == "xy");
+  CHECK(token_text(tokenizer, 256).empty());
+}
+
 TEST_CASE("A stop text is held back until it is certain") {
   StopFilter filter({"END", "\n\n"});
   CHECK(filter.push("one E") == "one ");

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "text/tokenizers/pipeline.h"
+#include "text/tokenizers/text.h"
+
 namespace mulciber {
 namespace {
 
@@ -10,8 +13,7 @@ constexpr std::size_t kBefore = 6;  // tokens in front that are decoded along
 /// Bytes at the end that begin a character which is not all there, and replacement characters,
 /// which stand for such bytes where a tokenizer decodes to valid UTF-8.
 std::size_t incomplete_bytes(std::string_view text) {
-  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-  if (text.ends_with(kReplacement)) return kReplacement.size();
+  if (text.ends_with(kReplacementCharacter)) return kReplacementCharacter.size();
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
     if ((byte & 0xc0u) == 0x80u) continue;  // inside a character
@@ -23,6 +25,13 @@ std::size_t incomplete_bytes(std::string_view text) {
 
 }  // namespace
 
+std::string written_text(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
+                         bool skip_special) {
+  std::vector<std::int32_t> known(ids.begin(), ids.end());
+  std::erase_if(known, [&](std::int32_t id) { return id >= tokenizer.vocab_size(); });
+  return tokenizer.decode(known, skip_special);
+}
+
 TokenStream::TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before,
                          bool skip_special)
     : tokenizer_(tokenizer), skip_special_(skip_special) {
@@ -32,7 +41,7 @@ TokenStream::TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_
 }
 
 std::string TokenStream::decode(std::size_t from, std::size_t to) const {
-  return tokenizer_.decode(std::span(ids_).subspan(from, to - from), skip_special_);
+  return written_text(tokenizer_, std::span(ids_).subspan(from, to - from), skip_special_);
 }
 
 std::string TokenStream::push(std::int32_t id) {
@@ -52,12 +61,21 @@ std::string TokenStream::finish() {
 
 std::string token_text(const Tokenizer& tokenizer, std::int32_t id) {
   constexpr std::string_view kWordMark = "\xe2\x96\x81";
+  if (id >= tokenizer.vocab_size()) return {};
   std::string piece(tokenizer.piece(id));
   if (piece.find(kWordMark) != std::string::npos || tokenizer.is_special(id)) return piece;
   std::string text = tokenizer.decode({&id, 1}, false);
   if (text.empty() || incomplete_bytes(text) > 0) return piece;
   if (text.front() == ' ') text.replace(0, 1, kWordMark);
   return text;
+}
+
+std::string token_bytes(const Tokenizer& tokenizer, std::int32_t id, std::string decoded) {
+  if (decoded.find(kReplacementCharacter) == std::string::npos) return decoded;
+  const std::string_view piece = tokenizer.piece(id);
+  if (const int byte = byte_of_piece(piece); byte >= 0) return {static_cast<char>(byte)};
+  std::string bytes = characters_to_bytes(piece);
+  return decode_lossy(bytes) == decoded ? bytes : decoded;
 }
 
 StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {

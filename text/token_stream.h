@@ -10,6 +10,11 @@
 
 namespace mulciber {
 
+/// The text of tokens that a model chose. Its embedding may have rows that no token has (models are
+/// filled up to round numbers): their ids are no text.
+std::string written_text(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
+                         bool skip_special = true);
+
 /// Turns tokens into text piece by piece. What push() and finish() return is, joined, the text of
 /// all tokens.
 class TokenStream {
@@ -35,8 +40,12 @@ class TokenStream {
 };
 
 /// A token as a person sees it: U+2581 for a space that begins a word, and the vocabulary's piece
-/// for special tokens and for what is no whole character alone.
+/// for special tokens and for what is no whole character alone. Empty for an id that no token has.
 std::string token_text(const Tokenizer& tokenizer, std::int32_t id);
+
+/// The bytes that a token adds to a text, given the text that it is decoded to: of one that is no
+/// whole character alone, decoding shows U+FFFD.
+std::string token_bytes(const Tokenizer& tokenizer, std::int32_t id, std::string decoded);
 
 /// Holds text back while it may be the beginning of a text that ends everything.
 class StopFilter {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/json.h"
+#include "text/token_stream.h"
 #include "text/tokenizers/text.h"
 
 namespace mulciber::apps::serve {
@@ -84,11 +85,13 @@ Json chat_probabilities(const std::vector<TokenRecord>& tokens) {
 
 std::string TokenTexts::text_behind(uint32_t id) const {
   const auto token = static_cast<int32_t>(id);
-  if (!before_) return tokenizer_->decode(std::array{token}, false);
-  const std::string before = tokenizer_->decode(std::array{*before_}, false);
-  const std::string both = tokenizer_->decode(std::array{*before_, token}, false);
-  return both.starts_with(before) ? both.substr(before.size())
-                                  : tokenizer_->decode(std::array{token}, false);
+  if (token >= tokenizer_->vocab_size()) return {};
+  const std::string alone = tokenizer_->decode(std::array{token}, false);
+  if (!before_) return token_bytes(*tokenizer_, token, alone);
+  const std::string before = written_text(*tokenizer_, std::array{*before_}, false);
+  const std::string both = written_text(*tokenizer_, std::array{*before_, token}, false);
+  return token_bytes(*tokenizer_, token,
+                     both.starts_with(before) ? both.substr(before.size()) : alone);
 }
 
 TokenRecord TokenTexts::next(const AnswerEvent& event) {

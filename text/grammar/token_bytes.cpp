@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "text/grammar/token_masks.h"
+#include "text/token_stream.h"
 #include "text/tokenizer.h"
-#include "text/tokenizers/pipeline.h"
-#include "text/tokenizers/text.h"
 
 namespace mulciber {
 namespace {
@@ -27,12 +26,7 @@ class TokenBytes {
     const std::string both = tokenizer_.decode(before_, false);
     before_.pop_back();
     if (!both.starts_with(shown_)) return {};
-    std::string text = both.substr(shown_.size());
-    if (text.find(kReplacementCharacter) == std::string::npos) return text;
-    // Bytes that are no whole character alone.
-    if (const int byte = byte_of_piece(piece); byte >= 0) return {static_cast<char>(byte)};
-    std::string bytes = characters_to_bytes(piece);
-    return decode_lossy(bytes) == text ? bytes : text;
+    return token_bytes(tokenizer_, id, both.substr(shown_.size()));
   }
 
  private:
