@@ -30,6 +30,10 @@ constexpr std::pair<const char*, const char*> kRefused[] = {
     {"trainable_token_indices", "names tokens that were trained"},
     {"alora_invocation_tokens", "asks for an adapter that begins at certain tokens"}};
 
+/// Ways of beginning that also change the model's own weights: A and B belong to what is left of
+/// those. PEFT writes another value once it has converted an adapter.
+constexpr std::string_view kChangingBeginnings[] = {"pissa", "olora", "corda", "loftq"};
+
 bool says_nothing(const Json& value) {
   if (value.is_boolean()) return !value.get<bool>();
   if (value.is_string()) return value == "none";
@@ -99,6 +103,14 @@ PeftConfig read_peft_config(const ModelFile& file) {
     const Json* value = config.find(key);
     if (value && !says_nothing(*value))
       config.fail(key, fmt::format("{}, which is not supported", meaning));
+  }
+  if (const Json* begun = config.find("init_lora_weights"); begun && begun->is_string()) {
+    const auto& value = begun->get_ref<const std::string&>();
+    for (const std::string_view beginning : kChangingBeginnings)
+      if (value.starts_with(beginning))
+        config.fail(
+            "init_lora_weights",
+            fmt::format("is '{}', which changes the model's own weights too", printable(value)));
   }
   result.rank = static_cast<uint32_t>(config.integer("r", 1, kMostRank));
   result.alpha = config.number_or("lora_alpha", 8, -kLargestAlpha, kLargestAlpha);

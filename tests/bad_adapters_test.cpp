@@ -50,6 +50,7 @@ std::string of(const char* matrix) { return std::string(kQuery) + ".lora_" + mat
 
 TEST_CASE("Adapters of PEFT that are broken are refused") {
   CHECK(refusal_of([](json&, MadeTensors&) {}) == "no error");
+  CHECK(refusal_of([](json& c, MadeTensors&) { c["init_lora_weights"] = "eva"; }) == "no error");
   const std::pair<Change, std::vector<std::string>> cases[] = {
       {[](json&, MadeTensors& t) { t.erase(of("A")); },
        {"adapter_model.safetensors", of("B"), "without its lora_A"}},
@@ -106,6 +107,9 @@ TEST_CASE("Adapters of PEFT that are broken are refused") {
       {[](json& c, MadeTensors&) { c["target_modules"] = "(("; }, {"regular expression"}},
       {[](json& c, MadeTensors&) { c["target_modules"] = {1}; }, {"target_modules", "no text"}},
       {[](json& c, MadeTensors&) { c["peft_type"] = "IA3"; }, {"peft_type", "IA3"}},
+      {[](json& c, MadeTensors&) { c["init_lora_weights"] = "pissa_niter_4"; },
+       {"init_lora_weights", "pissa_niter_4", "the model's own weights"}},
+      {[](json& c, MadeTensors&) { c["init_lora_weights"] = "olora"; }, {"init_lora_weights"}},
       {[](json& c, MadeTensors&) { c.erase("r"); }, {"'r'"}},
       {[](json& c, MadeTensors&) { c["r"] = 0; }, {"'r'"}},
       {[](json& c, MadeTensors&) { c["r"] = 100000; }, {"'r'"}},
