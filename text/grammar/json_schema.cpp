@@ -262,6 +262,7 @@ class SchemaReader {
   Part object(const Json& flat, const std::string& path) {
     std::set<std::string> required;
     if (flat.contains("required")) {
+      if (!flat["required"].is_array()) refuse(path, "required is no list of names");
       for (const Json& name : flat["required"]) {
         if (!name.is_string()) refuse(path, "required is no list of names");
         required.insert(name.get<std::string>());
