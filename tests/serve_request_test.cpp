@@ -1,4 +1,4 @@
-// What `mulciber serve` makes of the bodies of requests, and of tools' calls in answers.
+// What `mulciber serve` makes of the bodies of requests.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -32,23 +32,10 @@ std::string chat_with(const std::string& more) {
   return R"({"model": "m", "messages": [{"role": "user", "content": "Hello"}])" + more + "}";
 }
 
-/// Text that is shown and calls that are found, however the answer is cut.
-std::string read_calls(const std::string& answer, size_t piece, std::set<std::string> tools) {
-  ToolCallReader reader(std::move(tools));
-  std::string shown;
-  std::vector<CallPiece> calls;
-  for (size_t at = 0; at < answer.size(); at += piece) {
-    shown += reader.push(answer.substr(at, piece));
-    add_pieces(calls, reader.take());
-  }
-  shown += reader.finish();
-  add_pieces(calls, reader.take());
-  for (const CallPiece& call : calls) {
-    CHECK(call.id.starts_with("call_"));
-    shown += "|" + call.name + call.arguments;
-  }
-  CHECK(reader.called() == !calls.empty());
-  return shown;
+std::set<std::string> names_of(const CompletionRequest& request) {
+  std::set<std::string> names;
+  for (const auto& [name, schema] : tool_schemas(request.tools_json)) names.insert(name);
+  return names;
 }
 
 }  // namespace
@@ -193,7 +180,7 @@ TEST_CASE("what cannot be used is refused by name") {
 TEST_CASE("tool_choice none takes the tools away") {
   const std::string tools =
       R"(, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}])";
-  CHECK(tool_names(parse_chat_request(chat_with(tools)).tools_json) == std::set<std::string>{"f"});
+  CHECK(names_of(parse_chat_request(chat_with(tools))) == std::set<std::string>{"f"});
   CHECK(parse_chat_request(chat_with(tools + R"(, "tool_choice": "none")")).tools_json.empty());
 }
 
@@ -240,7 +227,7 @@ TEST_CASE("requests say what answers may be") {
     return parse_chat_request(chat_with(tools + text.replace(text.find("MODE"), 4, mode)));
   };
   for (const char* mode : {"auto", "required"})
-    CHECK(tool_names(with_mode(mode).tools_json) == std::set<std::string>{"g"});
+    CHECK(names_of(with_mode(mode)) == std::set<std::string>{"g"});
   CHECK_FALSE(with_mode("auto").grammar);
   CHECK(accepts(with_mode("required"), R"({"name": "g", "parameters": {}})"));
   CHECK_FALSE(accepts(with_mode("required"), R"({"name": "f", "parameters": {"y": 1}})"));
@@ -250,81 +237,17 @@ TEST_CASE("requests say what answers may be") {
           "tool_choice": {"type": "allowed_tools", "mode": "required",
                           "tools": [{"type": "function", "name": "f"}]}})")
           .completion;
-  CHECK(tool_names(flat.tools_json) == std::set<std::string>{"f"});
+  CHECK(names_of(flat) == std::set<std::string>{"f"});
   CHECK(accepts(flat, R"({"name": "f", "parameters": {}})"));
   CHECK_FALSE(accepts(flat, R"({"name": "g", "parameters": {}})"));
   parse_chat_request(chat_with(R"(, "verbosity": "medium")"));
   // What is written so is read as a call.
-  ToolCallReader reader({"f"});
+  ToolCallReader reader({{"f", nullptr}});
   reader.push(R"({"name": "f", "parameters": {"y": 1}})");
   reader.finish();
   const std::vector<CallPiece> calls = reader.take();
   REQUIRE(calls.size() == 1);
   CHECK(calls[0].arguments == R"({"y":1})");
-}
-
-TEST_CASE("calls of tools are taken out of answers, however they are cut") {
-  const std::set<std::string> tools = {"f", "g"};
-  for (const size_t piece : {1, 3, 1000}) {
-    const auto read = [&](const std::string& answer) { return read_calls(answer, piece, tools); };
-    CHECK(read("No call, a < b.") == "No call, a < b.");
-    CHECK(read("Let me see. <tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
-               "1}}\n</tool_call>") == "Let me see. |f{\"x\":1}");
-    CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n"
-               "<tool_call>{\"name\": \"g\", \"arguments\": {\"y\": \"</b>\"}}</tool_call>") ==
-          "|f{}|g{\"y\":\"</b>\"}");
-    // The end mark may be the token that ended the answer.
-    CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}") == "|f{}");
-    CHECK(read("[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"x\": 1}}, {\"name\": \"g\"}]") ==
-          "|f{\"x\":1}|g{}");
-    CHECK(read("[{\"name\": \"f\", \"arguments\": {\"x\": 1}}]") == "|f{\"x\":1}");
-    CHECK(read("{\"name\": \"f\", \"parameters\": {\"x\": 1}}") == "|f{\"x\":1}");
-    CHECK(read("<|python_tag|>{\"name\": \"g\", \"parameters\": {}}") == "|g{}");
-    CHECK(read("{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}") ==
-          "|f{}|g{}");
-    CHECK(read("<function=f>{\"x\": \"a b\"}</function>") == "|f{\"x\":\"a b\"}");
-    CHECK(read("Now: <function=g></function>\n<function=f>\n{}") == "Now: |g{}|f{}");
-    CHECK(read("<function=h>{}</function>") == "<function=h>{}</function>");
-    CHECK(read("<function=f>nothing</function>") == "<function=f>nothing</function>");
-    // A name that does not come first, and members behind the arguments.
-    CHECK(read("<tool_call>{\"arguments\": {\"x\": [1, {}]}, \"name\": \"f\"}</tool_call> then") ==
-          " then|f{\"x\":[1,{}]}");
-    CHECK(read("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"x\": \"\\\"}\"}, \"id\": \"a]\"}, "
-               "{\"name\": \"g\", \"arguments\": {}}]") == "|f{\"x\":\"\\\"}\"}|g{}");
-    CHECK(read("[f(x=1, y='a\\'b', z=[True, None, {\"k\": -2.5}]), g()]") ==
-          "|f{\"x\":1,\"y\":\"a'b\",\"z\":[true,null,{\"k\":-2.5}]}|g{}");
-    for (const char* text :
-         {"[f(1)]", "[f(x=y)]", "[f(x=1)", "[h(x=1)]", "[f(x='a)]", "[f(x=1) g()]", "[f(x=1)] and"})
-      CHECK(read(text) == text);
-    // What is no call of a known tool stays text.
-    CHECK(read("{\"name\": \"h\", \"parameters\": {}}") == "{\"name\": \"h\", \"parameters\": {}}");
-    CHECK(read("{not JSON") == "{not JSON");
-    CHECK(read("<tool_call>nothing</tool_call>") == "<tool_call>nothing</tool_call>");
-    CHECK(read("  blanks stay") == "  blanks stay");
-    CHECK(read("a <tool") == "a <tool");
-  }
-  CHECK(read_calls("<tool_call>{\"name\": \"f\"}</tool_call>", 4, {}) ==
-        "<tool_call>{\"name\": \"f\"}</tool_call>");
-}
-
-TEST_CASE("a call is told of while it is written") {
-  for (const char* begin : {"<tool_call>{\"name\": \"f\", \"arguments\": {", "<function=f>{",
-                            "{\"name\": \"f\", \"parameters\": {"}) {
-    ToolCallReader reader({"f"});
-    CHECK(reader.push(begin).empty());
-    const std::vector<CallPiece> named = reader.take();
-    REQUIRE(named.size() == 1);
-    CHECK(named[0].name == "f");
-    CHECK(named[0].arguments == "{");
-    CHECK(reader.push("\"x\": ").empty());
-    const std::vector<CallPiece> more = reader.take();
-    REQUIRE(more.size() == 1);
-    CHECK((more[0].id.empty() && more[0].name.empty() && more[0].index == 0));
-    CHECK(more[0].arguments == "\"x\":");
-    // An answer that ends here is cut off.
-    CHECK(reader.finish().empty());
-    CHECK_FALSE(reader.called());
-  }
 }
 
 TEST_CASE("a request for a response is read") {

@@ -105,9 +105,12 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
 
 }  // namespace
 
-AnswerReader::AnswerReader(std::unique_ptr<AnswerSession> session,
-                           const std::set<std::string>& tools, size_t choices)
-    : session_(std::move(session)), fresh_(tools), tools_(choices, fresh_), told_(choices, false) {}
+AnswerReader::AnswerReader(std::unique_ptr<AnswerSession> session, ToolCallReader tools,
+                           size_t choices)
+    : session_(std::move(session)),
+      fresh_(std::move(tools)),
+      tools_(choices, fresh_),
+      told_(choices, false) {}
 
 /// With calls taken out of its text.
 std::optional<AnswerPart> AnswerReader::take() {
@@ -206,7 +209,9 @@ std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const Htt
   }
   auto reader = std::make_unique<AnswerSession>(engine.submit(std::move(jobs)),
                                                 asked.model.tokenizer, session, http.gone, metrics);
-  return std::make_shared<AnswerReader>(std::move(reader), tool_names(request.tools_json), choices);
+  return std::make_shared<AnswerReader>(
+      std::move(reader), ToolCallReader(tool_schemas(request.tools_json), request.one_call),
+      choices);
 }
 
 }  // namespace mulciber::apps::serve

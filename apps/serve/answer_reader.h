@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ struct CompletionSettings {
 /// The parts of answers, with calls of tools taken out of the text.
 class AnswerReader {
  public:
-  AnswerReader(std::unique_ptr<AnswerSession> session, const std::set<std::string>& tools,
-               size_t choices);
+  /// tools: a reader that has read nothing.
+  AnswerReader(std::unique_ptr<AnswerSession> session, ToolCallReader tools, size_t choices);
 
   /// As AnswerSession's.
   void wait_for_first() { session_->wait_for_first(); }

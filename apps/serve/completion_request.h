@@ -26,6 +26,7 @@ struct CompletionRequest {
   /// of parts where pictures are among them, whose URLs take_pictures() takes out.
   std::string messages_json;
   const char* messages_field = "messages";  // that errors name
+  bool one_call = false;                    // of tools, whatever the model writes
   std::string tools_json;                   // a JSON list; empty: none, or tool_choice says "none"
   /// Further variables of the chat template as JSON texts.
   std::map<std::string, std::string> template_variables;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
@@ -77,7 +78,7 @@ std::string read_content(const Json& content, const std::string& where,
              "parts of type '" + printable(type) +
                  "' are not supported here: texts are, and pictures in messages of the user",
              "unsupported_parameter");
-    text += part.text("text").value_or("");
+    text += part.needed_text("text");
   }
   return text;
 }
@@ -114,6 +115,15 @@ Json read_picture_part(RequestFields& part, std::string_view type) {
   return read;
 }
 
+bool is_function_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  constexpr std::string_view kOthers = "_-.:";  // OpenAI has the first two
+  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kOthers.find(c) != kOthers.npos;
+  });
+}
+
 }  // namespace
 
 Json read_seen_content(const Json& content, const std::string& where,
@@ -139,7 +149,7 @@ Json read_seen_content(const Json& content, const std::string& where,
       if (std::ranges::find(types, type) == types.end())
         refuse(part.path("type"), "parts of type '" + printable(type) + "' are not supported",
                "unsupported_parameter");
-      parts.push_back({{"type", "text"}, {"text", part.text("text").value_or("")}});
+      parts.push_back({{"type", "text"}, {"text", part.needed_text("text")}});
     }
   }
   return parts;
@@ -147,10 +157,12 @@ Json read_seen_content(const Json& content, const std::string& where,
 
 Json read_arguments(const Json& given, const std::string& where) {
   if (!given.is_string()) return given;
+  // Clients write calls without arguments so, too.
+  if (given == "") return Json::object();
   try {
     return parse_json(given.get<std::string>(), where);
   } catch (const ModelError& error) {
-    refuse(where, error.what());
+    refuse(where, where + " " + error.problem());
   }
 }
 
@@ -167,11 +179,11 @@ Json read_messages(RequestFields& fields) {
 std::string read_tools(RequestFields& fields, ToolForm form) {
   const Json* tools = fields.find("tools");
   const ToolChoice choice = read_tool_choice(fields, form);
-  fields.ignore("parallel_tool_calls");
   if (!tools) return {};
   if (!tools->is_array() || tools->size() > kMostTools)
     refuse("tools", fmt::format("tools must be a list of at most {}", kMostTools));
   Json made = Json::array();
+  std::set<std::string> names;
   for (size_t i = 0; i < tools->size(); ++i) {
     const std::string where = fmt::format("tools[{}]", i);
     RequestFields tool((*tools)[i], where);
@@ -186,6 +198,12 @@ std::string read_tools(RequestFields& fields, ToolForm form) {
     }
     RequestFields function(description, inside);
     const std::string name = function.needed_text("name");
+    if (!is_function_name(name))
+      refuse(function.path("name"),
+             function.path("name") +
+                 " must have 1 to 64 of the letters a to z, A to Z, digits, '_', '-', '.' and ':'");
+    if (!names.insert(name).second)
+      refuse(function.path("name"), fmt::format("two functions have the name '{}'", name));
     if (choice.hides_others && !choice.allows(name)) continue;
     if (form == ToolForm::kFlat) description.erase("type");
     made.push_back({{"type", "function"}, {"function", std::move(description)}});

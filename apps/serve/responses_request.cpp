@@ -160,6 +160,7 @@ ResponsesRequest parse_responses_request(std::string_view body) {
   const Json text = or_else(fields.find("text"), {{"format", {{"type", "text"}}}});
   const Json reasoning =
       or_else(fields.find("reasoning"), {{"effort", nullptr}, {"summary", nullptr}});
+  completion.one_call = !fields.flag("parallel_tool_calls").value_or(true);
   completion.tools_json = read_tools(fields, ToolForm::kFlat);
   completion.grammar = read_grammar(fields, body, GrammarFields::kResponses);
   read_include(fields, completion);

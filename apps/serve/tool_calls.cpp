@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "apps/serve/call_heads.h"
 #include "apps/serve/ids.h"
 #include "apps/serve/pythonic_calls.h"
 #include "checkpoints/json.h"
@@ -14,19 +15,10 @@ namespace mulciber::apps::serve {
 namespace {
 
 constexpr std::string_view kTagged = "<tool_call>", kTaggedEnd = "</tool_call>";
-constexpr std::string_view kFunction = "<function=", kFunctionEnd = "</function>";
-constexpr std::string_view kBeforeJson[] = {"[TOOL_CALLS]", "<|python_tag|>"};
-constexpr std::string_view kCallBlanks = " \t\r\n";
-
-size_t skip_blanks(std::string_view text, size_t at) {
-  return std::min(text.find_first_not_of(kCallBlanks, at), text.size());
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = skip_blanks(text, 0);
-  if (begin == text.size()) return {};
-  return text.substr(begin, text.find_last_not_of(kCallBlanks) + 1 - begin);
-}
+constexpr std::string_view kFunction = "<function=", kFunctionEnd = "</function>",
+                           kParameter = "<parameter=";
+constexpr std::string_view kCalls = "[TOOL_CALLS]";
+constexpr std::string_view kBeforeCalls[] = {kCalls, "<|python_tag|>"};
 
 /// How many bytes at the end of a text may be the beginning of a mark.
 size_t possible_beginning(std::string_view text, std::string_view mark) {
@@ -51,60 +43,6 @@ size_t end_of_object(std::string_view text, size_t at) {
   return depth > 0 ? std::string_view::npos : at;
 }
 
-/// The beginning of a call in JSON, as far as it is there: {"name": NAME, "arguments": and where
-/// the object behind it begins.
-struct JsonHead {
-  enum { kMore, kCall, kOther } is = kOther;
-  std::string name;
-  size_t arguments = 0;
-};
-
-class JsonHeadReader {
- public:
-  explicit JsonHeadReader(std::string_view text) : text_(text) {}
-
-  JsonHead read() {
-    JsonHead head;
-    if (!character('{') || key() != "name" || !character(':')) return ended(head);
-    const std::optional<std::string> name = string();
-    if (!name || !character(',')) return ended(head);
-    const std::string arguments = key();
-    if ((arguments != "arguments" && arguments != "parameters") || !character(':'))
-      return ended(head);
-    at_ = skip_blanks(text_, at_);
-    head.arguments = at_;
-    if (!character('{')) return ended(head);
-    head.is = JsonHead::kCall;
-    head.name = *name;
-    return head;
-  }
-
- private:
-  JsonHead ended(JsonHead& head) const {
-    head.is = more_ ? JsonHead::kMore : JsonHead::kOther;
-    return head;
-  }
-  bool character(char wanted) {
-    at_ = skip_blanks(text_, at_);
-    more_ = at_ == text_.size();
-    return !more_ && text_[at_++] == wanted;
-  }
-  std::string key() { return string().value_or(""); }
-  /// Names have no escapes; another is no known tool's.
-  std::optional<std::string> string() {
-    if (!character('"')) return std::nullopt;
-    const size_t end = text_.find_first_of("\"\\", at_);
-    more_ = end == std::string_view::npos;
-    if (more_ || text_[end] == '\\') return std::nullopt;
-    const size_t begin = std::exchange(at_, end + 1);
-    return std::string(text_.substr(begin, end - begin));
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-  bool more_ = false;
-};
-
 }  // namespace
 
 std::string ToolCallReader::push(const std::string& text) {
@@ -123,6 +61,7 @@ bool ToolCallReader::advance(std::string& shown) {
     case State::kHead: return read_head(shown);
     case State::kWhole: return read_whole(shown);
     case State::kArguments: return read_arguments();
+    case State::kParameters: return read_parameters(shown);
     default: return read_tail();
   }
 }
@@ -141,7 +80,7 @@ bool ToolCallReader::read_text(std::string& shown) {
   if (!begun_ && calls_ == 0) {
     const size_t begin = skip_blanks(held_, 0);
     if (begin == held_.size()) return false;
-    if (read_bare_mark()) return state_ == State::kHead;
+    if (read_mark()) return state_ == State::kHead;
   }
   const size_t tagged = held_.find(kTagged), function = held_.find(kFunction);
   const size_t mark = std::min(tagged, function);
@@ -164,16 +103,23 @@ bool ToolCallReader::read_text(std::string& shown) {
 }
 
 /// Whether an answer begins, or may begin, as calls do that have no marks around them.
-bool ToolCallReader::read_bare_mark() {
-  const std::string_view text = trimmed(held_);
+bool ToolCallReader::read_mark() {
+  const size_t begin = skip_blanks(held_, 0);
+  const std::string_view text = std::string_view(held_).substr(begin);
   size_t mark = 0;
-  for (const std::string_view before : kBeforeJson) {
+  for (const std::string_view before : kBeforeCalls) {
     if (text.size() < before.size() && before.starts_with(text)) return true;
     if (text.starts_with(before)) mark = before.size();
   }
-  if (mark == 0 && text.front() != '{' && text.front() != '[') return false;
-  form_ = Form::kBare;
-  head_ = skip_blanks(held_, 0) + mark;
+  head_ = skip_blanks(held_, begin + mark);
+  if (head_ == held_.size()) return true;
+  const bool bare = held_[head_] == '{' || held_[head_] == '[';
+  if (!bare) {
+    const CallHead named = read_named_head(std::string_view(held_).substr(head_), tools_);
+    if (named.is == CallHead::kMore) return true;
+    if (named.is == CallHead::kOther && mark == 0) return false;
+  }
+  form_ = bare ? Form::kBare : Form::kNamed;
   state_ = State::kHead;
   return true;
 }
@@ -185,14 +131,25 @@ bool ToolCallReader::read_head(std::string& shown) {
     in_list_ = held_[begin] == '[';
     if (in_list_) head_ = begin + 1;
   }
+  if (form_ == Form::kTagged) {
+    // Around a function there may be the tags of a call.
+    const size_t begin = skip_blanks(held_, head_);
+    const std::string_view rest = std::string_view(held_).substr(begin);
+    if (rest.size() < kFunction.size() && kFunction.starts_with(rest)) return false;
+    if (rest.starts_with(kFunction)) {
+      form_ = Form::kFunction;
+      tagged_ = true;
+      head_ = begin + kFunction.size();
+    }
+  }
   const std::string head = held_.substr(head_);
-  return form_ == Form::kFunction ? read_function_head(head, shown) : read_json_head(head);
+  if (form_ == Form::kFunction) return read_function_head(head, shown);
+  return begin_at(form_ == Form::kNamed ? read_named_head(head, tools_) : read_json_head(head));
 }
 
-bool ToolCallReader::read_json_head(std::string_view head) {
-  const JsonHead found = JsonHeadReader(head).read();
-  if (found.is == JsonHead::kMore) return false;
-  if (found.is == JsonHead::kCall && tools_.contains(found.name)) {
+bool ToolCallReader::begin_at(const CallHead& found) {
+  if (found.is == CallHead::kMore) return false;
+  if (found.is == CallHead::kCall && tools_.contains(found.name)) {
     begin_call(found.name, head_ + found.arguments, State::kArguments);
   } else {
     state_ = State::kWhole;
@@ -217,8 +174,31 @@ bool ToolCallReader::read_function_head(std::string_view head, std::string& show
       return true;
     }
     if (kFunctionEnd.starts_with(rest)) return false;
+    if (rest.starts_with(kParameter)) {
+      head_ += begin;
+      function_ = name;
+      state_ = State::kParameters;
+      return true;
+    }
+    if (kParameter.starts_with(rest)) return false;
   }
+  tagged_ = false;
   leave_as_text(head_, shown);
+  return true;
+}
+
+bool ToolCallReader::read_parameters(std::string& shown) {
+  const ParameterCall found =
+      serve::read_parameters(std::string_view(held_).substr(head_), tools_.at(function_));
+  if (found.is == ParameterCall::kMore) return false;
+  if (found.is == ParameterCall::kOther) {
+    tagged_ = false;
+    leave_as_text(head_, shown);
+    return true;
+  }
+  // The end mark is read behind the arguments, as that of others.
+  begin_call(function_, head_ + found.end - kFunctionEnd.size(), State::kTail);
+  pieces_.back().arguments = found.arguments;
   return true;
 }
 
@@ -239,7 +219,7 @@ void ToolCallReader::leave_as_text(size_t size, std::string& shown) {
 
 /// A call whose name does not come first is looked at once it is complete.
 bool ToolCallReader::read_whole(std::string& shown) {
-  if (form_ == Form::kBare) return false;
+  if (form_ != Form::kTagged) return false;
   const size_t end = held_.find(kTaggedEnd, head_);
   if (end == std::string::npos) return false;
   if (take_json(std::string_view(held_).substr(head_, end - head_))) {
@@ -284,17 +264,34 @@ bool ToolCallReader::read_arguments() {
 bool ToolCallReader::read_tail() {
   size_t at = skip_blanks(held_, 0);
   if (at == held_.size()) return false;
-  if (form_ != Form::kFunction && (held_[at] == '}' || held_[at] == ',')) {
+  if (holds_json() && (held_[at] == '}' || held_[at] == ',')) {
     at = end_of_object(held_, at);
     if (at == std::string::npos) return false;
     at = skip_blanks(held_, at);
   }
   const std::string_view rest = std::string_view(held_).substr(at);
   if (form_ == Form::kBare) return read_bare_tail(at);
+  if (form_ == Form::kNamed) return read_named_tail(at);
   const std::string_view end = form_ == Form::kTagged ? kTaggedEnd : kFunctionEnd;
   if (rest.size() < end.size() && end.starts_with(rest)) return false;
   held_.erase(0, at + (rest.starts_with(end) ? end.size() : 0));
-  state_ = State::kText;
+  if (std::exchange(tagged_, false))
+    form_ = Form::kTagged;
+  else
+    state_ = State::kText;
+  return true;
+}
+
+/// Another call may follow at once.
+bool ToolCallReader::read_named_tail(size_t at) {
+  const std::string_view rest = std::string_view(held_).substr(at);
+  if (rest.size() < kCalls.size() && kCalls.starts_with(rest)) return false;
+  head_ = skip_blanks(held_, at + (rest.starts_with(kCalls) ? kCalls.size() : 0));
+  if (head_ == held_.size()) return false;
+  const CallHead next = read_named_head(std::string_view(held_).substr(head_), tools_);
+  if (next.is == CallHead::kMore) return false;
+  if (next.is == CallHead::kOther) held_.erase(0, at);
+  state_ = next.is == CallHead::kCall ? State::kHead : State::kText;
   return true;
 }
 
@@ -318,7 +315,7 @@ std::string ToolCallReader::finish() {
   std::string inside = rest.substr(head_);
   if (form_ == Form::kBare && in_list_) inside = "[" + inside;
   if (form_ == Form::kBare && trimmed(inside).empty()) return {};
-  if (form_ != Form::kFunction && take_json(inside)) return {};
+  if (holds_json() && take_json(inside)) return {};
   return rest;
 }
 
@@ -356,12 +353,14 @@ void add_pieces(std::vector<CallPiece>& calls, const std::vector<CallPiece>& pie
   }
 }
 
-std::set<std::string> tool_names(const std::string& tools_json) {
-  std::set<std::string> names;
-  if (tools_json.empty()) return names;
-  for (const Json& tool : Json::parse(tools_json))
-    names.insert(tool.at("function").at("name").get<std::string>());
-  return names;
+ToolSchemas tool_schemas(const std::string& tools_json) {
+  ToolSchemas schemas;
+  if (tools_json.empty()) return schemas;
+  for (const Json& tool : Json::parse(tools_json)) {
+    const Json& function = tool.at("function");
+    schemas.emplace(function.at("name").get<std::string>(), function.value("parameters", Json()));
+  }
+  return schemas;
 }
 
 }  // namespace mulciber::apps::serve

@@ -23,7 +23,7 @@ void answers(const Read& read) {
 
 /// How many calls an answer holds that comes in pieces of so many bytes.
 std::size_t calls_of(std::string_view answer, std::size_t piece) {
-  ToolCallReader reader({"f"});
+  ToolCallReader reader({{"f", nullptr}});
   std::size_t count = 0;
   const auto look = [&] {
     for (const CallPiece& part : reader.take()) count = std::max(count, part.index + 1);
@@ -41,7 +41,7 @@ std::size_t calls_of(std::string_view answer, std::size_t piece) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view body = fuzz::text(bytes, size);
-  answers([&] { tool_names(parse_chat_request(body).tools_json); });
+  answers([&] { tool_schemas(parse_chat_request(body).tools_json); });
   answers([&] { parse_completion_request(body); });
   // An answer comes in pieces, and where it is cut changes nothing.
   if (calls_of(body, size + 1) != calls_of(body, 3)) std::abort();

@@ -1,0 +1,127 @@
+// Calls of tools in answers, which `mulciber serve` takes out of them.
+#include "apps/serve/tool_calls.h"
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoints/json.h"
+#include "tests/catch.h"
+
+using namespace mulciber;
+using namespace mulciber::apps::serve;
+
+namespace {
+
+/// Text that is shown and calls that are found, however the answer is cut.
+std::string read_calls(const std::string& answer, size_t piece, ToolSchemas tools) {
+  ToolCallReader reader(std::move(tools));
+  std::string shown;
+  std::vector<CallPiece> calls;
+  for (size_t at = 0; at < answer.size(); at += piece) {
+    shown += reader.push(answer.substr(at, piece));
+    add_pieces(calls, reader.take());
+  }
+  shown += reader.finish();
+  add_pieces(calls, reader.take());
+  for (const CallPiece& call : calls) {
+    CHECK(call.id.starts_with("call_"));
+    shown += "|" + call.name + call.arguments;
+  }
+  CHECK(reader.called() == !calls.empty());
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE("calls of tools are taken out of answers, however they are cut") {
+  const Json schema = Json::parse(R"({"properties": {"text": {"type": "string"},
+      "kind": {"enum": ["1", "2"]}, "both": {"type": ["string", "null"]}}})");
+  const ToolSchemas tools = {{"f", schema}, {"g", nullptr}};
+  for (const size_t piece : {1, 3, 1000}) {
+    const auto read = [&](const std::string& answer) { return read_calls(answer, piece, tools); };
+    CHECK(read("No call, a < b.") == "No call, a < b.");
+    CHECK(read("Let me see. <tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
+               "1}}\n</tool_call>") == "Let me see. |f{\"x\":1}");
+    CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n"
+               "<tool_call>{\"name\": \"g\", \"arguments\": {\"y\": \"</b>\"}}</tool_call>") ==
+          "|f{}|g{\"y\":\"</b>\"}");
+    // The end mark may be the token that ended the answer.
+    CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}") == "|f{}");
+    CHECK(read("[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"x\": 1}}, {\"name\": \"g\"}]") ==
+          "|f{\"x\":1}|g{}");
+    CHECK(read("[{\"name\": \"f\", \"arguments\": {\"x\": 1}}]") == "|f{\"x\":1}");
+    CHECK(read("{\"name\": \"f\", \"parameters\": {\"x\": 1}}") == "|f{\"x\":1}");
+    CHECK(read("<|python_tag|>{\"name\": \"g\", \"parameters\": {}}") == "|g{}");
+    CHECK(read("{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}") ==
+          "|f{}|g{}");
+    CHECK(read("<function=f>{\"x\": \"a b\"}</function>") == "|f{\"x\":\"a b\"}");
+    CHECK(read("Now: <function=g></function>\n<function=f>\n{}") == "Now: |g{}|f{}");
+    CHECK(read("<function=h>{}</function>") == "<function=h>{}</function>");
+    CHECK(read("<function=f>nothing</function>") == "<function=f>nothing</function>");
+    // Mistral's newer form, whose marks are special tokens.
+    CHECK(read("[TOOL_CALLS]f[ARGS]{\"x\": 1}") == "|f{\"x\":1}");
+    CHECK(read("[TOOL_CALLS]f[CALL_ID]a1B[ARGS]{\"x\": 1}[TOOL_CALLS]g[ARGS]{}") ==
+          "|f{\"x\":1}|g{}");
+    CHECK(read("f{\"x\": 1}g{}") == "|f{\"x\":1}|g{}");
+    for (const char* text : {"f", "f is a letter", "f[1]", "[TOOL_CALLS]h[ARGS]{}", "f {}", "g[AR"})
+      CHECK(read(text) == text);
+    // That of Qwen 3 Coder, whose values are texts or JSON by the function's schema.
+    CHECK(read("I see.\n<tool_call>\n<function=f>\n<parameter=text>\n12\n</parameter>\n"
+               "<parameter=x>\n12\n</parameter>\n</function>\n</tool_call>") ==
+          "I see.\n|f{\"text\":\"12\",\"x\":12}");
+    CHECK(read("<function=f><parameter=kind>1</parameter><parameter=both>null</parameter>"
+               "<parameter=y>[1, {\"a\": true}]</parameter><parameter=z>a b</parameter>"
+               "<parameter=w>True</parameter></function>") ==
+          "|f{\"both\":\"null\",\"kind\":\"1\",\"w\":true,\"y\":[1,{\"a\":true}],\"z\":\"a b\"}");
+    CHECK(read("<tool_call><function=f><parameter=text>a</parameter> b</parameter></function>"
+               "</tool_call><tool_call><function=g></function></tool_call>") ==
+          "|f{\"text\":\"a</parameter> b\"}|g{}");
+    for (const char* text : {"<function=f><parameter=x>1</parameter> and",
+                             "<tool_call><function=h></function></tool_call>"})
+      CHECK(read(text) == text);
+    // A name that does not come first, and members behind the arguments.
+    CHECK(read("<tool_call>{\"arguments\": {\"x\": [1, {}]}, \"name\": \"f\"}</tool_call> then") ==
+          " then|f{\"x\":[1,{}]}");
+    CHECK(read("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"x\": \"\\\"}\"}, \"id\": \"a]\"}, "
+               "{\"name\": \"g\", \"arguments\": {}}]") == "|f{\"x\":\"\\\"}\"}|g{}");
+    CHECK(read("[f(x=1, y='a\\'b', z=[True, None, {\"k\": -2.5}]), g()]") ==
+          "|f{\"x\":1,\"y\":\"a'b\",\"z\":[true,null,{\"k\":-2.5}]}|g{}");
+    for (const char* text :
+         {"[f(1)]", "[f(x=y)]", "[f(x=1)", "[h(x=1)]", "[f(x='a)]", "[f(x=1) g()]", "[f(x=1)] and"})
+      CHECK(read(text) == text);
+    // What is no call of a known tool stays text.
+    CHECK(read("{\"name\": \"h\", \"parameters\": {}}") == "{\"name\": \"h\", \"parameters\": {}}");
+    CHECK(read("{not JSON") == "{not JSON");
+    CHECK(read("<tool_call>nothing</tool_call>") == "<tool_call>nothing</tool_call>");
+    CHECK(read("  blanks stay") == "  blanks stay");
+    CHECK(read("a <tool") == "a <tool");
+  }
+  // Where one call alone is wanted, others are passed over.
+  ToolCallReader first(tools, true);
+  first.push("f{\"x\": 1}g{}");
+  std::vector<CallPiece> calls;
+  add_pieces(calls, first.take());
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].name + calls[0].arguments == "f{\"x\":1}");
+  CHECK(read_calls("<tool_call>{\"name\": \"f\"}</tool_call>", 4, {}) ==
+        "<tool_call>{\"name\": \"f\"}</tool_call>");
+}
+
+TEST_CASE("a call is told of while it is written") {
+  for (const char* begin : {"<tool_call>{\"name\": \"f\", \"arguments\": {", "<function=f>{",
+                            "{\"name\": \"f\", \"parameters\": {"}) {
+    ToolCallReader reader({{"f", nullptr}});
+    CHECK(reader.push(begin).empty());
+    const std::vector<CallPiece> named = reader.take();
+    REQUIRE(named.size() == 1);
+    CHECK(named[0].name == "f");
+    CHECK(named[0].arguments == "{");
+    CHECK(reader.push("\"x\": ").empty());
+    const std::vector<CallPiece> more = reader.take();
+    REQUIRE(more.size() == 1);
+    CHECK((more[0].id.empty() && more[0].name.empty() && more[0].index == 0));
+    CHECK(more[0].arguments == "\"x\":");
+    // An answer that ends here is cut off.
+    CHECK(reader.finish().empty());
+    CHECK_FALSE(reader.called());
+  }
+}
