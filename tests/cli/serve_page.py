@@ -85,6 +85,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             enter_key(browser)
             sys.exit(bool([print(words) for words in wrong]))
         browser.call("Emulation.setDeviceMetricsOverride", width=390, height=780, deviceScaleFactor=2, mobile=True)
+        browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
         browser.open(url + "/")
         wait_for(browser, "document.getElementById('model').value === 'chat'")
         browser.check(wrong, "markdown", f"""(() => {{
@@ -93,6 +94,24 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             return has('h2') === 1 && has('strong') === 1 && has('ul > li') === 3 && has('ul ul') === 1 && has('ol') === 1 &&
                 has('blockquote') === 1 && has('pre code.language-python') === 1 && has('td') === 2 && has('img') === 0 &&
                 has('a') === 1 && has('.code-word') === 2 && has('.code-comment') === 1 && box.querySelector('pre code').textContent.includes('a < b') || box.innerHTML; }})()""")
+        browser.check(wrong, "code and paragraphs in a list, aligned cells, emphasis of both kinds, addresses", """(() => {
+            const made = text => element('div', {}, ...markdown(text));
+            const items = made('1. one\\n\\n   ```py\\n   if x:\\n       y\\n   ```\\n\\n   more\\n2. two\\n   - _in_ __two__ snake_case_name');
+            const table = made('| a | b |\\n|:-:|--:|\\n| `x|y` | \\\\| |');
+            const links = made('![seen](https://x.org/a_(b)) https://y.org/q?a=1. \\\\*no\\\\*');
+            return items.querySelectorAll('ol > li').length === 2 && items.querySelector('code').textContent === 'if x:\\n    y' &&
+                items.querySelector('li').lastChild.textContent === 'more' && items.querySelector('ol ul em').textContent === 'in' &&
+                items.querySelector('ol ul strong').textContent === 'two' && items.querySelector('ol ul').textContent.includes('snake_case_name') &&
+                [...table.querySelectorAll('td')].map(cell => cell.textContent + cell.style.textAlign).join() === 'x|ycenter,|right' &&
+                [...links.querySelectorAll('a')].map(a => a.getAttribute('href')).join() === 'https://x.org/a_(b),https://y.org/q?a=1' &&
+                links.querySelectorAll('img, em').length === 0 && links.textContent.endsWith('*no*')
+                || items.innerHTML + table.innerHTML + links.innerHTML; })()""")
+        # Texts that repeat a mark without end take no longer for it.
+        browser.check(wrong, "hostile markdown", """(() => {
+            const begin = performance.now();
+            for (const text of ['a ' + '`'.repeat(20000), '>'.repeat(20000) + 'x', '- '.repeat(10000), '*a '.repeat(10000), '['.repeat(20000)])
+                markdown(text);
+            return performance.now() - begin < 2000 || performance.now() - begin; })()""")
         # A question; the small model answers with nonsense, which is enough.
         browser.value("document.getElementById('open-settings').click()")
         browser.check(wrong, "the settings open", "!document.getElementById('settings').hidden")
@@ -141,6 +160,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         set_value(browser, "probabilities", True)
         browser.value("document.querySelector('.again').click()")
         wait_for(browser, "running === null && document.querySelectorAll('.tokens span').length > 0")
+        # With the keyboard: Tab comes to one of them, arrows go on.
+        browser.check(wrong, "tokens by the keyboard", """(() => {
+            const spans = [...document.querySelectorAll('.tokens span')];
+            spans[0].focus();
+            spans[0].dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true, cancelable: true}));
+            return document.activeElement === spans[1] && spans.filter(span => span.tabIndex === 0).length === 1 &&
+                !document.getElementById('token').hidden && !document.querySelector('[aria-busy]'); })()""")
         browser.value("document.querySelector('.tokens span').click()")
         browser.check(wrong, "probabilities of a token",
                       "document.querySelectorAll('#token div').length >= 5 && document.getElementById('token').textContent.includes('%')"

@@ -36,9 +36,22 @@ function showToken(at, token) {
 function tokenSpan(token) {
   const span = element('span', {}, token.text);
   span.style.backgroundColor = `rgb(240 100 40 / ${(0.7 * (1 - Math.exp(token.logprob))).toFixed(3)})`;
-  for (const event of ['pointerenter', 'click']) span.addEventListener(event, () => showToken(span, token));
-  span.addEventListener('pointerleave', () => ($('token').hidden = true));
+  span.tabIndex = -1;
+  for (const event of ['pointerenter', 'click', 'focus']) span.addEventListener(event, () => showToken(span, token));
+  for (const event of ['pointerleave', 'blur']) span.addEventListener(event, () => ($('token').hidden = true));
   return span;
+}
+
+// Of the tokens in a group one can be reached with Tab, and arrows go on from there.
+function moveWithArrows(group) {
+  group.addEventListener('keydown', event => {
+    const at = event.target, next = {ArrowLeft: at.previousElementSibling, ArrowRight: at.nextElementSibling}[event.key];
+    if (at.parentElement !== group || !next) return;
+    event.preventDefault();
+    at.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
 }
 
 function action(name, what, className = '') {
@@ -54,6 +67,8 @@ class AnswerView {
     this.body = element('div', {className: 'text'});
     this.facts = element('div', {className: 'facts'});
     this.whole = element('div', {className: 'message assistant'}, this.body, this.facts);
+    this.whole.setAttribute('aria-busy', 'true');  // read out once it is whole
+    moveWithArrows(this.body);
     this.text = '';
     this.tokens = [];
     this.pieces = 0;
@@ -73,6 +88,7 @@ class AnswerView {
       this.tokens.push(...tokens);
       this.body.className = 'tokens';
       this.body.append(...tokens.map(tokenSpan));
+      this.body.firstChild.tabIndex = 0;
     } else if (this.body.className === 'text' && !this.drawing) {
       // Once a frame: answers may come faster.
       this.drawing = requestAnimationFrame(() => this.draw());
@@ -93,6 +109,7 @@ class AnswerView {
     } else {
       this.body.className = 'tokens';
       this.body.replaceChildren(...this.tokens.map(tokenSpan));
+      this.body.firstChild.tabIndex = 0;
     }
     button.textContent = this.body.className === 'tokens' ? 'Text' : 'Probabilities';
   }
@@ -100,6 +117,7 @@ class AnswerView {
   end(usage, words) {
     if (this.drawing) cancelAnimationFrame(this.drawing);
     if (this.body.className === 'text') this.draw();
+    this.whole.removeAttribute('aria-busy');
     const seconds = (this.last - this.first) / 1000;
     const tokens = usage?.completion_tokens ?? this.pieces;
     const facts = [`${tokens} tokens`];

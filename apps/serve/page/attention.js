@@ -56,7 +56,7 @@ class AttentionView {
     $('head').append(element('option', {value: 'mean'}, 'mean'),
                      ...Array.from({length: heads}, (_, i) => element('option', {value: i}, i + 1)));
     this.spans = this.tokens.map((token, i) => {
-      const span = element('span', {tabIndex: 0, className: i < this.prompt ? 'prompt' : ''}, token.replace(/^\u2581/, ' '));
+      const span = element('span', {tabIndex: -1, className: i < this.prompt ? 'prompt' : ''}, token.replace(/^\u2581/, ' '));
       span.addEventListener('click', () => this.choose(i));
       span.addEventListener('focus', () => this.choose(i));
       return span;
@@ -125,6 +125,7 @@ class AttentionView {
       span.classList.toggle('much', share > 0.4);
       span.title = percentage(weights[i]);
       span.classList.toggle('chosen', i === index);
+      span.tabIndex = i === index ? 0 : -1;
     });
     const row = $('map').querySelector('.row'), column = $('map').querySelector('.column');
     Object.assign(row.style, {top: `${100 * index / n}%`, height: `${100 / n}%`});
@@ -174,11 +175,6 @@ function listenToAttention() {
     shownAttention.choose(Math.max(0, Math.min(n - 1, Math.floor(share * n))));
     shownAttention.spans[shownAttention.chosen].scrollIntoView({block: 'nearest'});
   });
-  $('map-tokens').addEventListener('keydown', event => {
-    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    if (!step) return;
-    event.preventDefault();
-    shownAttention.spans[shownAttention.chosen + step]?.focus();
-  });
+  moveWithArrows($('map-tokens'));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => shownAttention?.map && shownAttention.draw());
 }

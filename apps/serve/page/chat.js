@@ -59,11 +59,14 @@ async function answer() {
     if (error.name === 'AbortError') view.end(usage, 'stopped');
     else view.fail(error);
     if (error.status === 401) askForKey();
+  } finally {
+    conversation.push({role: 'assistant', content: view.text});
+    running = null;
+    $('send').hidden = false;
+    // The focus would vanish with the button; a field for text would open a phone's keyboard.
+    if (document.activeElement === $('stop')) $('chat').focus({preventScroll: true});
+    $('stop').hidden = true;
   }
-  conversation.push({role: 'assistant', content: view.text});
-  running = null;
-  $('send').hidden = false;
-  $('stop').hidden = true;
 }
 
 function regenerate() {
@@ -71,6 +74,7 @@ function regenerate() {
   messages.pop();
   $('log').lastElementChild.remove();
   answer();
+  $('stop').focus();
 }
 
 // Takes a question back, and all that came after it, to be asked in other words.
@@ -178,6 +182,7 @@ function start() {
   // What a tap on a token showed ends with the next one anywhere.
   addEventListener('pointerdown', () => ($('token').hidden = true), true);
   $('chat').addEventListener('scroll', () => ($('token').hidden = true));
+  addEventListener('keydown', event => event.key === 'Escape' && ($('token').hidden = true));
   listenToAttention();
   loadModels().catch(show);
 }

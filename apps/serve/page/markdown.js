@@ -11,22 +11,42 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const INLINE = /(`+)([^]*?[^`])\1(?!`)|\*\*([^]+?)\*\*|(?<![\w*])\*(\S(?:[^*]*\S)?)\*(?!\*)|~~([^]+?)~~|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/;
+// Quotes, lists and emphasis inside one another; what is deeper is shown as it is written.
+const DEEPEST = 12;
+
+const ADDRESS = /https?:\/\/(?:[^\s()<>]|\([^\s()<>]*\))+/.source;
+const INLINE = new RegExp([
+  /\\(?<escaped>[!-/:-@[-`{-~])/,
+  /(?<!`)(?<ticks>`+)(?!`)(?<code>[^]*?[^`])\k<ticks>(?!`)/,  // a run of backticks is tried once, as a whole
+  /\*\*(?<strong>[^]+?)\*\*/,
+  /(?<!\w)__(?<strong2>[^]+?)__(?!\w)/,
+  /(?<![\w*])\*(?<emphasis>\S(?:[^*]*\S)?)\*(?!\*)/,
+  /(?<![\w_])_(?<emphasis2>\S(?:[^_]*\S)?)_(?![\w_])/,
+  /~~(?<struck>[^]+?)~~/,
+  new RegExp(`!?\\[(?<label>[^\\[\\]]+)\\]\\((?<address>${ADDRESS})(?:\\s+"[^"]*")?\\)`),  // nothing is fetched: pictures are links
+  new RegExp(`(?<!\\w)(?<bare>${ADDRESS})(?<![.,;:!?*_'"])`)
+].map(part => part.source).join('|'), 'g');
+
+const link = (address, children) => element('a', {href: address, rel: 'noopener noreferrer', target: '_blank'}, ...children);
 
 // What stands within a line: code, strong, emphasis, struck out, links.
-function inline(text) {
+function inline(text, depth = 0) {
+  if (depth > DEEPEST) return [text];
   const nodes = [];
-  for (let found; (found = INLINE.exec(text));) {
-    if (found.index > 0) nodes.push(text.slice(0, found.index));
-    const [whole, , code, strong, emphasis, struck, label, address] = found;
-    if (code !== undefined) nodes.push(element('code', {}, code.replace(/^ (.*) $/, '$1')));
-    else if (strong !== undefined) nodes.push(element('strong', {}, ...inline(strong)));
-    else if (emphasis !== undefined) nodes.push(element('em', {}, ...inline(emphasis)));
-    else if (struck !== undefined) nodes.push(element('del', {}, ...inline(struck)));
-    else nodes.push(element('a', {href: address, rel: 'noopener noreferrer', target: '_blank'}, ...inline(label)));
-    text = text.slice(found.index + whole.length);
+  let at = 0;
+  for (const found of text.matchAll(INLINE)) {
+    const is = found.groups, inner = words => inline(words, depth + 1);
+    if (found.index > at) nodes.push(text.slice(at, found.index));
+    at = found.index + found[0].length;
+    if (is.escaped !== undefined) nodes.push(is.escaped);
+    else if (is.code !== undefined) nodes.push(element('code', {}, is.code.replace(/^ (.*) $/, '$1')));
+    else if (is.strong ?? is.strong2) nodes.push(element('strong', {}, ...inner(is.strong ?? is.strong2)));
+    else if (is.emphasis ?? is.emphasis2) nodes.push(element('em', {}, ...inner(is.emphasis ?? is.emphasis2)));
+    else if (is.struck) nodes.push(element('del', {}, ...inner(is.struck)));
+    else if (is.label) nodes.push(link(is.address, inner(is.label)));
+    else nodes.push(link(is.bare, [is.bare]));
   }
-  if (text) nodes.push(text);
+  if (at < text.length) nodes.push(text.slice(at));
   return nodes;
 }
 
@@ -74,36 +94,60 @@ function codeBlock(text, language) {
   return element('div', {className: 'code'}, element('div', {className: 'bar'}, element('span', {}, language), copy), element('pre', {tabIndex: 0}, code));
 }
 
-const LIST = /^(\s*)([-*+]|\d+[.)])\s+(.*)$/;
+const LIST = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/;
+const FENCE = /^(\s*)(```+|~~~+)\s*([\w+#.-]*)/;
+const RULE = /^\s*([-*_])(\s*\1){2,}\s*$/;
 
-// Lines from `at` on that form a list, deeper ones as lists inside; the list and the line behind it.
-function list(lines, at) {
+const blanksBefore = line => /^\s*/.exec(line)[0].length;
+const without = (line, blanks) => line.slice(Math.min(blanks, blanksBefore(line)));
+const isOrdered = mark => /\d/.test(mark);
+
+// Lines from `at` on that form a list, and the line behind it. What belongs to an item are blocks of its own: lines that stand
+// as far in as its text, deeper items, and the lines that go on with its paragraph.
+function list(lines, at, depth) {
   const [, blanks, mark] = LIST.exec(lines[at]);
-  const ordered = /\d/.test(mark);
-  const made = element(ordered ? 'ol' : 'ul', ordered ? {start: parseInt(mark, 10)} : {});
+  const made = element(isOrdered(mark) ? 'ol' : 'ul', isOrdered(mark) ? {start: parseInt(mark, 10)} : {});
   while (at < lines.length) {
     const found = LIST.exec(lines[at]);
-    if (found && found[1].length > blanks.length && made.lastChild) {
-      const [inner, next] = list(lines, at);
-      made.lastChild.append(inner);
-      at = next;
-    } else if (found && found[1].length === blanks.length) {
-      made.append(element('li', {}, ...inline(found[3])));
-      ++at;
-    } else if (!found && lines[at].trim() && /^\s/.test(lines[at]) && made.lastChild) {
-      made.lastChild.append('\n', ...inline(lines[at].trim()));  // an item's second line
-      ++at;
-    } else {
-      break;
+    if (!found || RULE.test(lines[at]) || isOrdered(found[2]) !== isOrdered(mark) || found[1].length < blanks.length) break;
+    const inside = found[1].length + found[2].length + Math.min(found[3].length, 4);
+    const item = [found[4]];
+    for (++at; at < lines.length; ++at) {
+      const line = lines[at], far = blanksBefore(line);
+      let next = at;
+      while (next < lines.length && !lines[next].trim()) ++next;
+      if (next > at) {  // empty lines stand in an item where it goes on behind them
+        if (next === lines.length || blanksBefore(lines[next]) <= found[1].length) break;
+        item.push('');
+      } else if (far >= inside || (LIST.test(line) && far > found[1].length)) {
+        item.push(without(line, Math.min(inside, far)));
+      } else if (lines[at - 1].trim() && !begins(lines, at)) {
+        item.push(line.trim());
+      } else if (far > found[1].length) {
+        item.push(line.trimStart());
+      } else {
+        break;
+      }
     }
+    made.append(element('li', {}, ...blocks(item, depth + 1)));
+    let next = at;
+    while (next < lines.length && !lines[next].trim()) ++next;
+    if (next < lines.length && LIST.test(lines[next])) at = next;  // items with empty lines between them are one list
   }
   return [made, at];
 }
 
-const cells = line => line.trim().replace(/^\||\|$/g, '').split('|').map(cell => inline(cell.trim()));
+// A line's cells; a bar in code, or behind a backslash, is no border.
+const cells = line => line.trim().replace(/^\||(?<!\\)\|$/g, '').replace(/\\.|`[^`]*`|\|/g, found => found === '|' ? '\0' : found)
+    .split('\0').map(cell => cell.trim());
 
 function table(lines, at) {
-  const row = (line, name) => element('tr', {}, ...cells(line).map(cell => element(name, {}, ...cell)));
+  const places = cells(lines[at + 1]).map(rule => rule.endsWith(':') ? (rule.startsWith(':') ? 'center' : 'right') : '');
+  const row = (line, name) => element('tr', {}, ...cells(line).map((cell, i) => {
+    const made = element(name, {}, ...inline(cell.replaceAll('\\|', '|')));
+    made.style.textAlign = places[i] ?? '';
+    return made;
+  }));
   const made = element('table', {}, element('thead', {}, row(lines[at], 'th')));
   const body = element('tbody');
   for (at += 2; at < lines.length && lines[at].includes('|'); ++at) body.append(row(lines[at], 'td'));
@@ -113,39 +157,40 @@ function table(lines, at) {
 
 const isTable = (lines, at) =>
     lines[at].includes('|') && /^\s*\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?\s*)?$/.test(lines[at + 1] ?? '');
-const begins = (lines, at) => /^\s*(```|~~~)/.test(lines[at]) || /^#{1,6}\s/.test(lines[at]) || LIST.test(lines[at]) ||
-    /^\s*>/.test(lines[at]) || /^\s*([-*_])(\s*\1){2,}\s*$/.test(lines[at]) || isTable(lines, at);
+const begins = (lines, at) => FENCE.test(lines[at]) || /^#{1,6}\s/.test(lines[at]) || LIST.test(lines[at]) ||
+    /^\s*>/.test(lines[at]) || RULE.test(lines[at]) || isTable(lines, at);
 
 // A block that begins at a line; nothing where it is a paragraph.
-function block(lines, at) {
+function block(lines, at, depth) {
   const line = lines[at];
-  const fence = /^\s*(```+|~~~+)\s*([\w+#.-]*)/.exec(line);
+  const fence = FENCE.exec(line);
   if (fence) {
     let end = at + 1;
-    while (end < lines.length && !lines[end].trim().startsWith(fence[1])) ++end;
-    return [codeBlock(lines.slice(at + 1, end).join('\n'), fence[2]), end + 1];
+    while (end < lines.length && !lines[end].trim().startsWith(fence[2])) ++end;
+    // Code stands as far in as its fence.
+    const code = lines.slice(at + 1, end).map(inner => without(inner, fence[1].length));
+    return [codeBlock(code.join('\n'), fence[3]), end + 1];
   }
   const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
   if (heading) return [element(`h${Math.min(heading[1].length + 1, 6)}`, {}, ...inline(heading[2])), at + 1];
-  if (/^\s*([-*_])(\s*\1){2,}\s*$/.test(line)) return [element('hr'), at + 1];
+  if (RULE.test(line)) return [element('hr'), at + 1];
   if (isTable(lines, at)) return table(lines, at);
-  if (LIST.test(line)) return list(lines, at);
+  if (depth > DEEPEST) return null;
+  if (LIST.test(line)) return list(lines, at, depth);
   if (!/^\s*>/.test(line)) return null;
   const quoted = [];
   for (; at < lines.length && /^\s*>/.test(lines[at]); ++at) quoted.push(lines[at].replace(/^\s*> ?/, ''));
-  return [element('blockquote', {}, ...markdown(quoted.join('\n'))), at];
+  return [element('blockquote', {}, ...blocks(quoted, depth + 1)), at];
 }
 
-// The elements of a text.
-function markdown(text) {
-  const lines = text.split('\n');
+function blocks(lines, depth) {
   const made = [];
   for (let at = 0; at < lines.length;) {
     if (!lines[at].trim()) {
       ++at;
       continue;
     }
-    const found = block(lines, at);
+    const found = block(lines, at, depth);
     if (found) {
       made.push(found[0]);
       at = found[1];
@@ -157,3 +202,6 @@ function markdown(text) {
   }
   return made;
 }
+
+// The elements of a text.
+const markdown = text => blocks(text.split('\n'), 0);
