@@ -92,14 +92,25 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
       ModelError);
   CHECK(engine.admission().inside() == 0);
 
-  // A client that goes away ends its work.
+  // A client that goes away ends its work, of which nothing is told.
   std::atomic<bool> begun{false};
-  engine.call(
-      [&](const std::atomic<bool>& cancel) {
-        begun = true;
-        while (!cancel) std::this_thread::sleep_for(1ms);
-      },
-      [&] { return begun.load(); });
+  const auto until_cancelled = [&](const std::atomic<bool>& cancel) {
+    begun = true;
+    while (!cancel) std::this_thread::sleep_for(1ms);
+  };
+  CHECK(refusal([&] { engine.call(until_cancelled, [&] { return begun.load(); }); }) ==
+        "499 client_gone");
+  {
+    // So does a server that stops.
+    Engine stopping({}, 1, 1, metrics);
+    begun = false;
+    std::thread stopper([&] {
+      while (!begun) std::this_thread::sleep_for(1ms);
+      stopping.cancel_all();
+    });
+    CHECK(refusal([&] { stopping.call(until_cancelled, nobody_gone); }) == "503 unavailable");
+    stopper.join();
+  }
 
   // Without memory it goes on; a lost device is lost for everybody, and they are told why.
   CHECK_THROWS_AS(fail_with(DeviceError::Kind::kOutOfMemory), DeviceError);

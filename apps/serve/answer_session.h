@@ -13,12 +13,6 @@
 
 namespace mulciber::apps::serve {
 
-/// Thrown when the client has closed its connection: there is nobody to answer.
-struct ClientGone : ApiError {
-  /// The status is what logs call this, since nginx.
-  ClientGone() : ApiError(499, "the client closed the connection", "", "client_gone") {}
-};
-
 struct SessionSettings {
   uint32_t choices = 1;
   uint32_t answers_per_prompt = 1;  // of one prompt the tokens count once

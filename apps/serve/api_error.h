@@ -32,6 +32,12 @@ class ApiError : public std::exception {
   int retry_after_ = 0;
 };
 
+/// Thrown when the client has closed its connection: there is nobody to answer.
+struct ClientGone : ApiError {
+  /// The status is what logs call this, since nginx.
+  ClientGone() : ApiError(499, "the client closed the connection", "", "client_gone") {}
+};
+
 /// What a request holds that cannot be used: 400, with the field's name.
 [[noreturn]] void refuse(const std::string& param, const std::string& message,
                          const std::string& code = {});

@@ -30,6 +30,10 @@ FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
            fmt::format("the model '{}' has no chat template: give prompt and answer", model.id),
            "no_chat_template");
   Json messages = read_messages(fields);
+  for (const Json& message : messages)
+    if (message.contains("content") && message["content"].is_array())
+      refuse("messages", "maps of conversations with pictures are not shown",
+             "unsupported_parameter");
   const Json last = messages.back();
   messages.erase(messages.end() - 1);
   if (messages.empty() || last.value("role", "") != "assistant" || !last.contains("content") ||
@@ -115,7 +119,6 @@ HttpAnswer show_attention(const Service& service, const HttpRequest& request) {
         found = model.generator->attention(ids.all, options);
       },
       request.gone);
-  if (!found) throw ApiError(503, "the server is stopping", "", "unavailable");
   SentenceMaps maps = maps_of_text(std::move(*found), ids.prompt, !options.layer);
   maps.source_text = text.prompt;
   maps.target_text = text.answer;

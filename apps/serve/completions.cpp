@@ -30,7 +30,6 @@ std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& p
         score = std::move(model.generator->score(input, options).texts[0]);
       },
       http.gone);
-  if (!score.complete) throw ClientGone{};
   const std::vector<int32_t> nothing = model.tokenizer->encode("", {.parse_special = true});
   size_t first = 0;
   while (first < std::min(nothing.size(), score.ids.size()) &&

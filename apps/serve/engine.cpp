@@ -71,8 +71,6 @@ std::vector<Translation> Engine::translate(ServedModel& model, std::span<const s
   const auto task = std::make_shared<Task>();
   task->translations = {&model, texts, options};
   wait_for(task, gone);
-  for (const Translation& made : task->translations->made)
-    if (!made.complete) throw ApiError(503, "the translation was cancelled", "", "cancelled");
   return std::move(task->translations->made);
 }
 
@@ -89,6 +87,10 @@ void Engine::wait_for(const std::shared_ptr<Task>& task, const std::function<boo
   while (!task->ended.wait_for(lock, kLook, [&] { return task->done.load(); }))
     if (gone() || cancel_all_) task->cancel = true;
   if (task->error) std::rethrow_exception(task->error);
+  // What is there of it is not all.
+  if (!task->cancel) return;
+  if (gone()) throw ClientGone{};
+  throw ApiError(503, "the server is stopping", "", "unavailable");
 }
 
 std::optional<std::string> Engine::trouble() const {

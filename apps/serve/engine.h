@@ -64,7 +64,7 @@ class Engine {
 
   /// Runs `work` on the engine's thread between two steps, and waits for it; it should look at
   /// `cancel` now and then, which becomes true once gone() does. What it throws comes out here.
-  /// From any thread but the engine's. Throws ApiError as submit().
+  /// From any thread but the engine's. Throws ApiError as submit(), and where it was cancelled.
   using Work = std::function<void(const std::atomic<bool>& cancel)>;
   void call(const Work& work, const std::function<bool()>& gone);
 

@@ -9,6 +9,7 @@
 #include "apps/serve/model_choice.h"
 #include "apps/serve/request_fields.h"
 #include "checkpoints/json.h"
+#include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -30,6 +31,17 @@ const ServedModel& model_with_tokenizer(const Engine& engine, const std::string&
   if (!chosen->tokenizer)
     refuse("model", fmt::format("the model '{}' reads no texts", chosen->id), "wrong_model");
   return *chosen;
+}
+
+/// Runs `work`, which says of a text that is too long which of them it is.
+template <typename Work>
+void naming_texts(const std::string& field, Work&& work) {
+  try {
+    work();
+  } catch (const ModelError& error) {
+    if (error.where().starts_with("text ")) refuse(field, error.what(), "context_length_exceeded");
+    throw;
+  }
 }
 
 }  // namespace
@@ -63,19 +75,25 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   EmbedOptions options;
   options.prompt_name = fields.text("prompt_name").value_or("");
   options.batch.truncate = fields.flag("truncate").value_or(false);
+  // Between batches the others have their turn.
+  constexpr uint32_t kBatchTokens = 512;
+  options.batch.batch_tokens = kBatchTokens;
+  options.batch.progress = [&](size_t, size_t) { service.engine.go_on(); };
   if (!ids.empty() && !options.prompt_name.empty())
     refuse("prompt_name", "prompt_name stands before texts, and input holds ids of tokens");
   fields.ignore("user");
   fields.finish();
 
   std::vector<TextVector> vectors;
-  service.engine.call(
-      [&](const std::atomic<bool>& cancel) {
-        options.batch.cancel = &cancel;
-        vectors = ids.empty() ? model.encoder->embed(texts, options)
-                              : model.encoder->embed_ids(ids, options);
-      },
-      request.gone);
+  naming_texts("input", [&] {
+    service.engine.call(
+        [&](const std::atomic<bool>& cancel) {
+          options.batch.cancel = &cancel;
+          vectors = ids.empty() ? model.encoder->embed(texts, options)
+                                : model.encoder->embed_ids(ids, options);
+        },
+        request.gone);
+  });
   Json data = Json::array();
   size_t tokens = 0;
   for (size_t i = 0; i < vectors.size(); ++i) {
@@ -150,8 +168,9 @@ HttpAnswer translate_texts(const Service& service, const HttpRequest& request) {
     options.max_new_tokens = static_cast<uint32_t>(*most);
   fields.finish();
 
-  const std::vector<Translation> made =
-      service.engine.translate(model, texts, options, request.gone);
+  std::vector<Translation> made;
+  naming_texts("text",
+               [&] { made = service.engine.translate(model, texts, options, request.gone); });
   Json translations = Json::array();
   size_t read = 0, written = 0;
   for (const Translation& translation : made) {

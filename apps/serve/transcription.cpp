@@ -130,6 +130,9 @@ HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request) 
     known |= form.format == format;
   if (!known)
     refuse("response_format", "response_format must be json, text, srt, vtt or verbose_json");
+  // After each token and each window others get a step.
+  form.options.on_text = [&](const std::string&) { service.engine.go_on(); };
+  form.options.progress = [&](double, double) { service.engine.go_on(); };
   const UploadedFile file(form.file);
   Transcript transcript;
   try {
@@ -142,7 +145,8 @@ HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request) 
   } catch (const ModelError& error) {
     // The file's name here means nothing to the client.
     const bool of_file = error.where() == file.path();
-    refuse(of_file ? "file" : "", of_file ? "the sound file " + error.problem() : error.what());
+    refuse(of_file ? "file" : "",
+           of_file ? "the sound file cannot be read: " + error.problem() : error.what());
   }
   return written(transcript, form.format);
 }

@@ -7,6 +7,7 @@ import json
 import math
 import struct
 import sys
+import time
 import wave
 
 import openai
@@ -48,6 +49,26 @@ with concurrent.futures.ThreadPoolExecutor(6) as pool:
     together = list(pool.map(drawn, [0, 1, 2, 0, 1, 2]))
 assert together == [alone[seed] for seed in (0, 1, 2, 0, 1, 2)], (alone, together)
 assert alone[0] != alone[1] and alone[0][0] != alone[0][1]
+
+
+def check_others_go_on(work):
+    """While `work` is computed an answer goes on: the longest time in which it says nothing is a small part of it."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        longest, last, begin, running = 0, 0, 0, None
+        while not running or not running.done():
+            for _ in client.chat.completions.create(model="chat", messages=USER, max_tokens=100, stream=True, **GREEDY):
+                now = time.monotonic()
+                if not running:
+                    begin, running = now, pool.submit(work)
+                elif running.done():
+                    break
+                else:
+                    longest = max(longest, now - last)
+                last = now
+        whole = time.monotonic() - begin
+    assert longest < whole / 3, f"nothing was said for {longest:.3f} of {whole:.3f} s"
+    return running.result()
+
 
 # Completions of several prompts.
 answer = client.completions.create(model="chat", prompt=["one", "two"], max_tokens=4, echo=True, **GREEDY)
@@ -113,19 +134,25 @@ if "vectors" in models:
         assert len(by_ids.data) == (1 if given is ids else 2)
         for one in by_ids.data:
             assert all(math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-5) for a, b in zip(one.embedding, by_text.data[0].embedding))
+    many = check_others_go_on(lambda: client.embeddings.create(model="vectors", input=[f"a dog and {i} cats" for i in range(2000)]))
+    assert len(many.data) == 2000
     assert fails(openai.BadRequestError, lambda: client.embeddings.create(model="vectors", input=[1 << 30])).param == "input"
     assert fails(openai.BadRequestError, lambda: client.embeddings.create(model="chat", input="x")).code == "wrong_model"
 
 if "speech" in models:
-    sound = io.BytesIO()
-    with wave.open(sound, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(16000)
-        file.writeframes(b"".join(struct.pack("<h", int(9000 * math.sin(i / 7))) for i in range(16000)))
-    heard = client.audio.transcriptions.create(model="speech", file=("tone.wav", sound.getvalue()), language="en",
-                                               response_format="verbose_json")
-    assert abs(heard.duration - 1) < 0.01 and isinstance(heard.text, str), heard
+    def hear(seconds):
+        sound = io.BytesIO()
+        with wave.open(sound, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(16000)
+            file.writeframes(b"".join(struct.pack("<h", int(9000 * math.sin(i / 7))) for i in range(16000 * seconds)))
+        heard = client.audio.transcriptions.create(model="speech", file=("tone.wav", sound.getvalue()), language="en",
+                                                   response_format="verbose_json")
+        assert abs(heard.duration - seconds) < 0.01 and isinstance(heard.text, str), heard
+
+    hear(1)
+    check_others_go_on(lambda: hear(5))
     error = fails(openai.BadRequestError, lambda: client.audio.transcriptions.create(model="speech", file=("a.wav", b"no sound")))
     assert error.param == "file", error
 print(json.dumps(sorted(models)))

@@ -113,6 +113,8 @@ refused(chat(shown(data_url(PICTURES["wide"]), detail="fine"), QUESTION), None, 
 refused(chat(shown(data_url(PICTURES["wide"])), QUESTION, model="chat"), "model_without_vision", "sees no pictures")
 refused(ask("/v1/responses", {"model": "eyes", "input": [user({"type": "input_image", "file_id": "file-1"})]}),
         "unsupported_parameter")
+refused(ask("/attention", {"model": "eyes", "messages": [user(shown(data_url(PICTURES["wide"])), QUESTION),
+                                                        {"role": "assistant", "content": "a"}]}), "unsupported_parameter", "pictures")
 check_answer("wide", chat(shown(data_url(PICTURES["wide"])), QUESTION))
 
 try:
