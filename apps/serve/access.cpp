@@ -1,5 +1,7 @@
 #include "apps/serve/access.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string_view>
@@ -42,7 +44,7 @@ void AccessRules::check_key(const std::string& authorization) const {
   constexpr std::string_view kScheme = "Bearer ";
   const std::string_view given = authorization;
   bool known = false;
-  if (given.starts_with(kScheme))
+  if (strncasecmp(authorization.c_str(), kScheme.data(), kScheme.size()) == 0)
     for (const std::string& key : keys_) known |= equal_keys(given.substr(kScheme.size()), key);
   if (!known)
     throw ApiError(401,

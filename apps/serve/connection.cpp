@@ -13,6 +13,10 @@
 namespace mulciber::apps::serve {
 namespace {
 
+constexpr std::chrono::milliseconds kLook(100);  // at whether the server stops
+// For the rest of a request, from then on.
+constexpr std::chrono::seconds kLastMoment(2);
+
 using Name = int (*)(int, sockaddr*, socklen_t*);
 
 void address_of(int socket, Name name, std::string& ip, int& port) {
@@ -35,8 +39,9 @@ void address_of(int socket, Name name, std::string& ip, int& port) {
 
 }  // namespace
 
-Connection::Connection(int socket, std::chrono::seconds write_time)
-    : socket_(socket), write_time_(write_time) {
+Connection::Connection(int socket, std::chrono::seconds write_time,
+                       const std::atomic<bool>& stopping)
+    : socket_(socket), write_time_(write_time), stopping_(stopping) {
   const int on = 1;  // pieces of an answer are small, and leave at once
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
@@ -55,8 +60,17 @@ bool Connection::ready(short events, Clock::time_point until) const {
   }
 }
 
-bool Connection::fill(Clock::time_point until) {
-  if (!ready(POLLIN, until)) {
+/// A byte comes by then; `until` becomes earlier where the server stops meanwhile.
+bool Connection::comes(Clock::time_point& until) {
+  while (!ready(POLLIN, std::min(until, Clock::now() + kLook))) {
+    if (stopping_) until = std::min(until, Clock::now() + kLastMoment);
+    if (Clock::now() >= until) return false;
+  }
+  return true;
+}
+
+bool Connection::fill(Clock::time_point& until) {
+  if (!comes(until)) {
     trouble_ = Trouble::kTooSlow;
     return false;
   }
@@ -69,6 +83,16 @@ bool Connection::fill(Clock::time_point until) {
   buffer_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   if (got <= 0) trouble_ = Trouble::kGone;
   return got > 0;
+}
+
+bool Connection::wait_for_request(std::chrono::seconds time) {
+  Clock::time_point end = Clock::now() + time;
+  while (at_ == buffer_.size()) {
+    if (stopping_ || Clock::now() >= end) return false;
+    if (!ready(POLLIN, std::min(end, Clock::now() + kLook))) continue;
+    if (!fill(end)) return false;
+  }
+  return true;
 }
 
 void Connection::expect(size_t bytes, std::chrono::seconds time) {
@@ -109,12 +133,12 @@ bool Connection::gone() const {
 void Connection::finish() {
   constexpr size_t kMost = size_t{4} << 20;
   ::shutdown(socket_, SHUT_WR);
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
+  Clock::time_point end = Clock::now() + std::chrono::seconds(1);
   for (size_t read = 0; read < kMost && fill(end); read += buffer_.size()) {
   }
 }
 
-bool Connection::readable() const { return at_ < buffer_.size() || ready(POLLIN, deadline_); }
+bool Connection::readable() { return at_ < buffer_.size() || comes(deadline_); }
 
 bool Connection::writable() const { return !gone() && ready(POLLOUT, Clock::now() + write_time_); }
 

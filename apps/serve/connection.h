@@ -5,10 +5,11 @@
 #include <poll.h>
 #include <sys/types.h>
 
-#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace mulciber::apps::serve {
 
@@ -17,16 +18,20 @@ class Connection {
   using Clock = std::chrono::steady_clock;
   enum class Trouble { kNone, kTooSlow, kTooLarge, kGone };
 
-  /// Owns the socket. write_time: a client that takes nothing for so long is gone.
-  Connection(int socket, std::chrono::seconds write_time);
+  /// Owns the socket. write_time: a client that takes nothing for so long is gone. stopping: once
+  /// true, what is still to be read has a moment to come.
+  Connection(int socket, std::chrono::seconds write_time, const std::atomic<bool>& stopping);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   /// Waits for the first byte of the next request. False after so much time, when the client has
-  /// closed, or once `stopping` says so.
-  template <class Stopping>
-  bool wait_for_request(std::chrono::seconds time, const Stopping& stopping);
+  /// closed, or where the server stops.
+  bool wait_for_request(std::chrono::seconds time);
+  /// Whether what has come of the next request begins so.
+  bool begins_with(std::string_view text) const {
+    return std::string_view(buffer_).substr(at_).starts_with(text);
+  }
   /// What is read from now on may be so large, and must have come by then; otherwise reading ends,
   /// and trouble() says why.
   void expect(size_t bytes, std::chrono::seconds time);
@@ -39,7 +44,7 @@ class Connection {
   void finish();
 
   /// A byte is there, or comes before the request's time is over.
-  bool readable() const;
+  bool readable();
   bool writable() const;
   /// As recv() and send(), but the latter sends everything or fails.
   ssize_t read(char* to, size_t size);
@@ -50,27 +55,17 @@ class Connection {
 
  private:
   bool ready(short events, Clock::time_point until) const;
-  bool fill(Clock::time_point until);
+  bool comes(Clock::time_point& until);
+  bool fill(Clock::time_point& until);
 
   int socket_;
   std::chrono::seconds write_time_;
+  const std::atomic<bool>& stopping_;
   Clock::time_point deadline_ = Clock::now();
   std::string buffer_;
   size_t at_ = 0, budget_ = 0;
   Trouble trouble_ = Trouble::kNone;
   bool wrote_ = false;
 };
-
-template <class Stopping>
-bool Connection::wait_for_request(std::chrono::seconds time, const Stopping& stopping) {
-  constexpr std::chrono::milliseconds kLook(100);  // at `stopping`
-  const Clock::time_point end = Clock::now() + time;
-  while (at_ == buffer_.size()) {
-    if (stopping() || Clock::now() >= end) return false;
-    if (!ready(POLLIN, std::min(end, Clock::now() + kLook))) continue;
-    if (!fill(end)) return false;
-  }
-  return true;
-}
 
 }  // namespace mulciber::apps::serve

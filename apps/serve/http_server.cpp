@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 
 #include "apps/serve/access.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/connection.h"
+#include "apps/serve/framing.h"
 #include "apps/serve/headers.h"
 #include "apps/serve/ids.h"
 #include "checkpoints/json.h"
@@ -113,29 +113,6 @@ struct HttpServer::Impl : httplib::Server {
     for (const Route& route : routes)
       if (route.matches(path)) methods += (methods.empty() ? "" : ", ") + route.method;
     return methods;
-  }
-
-  /// Where a body ends, without a doubt: a proxy in front that saw another end would take what
-  /// follows for another client's request. Gives whether the connection ends behind this one.
-  static bool check_framing(httplib::Request& request) {
-    const size_t lengths = request.get_header_value_count("Content-Length"),
-                 encodings = request.get_header_value_count("Transfer-Encoding");
-    if (lengths + encodings > 1)
-      throw ApiError(400, "the length of the body is said more than once", "", "ambiguous_length");
-    if (encodings > 0 && request.get_header_value("Transfer-Encoding") != "chunked")
-      throw ApiError(400, "of transfer encodings chunked alone is taken", "", "transfer_encoding");
-    // The library reads bodies of these alone, and one without a length until the client closes.
-    if (request.method != "POST") return encodings > 0 || length_of(request) != 0;
-    if (lengths + encodings == 0) request.headers.emplace("Content-Length", "0");
-    // Of curl, unless it is told another; the library takes only short forms.
-    if (request.get_header_value("Content-Type").starts_with("application/x-www-form-urlencoded"))
-      request.headers.erase("Content-Type");
-    return false;
-  }
-
-  /// 0 where the header is missing.
-  static unsigned long long length_of(const httplib::Request& request) {
-    return std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10);
   }
 
   /// Called by the library once the headers are there: what can be refused by them alone is, and
@@ -253,13 +230,11 @@ struct HttpServer::Impl : httplib::Server {
     }
   }
 
-  void serve(Connection& connection) {
+  void serve(Connection& connection, int most_requests) {
     ConnectionStream stream(connection);
     const auto setup = [this](httplib::Request& request) { begin(request); };
-    for (int left = kRequestsPerConnection; left > 0; --left) {
-      if (!connection.wait_for_request(std::chrono::seconds(settings.idle_seconds),
-                                       [this] { return stopping.load(); }))
-        return;
+    for (int left = most_requests; left > 0; --left) {
+      if (!connection.wait_for_request(std::chrono::seconds(settings.idle_seconds))) return;
       connection.expect(settings.header_bytes, std::chrono::seconds(settings.header_seconds));
       Exchange exchange = {.connection = connection, .record = {}, .refusal = {}, .origin = {}};
       const auto begun = Connection::Clock::now();
@@ -292,8 +267,15 @@ struct HttpServer::Impl : httplib::Server {
 
   /// In place of the library's, which has no bounds on a whole request.
   bool process_and_close_socket(socket_t socket) override {
-    Connection connection(socket, std::chrono::seconds(settings.write_seconds));
-    if (++clients > settings.clients) {
+    Connection connection(socket, std::chrono::seconds(settings.write_seconds), stopping);
+    if (++clients <= settings.clients) {
+      serve(connection, kRequestsPerConnection);
+    } else if (connection.wait_for_request(std::chrono::seconds(1)) &&
+               (connection.begins_with("GET /health ") ||
+                connection.begins_with("GET /metrics "))) {
+      // Who watches the server is answered when it is full.
+      serve(connection, 1);
+    } else {
       const ApiError full(503, "too many clients are connected", "", "too_many_clients");
       const std::string body = full.json() + "\n";
       const std::string text = fmt::format(
@@ -301,9 +283,12 @@ struct HttpServer::Impl : httplib::Server {
           "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
           body.size(), body);
       connection.write(text.data(), text.size());
+      HttpRecord record = {
+          .id = new_id("req"), .remote = {}, .method = {}, .path = {}, .status = 503};
+      int port = 0;
+      connection.remote(record.remote, port);
+      on_record(record);
       connection.finish();
-    } else {
-      serve(connection);
     }
     --clients;
     return true;

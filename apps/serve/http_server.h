@@ -14,7 +14,7 @@ namespace mulciber::apps::serve {
 struct HttpSettings {
   std::string host = "127.0.0.1";
   int port = 8080;               // 0: one that is free
-  size_t clients = 64;           // connections at once; more are told to come back
+  size_t clients = 128;          // connections at once; more are told to come back
   size_t body_bytes = 8u << 20;  // of a request
   size_t header_bytes = 1u << 16;
   int header_seconds = 10;        // for a request's headers to arrive

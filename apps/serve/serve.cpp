@@ -26,7 +26,7 @@ struct ServeArguments {
   SpeculationOptions speculation;
   HttpSettings http;
   std::string key_file;
-  uint32_t port = 8080, clients = 64, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
+  uint32_t port = 8080, clients = 128, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
            attention_tokens = 512, stop_seconds = 30, header_seconds = 10, body_seconds = 60;
   bool log_json = false, reuse_answers = false;
   uint32_t reopen = 5, responses = 1000;
@@ -96,6 +96,10 @@ int run_server(ServeArguments& options) {
   if (const char* key = std::getenv("MULCIBER_API_KEY"); key && *key)
     options.http.keys.emplace_back(key);
 
+  // As browsers send it.
+  for (std::string& origin : options.http.origins)
+    if (origin.ends_with('/')) origin.pop_back();
+
   const bool drafts = !options.speculation.draft.empty();
   if ((drafts || options.speculation.lookup > 0) && options.model.sequences == 1)
     throw SettingError(drafts ? "draft" : "lookup", "is asked for with one place for answers",
@@ -139,7 +143,10 @@ int run_server(ServeArguments& options) {
   const int port = server.bind();
   for (const auto& model : engine.models())
     log.event(fmt::format("model {}: {}", model->id, model->does()));
-  log.event(fmt::format("listening on http://{}:{}", options.http.host, port));
+  const bool v6 = options.http.host.find(':') != std::string::npos;
+  log.event(
+      fmt::format(fmt::runtime(v6 ? "listening on http://[{}]:{}" : "listening on http://{}:{}"),
+                  options.http.host, port));
   if (!is_loopback(options.http.host) && options.http.keys.empty())
     log.event("warning: other machines may ask without a key; set MULCIBER_API_KEY");
   {

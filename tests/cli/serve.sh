@@ -8,7 +8,7 @@ marian=$MULCIBER_SOURCE/tests/data/marian
 
 "$MULCIBER" generate -m chat --raw --ignore-end -p "The red hammer" -n 12 --json >raw
 "$MULCIBER" generate -m chat --ignore-end -p "The red hammer" -n 12 --json >asked
-serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 1 --body-seconds 2
+serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 1 --body-seconds 2 --clients 64
 
 curl -sS "$url/health" | grep -q '"ok"' || fail "/health"
 curl -sS "$url/v1/models" >answer
@@ -90,6 +90,16 @@ python3 - <<'PYTHON' || fail "logprobs of a chat: $(cat answer)"
 import json
 for token in json.load(open("answer"))["choices"][0]["logprobs"]["content"]:
     assert len(token["top_logprobs"]) == 2 and bytes(token["bytes"]).decode(errors="replace") == token["token"]
+PYTHON
+# Tokens that are parts of characters: their bytes are those of the text.
+ask /v1/chat/completions '{"model":"chat","messages":[{"role":"user","content":"x"}],"grammar":"root ::= \"\u00e9\u6f22\ud83d\ude00 a\"","logprobs":true,"max_tokens":50}'
+python3 - <<'PYTHON' || fail "bytes of a chat: $(cat answer)"
+import json
+choice = json.load(open("answer"))["choices"][0]
+tokens = choice["logprobs"]["content"]
+assert choice["message"]["content"] == "\u00e9\u6f22\U0001f600 a", choice
+assert any(len(token["bytes"]) == 1 and token["bytes"][0] > 127 for token in tokens), tokens
+assert b"".join(bytes(token["bytes"]) for token in tokens).decode() == choice["message"]["content"], tokens
 PYTHON
 # A prompt that is echoed has the probabilities that `mulciber score` gives.
 echo "The red hammer" >text
@@ -200,6 +210,11 @@ refuses 400 unknown_parameter wizardry $chat_path '{"wizardry":1,"messages":[{"r
 refuses 400 unsupported_parameter tools $chat_path '{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}'
 refuses 400 unsupported_parameter response_format $chat_path '{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"xml"}}'
 refuses 400 unsupported_grammar response_format.json_schema.schema $chat_path '{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"uniqueItems":true}}}}'
+named() { echo "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":$1}},{\"type\":\"function\",\"function\":{\"name\":\"g\"}}]}"; }
+refuses 400 "" 'tools[0].function.name' $chat_path "$(named '"a b"')"
+refuses 400 "" 'tools[1].function.name' $chat_path "$(named '"g"')"
+refuses 400 "" parallel_tool_calls $chat_path '{"messages":[{"role":"user","content":"x"}],"parallel_tool_calls":"x"}'
+refuses 400 "" 'messages[0].content[0].text' $chat_path '{"messages":[{"role":"user","content":[{"type":"text"}]}]}'
 refuses 404 model_not_found model /v1/completions '{"model":"other","prompt":"x"}'
 refuses 400 wrong_model model /v1/completions '{"model":"en-de","prompt":"x"}'
 refuses 404 model_not_found model /v1/embeddings '{"input":"x"}'
@@ -302,7 +317,14 @@ preflight() { curl -sS -X OPTIONS -H 'Origin: https://example.org' "$@" -D heade
 [[ $(preflight -H 'Access-Control-Request-Headers: authorization,content-type,x-stainless-os') == 204 ]] || fail "a preflight with headers"
 grep -qi '^access-control-allow-headers: .*x-stainless-os' headers || fail "headers that may not be sent: $(cat headers)"
 refuses 403 unknown_origin "" /v1/completions '{"prompt":"x"}' -H 'Origin: https://example.com'
+# Half a request does not keep it from stopping.
+exec 9<>"/dev/tcp/$(python3 -c 'import sys, urllib.parse; u = urllib.parse.urlsplit(sys.argv[1]); print(f"{u.hostname}/{u.port}")' "$url")"
+printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: bearer secret\r\nContent-Length: 100\r\n\r\n{' >&9
+sleep 0.2
+begin=$SECONDS
 stop_server
+((SECONDS - begin < 20)) || fail "half a request keeps the server from stopping: $((SECONDS - begin)) s"
+exec 9>&-
 grep -v '^{' log && fail "a line of the log is not JSON"
 grep -q secret log && fail "a key is in the log"
 grep '"path":"/v1/completions","seconds":[0-9.e-]*,"status":401' log >/dev/null || fail "the log has no refusal: $(cat log)"

@@ -1,4 +1,5 @@
-"""Connections that curl would not make, to a server with --header-seconds 1, --body-seconds 2 and --body 1.
+"""Connections that curl would not make, to a server with --header-seconds 1, --body-seconds 2, --body 1 and
+--clients 64.
 
     python3 serve_sockets.py URL"""
 import socket
@@ -60,9 +61,11 @@ assert status(talk(POST % (b"100", b"{}"))) == 400
 # A length that is said twice, or in two ways, is none: a proxy might see another one.
 AGAIN = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n%s\r\n{}" + GET
 for headers in (b"Content-Length: 2\r\nContent-Length: 80\r\n", b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
-                b"Transfer-Encoding: gzip, chunked\r\n"):
+                b"Transfer-Encoding: gzip, chunked\r\n", b"Content-Length: 2x\r\n", b"Content-Length: +2\r\n", b"Content-Length: 2, 2\r\n",
+                b"Content-Length: 0x2\r\n", b"Content-Length: 2\r\nHost: other\r\n"):
     answer = talk(AGAIN % headers, close=False)
     assert status(answer) == 400 and answer.count(b"HTTP/1.1") == 1, (headers, answer)
+assert status(talk(GET.replace(b"Host: localhost\r\n", b"Connection: close\r\n"), close=False)) == 400
 # The body of a request that has none is not taken for the next request.
 answer = talk(GET.replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(GET)) + GET, close=False)
 assert status(answer) == 200 and answer.count(b"HTTP/1.1") == 1, answer
@@ -116,11 +119,14 @@ assert status(talk(GET.replace(b"Host", b"Connection: close\r\nHost"), close=Fal
 for connection in idle:
     connection.close()
 
-# More clients than the server takes (64): those who come too late are told so.
+# More clients than the server takes (64): those who come too late are told so, but for who watches the server.
 many = [connect() for _ in range(64)]
 time.sleep(0.3)
-answer = talk(GET, close=False)
+answer = talk(POST % (b"2", b"{}"), close=False)
 assert status(answer) == 503 and b"too_many_clients" in answer and b"Retry-After" in answer, answer[:300]
+assert status(talk(GET, close=False)) == 200
+answer = talk(GET.replace(b"health", b"metrics"), close=False)
+assert status(answer) == 200 and b'mulciber_requests_total{endpoint="other",status="503"} 1' in answer, answer[-3000:]
 for connection in many:
     connection.close()
 for _ in range(100):
