@@ -62,7 +62,8 @@ std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoin
       decoder_weight_table(config), options.adapters, checkpoint,
       AdapterStack::Options{.half = options.matrices == MatrixStorage::kF16,
                             .takes = takes_adapters,
-                            .others = others});
+                            .others = others,
+                            .other_forms = true});
 }
 
 NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,

@@ -4,6 +4,7 @@
 
 #include "models/adapters.h"
 #include "models/decoder_architecture.h"
+#include "models/device_weights.h"
 #include "models/low_rank_adapter.h"
 #include "models/networks/adapter_stack.h"
 #include "tests/catch.h"
@@ -29,7 +30,9 @@ std::string refusal(const fs::path& adapter, const fs::path& family = "qwen2", b
                .adapters = open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}}),
                .merge_adapters = merge};
            const DecoderConfig config = read_decoder_config(checkpoint);
-           const auto stack = stacked_adapters(checkpoint, config, options);
+           const auto stack =
+               merge ? merged_adapters(decoder_weight_table(config), checkpoint, options)
+                     : stacked_adapters(checkpoint, config, options);
            for (const auto& [weight, update] : stack->updates()) {
              stack->down(weight);
              stack->up(weight);
@@ -182,10 +185,13 @@ TEST_CASE("What the files of a model do not hold as a matrix takes no adapter") 
                          matrix + ".weight"] = tensors[of(matrix)];
     tensors = of_keys_and_values;
   });
-  // Such files have the matrix of keys transposed, and that of values apart.
-  CHECK_THAT(refusal(folder.path(), "../gguf_decoders/deepseek_v3.gguf"),
+  // Such files have the matrix of keys transposed, and that of values apart: beside these adapters
+  // of the other stand.
+  const fs::path split = "../gguf_decoders/deepseek_v3.gguf";
+  CHECK_THAT(refusal(folder.path(), split, true),
              ContainsSubstring("layers.0.self_attn.kv_b_proj.lora_A") &&
-                 ContainsSubstring("not hold as a matrix of its own; take the model in"));
+                 ContainsSubstring("not hold as a matrix of its own; leave adapters beside"));
+  CHECK_THAT(refusal(folder.path(), split), ContainsSubstring("the model is a matrix of"));
   const Checkpoint marian(data_dir() / "marian");
   CHECK_THAT(model_error([&] {
                AdapterStack({},

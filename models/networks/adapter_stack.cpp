@@ -36,16 +36,23 @@ AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> ad
     first += count;
     found_.emplace_back(adapter.files->updates().size());
   }
-  for (const WeightSpec& spec : table) add_target(spec, options);
+  const auto is_own = [&](const WeightSpec& spec) {
+    return std::ranges::count(table, spec.name, &WeightSpec::name) > 0;
+  };
+  for (const WeightSpec& spec : table) add_target(spec, true, options);
+  if (options.other_forms)
+    for (const AdapterTable& other : options.others)
+      for (const WeightSpec& spec : other.table)
+        if (!is_own(spec)) add_target(spec, false, options);
   check_found(options.others);
 }
 
-void AdapterStack::add_target(const WeightSpec& spec, const Options& options) {
+void AdapterStack::add_target(const WeightSpec& spec, bool own, const Options& options) {
   const size_t tables = options.others.size() + 1;
   Target target = {.shape = spec.shape};
   if (spec.role == WeightRole::kExperts) target.experts = spec.shape[0];
   target.rows.resize(tables);
-  for (size_t t = 0; t < tables; ++t) {
+  for (size_t t = own ? 0 : 1; t < tables; ++t) {
     if (std::ranges::count(table_of_, t) == 0) continue;
     const WeightSpec* known = t == 0 ? &spec : options.others[t - 1].find(spec.name);
     if (!known || known->shape != spec.shape) continue;
@@ -116,7 +123,8 @@ void AdapterStack::check_found(std::span<const AdapterTable> others) const {
                        fmt::format("changes `{}`, which the model's file does not hold as a matrix "
                                    "of its own",
                                    weight),
-                       "take the model in the adapter's format");
+                       "leave adapters beside the weights, or take the model in the adapter's "
+                       "format");
     throw ModelError(
         where_in(opened_[a], *update.down.tensor),
         fmt::format("changes `{}`, and the model has no such matrix of a product", weight),

@@ -43,6 +43,9 @@ class AdapterStack {
     Takes takes = nullptr;
     /// The same weights for adapters that call them otherwise than the checkpoint does.
     std::span<const AdapterTable> others = {};
+    /// Weights that only these have are changed as well: the network has their adapters stand
+    /// beside the form that the checkpoint holds.
+    bool other_forms = false;
   };
   /// Throws ModelError, naming file and tensor, for what the table has not, or in another shape.
   AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
@@ -101,7 +104,8 @@ class AdapterStack {
   using Values = std::map<const CheckpointTensor*, std::vector<float>>;
 
   void find_tables(const Checkpoint& checkpoint, std::span<const AdapterTable> others);
-  void add_target(const WeightSpec& spec, const Options& options);
+  /// own: the checkpoint's; others have it too.
+  void add_target(const WeightSpec& spec, bool own, const Options& options);
   /// What the adapter adds to a source of a weight, which has so many experts; in `expert` 0.
   PartUpdate find_update(const WeightSource& source, uint64_t experts, size_t adapter);
   /// spec: of that table.
