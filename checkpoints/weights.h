@@ -44,7 +44,7 @@ struct WeightSource {
   Shape shape;                     // of the file, but for what follows
   SourceForm form = SourceForm::kAsInFile;
   /// Of a taller matrix, which has that many rows: those from `first_row` on. 0: `shape` is all of
-  /// it.
+  /// it. Of experts in one tensor: of each one's matrix, for adapters alone.
   uint64_t rows_in_file = 0, first_row = 0;
   /// A vector of the file with a factor for each row (of one dimension: for each element). Of
   /// kAsInFile, in f32.

@@ -11,21 +11,27 @@ void HeadMatrices::operator()(ProgramBuilder& builder, const Tensor& x, const Te
   heads.weight_step = step;
   heads.transposed = transposed;
   head_matmul(builder, x, weight, y, heads);
-  if (!low_rank || !adapters) return;
-  // x (B A)^T = (x A^T) B^T, and transposed x (B A) = (x B) A. A is the same for all heads.
-  const auto scope = builder.scope("lora");
-  const auto count = static_cast<uint32_t>(low_rank->down.shape.rows());
-  const Tensor narrow =
-      builder.activation({x.shape[0], x.shape[1], uint64_t{heads.heads} * count}, x.type);
-  HeadMatmulOptions in = heads, out = heads;
-  in.columns = in.y_step = out.depth = out.x_step = count;
-  in.y_first = out.x_first = 0;
-  HeadMatmulOptions& shared = transposed ? out : in;
-  shared.weight_first = shared.weight_step = 0;
-  out.add = true;
-  head_matmul(builder, x, transposed ? low_rank->up : low_rank->down, narrow, in);
-  const Tensor scaled = scale_narrow(builder, narrow, *low_rank, *adapters);
-  head_matmul(builder, scaled, transposed ? low_rank->down : low_rank->up, y, out);
+  if (!adapters) return;
+  for (const HeadLowRank& change : low_ranks) {
+    // x (B A)^T = (x A^T) B^T, and transposed x (B A) = (x B) A. A is the same for all heads.
+    const auto scope = builder.scope("lora");
+    const Tensor &down = change.low_rank.down, &up = change.low_rank.up;
+    const auto count = static_cast<uint32_t>(down.shape.rows());
+    const Tensor narrow =
+        builder.activation({x.shape[0], x.shape[1], uint64_t{heads.heads} * count}, x.type);
+    HeadMatmulOptions in = heads, out = heads;
+    in.weight_first = out.weight_first = change.first;
+    in.weight_step = out.weight_step = change.step;
+    in.transposed = out.transposed = change.transposed;
+    in.columns = in.y_step = out.depth = out.x_step = count;
+    in.y_first = out.x_first = 0;
+    HeadMatmulOptions& shared = change.transposed ? out : in;
+    shared.weight_first = shared.weight_step = 0;
+    out.add = true;
+    head_matmul(builder, x, change.transposed ? up : down, narrow, in);
+    const Tensor scaled = scale_narrow(builder, narrow, change.low_rank, *adapters);
+    head_matmul(builder, scaled, change.transposed ? down : up, y, out);
+  }
 }
 
 Tensor LatentProjection::operator()(ProgramBuilder& builder, const Tensor& x,

@@ -2,18 +2,27 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "layers/linear.h"
 #include "ops/head_matmul.h"
 
 namespace mulciber {
 
+/// Adapters of a matrix for each head, which may have been made of one in another form than the
+/// weight's.
+struct HeadLowRank {
+  LowRank low_rank;
+  uint32_t first = 0, step = 0;  // as HeadMatrices says, of the matrix that it changes
+  bool transposed = false;
+};
+
 /// A matrix for each head, as files hold them.
 struct HeadMatrices {
   Tensor weight;
   uint32_t first = 0, step = 0;  // row of the weight where those of head 0 begin, and of the next
   bool transposed = false;       // HeadMatmulOptions::transposed
-  std::optional<LowRank> low_rank = {};  // of the weight
+  std::vector<HeadLowRank> low_ranks = {};
 
   /// head_matmul() of these; heads: what it is to say of x and y. Throws ShapeError naming the
   /// layer.

@@ -34,12 +34,11 @@ Tensor MixtureOfExperts::product(ProgramBuilder& builder, const Tensor& x, const
                                  const ExpertOptions& options,
                                  const AdapterScales* adapters) const {
   if (!low_rank || !adapters) return expert_matmul(builder, x, weight, routes, options);
-  if (options.limit > 0)
-    throw ShapeError(builder.path(), "gates with a limit have no adapters", "");
   // What is adapted is the product: activation and gates come behind the sum.
   ExpertOptions plain = options;
   plain.activation = Activation::kNone;
   plain.gated = false;
+  plain.limit = 0;
   const Tensor y = expert_matmul(builder, x, weight, routes, plain);
   const auto scope = builder.scope("lora");
   // Each route is a token with one expert: its narrow vector has no sum over others.
@@ -59,7 +58,7 @@ Tensor MixtureOfExperts::product(ProgramBuilder& builder, const Tensor& x, const
                            routes.reshaped({tokens * chosen, 1, 2}));
   }
   const Tensor sum = add(builder, y, change.reshaped(y.shape));
-  if (options.gated) return gate_pairs(builder, sum, options.activation);
+  if (options.gated) return gate_pairs(builder, sum, options.activation, options.limit);
   return options.activation == Activation::kNone ? sum : activate(builder, sum, options.activation);
 }
 

@@ -40,7 +40,7 @@ struct MixtureOfExperts {
   std::optional<Linear> shared_gate = {};  // (1, D): that result is multiplied by its sigmoid
 
   /// Adapters of experts, each expert's own; shapes: A (experts, parts * count, K), B (experts, N,
-  /// parts * count). They do not go with a limit.
+  /// parts * count).
   std::optional<LowRank> up_low_rank = {}, down_low_rank = {};
 
   static std::vector<uint32_t> rules_words();

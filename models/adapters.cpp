@@ -79,7 +79,7 @@ uint64_t fingerprint_with(uint64_t fingerprint, std::span<const OpenAdapter> ada
     for (const LowRankUpdate& update : adapter.files->updates()) {
       hash.add(update.weight);
       hash.add(std::bit_cast<uint64_t>(update.factor));
-      for (const CheckpointTensor* tensor : {update.down, update.up}) {
+      for (const CheckpointTensor* tensor : {update.down.tensor, update.up.tensor}) {
         std::vector<std::byte> scratch;
         const auto bytes =
             tensor->read(0, std::min<uint64_t>(tensor->bytes.size(), kSample), scratch);

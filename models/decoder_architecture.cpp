@@ -57,12 +57,13 @@ std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoin
                                                      const DecoderConfig& config,
                                                      const ModelOptions& options) {
   if (options.merge_adapters || options.adapters.empty()) return nullptr;
-  const std::optional<AdapterTable> other = other_adapter_table(config);
+  const std::vector<AdapterTable> others = other_adapter_tables(config);
   return std::make_shared<const AdapterStack>(
       decoder_weight_table(config), options.adapters, checkpoint,
       AdapterStack::Options{.half = options.matrices == MatrixStorage::kF16,
                             .takes = takes_adapters,
-                            .other = other ? &*other : nullptr});
+                            .others = others,
+                            .other_forms = true});
 }
 
 NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,

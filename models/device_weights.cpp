@@ -134,12 +134,11 @@ std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
                                                     const Checkpoint& checkpoint,
                                                     const ModelOptions& options) {
   if (!options.merge_adapters || options.adapters.empty()) return nullptr;
-  std::optional<AdapterTable> other;
+  std::vector<AdapterTable> others;
   if (const ModelFamily* family = find_family(checkpoint); family && family->decoder)
-    other = other_adapter_table(read_decoder_config(checkpoint, *family->decoder));
-  return std::make_shared<const AdapterStack>(
-      table, options.adapters, checkpoint,
-      AdapterStack::Options{.other = other ? &*other : nullptr});
+    others = other_adapter_tables(read_decoder_config(checkpoint, *family->decoder));
+  return std::make_shared<const AdapterStack>(table, options.adapters, checkpoint,
+                                              AdapterStack::Options{.others = others});
 }
 
 bool orders_columns(const ModelOptions& options) {

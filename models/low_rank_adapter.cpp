@@ -29,8 +29,6 @@ std::optional<std::string> without(std::string_view name, std::string_view endin
   return std::string(name.substr(0, name.size() - ending.size()));
 }
 
-bool is_matrix(const CheckpointTensor& tensor) { return tensor.shape.size() == 2; }
-
 bool starts_as_gguf(const ModelFile& file) {
   const std::size_t count = std::min<std::size_t>(file.size(), 4);
   file.bytes()->fetch_first(count);
@@ -54,6 +52,8 @@ LowRankAdapter::LowRankAdapter(const fs::path& path, const ModelFiles& files) {
     read_gguf(files.open(path));
   }
   if (updates_.empty()) throw ModelError(where_, "holds no adapter", kDownloadAgain);
+  std::ranges::sort(updates_, {}, &LowRankUpdate::weight);
+  compare_parameters();
 }
 
 void LowRankAdapter::fail(const std::string& tensor, const std::string& problem,
@@ -74,24 +74,36 @@ std::vector<float> LowRankAdapter::values(const CheckpointTensor& tensor) const 
   return values;
 }
 
-void LowRankAdapter::take(LowRankUpdate update) {
-  for (const CheckpointTensor* tensor : {update.down, update.up}) {
-    if (!is_matrix(*tensor))
+void LowRankAdapter::take(LowRankUpdate update, uint64_t experts) {
+  const CheckpointTensor &down = *update.down.tensor, &up = *update.up.tensor;
+  // llama.cpp's files have experts' in three dimensions.
+  const size_t dimensions = gguf_ && down.shape.size() == 3 ? 3 : 2;
+  for (const CheckpointTensor* tensor : {&down, &up}) {
+    if (tensor->shape.size() != dimensions)
       fail(tensor->name, fmt::format("has shape {}, not that of a matrix", tensor->shape_text()),
            kDownloadAgain);
     if (!has_float_values(tensor->type))
       fail(tensor->name, fmt::format("is stored as {}", name_of(tensor->type)), kReadableTypes);
   }
-  const uint64_t rank = update.down->shape[0];
-  if (rank != update.up->shape[1])
-    fail(update.down->name,
-         fmt::format("has rank {}, but `{}` has shape {}", rank, printable(update.up->name),
-                     update.up->shape_text()),
+  const uint64_t ranks = down.shape[dimensions - 2];
+  const bool stacked = dimensions == 3;
+  if (ranks != up.shape[dimensions - 1] || (stacked && down.shape[0] != up.shape[0]))
+    fail(down.name,
+         fmt::format("has {}, but `{}` has shape {}",
+                     stacked ? "shape " + down.shape_text() : fmt::format("rank {}", ranks),
+                     printable(up.name), up.shape_text()),
          kDownloadAgain);
+  const uint64_t rank = ranks / experts;
   if (rank == 0 || rank > kMostRank)
-    fail(update.down->name, fmt::format("has rank {}, not one from 1 to {}", rank, kMostRank),
+    fail(down.name, fmt::format("has rank {}, not one from 1 to {}", rank, kMostRank),
          rank == 0 ? kDownloadAgain : "merge it into its model with PEFT (merge_and_unload)");
   update.rank = static_cast<uint32_t>(rank);
+  update.experts = stacked ? down.shape[0] : experts;
+  const uint64_t columns = down.shape.back(), rows = up.shape[dimensions - 2];
+  update.down = {&down, columns, rank * columns, columns, 1};
+  // Of PEFT's the experts' numbers of B lie beside one another.
+  update.up = stacked ? LowRankFactor{&up, rows, rank * rows, 1, rank}
+                      : LowRankFactor{&up, rows, 1, experts, ranks};
   updates_.push_back(std::move(update));
 }
 
@@ -119,27 +131,46 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
                : "is no matrix A or B of a linear layer",
            "merge the adapter into its model with PEFT (merge_and_unload), or take another one");
     const std::string module = (down ? *down : *up).substr(kPrefix.size());
-    (down ? modules[module].down : modules[module].up) = &tensor;
+    (down ? modules[module].down : modules[module].up).tensor = &tensor;
   }
+  parameters_ = !config.parameters.empty();
+  old_parameters_ = config.old_parameters;
   for (auto& [module, update] : modules) {
-    const CheckpointTensor* one = update.down ? update.down : update.up;
-    if (!update.down || !update.up)
-      fail(one->name, fmt::format("stands without its lora_{}", update.down ? 'B' : 'A'),
-           kDownloadAgain);
-    if (!config.targets_module(module))
+    const CheckpointTensor *down = update.down.tensor, *one = down ? down : update.up.tensor;
+    if (!down || !update.up.tensor)
+      fail(one->name, fmt::format("stands without its lora_{}", down ? 'B' : 'A'), kDownloadAgain);
+    const std::optional<std::string> parameter = config.parameter_of(module);
+    if (!parameter && !config.targets_module(module))
       fail(one->name,
            fmt::format("is of a module that target_modules of {} does not name",
                        printable(config.where)),
            kDownloadAgain);
-    update.weight = module + ".weight";
-    take(update);
-    const uint32_t expected = config.rank_of(module);
+    update.parameter = parameter.has_value();
+    update.weight = parameter.value_or(module + ".weight");
+    const std::string& target = parameter ? *parameter : module;
+    const uint32_t expected = config.rank_of(target);
+    // As many of A's rows are each expert's.
+    const bool whole = parameter && !down->shape.empty() && down->shape[0] % expected == 0;
+    take(update, whole ? std::max<uint64_t>(down->shape[0] / expected, 1) : 1);
     if (updates_.back().rank != expected)
       fail(one->name,
            fmt::format("has rank {}, {} says {}", updates_.back().rank, printable(config.where),
                        expected),
            kDownloadAgain);
-    updates_.back().factor = config.factor_of(module, expected);
+    updates_.back().factor = config.factor_of(target, expected);
+  }
+}
+
+void LowRankAdapter::compare_parameters() {
+  for (const LowRankUpdate& up : updates_) {
+    const auto experts = without(up.weight, "gate_up_proj");
+    if (!up.parameter || !experts) continue;
+    const auto down =
+        std::ranges::lower_bound(updates_, *experts + "down_proj", {}, &LowRankUpdate::weight);
+    if (down == updates_.end() || down->weight != *experts + "down_proj") continue;
+    // Gates and values are as wide as what goes down, twice.
+    if (up.down.width == down->up.width && up.up.width == 2 * down->down.width) turned_ = false;
+    if (up.up.width == down->down.width && up.down.width == 2 * down->up.width) turned_ = true;
   }
 }
 
@@ -170,12 +201,13 @@ void LowRankAdapter::read_gguf(const ModelFile& file) {
     const auto down = without(tensor.name, ".lora_a"), up = without(tensor.name, ".lora_b");
     if (!down && !up) fail(tensor.name, "is neither a lora_a nor a lora_b", kDownloadAgain);
     LowRankUpdate& update = weights[down ? *down : *up];
-    (down ? update.down : update.up) = &tensor;
+    (down ? update.down : update.up).tensor = &tensor;
   }
   for (auto& [weight, update] : weights) {
-    if (!update.down || !update.up)
-      fail((update.down ? update.down : update.up)->name,
-           fmt::format("stands without its lora_{}", update.down ? 'b' : 'a'), kDownloadAgain);
+    const CheckpointTensor *down = update.down.tensor, *up = update.up.tensor;
+    if (!down || !up)
+      fail((down ? down : up)->name, fmt::format("stands without its lora_{}", down ? 'b' : 'a'),
+           kDownloadAgain);
     update.weight = weight;
     take(update);
     // As llama.cpp: an alpha of 0 leaves the product as it is.

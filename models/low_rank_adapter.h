@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,26 @@ class SafetensorsFile;
 /// Ranks above it are mistakes: published ones are at most 256.
 constexpr uint32_t kMostRank = 1024;
 
+/// A or B of one weight W, or those of all experts in one tensor.
+struct LowRankFactor {
+  const CheckpointTensor* tensor = nullptr;
+  uint64_t width = 0;                                 // columns of W for A, rows for B
+  uint64_t of_expert = 0, of_rank = 0, of_width = 0;  // from one to the next, in elements
+
+  uint64_t index(uint64_t expert, uint64_t of_the_rank, uint64_t of_the_width) const {
+    return expert * of_expert + of_the_rank * of_rank + of_the_width * of_width;
+  }
+};
+
 /// What an adapter adds to one weight W: factor * B A.
 struct LowRankUpdate {
   std::string weight;  // as files of the base model call it
   uint32_t rank = 0;
-  double factor = 1;                       // alpha / rank, or alpha / sqrt(rank) (rsLoRA:
-                                           // Kalajdzievski 2023, arXiv:2312.03732)
-  const CheckpointTensor* down = nullptr;  // A: (rank, columns of W)
-  const CheckpointTensor* up = nullptr;    // B: (rows of W, rank)
+  uint64_t experts = 1;    // whose W are one tensor
+  bool parameter = false;  // PEFT made it of a parameter: LowRankAdapter::turned()
+  double factor = 1;       // alpha / rank, or alpha / sqrt(rank) (rsLoRA: Kalajdzievski 2023,
+                           // arXiv:2312.03732)
+  LowRankFactor down, up;  // A, B
 };
 
 /// Checked but for what the base model says: that it has these weights, and their shapes.
@@ -47,6 +60,12 @@ class LowRankAdapter {
   const std::vector<LowRankUpdate>& updates() const { return updates_; }
   /// The largest.
   uint32_t rank() const;
+  /// Whether it changes parameters, of a model as transformers has it since release 5.
+  bool parameters() const { return parameters_; }
+  /// Whether what a file calls A of experts' parameter is for rows of W and B for columns, where
+  /// their widths do not tell. PEFT takes a parameter for (experts, columns, rows); since release
+  /// 0.19 it knows those that are not. transposed: whether this one is so.
+  bool turned(bool transposed) const { return turned_.value_or(old_parameters_ && !transposed); }
 
   /// Values of one of its tensors. Throws ModelError where one is NaN or infinite.
   std::vector<float> values(const CheckpointTensor& tensor) const;
@@ -56,13 +75,18 @@ class LowRankAdapter {
   void read_gguf(const ModelFile& file);
   [[noreturn]] void fail(const std::string& tensor, const std::string& problem,
                          const std::string& remedy = {}) const;
-  /// Pairs of A and B that belong to one weight, by their shapes.
-  void take(LowRankUpdate update);
+  /// Pairs of A and B that belong to one weight, by their shapes. experts: of matrices, one beside
+  /// the other.
+  void take(LowRankUpdate update, uint64_t experts = 1);
+  /// Finds turned_ where both parameters of experts are there.
+  void compare_parameters();
 
   std::string where_, architecture_;
   std::unique_ptr<SafetensorsFile> safetensors_;
   std::unique_ptr<GgufFile> gguf_;
   std::vector<LowRankUpdate> updates_;
+  bool parameters_ = false, old_parameters_ = false;
+  std::optional<bool> turned_;
 };
 
 }  // namespace mulciber

@@ -26,13 +26,16 @@ constexpr std::pair<const char*, const char*> kRefused[] = {
     {"bias", "asks for biases"},
     {"modules_to_save", "names whole modules"},
     {"layer_replication", "asks for layers that are used again"},
-    {"target_parameters", "names parameters that are no modules"},
     {"trainable_token_indices", "names tokens that were trained"},
     {"alora_invocation_tokens", "asks for an adapter that begins at certain tokens"}};
 
 /// Ways of beginning that also change the model's own weights: A and B belong to what is left of
 /// those. PEFT writes another value once it has converted an adapter.
 constexpr std::string_view kChangingBeginnings[] = {"pissa", "olora", "corda", "loftq"};
+
+/// Parameters of a module in their order.
+constexpr const char* kParameters[] = {"gate_up_proj", "down_proj", "weight"};
+constexpr std::string_view kWrapped = ".base_layer";
 
 bool says_nothing(const Json& value) {
   if (value.is_boolean()) return !value.get<bool>();
@@ -91,6 +94,22 @@ bool PeftConfig::targets_module(const std::string& module) const {
   });
 }
 
+std::optional<std::string> PeftConfig::parameter_of(const std::string& module) const {
+  std::string own = module;
+  size_t behind = 0;
+  for (; own.ends_with(kWrapped); ++behind) own.resize(own.size() - kWrapped.size());
+  std::vector<std::string> adapted;
+  for (const char* parameter : kParameters) {
+    const std::string name = own + "." + parameter;
+    if (std::ranges::any_of(parameters, [&](const std::string& target) {
+          return name == target || name.ends_with("." + target);
+        }))
+      adapted.push_back(name);
+  }
+  if (behind >= adapted.size()) return std::nullopt;
+  return adapted[adapted.size() - 1 - behind];
+}
+
 PeftConfig read_peft_config(const ModelFile& file) {
   const Json json = read_json(file, {.bytes = std::size_t{16} << 20});
   PeftConfig result;
@@ -117,16 +136,24 @@ PeftConfig read_peft_config(const ModelFile& file) {
   result.root = config.boolean_or("use_rslora", false);
   result.ranks = patterns(config, "rank_pattern", 1, kMostRank);
   result.alphas = patterns(config, "alpha_pattern", -kLargestAlpha, kLargestAlpha);
-  if (const Json* targets = config.find("target_modules")) {
-    if (targets->is_string()) {
-      if (*targets != "all-linear") result.target_pattern = targets->get<std::string>();
-    } else {
-      for (const Json& target : config.list("target_modules")) {
-        if (!target.is_string()) config.fail("target_modules", "holds what is no text");
-        result.targets.push_back(target.get<std::string>());
-      }
+  const auto names = [&](const char* key) {
+    std::vector<std::string> names;
+    for (const Json& target : config.list(key)) {
+      if (!target.is_string()) config.fail(key, "holds what is no text");
+      names.push_back(target.get<std::string>());
     }
+    return names;
+  };
+  if (const Json* targets = config.find("target_modules")) {
+    if (!targets->is_string())
+      result.targets = names("target_modules");
+    else if (*targets != "all-linear")
+      result.target_pattern = targets->get<std::string>();
   }
+  if (config.find("target_parameters")) result.parameters = names("target_parameters");
+  const std::string version = config.text_or("peft_version", "");
+  result.old_parameters =
+      version.empty() || version.starts_with("0.17.") || version.starts_with("0.18.");
   return result;
 }
 

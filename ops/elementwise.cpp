@@ -15,7 +15,7 @@ constexpr uint64_t kElementsPerInvocation = 4;
 
 /// What y's elements are: activation(a [+ b]), or `value` where there is no a; or a scaled, and
 /// capped or clipped; or its rows times their gates in b, or times scales there; or every second
-/// one activated, times the one behind it.
+/// one activated, times the one behind it, within a limit where there is one.
 struct Pointwise {
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
@@ -158,7 +158,7 @@ Tensor scale_by_row(ProgramBuilder& builder, const Tensor& x, const RowScales& s
                    {.a = &x, .b = &scales.control, .scales = &scales});
 }
 
-Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activation) {
+Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activation, float limit) {
   if (x.shape.columns() % 2 != 0)
     throw ShapeError(builder.path() + ": gates in turns",
                      fmt::format("{} has an odd number of columns", x.shape.to_string()),
@@ -167,7 +167,12 @@ Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activatio
   for (size_t i = 0; i < extents.size(); ++i) extents[i] = x.shape[static_cast<int>(i)];
   extents.back() /= 2;
   return pointwise(builder, "gates in turns", Shape(std::span<const uint64_t>(extents)),
-                   {x.type, x.type}, {.a = &x, .activation = activation, .pairs = true});
+                   {x.type, x.type},
+                   {.a = &x,
+                    .activation = activation,
+                    .value = limit,
+                    .scale = limit > 0 ? uint32_t{SCALE_CLIP} : uint32_t{SCALE_NOT},
+                    .pairs = true});
 }
 
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type) {

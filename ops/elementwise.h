@@ -31,8 +31,8 @@ struct RowScales {
 /// passes what one descriptor covers.
 Tensor scale_by_row(ProgramBuilder& builder, const Tensor& x, const RowScales& scales);
 /// Gates and what they gate, in turns: activation(x[2 i]) * x[2 i + 1]. x: (..., 2 C); result:
-/// (..., C). As a product with MatmulOptions::gated ends.
-Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activation);
+/// (..., C). As a product with MatmulOptions::gated ends; limit: ExpertOptions::limit.
+Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activation, float limit = 0);
 /// A tensor of that value throughout.
 Tensor fill(ProgramBuilder& builder, Shape shape, float value, DataType type = DataType::kF32);
 /// x in another storage type (or the same: a copy).

@@ -64,7 +64,13 @@ float scaled_by_row(float value, uint at) {
   return scale == 0.0 ? 0.0 : value * scale;
 }
 
-float gated(float gate, float value) { return activate(gate, ACTIVATION_FUNCTION) * value; }
+float gated(float gate, float value) {
+  if (SCALE == SCALE_CLIP) {  // as in experts.glsl
+    gate = min(gate, params.value);
+    value = clamp(value, -params.value, params.value) + 1.0;
+  }
+  return activate(gate, ACTIVATION_FUNCTION) * value;
+}
 
 float scaled(float value) {
   if (SCALE == SCALE_CLIP) return clamp(value, -params.value, params.value);

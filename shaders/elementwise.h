@@ -35,6 +35,6 @@ SHADER_STRUCT_END
 #define SCALE_NOT 0
 #define SCALE_ONLY 1     // y = value * a
 #define SCALE_AND_CAP 2  // y = cap * tanh(value * a / cap)
-#define SCALE_CLIP 3     // y = a, no further from 0 than value
+#define SCALE_CLIP 3     // y = a, no further from 0 than value; with OPERAND_PAIRS their limit
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "models/adapters.h"
 #include "models/decoder_architecture.h"
+#include "models/device_weights.h"
 #include "models/low_rank_adapter.h"
 #include "models/networks/adapter_stack.h"
 #include "tests/catch.h"
@@ -22,15 +23,16 @@ constexpr const char* kQuery = "base_model.model.model.layers.0.self_attn.q_proj
 
 using Change = std::function<void(json&, MadeTensors&)>;
 
-std::string refusal(const fs::path& adapter, const std::string& family = "qwen2",
-                    bool merge = false) {
+std::string refusal(const fs::path& adapter, const fs::path& family = "qwen2", bool merge = false) {
   return model_error([&] {
-           const Checkpoint checkpoint(tiny_model(family));
+           const Checkpoint checkpoint(tiny_model("") / family);
            ModelOptions options = {
                .adapters = open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}}),
                .merge_adapters = merge};
            const DecoderConfig config = read_decoder_config(checkpoint);
-           const auto stack = stacked_adapters(checkpoint, config, options);
+           const auto stack =
+               merge ? merged_adapters(decoder_weight_table(config), checkpoint, options)
+                     : stacked_adapters(checkpoint, config, options);
            for (const auto& [weight, update] : stack->updates()) {
              stack->down(weight);
              stack->up(weight);
@@ -117,6 +119,7 @@ TEST_CASE("Adapters of PEFT that are broken are refused") {
       {[](json& c, MadeTensors&) { c["use_dora"] = true; }, {"use_dora", "DoRA"}},
       {[](json& c, MadeTensors&) { c["bias"] = "all"; }, {"bias"}},
       {[](json& c, MadeTensors&) { c["modules_to_save"] = {"lm_head"}; }, {"modules_to_save"}},
+      {[](json& c, MadeTensors&) { c["target_parameters"] = "q_proj"; }, {"target_parameters"}},
       {[](json& c, MadeTensors&) {
          c["rank_pattern"] = {{"q_proj", "x"}};
        },
@@ -186,10 +189,13 @@ TEST_CASE("What the files of a model do not hold as a matrix takes no adapter") 
                          matrix + ".weight"] = tensors[of(matrix)];
     tensors = of_keys_and_values;
   });
-  // Such files have the matrix of keys transposed, and that of values apart.
-  CHECK_THAT(refusal(folder.path(), "../gguf_decoders/deepseek_v3.gguf"),
+  // Such files have the matrix of keys transposed, and that of values apart: beside these adapters
+  // of the other stand.
+  const fs::path split = "../gguf_decoders/deepseek_v3.gguf";
+  CHECK_THAT(refusal(folder.path(), split, true),
              ContainsSubstring("layers.0.self_attn.kv_b_proj.lora_A") &&
-                 ContainsSubstring("not hold as a matrix of its own; take the model in"));
+                 ContainsSubstring("not hold as a matrix of its own; leave adapters beside"));
+  CHECK_THAT(refusal(folder.path(), split), ContainsSubstring("the model is a matrix of"));
   const Checkpoint marian(data_dir() / "marian");
   CHECK_THAT(model_error([&] {
                AdapterStack({},
@@ -216,6 +222,74 @@ TEST_CASE("Keys of GGUF adapters that are missing or wrong are refused") {
   CHECK_THAT(message("lora", 1, "blk.0.attn_q.weight"), ContainsSubstring("blk.0.attn_q.weight"));
   CHECK_THAT(message("lora", 1, "blk.0.attn_q.weight.lora_b"),
              ContainsSubstring("without its lora_a"));
+}
+
+TEST_CASE("Adapters of experts that are broken are refused") {
+  const fs::path model = data_dir() / "decoder_families/qwen2_moe";
+  const std::string experts = "base_model.model.model.layers.0.mlp.experts.";
+  const auto message = [&](const Change& change) {
+    const TemporaryFolder folder;
+    return refusal(changed_adapter(folder.path(), "qwen2_moe_experts", change), model);
+  };
+  CHECK(message([](json&, MadeTensors&) {}) == "no error");
+  const std::pair<Change, std::vector<std::string>> cases[] = {
+      {[](json& c, MadeTensors&) { c["target_parameters"] = {1}; },
+       {"target_parameters", "no text"}},
+      {[](json& c, MadeTensors&) { c["target_parameters"] = {"mlp.experts.down_proj"}; },
+       {experts + "base_layer.lora_A", "does not name"}},
+      {[](json& c, MadeTensors&) { c["target_parameters"] = {"gate_up_proj"}; },
+       {"base_layer", "does not name"}},
+      // Ten rows are not those of whole experts.
+      {[&](json&, MadeTensors& t) {
+         t[experts + "lora_A.weight"] = {"F32", {10, 20}, std::string(800, '\0')};
+         t[experts + "lora_B.weight"] = {"F32", {24, 10}, std::string(960, '\0')};
+       },
+       {experts + "lora_A", "[10, 20]", "6 matrices of 24 by 20"}},
+      {[](json& c, MadeTensors&) { c["r"] = 5; }, {"lora_A", "has rank 12", "says 5"}},
+      // Of the other parameter's shape.
+      {[&](json&, MadeTensors& t) {
+         for (const char* matrix : {"A", "B"})
+           std::swap(t[experts + "lora_" + matrix + ".weight"],
+                     t[experts + "base_layer.lora_" + matrix + ".weight"]);
+       },
+       {experts, "6 matrices of", "another model"}},
+      {[&](json&, MadeTensors& t) {
+         t[experts + "lora_A.weight"].shape = {6, 2, 20};
+       },
+       {experts + "lora_A", "not that of a matrix"}},
+  };
+  int number = 0;
+  for (const auto& [change, words] : cases) {
+    const std::string found = message(change);
+    INFO("case " << number++ << ": " << found);
+    for (const std::string& word : words) CHECK_THAT(found, ContainsSubstring(word));
+  }
+  const auto stacked = [&](std::vector<uint64_t> a, std::vector<uint64_t> b, const char* weight) {
+    GgufBytes bytes;
+    bytes.counts(2, 4).key("general.type", GgufType::kString).text("adapter");
+    bytes.key("adapter.type", GgufType::kString).text("lora");
+    bytes.key("general.architecture", GgufType::kString).text("qwen2moe");
+    bytes.key("adapter.lora.alpha", GgufType::kF32).number(1.0f);
+    const auto size = [](const std::vector<uint64_t>& shape) {
+      uint64_t elements = 1;
+      for (const uint64_t extent : shape) elements *= extent;
+      return elements * sizeof(float);
+    };
+    const std::string name = std::string("blk.0.") + weight + ".weight.lora_";
+    bytes.tensor(name + "a", a, 0, 0).tensor(name + "b", b, 0, (size(a) + 31) / 32 * 32);
+    bytes.data(size(a)).data(size(b));
+    return refusal(bytes.write(), model);
+  };
+  CHECK(stacked({20, 2, 6}, {2, 24, 6}, "ffn_down_exps") == "no error");
+  CHECK_THAT(stacked({20, 2, 6}, {2, 24, 5}, "ffn_down_exps"),
+             ContainsSubstring("[6, 2, 20]") && ContainsSubstring("[5, 24, 2]"));
+  CHECK_THAT(stacked({20, 2, 5}, {2, 24, 5}, "ffn_down_exps"),
+             ContainsSubstring("[5, 2, 20]") && ContainsSubstring("6 matrices of 24 by 20"));
+  CHECK_THAT(stacked({20, 2}, {2, 24}, "ffn_down_exps"),
+             ContainsSubstring("[2, 20]") && ContainsSubstring("6 matrices of 24 by 20"));
+  CHECK_THAT(stacked({24, 2, 6}, {2, 24, 6}, "attn_q"),
+             ContainsSubstring("[6, 2, 24]") && ContainsSubstring("a matrix of 24 by 24"));
+  CHECK_THAT(stacked({20, 2, 6}, {2, 24}, "ffn_down_exps"), ContainsSubstring("not that of"));
 }
 
 TEST_CASE("Factors of modules follow rank, alpha, their patterns and rsLoRA") {

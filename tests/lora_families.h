@@ -102,11 +102,12 @@ inline std::vector<double> logits(const std::filesystem::path& model, ModelOptio
   return loaded.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values;
 }
 
-/// A matrix of a GGUF adapter, (rows, columns).
+/// A matrix of a GGUF adapter, (rows, columns), or one after another those of experts.
 struct AdapterMatrix {
   std::string name;
   uint64_t rows = 0, columns = 0;
   std::vector<float> values;
+  uint64_t experts = 0;
 };
 
 /// A GGUF adapter as llama.cpp's converter writes it.
@@ -121,7 +122,9 @@ inline void write_gguf_adapter(const std::string& architecture, float alpha,
   bytes.key("adapter.lora.alpha", GgufType::kF32).number(alpha);
   uint64_t offset = 0;
   for (const AdapterMatrix& matrix : matrices) {
-    bytes.tensor(matrix.name, {matrix.columns, matrix.rows}, 0, offset);
+    std::vector<uint64_t> inner_first = {matrix.columns, matrix.rows};
+    if (matrix.experts > 0) inner_first.push_back(matrix.experts);
+    bytes.tensor(matrix.name, inner_first, 0, offset);
     offset += (matrix.values.size() * sizeof(float) + 31) / 32 * 32;
   }
   for (const AdapterMatrix& matrix : matrices) {

@@ -341,6 +341,18 @@ TEST_CASE("A model in either format with an adapter in either is the same model"
              1e-5);
 }
 
+TEST_CASE("An adapter of keys and values in one matrix stands beside matrices of their own") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
+  const TemporaryFolder made;
+  const fs::path folder = fixtures_dir() / "models2/deepseek_v3",
+                 file = data_dir() / "gguf_decoders/deepseek_v3.gguf";
+  const Both both = write_both(folder, with("deepseek2", kDeepSeekParts), made.path());
+  const double worst =
+      difference(with_adapter(file, both.folder), with_adapter(folder, both.folder));
+  INFO("largest difference " << worst);
+  CHECK(worst < 1e-5);
+}
+
 TEST_CASE("Experts that a GGUF file has in one tensor take adapters of each") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not there");
   for (const char* name : {"mixtral", "qwen3_moe"}) {

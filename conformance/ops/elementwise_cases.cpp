@@ -57,7 +57,8 @@ class ElementwiseCases : public OpCases {
       cases.push_back(gated(shape, types));
     for (const RowCase& rows : {RowCase{2, 3, 8, 2, 5}, RowCase{5, 1, 13, 3, 3}})
       cases.push_back(scaled_by_row(rows, types));
-    for (const Shape& shape : {Shape{3, 7}, Shape{5, 64}}) cases.push_back(pairs(shape, types));
+    for (const Shape& shape : {Shape{3, 7}, Shape{5, 64}})
+      for (const float limit : {0.0f, 1.5f}) cases.push_back(pairs(shape, types, limit));
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       for (double deviation : {0.01, 1.0, 8.0, 1e4}) {
@@ -214,21 +215,28 @@ class ElementwiseCases : public OpCases {
     return c;
   }
 
-  static OpCase pairs(const Shape& shape, KernelTypes types) {
+  static OpCase pairs(const Shape& shape, KernelTypes types, float limit) {
     const Shape both = {shape.rows(), 2 * shape.columns()};
     OpCase c;
-    c.name = fmt::format("r{}_c{}.pairs", shape.rows(), shape.columns());
+    c.name =
+        fmt::format("r{}_c{}.pairs{}", shape.rows(), shape.columns(), limit > 0 ? ".limit" : "");
     c.types = types;
     c.must_pass = shape.rows() == 3;
     c.inputs = {operand(both, types.activation, 2, 0)};
-    c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-      return std::vector<Tensor>{gate_pairs(builder, inputs[0], Activation::kSilu)};
+    c.build = [limit](ProgramBuilder& builder, std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{gate_pairs(builder, inputs[0], Activation::kSilu, limit)};
     };
     c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
       HostTensor y{shape, types.weight, {}, {}};
-      for (uint64_t i = 0; i < shape.elements(); ++i)
-        append(y, activation_reference({inputs[0].values[2 * i], 0}, Activation::kSilu) *
-                      Bounded(inputs[0].values[2 * i + 1]));
+      for (uint64_t i = 0; i < shape.elements(); ++i) {
+        double gate = inputs[0].values[2 * i];
+        Bounded value(inputs[0].values[2 * i + 1]);
+        if (limit > 0) {
+          gate = std::min(gate, double{limit});
+          value = Bounded(std::clamp(value.value, -double{limit}, double{limit})) + Bounded(1);
+        }
+        append(y, activation_reference({gate, 0}, Activation::kSilu) * value);
+      }
       return std::vector<HostTensor>{y};
     };
     return c;

@@ -173,7 +173,7 @@ struct DecoderNames {
   const char* router_choice = nullptr;  // DecoderRouting::bias, with its ending
   const char* sinks = nullptr;
   /// Matrices of experts: all of them in one tensor, or one each, with its number instead of {}.
-  /// Gate and up in one, row by row in turns; or in two:
+  /// Gate and up in one, row by row in turns (or as DecoderFiles::gates_above); or in two:
   const char* expert_gate_up = nullptr;
   const char *expert_gate = nullptr, *expert_up = nullptr, *expert_down = nullptr;
   const char *shared_gate = nullptr, *shared_up = nullptr, *shared_down = nullptr;
@@ -212,9 +212,12 @@ struct DecoderFiles {
   /// The one matrix of queries, keys and values has for each head of keys its queries, the key and
   /// the value (GPT-NeoX, Falcon); else all queries, all keys, all values.
   bool qkv_grouped = false;
-  SourceForm matrices = SourceForm::kAsInFile;     // of the layers: or kTransposed
-  SourceForm gains = SourceForm::kAsInFile;        // of every norm: or kPlusOne
-  SourceForm experts = SourceForm::kAsInFile;      // of tensors with all experts: or kTransposed
+  SourceForm matrices = SourceForm::kAsInFile;  // of the layers: or kTransposed
+  SourceForm gains = SourceForm::kAsInFile;     // of every norm: or kPlusOne
+  SourceForm experts = SourceForm::kAsInFile;   // of tensors with all experts: or kTransposed
+  /// Of experts' gates and values in one tensor the gates come first; no checkpoint has them so,
+  /// but PEFT's adapters do.
+  bool gates_above = false;
   SourceForm state_rates = SourceForm::kAsInFile;  // A: or kMinusExp
   bool flat_convolution = true;  // (channels, taps); else (channels, 1, taps), as PyTorch has them
 };

@@ -21,6 +21,9 @@ namespace mulciber {
 inline std::string lora_down(const std::string& weight) { return weight + ".lora_down"; }
 inline std::string lora_up(const std::string& weight) { return weight + ".lora_up"; }
 
+/// A tensor of an adapter, for messages.
+std::string where_in(const OpenAdapter& adapter, const CheckpointTensor& tensor);
+
 /// Every adapter has as many scales of a row as its largest rank, rounded up so that products run
 /// along whole vectors: scale s is that of number s of each of its A's.
 class AdapterStack {
@@ -38,9 +41,11 @@ class AdapterStack {
     /// A and B are kept in f16, as those are that files hold in it, where factors change no bits.
     bool half = false;
     Takes takes = nullptr;
-    /// The same weights for adapters of the other format than the checkpoint's; null: there are
-    /// none.
-    const AdapterTable* other = nullptr;
+    /// The same weights for adapters that call them otherwise than the checkpoint does.
+    std::span<const AdapterTable> others = {};
+    /// Weights that only these have are changed as well: the network has their adapters stand
+    /// beside the form that the checkpoint holds.
+    bool other_forms = false;
   };
   /// Throws ModelError, naming file and tensor, for what the table has not, or in another shape.
   AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
@@ -62,43 +67,61 @@ class AdapterStack {
   class Sum;
 
  private:
+  /// What an adapter adds to a part.
+  struct PartUpdate {
+    const LowRankUpdate* update = nullptr;  // null: nothing
+    uint64_t expert = 0;                    // of the update's
+    bool turned = false;                    // LowRankAdapter::turned()
+
+    const LowRankFactor& down() const { return turned ? update->up : update->down; }
+    const LowRankFactor& up() const { return turned ? update->down : update->up; }
+  };
   /// A matrix of the file that a weight, or a part of its rows, comes from.
   struct Part {
-    std::vector<const LowRankUpdate*> updates;  // by adapter; null: none
+    std::vector<PartUpdate> updates;  // by adapter
   };
   struct Row {
     uint32_t part = 0;
     uint64_t in_file = 0;
   };
-  /// How files of one format make up a weight.
+  /// How files that call weights alike make one of them.
   struct Layout {
-    std::vector<Part> parts;
-    std::vector<Row> rows;  // those of no part have the number kNoPart; empty: there are no parts
+    std::vector<Part> parts;  // of experts one expert's after another's, of each as many
+    uint32_t of_expert = 0;   // those; of what is no experts all
+    std::vector<Row> rows;    // those of no part have the number kNoPart; empty: there are no parts
   };
   struct Target {
     Shape shape;
+    uint64_t experts = 1;
     std::vector<Part> parts;
-    std::vector<Row> rows, other_rows;  // for adapters of the checkpoint's format, of the other one
-    /// Parts of one expert, of which there are as many of each; 0: these are no experts.
     uint32_t of_expert = 0;
+    std::vector<std::vector<Row>> rows;  // by table; empty: none of its adapters changes the weight
     Update update;
   };
   static constexpr uint32_t kNoPart = UINT32_MAX;
 
-  void check_formats(const Checkpoint& checkpoint, const AdapterTable* other);
-  /// other: for adapters of the other format.
-  Layout find_layout(const WeightSpec& spec, bool other, Takes takes);
-  /// Adds the parts of the other format; where they are made of the same rows they are the same.
-  static void join(Target& target, Layout other);
-  void check_found(const AdapterTable* other) const;
+  /// Numbers of A's or B's, as files have them.
+  using Values = std::map<const CheckpointTensor*, std::vector<float>>;
+
+  void find_tables(const Checkpoint& checkpoint, std::span<const AdapterTable> others);
+  /// own: the checkpoint's; others have it too.
+  void add_target(const WeightSpec& spec, bool own, const Options& options);
+  /// What the adapter adds to a source of a weight, which has so many experts; in `expert` 0.
+  PartUpdate find_update(const WeightSource& source, uint64_t experts, size_t adapter);
+  /// spec: of that table.
+  Layout find_layout(const WeightSpec& spec, size_t table, Takes takes);
+  /// Adds the parts of a table; those of the same rows as a part that is there are that part.
+  static void join(Target& target, Layout layout, size_t table);
+  void check_found(std::span<const AdapterTable> others) const;
   void place(Target& target, bool half) const;
   const Target& target(const std::string& weight) const { return targets_.at(weight); }
-  const std::vector<Row>& rows(const Target& target, size_t adapter) const {
-    return is_other_[adapter] ? target.other_rows : target.rows;
-  }
+  Values read_values(const Target& target, bool up) const;
+  /// The row of an adapter's that a row of the weight gets; null: it gets none.
+  const Row* row_of(const Target& target, size_t adapter, uint64_t row) const;
 
   std::vector<OpenAdapter> opened_;
-  std::vector<bool> is_other_;            // by adapter: its format is not the checkpoint's
+  /// By adapter: 0: it calls weights as the checkpoint does; from 1 on those of Options::others.
+  std::vector<size_t> table_of_;
   std::vector<std::vector<bool>> found_;  // by adapter: updates whose weight the table has
   std::vector<NetworkAdapter> adapters_;
   std::map<std::string, Target> targets_;
@@ -113,14 +136,9 @@ class AdapterStack::Sum {
   void add_to(uint64_t row, uint64_t first, std::span<double> values) const;
 
  private:
-  struct Product {
-    bool other = false;  // the adapter's rows are Target::other_rows
-    uint32_t rank = 0;
-    double factor = 0;            // with the adapter's scale
-    std::vector<float> down, up;  // as files have them
-  };
+  const AdapterStack& stack_;
   const Target& target_;
-  std::vector<std::vector<Product>> parts_;
+  Values down_, up_;
 };
 
 }  // namespace mulciber

@@ -21,19 +21,32 @@ const WeightSpec* AdapterTable::find(const std::string& weight) const {
   return found == table.end() ? nullptr : &*found;
 }
 
-std::optional<AdapterTable> other_adapter_table(const DecoderConfig& config) {
-  if (!config.other_files) return std::nullopt;
-  const OtherDecoderFiles& other = *config.other_files;
+namespace {
+
+/// Hugging Face's files of experts that have matrices of their own, as transformers has these in
+/// memory since release 5.
+DecoderFiles with_parameters(DecoderFiles files) {
+  files.names.router = "mlp.gate";
+  files.names.expert_gate_up = "mlp.experts.gate_up_proj";
+  files.names.expert_down = "mlp.experts.down_proj";
+  files.gates_above = true;
+  return files;
+}
+
+void add_table(std::vector<AdapterTable>& tables, const DecoderConfig& config,
+               const OtherDecoderFiles& other, bool parameters) {
   const DecoderAttention& attention = config.attention;
   const auto differs = [&](const RopeConfig& rope) { return rope.pairs != other.pairs; };
   const bool reordered = std::ranges::any_of(config.ropes, differs);
   // Their heads are cut and put together again, what rotates first.
-  if (reordered && attention.latent) return std::nullopt;
+  if (reordered && attention.latent) return;
   DecoderConfig as_other = config;
   as_other.files = other.files;
-  AdapterTable result = {
-      .table = decoder_weight_table(as_other), .rotated = {}, .architecture = other.architecture};
-  if (!reordered) return result;
+  AdapterTable& result = tables.emplace_back(AdapterTable{.table = decoder_weight_table(as_other),
+                                                          .rotated = {},
+                                                          .architecture = other.architecture,
+                                                          .parameters = parameters});
+  if (!reordered) return;
   for (size_t i = 0; i < config.layers.size(); ++i) {
     // Converters reorder the heads of every layer, also of those that do not rotate.
     const RopeConfig& rope = config.ropes[config.layers[i].rope.value_or(0)];
@@ -44,7 +57,24 @@ std::optional<AdapterTable> other_adapter_table(const DecoderConfig& config) {
                                        .model = rope.pairs,
                                        .adapter = other.pairs});
   }
-  return result;
+}
+
+}  // namespace
+
+std::vector<AdapterTable> other_adapter_tables(const DecoderConfig& config) {
+  std::vector<AdapterTable> tables;
+  const auto& other = config.other_files;
+  if (other) add_table(tables, config, *other, false);
+  const bool folder = !other || !other->architecture.empty();
+  OtherDecoderFiles peft = {.files = config.files, .architecture = {}};
+  if (folder && !config.ropes.empty()) peft.pairs = config.ropes.front().pairs;
+  if (!folder) peft = *other;
+  const char* gate = peft.files.names.expert_gate;
+  if (config.feed_forward.experts && gate) {
+    peft.files = with_parameters(peft.files);
+    add_table(tables, config, peft, true);
+  }
+  return tables;
 }
 
 }  // namespace mulciber

@@ -1,11 +1,12 @@
-// A network's weights as adapters call them that were made for the other format: a folder of PEFT's
-// for a model in a GGUF file, a GGUF adapter for one in a Hugging Face folder.
+// A network's weights as adapters call them otherwise than the model's files: those made for the
+// other format (a folder of PEFT's for a model in a GGUF file, a GGUF adapter for one in a Hugging
+// Face folder), and PEFT's of experts that are one parameter.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoints/weights.h"
 #include "models/families/decoder_config.h"
@@ -27,13 +28,14 @@ struct AdapterTable {
   WeightTable table;
   std::map<std::string, RotatedRows> rotated;  // by weight, where pairs differ
   std::string architecture;                    // as LowRankAdapter::architecture()
+  bool parameters = false;                     // as LowRankAdapter::parameters()
 
   /// nullptr: there is no such weight.
   const WeightSpec* find(const std::string& weight) const;
 };
 
-/// None where the family has no files of the other format, or holds its heads otherwise in them
-/// than can be told.
-std::optional<AdapterTable> other_adapter_table(const DecoderConfig& config);
+/// None for the other format where the family has no files of it, or holds its heads otherwise in
+/// them than can be told.
+std::vector<AdapterTable> other_adapter_tables(const DecoderConfig& config);
 
 }  // namespace mulciber

@@ -153,21 +153,27 @@ DecoderNetwork build_decoder_network(
       return all.reshaped({1, all.shape.elements()});
     };
     const uint32_t rest = described.head_size - latent.rotated;
-    const auto matrices = [&](const char* part, uint32_t first, uint32_t step, bool transposed) {
-      const std::string of = name + part;
-      return HeadMatrices{weight(of), first, step, transposed, low_rank_of(of)};
+    // Of the matrix of keys and values a head's rows from `first` on; or a matrix of their own,
+    // with that many rows of a head, beside which adapters of the other stand as well.
+    const auto matrices = [&](uint32_t first, bool transposed, const char* own, uint32_t rows) {
+      const std::string both = name + "key_value_up.weight";
+      const uint32_t step = rest + latent.value_size;
+      const bool apart = config.files.names.key_value_up == nullptr;
+      HeadMatrices result = {weight(apart ? name + own : both), apart ? 0 : first,
+                             apart ? rows : step, !apart && transposed};
+      if (const auto low_rank = low_rank_of(both))
+        result.low_ranks.push_back({*low_rank, first, step, transposed});
+      const auto low_rank = apart ? low_rank_of(name + own) : std::nullopt;
+      if (low_rank) result.low_ranks.push_back({*low_rank, 0, rows, false});
+      return result;
     };
-    const bool both = config.files.names.key_value_up != nullptr;
-    const uint32_t step = rest + latent.value_size;
     LatentProjection projection = {
         .query = linear(name + "query", false),
         .down = linear(name + "key_value_down", false),
         .gains = gains("key_value_norm"),
         .epsilon = config.norms.epsilon,
-        .key_up = both ? matrices("key_value_up.weight", 0, step, true)
-                       : matrices("key_up.weight", 0, latent.rank, false),
-        .value_up = both ? matrices("key_value_up.weight", rest, step, false)
-                         : matrices("value_up.weight", 0, latent.value_size, false),
+        .key_up = matrices(0, true, "key_up.weight", latent.rank),
+        .value_up = matrices(rest, false, "value_up.weight", latent.value_size),
         .heads = described.heads,
         .rotated = latent.rotated,
         .rest = rest,

@@ -297,12 +297,14 @@ class TableWriter {
     WeightSpec up = {name + "experts.up", WeightRole::kExperts, {E, 2 * F, D}, {}, 2};
     WeightSpec down = {name + "experts.down", WeightRole::kExperts, {E, D, F}, {}};
     const auto add = [&](WeightSpec& spec, const char* part, uint64_t e, uint64_t rows,
-                         uint64_t columns) {
+                         uint64_t columns, uint64_t rows_in_file = 0, uint64_t first_row = 0) {
       if (std::string_view(part).find("{}") == std::string_view::npos) {
         if (e == 0)
           spec.sources.push_back({any_ending(in_layer(i, part), ".weight"),
                                   {E, rows, columns},
-                                  config_.files.experts});
+                                  config_.files.experts,
+                                  rows_in_file,
+                                  first_row});
       } else {
         std::string numbered = part;
         numbered.replace(numbered.find("{}"), 2, std::to_string(e));
@@ -311,9 +313,13 @@ class TableWriter {
       }
     };
     const bool one = names_.expert_gate_up != nullptr;
-    if (one) up.in_turns = 1;  // they take turns in the file
+    const bool in_turns = one && !config_.files.gates_above;
+    if (in_turns) up.in_turns = 1;  // they do in the file
     for (uint64_t e = 0; e < E; ++e) {
-      if (one) {
+      if (one && !in_turns) {
+        for (const uint64_t first : {uint64_t{0}, F})
+          add(up, names_.expert_gate_up, e, F, D, 2 * F, first);
+      } else if (one) {
         add(up, names_.expert_gate_up, e, 2 * F, D);
       } else {
         add(up, names_.expert_gate, e, F, D);

@@ -19,8 +19,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const LowRankAdapter adapter(gguf ? "a.gguf" : "", ModelFiles(files));
     for (const LowRankUpdate& update : adapter.updates()) {
       if (update.rank == 0 || update.rank > adapter.rank()) std::abort();
-      for (const CheckpointTensor* tensor : {update.down, update.up})
-        if (adapter.values(*tensor).size() != tensor->elements()) std::abort();
+      for (const LowRankFactor& factor : {update.down, update.up}) {
+        const std::size_t size = adapter.values(*factor.tensor).size();
+        if (size != update.experts * update.rank * factor.width) std::abort();
+        if (size > 0 &&
+            factor.index(update.experts - 1, update.rank - 1, factor.width - 1) != size - 1)
+          std::abort();
+      }
     }
   });
   return 0;

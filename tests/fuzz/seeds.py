@@ -149,7 +149,7 @@ put("sound", "flac", b"fLaC" + bytes([0x80, 0, 0, 34, 16, 0, 16, 0, 0, 0, 0, 0, 
 put("sound", "mp3", (b"\xff\xfb\x90\x64" + bytes(413)) * 3)
 put("sound", "ogg", b"OggS\0\2" + bytes(20) + b"\1\x1e\1vorbis" + bytes(23))
 
-for name in ("qwen2_some", "qwen3_head"):
+for name in ("qwen2_some", "qwen3_head", "gpt_oss_down"):
     config, tensors = (open(f"{ROOT}/tests/data/lora/{name}/adapter_{part}", "rb").read() for part in ("config.json", "model.safetensors"))
     put("adapter", name, config + b"\0" + tensors)
 put("adapter", "pattern", json.dumps({"peft_type": "LORA", "r": 1, "lora_alpha": 2, "use_rslora": True, "rank_pattern": {"q(a|b)": 2},
@@ -157,7 +157,8 @@ put("adapter", "pattern", json.dumps({"peft_type": "LORA", "r": 1, "lora_alpha":
     f"base_model.model.{module}.lora_{part}.weight": {"dtype": "F16", "shape": shape, "data_offsets": [at, at + 8]}
     for module, part, shape, at in (("0.qa", "A", [2, 2], 0), ("0.qa", "B", [2, 2], 8), ("v", "A", [1, 4], 16), ("v", "B", [4, 1], 24))}, 32))
 put("adapter", "gguf", gguf({"general.type": "adapter", "adapter.type": "lora", "general.architecture": "qwen2", "adapter.lora.alpha": 4.0},
-                            [("blk.0.attn_q.weight.lora_a", (2, 2), 0, bytes(16)), ("blk.0.attn_q.weight.lora_b", (2, 3), 1, bytes(12))]))
+                            [("blk.0.attn_q.weight.lora_a", (2, 2), 0, bytes(16)), ("blk.0.attn_q.weight.lora_b", (2, 3), 1, bytes(12)),
+                             ("blk.0.ffn_up_exps.weight.lora_a", (2, 1, 2), 0, bytes(16)), ("blk.0.ffn_up_exps.weight.lora_b", (1, 2, 2), 0, bytes(16))]))
 
 put("request", "lora", json.dumps({"prompt": "a", "lora": [{"name": "a", "scale": -0.5}, {"name": "b"}]}))
 put("request", "chat", json.dumps({
@@ -202,7 +203,7 @@ dictionary("gguf", {*SPM, *BPE, "general.alignment", "llama-bpe", "qwen2", "deep
 dictionary("safetensors", {"dtype", "shape", "data_offsets", "__metadata__", "F16", "BF16", "F64", "U8", "BOOL", "F8_E4M3"})
 dictionary("adapter", {"general.type", "adapter", "adapter.type", "lora", "general.architecture", "adapter.lora.alpha", ".lora_a", ".lora_b",
                        ".lora_A.weight", ".lora_B.weight", "base_model.model.", "peft_type", "LORA", "lora_alpha", "use_rslora", "rank_pattern",
-                       "alpha_pattern", "target_modules", "all-linear", "modules_to_save", "bias", "none", "use_dora"})
+                       "alpha_pattern", "target_modules", "target_parameters", ".base_layer", "gate_up_proj", "down_proj", "all-linear", "modules_to_save", "bias", "none", "use_dora"})
 dictionary("grammar", {"::=", "root", "{1,3}", "{0,9}", "[^", "\\d", "\\w", "\\x41", "(?:", "additionalProperties", "required", "properties", "items",
                        "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "enum", "const", "anyOf",
                        "allOf", "$ref", "#/$defs/n", "minimum", "exclusiveMaximum", "integer", "string", "object", "array", "number"})
