@@ -59,6 +59,7 @@ constexpr TensorType kTensorTypes[] = {
     {34, std::nullopt, "TQ1_0"},
     {35, std::nullopt, "TQ2_0"},
     {39, CheckpointType::kMXFP4, "MXFP4"},
+    {40, std::nullopt, "NVFP4"},
 };
 
 std::size_t scalar_bytes(GgufType type) {
