@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/finite.h"
+#include "checkpoints/checkpoint.h"
 #include "checkpoints/gguf.h"
 #include "checkpoints/json.h"
 #include "checkpoints/safetensors.h"
@@ -120,6 +121,11 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
   constexpr std::string_view kPrefix = "base_model.model.";
   std::map<std::string, LowRankUpdate> modules;
   for (const CheckpointTensor& tensor : safetensors_->tensors()) {
+    if (const auto copied = without(tensor.name, ".base_layer.weight");
+        copied && copied->starts_with(kPrefix)) {
+      copies_.emplace_back(copied->substr(kPrefix.size()) + ".weight", &tensor);
+      continue;
+    }
     const auto down = without(tensor.name, ".lora_A.weight"),
                up = without(tensor.name, ".lora_B.weight");
     if ((!down && !up) || !tensor.name.starts_with(kPrefix))
@@ -158,6 +164,28 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
                        expected),
            kDownloadAgain);
     updates_.back().factor = config.factor_of(target, expected);
+  }
+}
+
+void LowRankAdapter::compare_copies(const Checkpoint& model) const {
+  constexpr uint64_t kAtOnce = 1u << 20;
+  constexpr float kRounding = 1.0f / 128;  // of bfloat16, where types differ
+  for (const auto& [name, copy] : copies_) {
+    const CheckpointTensor* own = model.find(name);
+    bool same = own && own->shape == copy->shape && has_float_values(own->type) &&
+                has_float_values(copy->type);
+    const float most = same && own->type != copy->type ? kRounding : 0;
+    for (uint64_t first = 0; same && first < copy->elements(); first += kAtOnce) {
+      const uint64_t count = std::min(kAtOnce, copy->elements() - first);
+      const std::vector<float> ours = read_floats(*own, first, count),
+                               theirs = read_floats(*copy, first, count);
+      same = std::ranges::equal(
+          ours, theirs, [&](float a, float b) { return std::abs(a - b) <= most * std::abs(a); });
+    }
+    if (!same)
+      fail(copy->name,
+           fmt::format("is a matrix of its own in place of the model's `{}`", printable(name)),
+           "where it was not trained, save the adapter with save_embedding_layers=False");
   }
 }
 

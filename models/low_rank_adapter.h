@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoints/checkpoint_tensor.h"
@@ -14,6 +15,7 @@
 
 namespace mulciber {
 
+class Checkpoint;
 class GgufFile;
 class SafetensorsFile;
 
@@ -67,6 +69,10 @@ class LowRankAdapter {
   /// 0.19 it knows those that are not. transposed: whether this one is so.
   bool turned(bool transposed) const { return turned_.value_or(old_parameters_ && !transposed); }
 
+  /// PEFT saves what it adapts of embeddings and outputs as well. Throws ModelError where such a
+  /// matrix is not the model's: it was trained too, or has other tokens.
+  void compare_copies(const Checkpoint& model) const;
+
   /// Values of one of its tensors. Throws ModelError where one is NaN or infinite.
   std::vector<float> values(const CheckpointTensor& tensor) const;
 
@@ -85,6 +91,7 @@ class LowRankAdapter {
   std::unique_ptr<SafetensorsFile> safetensors_;
   std::unique_ptr<GgufFile> gguf_;
   std::vector<LowRankUpdate> updates_;
+  std::vector<std::pair<std::string, const CheckpointTensor*>> copies_;  // by the model's names
   bool parameters_ = false, old_parameters_ = false;
   std::optional<bool> turned_;
 };

@@ -50,6 +50,30 @@ std::string of(const char* matrix) { return std::string(kQuery) + ".lora_" + mat
 
 }  // namespace
 
+TEST_CASE("A matrix of the model in its adapter changes nothing, and another is refused") {
+  const Checkpoint model(tiny_model("qwen2"));
+  const CheckpointTensor* query = model.find("model.layers.0.self_attn.q_proj.weight");
+  REQUIRE(query);
+  const MadeTensor copy = {
+      name_of(query->type),
+      query->shape,
+      {reinterpret_cast<const char*>(query->bytes.data()), query->bytes.size()}};
+  const std::string name = std::string(kQuery) + ".base_layer.weight";
+  CHECK(refusal_of([&](json&, MadeTensors& t) { t[name] = copy; }) == "no error");
+  const std::string changed = refusal_of([&](json&, MadeTensors& t) {
+    t[name] = copy;
+    t[name].bytes[t[name].bytes.size() - 1] ^= 0x10;
+  });
+  CHECK_THAT(changed, ContainsSubstring(name) && ContainsSubstring("a matrix of its own"));
+  const std::string larger = refusal_of([&](json&, MadeTensors& t) {
+    t[name] = copy;
+    std::swap(t[name].shape[0], t[name].shape[1]);
+    t[name].shape[0] /= 2;
+    t[name].shape[1] *= 2;
+  });
+  CHECK_THAT(larger, ContainsSubstring("a matrix of its own"));
+}
+
 TEST_CASE("Adapters of PEFT that are broken are refused") {
   CHECK(refusal_of([](json&, MadeTensors&) {}) == "no error");
   CHECK(refusal_of([](json& c, MadeTensors&) { c["init_lora_weights"] = "eva"; }) == "no error");

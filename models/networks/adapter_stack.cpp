@@ -31,6 +31,7 @@ AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> ad
   find_tables(checkpoint, options.others);
   uint32_t first = 0;
   for (const OpenAdapter& adapter : opened_) {
+    adapter.files->compare_copies(checkpoint);
     const uint32_t count = (adapter.files->rank() + kScaleStep - 1) / kScaleStep * kScaleStep;
     adapters_.push_back({adapter.name, first, count, adapter.scale});
     first += count;
