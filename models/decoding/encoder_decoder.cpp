@@ -201,10 +201,10 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request) {
   const auto prepared = Clock::now();
   SearchSlots slots(device_, *network_, encoder_, search(shape), request.settings,
                     request.head_masks, request.stays_whole);
-  result.predicted_bytes = kept_search_bytes();
   result.prepare_seconds = seconds_since(prepared);
 
   BatchSearchResult found = search_batch(slots, request);
+  result.predicted_bytes = kept_search_bytes() + encoder_.kept_bytes();
   const SlotStatistics& statistics = slots.statistics();
   result.encode_seconds = statistics.encode_seconds;
   result.decode_seconds = found.seconds - statistics.encode_seconds;

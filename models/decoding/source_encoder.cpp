@@ -75,6 +75,12 @@ SourceEncoder::SourceEncoder(Device& device, const EncoderDecoderNetwork& networ
 
 SourceEncoder::~SourceEncoder() = default;
 
+uint64_t SourceEncoder::kept_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& entry : programs_) sum += entry->bytes();
+  return sum;
+}
+
 void SourceEncoder::trim() { programs_.clear(); }
 
 uint32_t SourceEncoder::padded_length(uint32_t length) const {
@@ -86,12 +92,7 @@ SourceEncoder::Encoding& SourceEncoder::encoding(uint32_t items, uint32_t length
         return entry->items == items && entry->length == length && entry->places == places;
       }))
     return **found;
-  const auto bytes = [&] {
-    uint64_t sum = 0;
-    for (const auto& entry : programs_) sum += entry->bytes();
-    return sum;
-  };
-  while (programs_.size() >= kProgramsKept || bytes() > kBytesKept) programs_.pop_back();
+  while (programs_.size() >= kProgramsKept || kept_bytes() > kBytesKept) programs_.pop_back();
   programs_.push_front(std::make_unique<Encoding>(device_, network_, items, length, places));
   return *programs_.front();
 }

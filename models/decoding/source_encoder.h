@@ -35,6 +35,8 @@ class SourceEncoder {
               uint32_t pad);
   /// Length that a source is padded to.
   uint32_t padded_length(uint32_t length) const;
+  /// Device memory of the programs that are kept.
+  uint64_t kept_bytes() const;
   /// Lets go of programs.
   void trim();
 
