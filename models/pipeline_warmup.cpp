@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/batch_generator_impl.h"
 #include "models/image_copies.h"
 #include "models/text_encoder_impl.h"
 #include "models/text_generator_impl.h"
@@ -38,6 +39,10 @@ PipelineWarmup::PipelineWarmup(const Translator& translator, const TranslateOpti
 PipelineWarmup::PipelineWarmup(const TextGenerator& generator)
     : impl_(std::make_unique<Impl>(generator.impl_->device, generator.impl_,
                                    generator.impl_->batch->pipelines())) {}
+
+PipelineWarmup::PipelineWarmup(const BatchGenerator& generator)
+    : impl_(std::make_unique<Impl>(generator.impl_->device, nullptr,
+                                   generator.impl_->slots->pipelines())) {}
 
 PipelineWarmup::PipelineWarmup(const TextEncoder& encoder, const EmbedOptions& options,
                                uint32_t tokens) {

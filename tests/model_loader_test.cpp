@@ -10,6 +10,7 @@
 #include "tests/support.h"
 #include "tests/vulkan_host.h"
 
+#include "mulciber/batch_generator.h"
 #include "mulciber/embedding.h"
 #include "mulciber/model_loader.h"
 #include "mulciber/mulciber_c_load.h"
@@ -153,6 +154,33 @@ TEST_CASE("Once its pipelines are warm, making and running a task compiles none"
     finish(task);
     CHECK(task.result().ids.size() == 4);
   }
+  CHECK(pipelines_made(*device) == warm);
+}
+
+TEST_CASE("Once its pipelines are warm, a batch compiles none") {
+  VulkanHost host;
+  const auto device = adopt_device(host.lent());
+  BatchGenerator batch(device, open_model(small_decoder().string()),
+                       {.generator = {.context = 96, .sequences = 4}});
+  PipelineWarmup warmup(batch);
+  CHECK(warmup.total() > 5);
+  while (warmup.prewarm(8) > 0) {
+  }
+  const uint64_t warm = pipelines_made(*device);
+  CHECK(warm > 0);
+  int ended = 0;
+  for (const char* prompt : {"The", "The red hammer and the blue nails of the old house stand",
+                             "A house", "Some other nails"}) {
+    batch.submit({.prompt = prompt,
+                  .max_new_tokens = 6,
+                  .ignore_end = true,
+                  .lookup = 2,
+                  .on_end = [&](const Generation&, std::string_view) { ++ended; }});
+    batch.step();
+  }
+  while (batch.step()) {
+  }
+  CHECK(ended == 4);
   CHECK(pipelines_made(*device) == warm);
 }
 

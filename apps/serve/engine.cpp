@@ -102,10 +102,30 @@ void Engine::loop() {
   bool idle = true;
   std::deque<Waiting> waiting;
   do {
-    idle = !advance(waiting);
+    idle = !advance(waiting) && !warm_up();
     if (trouble() && !failed_) recover();
     show_state();
   } while (take(waiting, idle));
+}
+
+/// Makes one of the pipelines that answers will need: the first long prompt would otherwise keep
+/// everybody waiting for them. False where none is left.
+bool Engine::warm_up() {
+  if (trouble()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+  }
+  for (const auto& model : models_) {
+    if (!model->warmup || model->warmup->left() == 0) continue;
+    try {
+      model->warmup->prewarm(1);
+    } catch (const Error&) {
+      model->warmup.reset();  // who needs it is told
+    }
+    return true;
+  }
+  return false;
 }
 
 void Engine::go_on() {

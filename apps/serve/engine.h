@@ -137,6 +137,7 @@ class Engine {
   void end_text(const Active& active, const ApiError& error);
   void cancel_unwanted();
   bool step();
+  bool warm_up();
   void show_state();
   // After a loss (engine_recovery.cpp).
   void lose(const std::exception& error);

@@ -12,6 +12,7 @@
 #include "models/open_model.h"
 #include "mulciber/batch_generator.h"
 #include "mulciber/batch_translator.h"
+#include "mulciber/model_loader.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/transcriber.h"
 #include "mulciber/translator.h"
@@ -42,6 +43,7 @@ struct ServedModel {
 
   // One of these, unless the device is lost; used by the thread of the engine alone.
   std::unique_ptr<BatchGenerator> generator;
+  std::optional<PipelineWarmup> warmup;  // of the generator's pipelines
   std::unique_ptr<TextEncoder> encoder;
   std::unique_ptr<Translator> translator;
   std::unique_ptr<BatchTranslator> translations;  // of the translator

@@ -194,6 +194,7 @@ class MULCIBER_API BatchGenerator {
   std::string family() const;
 
  private:
+  friend class PipelineWarmup;  // mulciber/model_loader.h
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -18,6 +18,8 @@
 
 namespace mulciber {
 
+class BatchGenerator;
+
 /// A model on its way to a device. Destroying it before it is complete cancels, and gives the
 /// device's memory back. One thread at a time, of the device's.
 class MULCIBER_API ModelLoader {
@@ -62,6 +64,8 @@ class MULCIBER_API PipelineWarmup {
   explicit PipelineWarmup(const Translator& translator, const TranslateOptions& options = {},
                           uint32_t source_tokens = 64);
   explicit PipelineWarmup(const TextGenerator& generator);
+  /// Of steps, and of passes over prompts; not of a draft model's.
+  explicit PipelineWarmup(const BatchGenerator& generator);
   /// Of EmbeddingTasks of texts of at most so many tokens, or as many embeddings; 0: what the
   /// model takes.
   explicit PipelineWarmup(const TextEncoder& encoder, const EmbedOptions& options = {},

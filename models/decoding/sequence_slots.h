@@ -15,6 +15,7 @@
 #include "models/decoding/decoder_programs.h"
 #include "models/decoding/slot_pages.h"
 #include "runtime/device_copy.h"
+#include "runtime/pipeline.h"
 #include "runtime/program.h"
 
 namespace mulciber {
@@ -141,6 +142,8 @@ class SequenceSlots {
   [[noreturn]] void refuse(uint32_t slot);
 
   double build_seconds() const { return build_seconds_; }
+  /// Those of all steps and of passes over prompts, before any of them is built.
+  std::vector<PipelineKey> pipelines() const;
 
  private:
   struct Pass {
