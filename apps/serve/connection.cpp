@@ -62,11 +62,11 @@ bool Connection::ready(short events, Clock::time_point until) const {
 
 /// A byte comes by then; `until` becomes earlier where the server stops meanwhile.
 bool Connection::comes(Clock::time_point& until) {
-  while (!ready(POLLIN, std::min(until, Clock::now() + kLook))) {
+  do {
     if (stopping_) until = std::min(until, Clock::now() + kLastMoment);
-    if (Clock::now() >= until) return false;
-  }
-  return true;
+    if (ready(POLLIN, std::min(until, Clock::now() + kLook))) return true;
+  } while (Clock::now() < until);
+  return false;
 }
 
 bool Connection::fill(Clock::time_point& until) {
