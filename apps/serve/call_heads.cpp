@@ -144,7 +144,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
 }
 
 ParameterCall read_parameters(std::string_view text, const Json& schema) {
-  const ParameterCall more = {.is = ParameterCall::kMore, .arguments = {}, .end = 0}, other;
+  ParameterCall more = {.is = ParameterCall::kMore, .arguments = {}, .end = 0};
   Json arguments = Json::object();
   size_t at = skip_blanks(text, 0);
   while (true) {
@@ -152,7 +152,7 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
                               goes_on = begins_with(text.substr(at), kParameter);
     if (ends == true)
       return {.is = ParameterCall::kCall, .arguments = arguments.dump(), .end = at + kEnd.size()};
-    if (goes_on != true) return ends && goes_on ? other : more;
+    if (goes_on != true) return ends && goes_on ? ParameterCall{} : more;
     at += kParameter.size();
     const size_t name_end = text.find('>', at);
     if (name_end == std::string_view::npos) return more;
