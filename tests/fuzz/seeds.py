@@ -172,6 +172,8 @@ put("request", "chat", json.dumps({
 put("request", "completion", json.dumps({"prompt": ["a", "b"], "max_tokens": 5, "logprobs": 3, "echo": False, "best_of": 1}))
 put("request", "hermes", 'Well. <tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>')
 put("request", "mistral", '[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}}]')
+put("request", "named", '[TOOL_CALLS]f[CALL_ID]a1[ARGS]{"x": 1}[TOOL_CALLS]f[ARGS]{}')
+put("request", "coder", "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>")
 put("request", "llama", '<|python_tag|>{"name": "f", "parameters": {"x": 1}}')
 put("request", "schema", json.dumps({"prompt": "a", "messages": [{"role": "user", "content": "?"}], "tool_choice": "required",
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
