@@ -151,7 +151,8 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
     const std::optional<bool> ends = begins_with(text.substr(at), kEnd),
                               goes_on = begins_with(text.substr(at), kParameter);
     if (ends == true)
-      return {.is = ParameterCall::kCall, .arguments = arguments.dump(), .end = at + kEnd.size()};
+      return {
+          .is = ParameterCall::kCall, .arguments = json_line(arguments), .end = at + kEnd.size()};
     if (goes_on != true) return ends && goes_on ? ParameterCall{} : more;
     at += kParameter.size();
     const size_t name_end = text.find('>', at);
