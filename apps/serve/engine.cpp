@@ -117,12 +117,15 @@ bool Engine::warm_up() {
     if (stopping_) return false;
   }
   for (const auto& model : models_) {
-    if (!model->warmup || model->warmup->left() == 0) continue;
+    if (!model->generator || model->warm) continue;
     try {
-      model->warmup->prewarm(1);
+      // Finding them takes a fraction of a second: not before the server listens.
+      if (!model->warmup) model->warmup.emplace(*model->generator);
+      model->warm = model->warmup->prewarm(1) == 0;
     } catch (const Error&) {
-      model->warmup.reset();  // who needs it is told
+      model->warm = true;  // who needs it is told
     }
+    if (model->warm) model->warmup.reset();
     return true;
   }
   return false;

@@ -41,7 +41,6 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
     if (done == total) progress->finish();
   };
   model.generator = std::make_unique<BatchGenerator>(device, model.files, options);
-  model.warmup.emplace(*model.generator);
 }
 
 /// NAME=PATH, or a path alone, whose name is empty.
@@ -187,6 +186,7 @@ void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
 
 void ServedModel::unload() {
   warmup.reset();
+  warm = false;
   generator.reset();
   encoder.reset();
   translations.reset();

@@ -43,7 +43,8 @@ struct ServedModel {
 
   // One of these, unless the device is lost; used by the thread of the engine alone.
   std::unique_ptr<BatchGenerator> generator;
-  std::optional<PipelineWarmup> warmup;  // of the generator's pipelines
+  std::optional<PipelineWarmup> warmup;  // of the generator's pipelines, while some are left
+  bool warm = false;                     // none is left
   std::unique_ptr<TextEncoder> encoder;
   std::unique_ptr<Translator> translator;
   std::unique_ptr<BatchTranslator> translations;  // of the translator
