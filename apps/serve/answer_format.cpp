@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "checkpoints/json.h"
 #include "text/token_stream.h"
@@ -86,12 +88,18 @@ Json chat_probabilities(const std::vector<TokenRecord>& tokens) {
 std::string TokenTexts::text_behind(uint32_t id) const {
   const auto token = static_cast<int32_t>(id);
   if (token >= tokenizer_->vocab_size()) return {};
-  const std::string alone = tokenizer_->decode(std::array{token}, false);
-  if (!before_) return token_bytes(*tokenizer_, token, alone);
-  const std::string before = written_text(*tokenizer_, std::array{*before_}, false);
-  const std::string both = written_text(*tokenizer_, std::array{*before_, token}, false);
-  return token_bytes(*tokenizer_, token,
-                     both.starts_with(before) ? both.substr(before.size()) : alone);
+  const auto decode = [&](std::span<const int32_t> ids) {
+    return written_text(*tokenizer_, ids, false);
+  };
+  std::string text;
+  if (before_) {
+    const std::string before = decode(std::array{*before_});
+    const std::string both = decode(std::array{*before_, token});
+    text = both.starts_with(before) ? both.substr(before.size()) : decode(std::array{token});
+  } else {
+    text = decode(std::array{token});
+  }
+  return token_bytes(*tokenizer_, token, std::move(text));
 }
 
 TokenRecord TokenTexts::next(const AnswerEvent& event) {

@@ -1,7 +1,6 @@
 #include "apps/serve/call_heads.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -12,8 +11,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-constexpr std::string_view kParameter = "<parameter=", kParameterEnd = "</parameter>",
-                           kEnd = "</function>";
+constexpr std::string_view kParameterEnd = "</parameter>";
 
 /// Whether a text begins with a mark; nothing where it ends within the mark.
 std::optional<bool> begins_with(std::string_view text, std::string_view mark) {
@@ -148,11 +146,10 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
   Json arguments = Json::object();
   size_t at = skip_blanks(text, 0);
   while (true) {
-    const std::optional<bool> ends = begins_with(text.substr(at), kEnd),
+    const std::optional<bool> ends = begins_with(text.substr(at), kFunctionEnd),
                               goes_on = begins_with(text.substr(at), kParameter);
     if (ends == true)
-      return {
-          .is = ParameterCall::kCall, .arguments = json_line(arguments), .end = at + kEnd.size()};
+      return {.is = ParameterCall::kCall, .arguments = json_line(arguments), .end = at};
     if (goes_on != true) return ends && goes_on ? ParameterCall{} : more;
     at += kParameter.size();
     const size_t name_end = text.find('>', at);
@@ -165,7 +162,7 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
       value_end = text.find(kParameterEnd, value_end);
       if (value_end == std::string_view::npos) return more;
       at = skip_blanks(text, value_end + kParameterEnd.size());
-      const std::optional<bool> last = begins_with(text.substr(at), kEnd),
+      const std::optional<bool> last = begins_with(text.substr(at), kFunctionEnd),
                                 next = begins_with(text.substr(at), kParameter);
       if (last == true || next == true) break;
       if (!last || !next) return more;

@@ -11,6 +11,7 @@ namespace mulciber::apps::serve {
 /// Functions that a model was told of: their names, and the JSON schemas of their arguments.
 using ToolSchemas = std::map<std::string, nlohmann::json>;
 
+inline constexpr std::string_view kFunctionEnd = "</function>", kParameter = "<parameter=";
 inline constexpr std::string_view kCallBlanks = " \t\r\n";
 size_t skip_blanks(std::string_view text, size_t at);
 std::string_view trimmed(std::string_view text);
@@ -33,7 +34,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools);
 struct ParameterCall {
   enum { kMore, kCall, kOther } is = kOther;
   std::string arguments;  // JSON
-  size_t end = 0;         // behind </function>
+  size_t end = 0;         // where </function> begins
 };
 /// schema: of the arguments. Values are texts where it says so, otherwise JSON if they can be.
 ParameterCall read_parameters(std::string_view text, const nlohmann::json& schema);

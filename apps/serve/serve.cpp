@@ -144,9 +144,8 @@ int run_server(ServeArguments& options) {
   for (const auto& model : engine.models())
     log.event(fmt::format("model {}: {}", model->id, model->does()));
   const bool v6 = options.http.host.find(':') != std::string::npos;
-  log.event(
-      fmt::format(fmt::runtime(v6 ? "listening on http://[{}]:{}" : "listening on http://{}:{}"),
-                  options.http.host, port));
+  const std::string host = v6 ? "[" + options.http.host + "]" : options.http.host;
+  log.event(fmt::format("listening on http://{}:{}", host, port));
   if (!is_loopback(options.http.host) && options.http.keys.empty())
     log.event("warning: other machines may ask without a key; set MULCIBER_API_KEY");
   {

@@ -15,8 +15,7 @@ namespace mulciber::apps::serve {
 namespace {
 
 constexpr std::string_view kTagged = "<tool_call>", kTaggedEnd = "</tool_call>";
-constexpr std::string_view kFunction = "<function=", kFunctionEnd = "</function>",
-                           kParameter = "<parameter=";
+constexpr std::string_view kFunction = "<function=";
 constexpr std::string_view kCalls = "[TOOL_CALLS]";
 constexpr std::string_view kBeforeCalls[] = {kCalls, "<|python_tag|>"};
 
@@ -197,7 +196,7 @@ bool ToolCallReader::read_parameters(std::string& shown) {
     return true;
   }
   // The end mark is read behind the arguments, as that of others.
-  begin_call(function_, head_ + found.end - kFunctionEnd.size(), State::kTail);
+  begin_call(function_, head_ + found.end, State::kTail);
   pieces_.back().arguments = found.arguments;
   return true;
 }
