@@ -41,6 +41,15 @@ formatting() {
     xargs -0 -n 32 -P "$jobs" "$clang_format" --dry-run --Werror
 }
 
+# Files that the image's build would miss. Docker reads a pattern with a slash behind it as one without: files match too.
+docker_context() {
+  local missing patterns=$logs/dockerignore
+  sed 's,/$,,' packaging/Dockerfile.dockerignore >"$patterns"
+  missing=$(git ls-files --cached --ignored --exclude-from="$patterns")
+  echo "left out of the context: ${missing:-nothing}"
+  [[ -z $missing ]]
+}
+
 run_scripts() {
   if ! command -v shellcheck >/dev/null; then
     skip "scripts: shellcheck is not installed"
@@ -57,4 +66,5 @@ run_scripts() {
   fi
   check "format" formatting
   check "length of files" file_lengths
+  check "Docker's context" docker_context
 }
