@@ -22,6 +22,16 @@ std::optional<AnswerEvent> AnswerChannel::pop(std::chrono::milliseconds time) {
   return event;
 }
 
+void AnswerChannel::end(uint32_t choice) {
+  const std::lock_guard lock(mutex_);
+  ended_.insert(choice);
+}
+
+bool AnswerChannel::ends(uint32_t choice) const {
+  const std::lock_guard lock(mutex_);
+  return ended_.contains(choice);
+}
+
 void Admission::enter(size_t count) {
   const std::lock_guard lock(mutex_);
   if (closed_) throw ApiError(503, *closed_, "", "unavailable").retry_after(5);

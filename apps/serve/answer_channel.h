@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,11 +51,15 @@ class AnswerChannel {
   /// By the client's thread: nobody wants the answers any more. The engine looks before every step.
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
+  /// By the client's thread: of this answer there is enough, and it ends as at a stop text.
+  void end(uint32_t choice);
+  bool ends(uint32_t choice) const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<AnswerEvent> events_;
+  std::set<uint32_t> ended_;
   std::atomic<bool> cancelled_{false};
 };
 

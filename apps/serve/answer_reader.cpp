@@ -121,7 +121,9 @@ std::optional<AnswerPart> AnswerReader::take() {
     tools = fresh_;
     return part;
   }
+  const bool had_enough = tools.enough();
   part->text = tools.push(part->text);
+  if (tools.enough() && !had_enough) session_->end(part->choice);
   if (!part->finish_reason.empty()) {
     part->text += tools.finish();
     if (tools.called()) part->finish_reason = "tool_calls";

@@ -37,6 +37,8 @@ class AnswerSession {
   /// What came next, whichever choice it is of; nothing once all are complete. Throws ApiError
   /// where an answer failed or took too long, ClientGone.
   std::optional<AnswerPart> next();
+  /// Of this answer there is enough: it ends before its next token.
+  void end(uint32_t choice) { channel_->end(choice); }
   const Usage& usage() const { return usage_; }
 
  private:

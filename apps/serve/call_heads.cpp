@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "apps/serve/parameter_value.h"
 #include "checkpoints/json.h"
-#include "mulciber/error.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -65,37 +65,12 @@ class JsonHeadReader {
   bool more_ = false;
 };
 
-/// Whether a schema allows an argument to be a text, and nothing else that its value could mean.
-bool is_text(const Json& schema, const std::string& name) {
-  const auto properties = schema.is_object() ? schema.find("properties") : schema.end();
-  if (!schema.is_object() || properties == schema.end() || !properties->is_object()) return false;
-  const auto property = properties->find(name);
-  if (property == properties->end() || !property->is_object()) return false;
-  const auto type = property->find("type");
-  if (type == property->end()) {
-    const auto values = property->find("enum");
-    return values != property->end() && values->is_array() &&
-           std::ranges::all_of(*values, [](const Json& value) { return value.is_string(); });
-  }
-  return *type == "string" ||
-         (type->is_array() && std::ranges::find(*type, "string") != type->end());
-}
-
-Json value_of(std::string_view text, bool is_text) {
-  // Of the lines that tags stand on.
-  if (text.starts_with("\n")) text.remove_prefix(1);
-  if (text.ends_with("\n")) text.remove_suffix(1);
-  if (is_text) return text;
-  // As Python has them, too.
-  constexpr std::pair<std::string_view, const char*> kWords[] = {
-      {"True", "true"}, {"False", "false"}, {"None", "null"}};
-  for (const auto& [word, meant] : kWords)
-    if (trimmed(text) == word) text = meant;
-  try {
-    return parse_json(std::string(text), "a parameter");
-  } catch (const ModelError&) {
-    return text;
-  }
+/// As begins_with: the end of a function, which may be left out before that of the call.
+std::optional<bool> ended(std::string_view text) {
+  const std::optional<bool> function = begins_with(text, kFunctionEnd),
+                            call = begins_with(text, kTaggedEnd);
+  if (function == true || call == true) return true;
+  return function && call ? std::optional(false) : std::nullopt;
 }
 
 }  // namespace
@@ -115,7 +90,9 @@ CallHead read_json_head(std::string_view text) { return JsonHeadReader(text).rea
 CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   CallHead head;
   size_t at = std::min(text.find_first_of("[{"), text.size());  // names have neither
-  head.name = text.substr(0, at);
+  head.name = trimmed(text.substr(0, at));
+  // Blanks may stand before a mark: without one "f {" is no call.
+  bool needs_mark = head.name.size() < at;
   if (at == text.size()) {
     const bool may_be = std::ranges::any_of(
         tools, [&](const auto& tool) { return tool.first.starts_with(head.name); });
@@ -129,6 +106,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
     if (!marked) head.is = CallHead::kMore;
     if (marked != true) continue;
     head.is = CallHead::kOther;
+    needs_mark = false;
     at += mark.size();
     if (mark == "[CALL_ID]") at = std::min(text.find_first_of("[{", at), text.size());
   }
@@ -136,9 +114,22 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   head.arguments = skip_blanks(text, at);
   if (head.arguments == text.size())
     head.is = CallHead::kMore;
-  else if (text[head.arguments] == '{')
+  else if (text[head.arguments] == '{' && !needs_mark)
     head.is = CallHead::kCall;
   return head;
+}
+
+CallHead::Is read_item_beginning(std::string_view text, const ToolSchemas& tools) {
+  const size_t begin = skip_blanks(text, 0);
+  if (begin == text.size()) return CallHead::kMore;
+  if (text[begin] == '{') return CallHead::kCall;
+  const size_t end = std::min(text.find('(', begin), text.size());
+  const std::string_view name = trimmed(text.substr(begin, end - begin));
+  if (end < text.size())
+    return tools.contains(std::string(name)) ? CallHead::kCall : CallHead::kOther;
+  const bool may_be =
+      std::ranges::any_of(tools, [&](const auto& tool) { return tool.first.starts_with(name); });
+  return may_be ? CallHead::kMore : CallHead::kOther;
 }
 
 ParameterCall read_parameters(std::string_view text, const Json& schema) {
@@ -146,7 +137,7 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
   Json arguments = Json::object();
   size_t at = skip_blanks(text, 0);
   while (true) {
-    const std::optional<bool> ends = begins_with(text.substr(at), kFunctionEnd),
+    const std::optional<bool> ends = ended(text.substr(at)),
                               goes_on = begins_with(text.substr(at), kParameter);
     if (ends == true)
       return {.is = ParameterCall::kCall, .arguments = json_line(arguments), .end = at};
@@ -162,13 +153,13 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
       value_end = text.find(kParameterEnd, value_end);
       if (value_end == std::string_view::npos) return more;
       at = skip_blanks(text, value_end + kParameterEnd.size());
-      const std::optional<bool> last = begins_with(text.substr(at), kFunctionEnd),
+      const std::optional<bool> last = ended(text.substr(at)),
                                 next = begins_with(text.substr(at), kParameter);
       if (last == true || next == true) break;
       if (!last || !next) return more;
       value_end += kParameterEnd.size();
     }
-    arguments[name] = value_of(text.substr(value, value_end - value), is_text(schema, name));
+    arguments[name] = parameter_value(text.substr(value, value_end - value), schema, name);
   }
 }
 

@@ -233,7 +233,9 @@ void Engine::begin_text(Active text) {
   request.on_end = [this, active](const Generation& made, std::string_view last_piece) {
     AnswerEvent event;
     event.piece = last_piece;
-    event.end = made.end;
+    const bool enough =
+        made.end == GenerateEnd::kCancelled && active->channel->ends(active->job.choice);
+    event.end = enough ? GenerateEnd::kStopText : made.end;
     event.prompt_tokens = made.prompt_ids.size();
     event.cached_tokens = made.reused_tokens;
     event.answer_tokens = made.ids.size();
@@ -273,7 +275,9 @@ void Engine::end_text(const Active& active, const ApiError& error) {
 void Engine::cancel_unwanted() {
   for (auto next = active_.begin(); next != active_.end();) {
     Active& active = *next++;  // whose end may take it out of the list
-    if (active.cancelled || !(cancel_all_ || active.channel->cancelled())) continue;
+    if (active.cancelled ||
+        !(cancel_all_ || active.channel->cancelled() || active.channel->ends(active.job.choice)))
+      continue;
     active.cancelled = true;
     active.job.model->generator->cancel(active.number);
   }

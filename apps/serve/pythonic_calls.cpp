@@ -1,10 +1,13 @@
 #include "apps/serve/pythonic_calls.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
+#include "text/tokenizers/text.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -28,7 +31,7 @@ class PythonReader {
         arguments[argument] = value();
         if (!take(',') && !ahead(')')) throw NotPython{};
       }
-      made.emplace_back(function, arguments.dump());
+      made.emplace_back(function, json_line(arguments));
     } while (take(','));
     expect(']');
     blanks();
@@ -109,11 +112,41 @@ class PythonReader {
         made += text_[at_];
         continue;
       }
-      const char escaped = text_[++at_];
-      made += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
+      made += escaped();
     }
     expect(end);
     return made;
+  }
+  /// At the character behind a backslash; stays at the last one of its escape.
+  std::string escaped() {
+    const char c = text_[++at_];
+    if (c == 'u' || c == 'U') return character(c == 'u' ? 4 : 8);
+    if (c == 'x') return character(2);
+    constexpr std::string_view kEscapes = "nrtbf", kMeant = "\n\r\t\b\f";
+    const size_t found = kEscapes.find(c);
+    return {found == kEscapes.npos ? c : kMeant[found]};
+  }
+  /// Of so many hexadecimal digits; two of \u may be the halves of one in UTF-16.
+  std::string character(size_t digits) {
+    uint32_t code = hex(digits);
+    const bool halves = digits == 4 && code >= 0xd800 && code < 0xdc00;
+    if (halves && text_.substr(at_ + 1).starts_with("\\u")) {
+      at_ += 2;
+      code = 0x10000 + ((code - 0xd800) << 10) + ((hex(4) - 0xdc00) & 0x3ff);
+    }
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) throw NotPython{};
+    std::string made;
+    append_utf8(made, static_cast<int32_t>(code));
+    return made;
+  }
+  uint32_t hex(size_t digits) {
+    const std::string_view written = text_.substr(at_ + 1, digits);
+    uint32_t code = 0;
+    const auto [end, error] =
+        std::from_chars(written.data(), written.data() + written.size(), code, 16);
+    if (written.size() != digits || end != written.data() + digits) throw NotPython{};
+    at_ += digits;
+    return code;
   }
 
   std::string_view text_;

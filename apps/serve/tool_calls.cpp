@@ -14,10 +14,9 @@
 namespace mulciber::apps::serve {
 namespace {
 
-constexpr std::string_view kTagged = "<tool_call>", kTaggedEnd = "</tool_call>";
-constexpr std::string_view kFunction = "<function=";
+constexpr std::string_view kTagged = "<tool_call>", kFunction = "<function=";
 constexpr std::string_view kCalls = "[TOOL_CALLS]";
-constexpr std::string_view kBeforeCalls[] = {kCalls, "<|python_tag|>"};
+constexpr std::string_view kPythonTag = "<|python_tag|>";
 
 /// How many bytes at the end of a text may be the beginning of a mark.
 size_t possible_beginning(std::string_view text, std::string_view mark) {
@@ -48,7 +47,7 @@ std::string ToolCallReader::push(const std::string& text) {
   if (tools_.empty()) return text;
   held_ += text;
   std::string shown;
-  while (advance(shown)) {
+  while (!enough() && advance(shown)) {
   }
   return shown;
 }
@@ -79,13 +78,15 @@ bool ToolCallReader::read_text(std::string& shown) {
   if (!begun_ && calls_ == 0) {
     const size_t begin = skip_blanks(held_, 0);
     if (begin == held_.size()) return false;
-    if (read_mark()) return state_ == State::kHead;
+    if (read_unmarked()) return state_ == State::kHead;
   }
-  const size_t tagged = held_.find(kTagged), function = held_.find(kFunction);
-  const size_t mark = std::min(tagged, function);
+  const size_t tagged = held_.find(kTagged), function = held_.find(kFunction),
+               calls = held_.find(kCalls);
+  const size_t mark = std::min({tagged, function, calls});
   if (mark == std::string::npos) {
-    size_t keep =
-        std::max(possible_beginning(held_, kTagged), possible_beginning(held_, kFunction));
+    const size_t keep =
+        std::max({possible_beginning(held_, kTagged), possible_beginning(held_, kFunction),
+                  possible_beginning(held_, kCalls)});
     // Blanks before a call are known as such once it is there.
     const size_t end = held_.size() - keep;
     if (calls_ == 0 || !trimmed(std::string_view(held_).substr(0, end)).empty()) show(end, shown);
@@ -95,32 +96,46 @@ bool ToolCallReader::read_text(std::string& shown) {
     show(mark, shown);
   else
     held_.erase(0, mark);
+  if (mark == calls) return read_calls_mark(shown);
   form_ = mark == tagged ? Form::kTagged : Form::kFunction;
   head_ = form_ == Form::kTagged ? kTagged.size() : kFunction.size();
   state_ = State::kHead;
   return true;
 }
 
-/// Whether an answer begins, or may begin, as calls do that have no marks around them.
-bool ToolCallReader::read_mark() {
+/// Whether an answer begins, or may begin, as calls do that have no marks around them. What begins
+/// with [TOOL_CALLS] does not.
+bool ToolCallReader::read_unmarked() {
   const size_t begin = skip_blanks(held_, 0);
   const std::string_view text = std::string_view(held_).substr(begin);
-  size_t mark = 0;
-  for (const std::string_view before : kBeforeCalls) {
-    if (text.size() < before.size() && before.starts_with(text)) return true;
-    if (text.starts_with(before)) mark = before.size();
-  }
-  head_ = skip_blanks(held_, begin + mark);
-  if (head_ == held_.size()) return true;
+  for (const std::string_view mark : {kCalls, kPythonTag})
+    if (text.size() < mark.size() && mark.starts_with(text)) return true;
+  if (text.starts_with(kCalls)) return false;
+  const bool tag = text.starts_with(kPythonTag);
+  const CallHead::Is is = read_beginning(begin + (tag ? kPythonTag.size() : 0));
+  return is != CallHead::kOther;
+}
+
+/// Of a call without an end mark, a bare or a named one. A bare one may turn out to be none.
+CallHead::Is ToolCallReader::read_beginning(size_t at) {
+  head_ = skip_blanks(held_, at);
+  in_list_ = false;
+  if (head_ == held_.size()) return CallHead::kMore;
   const bool bare = held_[head_] == '{' || held_[head_] == '[';
   if (!bare) {
     const CallHead named = read_named_head(std::string_view(held_).substr(head_), tools_);
-    if (named.is == CallHead::kMore) return true;
-    if (named.is == CallHead::kOther && mark == 0) return false;
+    if (named.is != CallHead::kCall) return named.is;
   }
   form_ = bare ? Form::kBare : Form::kNamed;
   state_ = State::kHead;
-  return true;
+  return CallHead::kCall;
+}
+
+/// At [TOOL_CALLS], wherever it stands.
+bool ToolCallReader::read_calls_mark(std::string& shown) {
+  const CallHead::Is is = read_beginning(kCalls.size());
+  if (is == CallHead::kOther) leave_as_text(kCalls.size(), shown);
+  return is != CallHead::kMore;
 }
 
 bool ToolCallReader::read_head(std::string& shown) {
@@ -130,6 +145,14 @@ bool ToolCallReader::read_head(std::string& shown) {
     in_list_ = held_[begin] == '[';
     if (in_list_) head_ = begin + 1;
   }
+  if (form_ == Form::kBare && in_list_) {
+    const CallHead::Is is = read_item_beginning(std::string_view(held_).substr(head_), tools_);
+    if (is == CallHead::kMore) return false;
+    if (is == CallHead::kOther) {
+      leave_as_text(head_, shown);
+      return true;
+    }
+  }
   if (form_ == Form::kTagged) {
     // Around a function there may be the tags of a call.
     const size_t begin = skip_blanks(held_, head_);
@@ -137,7 +160,6 @@ bool ToolCallReader::read_head(std::string& shown) {
     if (rest.size() < kFunction.size() && kFunction.starts_with(rest)) return false;
     if (rest.starts_with(kFunction)) {
       form_ = Form::kFunction;
-      tagged_ = true;
       head_ = begin + kFunction.size();
     }
   }
@@ -181,7 +203,6 @@ bool ToolCallReader::read_function_head(std::string_view head, std::string& show
     }
     if (kParameter.starts_with(rest)) return false;
   }
-  tagged_ = false;
   leave_as_text(head_, shown);
   return true;
 }
@@ -191,7 +212,6 @@ bool ToolCallReader::read_parameters(std::string& shown) {
       serve::read_parameters(std::string_view(held_).substr(head_), tools_.at(function_));
   if (found.is == ParameterCall::kMore) return false;
   if (found.is == ParameterCall::kOther) {
-    tagged_ = false;
     leave_as_text(head_, shown);
     return true;
   }
@@ -271,11 +291,12 @@ bool ToolCallReader::read_tail() {
   const std::string_view rest = std::string_view(held_).substr(at);
   if (form_ == Form::kBare) return read_bare_tail(at);
   if (form_ == Form::kNamed) return read_named_tail(at);
-  const std::string_view end = form_ == Form::kTagged ? kTaggedEnd : kFunctionEnd;
+  const std::string_view end = form_ == Form::kFunction ? kFunctionEnd : kTaggedEnd;
   if (rest.size() < end.size() && end.starts_with(rest)) return false;
   held_.erase(0, at + (rest.starts_with(end) ? end.size() : 0));
-  if (std::exchange(tagged_, false))
-    form_ = Form::kTagged;
+  // Behind a function the end of a call may stand, even where its beginning was left out.
+  if (form_ == Form::kFunction)
+    form_ = Form::kAround;
   else
     state_ = State::kText;
   return true;
@@ -306,7 +327,7 @@ bool ToolCallReader::read_bare_tail(size_t at) {
 }
 
 std::string ToolCallReader::finish() {
-  if (tools_.empty()) return {};
+  if (tools_.empty() || enough()) return {};
   std::string rest = std::exchange(held_, {});
   if (state_ == State::kTail || state_ == State::kArguments) return {};
   if (state_ == State::kText) return calls_ > 0 && trimmed(rest).empty() ? std::string() : rest;
@@ -329,9 +350,10 @@ bool ToolCallReader::take_json(std::string_view text) {
       if (!named) return false;
       Json arguments = Json::object();
       for (const char* field : {"arguments", "parameters"})
-        if (call.contains(field)) arguments = call[field];
-      found.emplace_back(call["name"].get<std::string>(),
-                         arguments.is_string() ? arguments.get<std::string>() : arguments.dump());
+        if (call.contains(field) && !call[field].is_null()) arguments = call[field];
+      found.emplace_back(call["name"].get<std::string>(), arguments.is_string()
+                                                              ? arguments.get<std::string>()
+                                                              : json_line(arguments));
     }
   } catch (const ModelError&) {
     if (auto pythonic = read_pythonic_calls(text)) found = std::move(*pythonic);

@@ -15,8 +15,8 @@ namespace mulciber::apps::serve {
 ///  - Hermes, Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call>, once or more;
 ///  - functions: <function=NAME>{...}</function>, as Llama 3.1 writes calls of a user's functions;
 ///  - Qwen 3 Coder: <tool_call><function=NAME><parameter=x>1</parameter></function></tool_call>;
-///  - Mistral: [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...];
-///  - Mistral from its eleventh tokenizer on: [TOOL_CALLS]NAME[ARGS]{...}, once or more;
+///  - Mistral: [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...], perhaps behind text;
+///  - Mistral from its eleventh tokenizer on: [TOOL_CALLS]NAME[ARGS]{...}, once or more, likewise;
 ///  - Llama 3: {"name": ..., "parameters": {...}}, perhaps behind <|python_tag|>;
 ///  - Llama 3.2 and 4: [NAME(x=1, y="a"), ...].
 /// Of the last four, the marks are special tokens that may be missing in the text. A call whose
@@ -24,7 +24,8 @@ namespace mulciber::apps::serve {
 /// once it is complete. What does not turn out to be a call of a known tool stays text.
 class ToolCallReader {
  public:
-  /// tools: those that were offered; none: all is text. only_first: further calls are passed over.
+  /// tools: those that were offered; none: all is text. only_first: what comes behind the first
+  /// call is passed over.
   explicit ToolCallReader(ToolSchemas tools, bool only_first = false)
       : tools_(std::move(tools)), only_first_(only_first) {}
 
@@ -39,14 +40,18 @@ class ToolCallReader {
   }
   /// Whether the answer has calls, the last of which is not cut off.
   bool called() const { return calls_ > 0 && state_ != State::kArguments; }
+  /// Whether nothing that may follow counts.
+  bool enough() const { return only_first_ && called(); }
 
  private:
   enum class State { kText, kHead, kWhole, kArguments, kParameters, kTail };
-  enum class Form { kTagged, kFunction, kBare, kNamed };
+  enum class Form { kTagged, kFunction, kAround, kBare, kNamed };
 
   bool advance(std::string& shown);
   bool read_text(std::string& shown);
-  bool read_mark();
+  bool read_unmarked();
+  CallHead::Is read_beginning(size_t at);
+  bool read_calls_mark(std::string& shown);
   bool read_head(std::string& shown);
   bool begin_at(const CallHead& found);
   bool read_function_head(std::string_view head, std::string& shown);
@@ -70,7 +75,6 @@ class ToolCallReader {
   std::string held_;
   size_t head_ = 0;       // where a call's head begins in held_, behind its mark
   bool in_list_ = false;  // of bare calls
-  bool tagged_ = false;   // the function stands in <tool_call>
   std::string function_;  // whose parameters come
   bool begun_ = false;    // something other than blanks was shown
   size_t calls_ = 0;
