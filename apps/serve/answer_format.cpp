@@ -95,10 +95,10 @@ std::string TokenTexts::text_behind(uint32_t id) const {
   if (before_) {
     const std::string before = decode(std::array{*before_});
     const std::string both = decode(std::array{*before_, token});
-    text = both.starts_with(before) ? both.substr(before.size()) : decode(std::array{token});
-  } else {
-    text = decode(std::array{token});
+    if (both.starts_with(before)) text = both.substr(before.size());
   }
+  // One U+FFFD may stand for both, where they are parts of a character.
+  if (text.empty()) text = decode(std::array{token});
   return token_bytes(*tokenizer_, token, std::move(text));
 }
 
