@@ -14,7 +14,7 @@ namespace mulciber::apps::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);  // at whether the server stops
-// For the rest of a request, from then on.
+// For the rest of a request or an answer, from then on.
 constexpr std::chrono::seconds kLastMoment(2);
 
 using Name = int (*)(int, sockaddr*, socklen_t*);
@@ -69,6 +69,15 @@ bool Connection::comes(Clock::time_point& until) {
   return false;
 }
 
+/// As comes(), of sending.
+bool Connection::takes(Clock::time_point& until) const {
+  do {
+    if (stopping_) until = std::min(until, Clock::now() + kLastMoment);
+    if (ready(POLLOUT, std::min(until, Clock::now() + kLook))) return true;
+  } while (Clock::now() < until);
+  return false;
+}
+
 bool Connection::fill(Clock::time_point& until) {
   if (!comes(until)) {
     trouble_ = Trouble::kTooSlow;
@@ -85,7 +94,7 @@ bool Connection::fill(Clock::time_point& until) {
   return got > 0;
 }
 
-bool Connection::wait_for_request(std::chrono::seconds time) {
+bool Connection::wait_for_request(std::chrono::milliseconds time) {
   Clock::time_point end = Clock::now() + time;
   while (at_ == buffer_.size()) {
     if (stopping_ || Clock::now() >= end) return false;
@@ -113,11 +122,11 @@ ssize_t Connection::read(char* to, size_t size) {
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
-  const Clock::time_point end = Clock::now() + write_time_;
+  Clock::time_point end = Clock::now() + write_time_;
   size_t done = 0;
   wrote_ = true;
   while (done < size) {
-    if (!ready(POLLOUT, end)) return -1;
+    if (!takes(end)) return -1;
     const ssize_t sent = ::send(socket_, from + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) done += static_cast<size_t>(sent);
     if (sent < 0 && errno != EINTR && errno != EAGAIN) return -1;
@@ -140,7 +149,10 @@ void Connection::finish() {
 
 bool Connection::readable() { return at_ < buffer_.size() || comes(deadline_); }
 
-bool Connection::writable() const { return !gone() && ready(POLLOUT, Clock::now() + write_time_); }
+bool Connection::writable() const {
+  Clock::time_point end = Clock::now() + write_time_;
+  return !gone() && takes(end);
+}
 
 void Connection::remote(std::string& ip, int& port) const {
   address_of(socket_, ::getpeername, ip, port);

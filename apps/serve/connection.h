@@ -19,7 +19,7 @@ class Connection {
   enum class Trouble { kNone, kTooSlow, kTooLarge, kGone };
 
   /// Owns the socket. write_time: a client that takes nothing for so long is gone. stopping: once
-  /// true, what is still to be read has a moment to come.
+  /// true, what is still to be read and written has a moment.
   Connection(int socket, std::chrono::seconds write_time, const std::atomic<bool>& stopping);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -27,7 +27,7 @@ class Connection {
 
   /// Waits for the first byte of the next request. False after so much time, when the client has
   /// closed, or where the server stops.
-  bool wait_for_request(std::chrono::seconds time);
+  bool wait_for_request(std::chrono::milliseconds time);
   /// Whether what has come of the next request begins so.
   bool begins_with(std::string_view text) const {
     return std::string_view(buffer_).substr(at_).starts_with(text);
@@ -56,6 +56,7 @@ class Connection {
  private:
   bool ready(short events, Clock::time_point until) const;
   bool comes(Clock::time_point& until);
+  bool takes(Clock::time_point& until) const;
   bool fill(Clock::time_point& until);
 
   int socket_;

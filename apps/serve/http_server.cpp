@@ -268,30 +268,45 @@ struct HttpServer::Impl : httplib::Server {
   /// In place of the library's, which has no bounds on a whole request.
   bool process_and_close_socket(socket_t socket) override {
     Connection connection(socket, std::chrono::seconds(settings.write_seconds), stopping);
-    if (++clients <= settings.clients) {
+    if (enter()) {
       serve(connection, kRequestsPerConnection);
-    } else if (connection.wait_for_request(std::chrono::seconds(1)) &&
-               (connection.begins_with("GET /health ") ||
-                connection.begins_with("GET /metrics "))) {
-      // Who watches the server is answered when it is full.
-      serve(connection, 1);
+      --clients;
     } else {
-      const ApiError full(503, "too many clients are connected", "", "too_many_clients");
-      const std::string body = full.json() + "\n";
-      const std::string text = fmt::format(
-          "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-          "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
-          body.size(), body);
-      connection.write(text.data(), text.size());
-      HttpRecord record = {
-          .id = new_id("req"), .remote = {}, .method = {}, .path = {}, .status = 503};
-      int port = 0;
-      connection.remote(record.remote, port);
-      on_record(record);
-      connection.finish();
+      turn_away(connection);
     }
-    --clients;
     return true;
+  }
+
+  /// Takes one of the places of clients, if there is one.
+  bool enter() {
+    size_t inside = clients;
+    while (inside < settings.clients)
+      if (clients.compare_exchange_weak(inside, inside + 1)) return true;
+    return false;
+  }
+
+  /// Of a server that is full, but who watches it is answered. Takes no longer than a request that
+  /// is there already needs: the next one waits.
+  void turn_away(Connection& connection) {
+    const bool asks = connection.wait_for_request(std::chrono::milliseconds(100));
+    for (const char* path : {"/health", "/metrics"})
+      for (const char* method : {"GET", "HEAD"})
+        for (const char end : {' ', '?'})
+          if (asks && connection.begins_with(fmt::format("{} {}{}", method, path, end)))
+            return serve(connection, 1);
+    const ApiError full(503, "too many clients are connected", "", "too_many_clients");
+    const std::string body = full.json() + "\n";
+    const std::string text = fmt::format(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+        "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
+        body.size(), body);
+    connection.write(text.data(), text.size());
+    HttpRecord record = {
+        .id = new_id("req"), .remote = {}, .method = {}, .path = {}, .status = 503};
+    int port = 0;
+    connection.remote(record.remote, port);
+    on_record(record);
+    if (asks) connection.finish();
   }
 };
 

@@ -127,7 +127,12 @@ assert status(answer) == 503 and b"too_many_clients" in answer and b"Retry-After
 assert status(talk(GET, close=False)) == 200
 answer = talk(GET.replace(b"health", b"metrics"), close=False)
 assert status(answer) == 200 and b'mulciber_requests_total{endpoint="other",status="503"} 1' in answer, answer[-3000:]
-for connection in many:
+# Those who are turned away, and say nothing, hold nobody up: eight are turned away at once, each in a tenth of a second.
+silent = [connect() for _ in range(80)]
+begin = time.monotonic()
+assert status(talk(GET.replace(b"GET /health", b"HEAD /health?x"), close=False)) == 200
+assert time.monotonic() - begin < 8, "silent clients hold up who watches the server"
+for connection in many + silent:
     connection.close()
 for _ in range(100):
     if status(talk(GET.replace(b"Host", b"Connection: close\r\nHost"), close=False)) == 200:
