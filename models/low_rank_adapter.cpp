@@ -121,11 +121,14 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
   constexpr std::string_view kPrefix = "base_model.model.";
   std::map<std::string, LowRankUpdate> modules;
   for (const CheckpointTensor& tensor : safetensors_->tensors()) {
-    if (const auto copied = without(tensor.name, ".base_layer.weight");
-        copied && copied->starts_with(kPrefix)) {
-      copies_.emplace_back(copied->substr(kPrefix.size()) + ".weight", &tensor);
-      continue;
+    bool is_copy = false;
+    for (const char* part : {".weight", ".bias"}) {
+      const auto copied = without(tensor.name, std::string(".base_layer") + part);
+      if (!copied || !copied->starts_with(kPrefix)) continue;
+      copies_.emplace_back(copied->substr(kPrefix.size()) + part, &tensor);
+      is_copy = true;
     }
+    if (is_copy) continue;
     const auto down = without(tensor.name, ".lora_A.weight"),
                up = without(tensor.name, ".lora_B.weight");
     if ((!down && !up) || !tensor.name.starts_with(kPrefix))
@@ -172,8 +175,9 @@ void LowRankAdapter::compare_copies(const Checkpoint& model) const {
   constexpr float kRounding = 1.0f / 128;  // of bfloat16, where types differ
   for (const auto& [name, copy] : copies_) {
     const CheckpointTensor* own = model.find(name);
-    bool same = own && own->shape == copy->shape && has_float_values(own->type) &&
-                has_float_values(copy->type);
+    if (!own) continue;  // nor is there a matrix to adapt: who looks for it says so
+    bool same =
+        own->shape == copy->shape && has_float_values(own->type) && has_float_values(copy->type);
     const float most = same && own->type != copy->type ? kRounding : 0;
     for (uint64_t first = 0; same && first < copy->elements(); first += kAtOnce) {
       const uint64_t count = std::min(kAtOnce, copy->elements() - first);
@@ -183,8 +187,7 @@ void LowRankAdapter::compare_copies(const Checkpoint& model) const {
           ours, theirs, [&](float a, float b) { return std::abs(a - b) <= most * std::abs(a); });
     }
     if (!same)
-      fail(copy->name,
-           fmt::format("is a matrix of its own in place of the model's `{}`", printable(name)),
+      fail(copy->name, fmt::format("is not the same as the model's `{}`", printable(name)),
            "where it was not trained, save the adapter with save_embedding_layers=False");
   }
 }

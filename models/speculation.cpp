@@ -56,6 +56,9 @@ class TextGenerator::Impl::Proposer {
   std::vector<uint32_t> draft(const std::vector<uint32_t>& ids, uint32_t most,
                               const Sampling& sampling, uint32_t stream) {
     if (ids.size() + most > draft_->context) return {};
+    // What the model chose of rows that no token has, the draft may not have.
+    const uint32_t known = draft_->language->network().vocabulary;
+    if (std::ranges::any_of(ids, [&](uint32_t id) { return id >= known; })) return {};
     SequenceRequest request;
     request.prompts.resize(1);
     request.sampling = {sampling};

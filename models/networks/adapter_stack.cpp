@@ -126,6 +126,12 @@ void AdapterStack::check_found(std::span<const AdapterTable> others) const {
                                    weight),
                        "leave adapters beside the weights, or take the model in the adapter's "
                        "format");
+    if (update.weight == "lm_head.weight" || update.weight == "output.weight")
+      throw ModelError(where_in(opened_[a], *update.down.tensor),
+                       fmt::format("changes `{}`, and the model has no such matrix: where its "
+                                   "output is its embedding, adapters change neither",
+                                   weight),
+                       "merge it into its model with PEFT (merge_and_unload)");
     throw ModelError(
         where_in(opened_[a], *update.down.tensor),
         fmt::format("changes `{}`, and the model has no such matrix of a product", weight),
