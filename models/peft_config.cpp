@@ -1,8 +1,10 @@
 #include "models/peft_config.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -33,9 +35,10 @@ constexpr std::pair<const char*, const char*> kRefused[] = {
 /// those. PEFT writes another value once it has converted an adapter.
 constexpr std::string_view kChangingBeginnings[] = {"pissa", "olora", "corda", "loftq"};
 
-/// Parameters of a module in their order.
-constexpr const char* kParameters[] = {"gate_up_proj", "down_proj", "weight"};
-constexpr std::string_view kWrapped = ".base_layer";
+/// Parameters of experts in their order; of other modules it is the weight. PEFT names them without
+/// their module where it can.
+constexpr const char *kOfExperts[] = {"gate_up_proj", "down_proj"}, *kOfOthers[] = {"weight"};
+constexpr std::string_view kExperts = "experts", kWrapped = ".base_layer";
 
 bool says_nothing(const Json& value) {
   if (value.is_boolean()) return !value.get<bool>();
@@ -99,7 +102,8 @@ std::optional<std::string> PeftConfig::parameter_of(const std::string& module) c
   size_t behind = 0;
   for (; own.ends_with(kWrapped); ++behind) own.resize(own.size() - kWrapped.size());
   std::vector<std::string> adapted;
-  for (const char* parameter : kParameters) {
+  const bool experts = own == kExperts || own.ends_with("." + std::string(kExperts));
+  for (const char* parameter : experts ? std::span<const char* const>(kOfExperts) : kOfOthers) {
     const std::string name = own + "." + parameter;
     if (std::ranges::any_of(parameters, [&](const std::string& target) {
           return name == target || name.ends_with("." + target);
@@ -124,7 +128,8 @@ PeftConfig read_peft_config(const ModelFile& file) {
       config.fail(key, fmt::format("{}, which is not supported", meaning));
   }
   if (const Json* begun = config.find("init_lora_weights"); begun && begun->is_string()) {
-    const auto& value = begun->get_ref<const std::string&>();
+    std::string value = begun->get<std::string>();
+    std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
     for (const std::string_view beginning : kChangingBeginnings)
       if (value.starts_with(beginning))
         config.fail(

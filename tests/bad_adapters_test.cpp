@@ -136,7 +136,7 @@ TEST_CASE("Adapters of PEFT that are broken are refused") {
       {[](json& c, MadeTensors&) { c["peft_type"] = "IA3"; }, {"peft_type", "IA3"}},
       {[](json& c, MadeTensors&) { c["init_lora_weights"] = "pissa_niter_4"; },
        {"init_lora_weights", "pissa_niter_4", "the model's own weights"}},
-      {[](json& c, MadeTensors&) { c["init_lora_weights"] = "olora"; }, {"init_lora_weights"}},
+      {[](json& c, MadeTensors&) { c["init_lora_weights"] = "OLoRA"; }, {"init_lora_weights"}},
       {[](json& c, MadeTensors&) { c.erase("r"); }, {"'r'"}},
       {[](json& c, MadeTensors&) { c["r"] = 0; }, {"'r'"}},
       {[](json& c, MadeTensors&) { c["r"] = 100000; }, {"'r'"}},
@@ -257,6 +257,19 @@ TEST_CASE("Adapters of experts that are broken are refused") {
     return refusal(changed_adapter(folder.path(), "qwen2_moe_experts", change), model);
   };
   CHECK(message([](json&, MadeTensors&) {}) == "no error");
+  // Names without their module, as PEFT makes them of "all-linear", are those of experts alone.
+  const auto beside = [&](json& c, MadeTensors& t) {
+    const std::string query = "model.layers.0.self_attn.q_proj.";
+    const std::vector<uint64_t> shape = Checkpoint(model).find(query + "weight")->shape;
+    const uint64_t rank = c["r"].get<uint64_t>();
+    c["target_parameters"] = {"down_proj", "gate.weight", "gate_up_proj",
+                              "shared_expert_gate.weight"};
+    c["target_modules"] = {"q_proj"};
+    const std::string name = "base_model.model." + query;
+    t[name + "lora_A.weight"] = {"F32", {rank, shape[1]}, std::string(4 * rank * shape[1], '\0')};
+    t[name + "lora_B.weight"] = {"F32", {shape[0], rank}, std::string(4 * rank * shape[0], '\0')};
+  };
+  CHECK(message(beside) == "no error");
   const std::pair<Change, std::vector<std::string>> cases[] = {
       {[](json& c, MadeTensors&) { c["target_parameters"] = {1}; },
        {"target_parameters", "no text"}},

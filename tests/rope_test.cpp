@@ -163,6 +163,25 @@ TEST_CASE("A base beside the parameters is theirs, unless they say another") {
   CHECK(base(R"({"rope_theta": 500, "rope_scaling": {"type": "dynamic", "factor": 2}})") == 500);
 }
 
+TEST_CASE("What the context was before it was extended may stand at the top") {
+  const auto scaling = [](const char* text) {
+    const Json json = Json::parse(text);
+    return read_rope_of(ConfigReader(json, "config.json"), nullptr,
+                        {.head_size = 16, .base = 10000, .context = 112})
+        .scaling;
+  };
+  const char* const yarn = R"({"original_max_position_embeddings": 28, "rope_parameters": {
+      "rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 56}})";
+  CHECK(scaling(yarn).original_max_position_embeddings == 28);
+  CHECK(scaling(yarn).factor == 2);
+  CHECK(scaling(R"({"rope_scaling": {"type": "yarn", "factor": null,
+      "original_max_position_embeddings": 28}})")
+            .factor == 4);
+  const char* const llama = R"({"original_max_position_embeddings": 28, "rope_scaling": {
+      "rope_type": "llama3", "factor": 2, "low_freq_factor": 1, "high_freq_factor": 4}})";
+  CHECK(scaling(llama).original_max_position_embeddings == 28);
+}
+
 TEST_CASE("Scalings that cannot be are refused") {
   CHECK_THROWS_AS(rope_frequencies(7, 10000), ShapeError);
   CHECK_THROWS_AS(rope_frequencies(8, 10000, {.frequency_factors = {1, 2}}), ShapeError);

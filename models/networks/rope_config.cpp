@@ -45,6 +45,13 @@ std::vector<double> factors(const ConfigReader& parameters, const char* key, siz
   return values;
 }
 
+/// What the context was before it was extended. The whole configuration's word counts first, as in
+/// transformers.
+double original_positions(const ConfigReader& parameters, const RopeDefaults& defaults) {
+  return defaults.original_positions.value_or(
+      parameters.number_or("original_max_position_embeddings", defaults.context, 1, kHuge));
+}
+
 /// Short factors, and long ones for sequences that pass the original context.
 void read_long_rope(const ConfigReader& parameters, const RopeDefaults& defaults,
                     RopeConfig& rope) {
@@ -85,21 +92,23 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
     parameters.fail(key,
                     "is '" + printable(type) +
                         "'; default, dynamic, linear, llama3, yarn and longrope are supported");
-  scaling.factor = required(parameters, "factor", 1e-6);
+  if (type == "yarn")
+    scaling.factor = parameters.number_or(
+        "factor", defaults.context / original_positions(parameters, defaults), 1e-6, kHuge);
+  else
+    scaling.factor = required(parameters, "factor", 1e-6);
   if (type == "linear") {
     scaling.kind = RopeScalingKind::kLinear;
   } else if (type == "llama3") {
     scaling.kind = RopeScalingKind::kLlama3;
-    scaling.original_max_position_embeddings =
-        required(parameters, "original_max_position_embeddings", 1);
+    scaling.original_max_position_embeddings = original_positions(parameters, defaults);
     scaling.low_freq_factor = required(parameters, "low_freq_factor", 1e-6);
     scaling.high_freq_factor = required(parameters, "high_freq_factor", 1e-6);
     if (scaling.high_freq_factor <= scaling.low_freq_factor)
       parameters.fail("high_freq_factor", "is not above low_freq_factor");
   } else {
     scaling.kind = RopeScalingKind::kYarn;
-    scaling.original_max_position_embeddings =
-        parameters.number_or("original_max_position_embeddings", defaults.context, 1, kHuge);
+    scaling.original_max_position_embeddings = original_positions(parameters, defaults);
     scaling.beta_fast = parameters.number_or("beta_fast", 32, 1e-6, kHuge);
     scaling.beta_slow = parameters.number_or("beta_slow", 1, 1e-6, kHuge);
     scaling.truncate = parameters.boolean_or("truncate", true);
