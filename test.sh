@@ -3,26 +3,30 @@
 # of the tests, and runs it on lavapipe and SwiftShader with a short run of the conformance suite. About 12 minutes on
 # 2 cores the first time; what it leaves out is named at the end. Works twice, from any folder. The last line is
 # "N passed, N failed, N skipped".
-#   ./test.sh [--all] [--yes] [--only PART[,PART...]]
+#   ./test.sh [--all] [--yes] [--only PART[,PART...]] [--minutes N]
 #   --all   everything: every test on both drivers, with capability masks, under the validation layer, under
 #           sanitizers, fuzz targets, an installed library, the form of the source; about 40 minutes
 #   --only  the named parts of --all, and the build        --yes   do not ask before sudo
+#   --minutes  no part begins after so many: those that are left are skipped by name
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
-all_parts=(lavapipe swiftshader conformance android-2021 storage-1M validation sanitizers fuzz install
-  scripts tidy compilers debian-testing)
+# Where time is short, what is quick and what other parts do not show comes first.
+all_parts=(scripts install lavapipe swiftshader conformance validation sanitizers fuzz tidy compilers android-2021
+  storage-1M debian-testing)
 more_parts=(threads)  # that only --only runs
 parts=(lavapipe swiftshader conformance)
 size=proof
 yes=()
+minutes=0  # no limit
 while (($# > 0)); do
   case $1 in
     --yes) yes=(--yes) ;;
     --all) size=all parts=("${all_parts[@]}") ;;
     --only) IFS=, read -r -a parts <<<"${2:-}"; size=all; shift ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
+    --minutes) minutes=${2:?}; shift ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
   esac
   shift
 done

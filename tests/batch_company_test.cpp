@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 TEST_CASE("An answer does not depend on company, places and times of arrival") {
   std::mt19937 random(7);
   // A step over 16 places may cover 12 of them.
-  for (const uint32_t sequences : {3u, 8u, 16u}) {
+  for (const uint32_t sequences : share_of({3u, 8u, 16u})) {
     size_t most = 0;
     BatchGenerator batch = batch_of(sequences);
     std::vector<BatchRequest> requests;
@@ -86,10 +86,8 @@ void check_company(const std::filesystem::path& path, const ModelOptions& option
   INFO(path);
   const auto model = open_decoder(path, options);
   const std::vector<std::vector<float>> alone = logits_in_company(*model, 1);
-  // Each number is a step of its own to compile: where cases are left out, a few and a tile.
-  const std::vector<uint32_t> counts =
-      case_step() > 16 ? std::vector<uint32_t>{3, 9} : std::vector<uint32_t>{2, 3, 5, 8, 9, 12};
-  for (const uint32_t count : counts) {
+  // Each number is a step of its own to compile.
+  for (const uint32_t count : share_of({2u, 3u, 5u, 8u, 9u, 12u})) {
     INFO(count << " sequences");
     const std::vector<std::vector<float>> together = logits_in_company(*model, count);
     for (size_t step = 0; step < alone.size(); ++step) {

@@ -54,7 +54,7 @@ void check_same(const Told& told, const Told& alone) {
 }  // namespace
 
 TEST_CASE("In the memory of three contexts twelve texts run, and answers stay as they are") {
-  for (const KeyValueStorage storage : {KeyValueStorage::kF16, KeyValueStorage::kF32}) {
+  for (const KeyValueStorage storage : share_of({KeyValueStorage::kF16, KeyValueStorage::kF32})) {
     BatchGenerator batch = paged_batch(12, 96, 3 * 96, 8, storage);
     CHECK(batch.statistics().pages == 36);
     CHECK(batch.statistics().page_tokens == 8);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/batch_texts.h"
+#include "tests/support.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -57,7 +58,7 @@ BatchRequest long_request(std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("Texts that give way again and again say what they say undisturbed, bit for bit") {
-  for (const uint32_t seed : {1u, 2u, 3u}) {
+  for (const uint32_t seed : share_of({1u, 2u, 3u})) {
     const KeyValueStorage storage = seed == 2 ? KeyValueStorage::kF32 : KeyValueStorage::kF16;
     // Where all layers have windows, texts leave pages that lie before them.
     const std::shared_ptr<const OpenModel> model = seed == 3 ? windowed_model() : small_model();

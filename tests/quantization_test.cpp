@@ -133,7 +133,7 @@ std::vector<std::byte> packed(DataType type, uint64_t rows, uint64_t columns,
 TEST_CASE("Blocks that other programs wrote have their values on the device, bit by bit") {
   const SafetensorsFile blocks_file(data_dir() / "blocks.safetensors"),
       grids_file(data_dir() / "weight_types/grids.safetensors");
-  for (const DataType type : kBlockTypes) {
+  for (const DataType type : share_of(kBlockTypes)) {
     const SafetensorsFile& file = is_grid_type(type) ? grids_file : blocks_file;
     for (const char* set : {"random", "quantized", "file"}) {
       const std::string name = fixture_name(type) + "/" + set;

@@ -1,10 +1,15 @@
 // Where test data lies, and files that vanish with the test that made them.
 #pragma once
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
+#include <iterator>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <unistd.h>
 
@@ -26,6 +31,25 @@ inline std::filesystem::path fixtures_dir() {
                                          ? std::filesystem::path(value)
                                          : source_dir().parent_path() / "shared/fixtures";
   return std::filesystem::is_directory(path) ? path : std::filesystem::path();
+}
+
+/// Which of the settings that a long test goes through a run takes: MULCIBER_SHARE="i,n" takes
+/// number i and every n-th behind it, at least one, so that runs with masks and layers share them;
+/// without it all are taken.
+template <typename Settings>
+auto share_of(const Settings& settings) {
+  size_t first = 0, step = 1;
+  const char* text = std::getenv("MULCIBER_SHARE");
+  if (text && std::sscanf(text, "%zu,%zu", &first, &step) == 2) step = std::max<size_t>(step, 1);
+  const size_t count = std::size(settings);
+  std::vector<std::decay_t<decltype(*std::begin(settings))>> taken;
+  for (size_t i = first % std::min(step, count); i < count; i += step)
+    taken.push_back(*std::next(std::begin(settings), static_cast<std::ptrdiff_t>(i)));
+  return taken;
+}
+template <typename Setting>
+std::vector<Setting> share_of(std::initializer_list<Setting> settings) {
+  return share_of<std::initializer_list<Setting>>(settings);
 }
 
 /// A fresh empty folder, removed with everything in it at the end of the scope.

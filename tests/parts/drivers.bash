@@ -2,7 +2,8 @@
 
 # MULCIBER_CASE_STEP=N takes every N-th case of each kernel row, since each case compiles pipelines of its own, and a
 # software driver takes seconds for one. What a step leaves out is run by the suite's lists (conformance.bash) or not at
-# all here; without the variable, as in `ctest --test-dir build`, every case runs.
+# all here; without the variable, as in `ctest --test-dir build`, every case runs. MULCIBER_SHARE=I,N takes the I-th
+# setting, and every N-th behind it, of tests that go through many: lavapipe runs all, the other parts share them.
 
 # Tests of the host side alone say nothing new under another mask or layer; nor do mutants, barriers taken out and
 # recorded vectors, which run in full without.
@@ -26,27 +27,30 @@ every kernel row over its cases, the mutants and the recorded vectors"
   MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
 }
 # Mutants, recorded vectors, failing calls, proposals, the options of commands and what a host does around a network are
-# slow on SwiftShader, and were seen on lavapipe.
-slow_tests="batch_preemption batch_proposals batch_search c_interface faults model_loader mutants speculation"
-slow_tests+=" task_grammar threads vectors"
+# slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
+slow_tests="batch_preemption batch_proposals batch_search c_interface embedding faults model_loader mutants speculation"
+slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server conform dialogue encoders frame_budget"
 slow_scripts+=" generate kernels lora memory not_finite page pictures pinned_shaders pull real_models score serve_client"
-slow_scripts+=" serve_loss serve_page serve_schemas serve_soak transcribe translate tune verify viewer"
+slow_scripts+=" serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
+slow_scripts+=" transcribe translate tune verify viewer"
 run_swiftshader() {
   if [[ $size == proof ]]; then
     MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
     leave_out "SwiftShader: $(($(tests_of) - $(tests_of -L proof -R "$proof_on_swiftshader"))) of $(tests_of)"
     return
   fi
-  MULCIBER_CASE_STEP=32 on_driver swiftshader run_ctest swiftshader build \
+  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest swiftshader build \
     -E "^((${slow_tests// /|})_test|cli_(${slow_scripts// /|}))$"
 }
-# Here it is the paths that differ, and every sixteenth case takes them.
+# Here it is the paths that differ, and every 32nd case takes them.
 run_android_2021() {
-  MULCIBER_CASE_STEP=16 MULCIBER_LIMITS=android-2021 on_driver lvp run_ctest android-2021 build "${masked_tests[@]}"
+  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=1,3 MULCIBER_LIMITS=android-2021 \
+    on_driver lvp run_ctest android-2021 build "${masked_tests[@]}"
 }
 run_storage_1m() {
-  MULCIBER_CASE_STEP=16 MULCIBER_LIMITS=storage=1M on_driver lvp run_ctest storage-1M build "${masked_tests[@]}"
+  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=2,3 MULCIBER_LIMITS=storage=1M \
+    on_driver lvp run_ctest storage-1M build "${masked_tests[@]}"
 }
 run_validation() {
   if [[ -z $(find /usr/share/vulkan /etc/vulkan -name 'VkLayer_khronos_validation.json' \
@@ -54,7 +58,7 @@ run_validation() {
     skip "validation: the package vulkan-validationlayers is not installed"
     return
   fi
-  MULCIBER_CASE_STEP=16 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
+  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=1,3 MULCIBER_VALIDATE=1 on_driver lvp run_ctest validation build "${device_tests[@]}"
   if [[ -e $logs/validation.log.xml ]] &&
     ! grep -q 'synchronization validation was active' "$logs/validation.log.xml"; then
     fail "validation: no device had synchronization validation"

@@ -21,11 +21,15 @@ check() {
   esac
 }
 
-# part NAME FUNCTION [ARGUMENT...]: runs it if it was asked for, and notes the time.
+# part NAME FUNCTION [ARGUMENT...]: runs it if it was asked for and not too late, and notes the time.
 part() {
   local name=$1 start=$SECONDS status=0
   shift
   [[ " ${parts[*]} build " == *" $name "* ]] || return 0
+  if ((minutes > 0 && start >= 60 * minutes)); then
+    skip "$name: $minutes minutes had passed"
+    return 0
+  fi
   echo "==> $name"
   "$@" || status=$?
   timings+=("$(printf '%5d s  %s' $((SECONDS - start)) "$name")")

@@ -14,7 +14,7 @@ sanitized_build() {
 # Rows over their cases tell of shaders; what the host does for them, layers and models do as well.
 run_sanitizers() {
   sanitized_build mulciber_tests || return 0
-  MULCIBER_CASE_STEP=80 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
+  MULCIBER_CASE_STEP=80 MULCIBER_SHARE=2,3 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
   UBSAN_OPTIONS=print_stacktrace=1 \
     on_driver lvp run_ctest sanitizers build-sanitizers -L unit -E "^conformance_(attention|block|matmul|rowwise)_test$"
 }
