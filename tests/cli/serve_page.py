@@ -104,7 +104,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 items.querySelector('ol ul strong').textContent === 'two' && items.querySelector('ol ul').textContent.includes('snake_case_name') &&
                 [...table.querySelectorAll('td')].map(cell => cell.textContent + cell.style.textAlign).join() === 'x|ycenter,|right' &&
                 [...links.querySelectorAll('a')].map(a => a.getAttribute('href')).join() === 'https://x.org/a_(b),https://y.org/q?a=1' &&
-                links.querySelectorAll('img, em').length === 0 && links.textContent.endsWith('*no*')
+                links.querySelectorAll('img, em').length === 0 && links.textContent.endsWith('*no*') &&
+                made('***x*** a ** b ** c').innerHTML === '<p><strong><em>x</em></strong> a ** b ** c</p>' &&
+                made('- a\\r\\n- b\\r\\n').querySelectorAll('li').length === 2
                 || items.innerHTML + table.innerHTML + links.innerHTML; })()""")
         # Texts that repeat a mark without end take no longer for it.
         browser.check(wrong, "hostile markdown", """(() => {
@@ -195,6 +197,12 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         set_value(browser, "temperature", "9")
         ask(browser, "And?")
         wait_for(browser, "document.querySelector('.error')?.textContent.includes('temperature')")
+        browser.check(wrong, "a question without an answer is not sent again", """(() => {
+            messages.push({role: 'user', content: 'again'});
+            const sent = requestBody().messages;
+            messages.pop();
+            return messages.at(-1).content === '' && sent.at(-1).content === 'again' && sent.every(message => message.content) &&
+                sent.every((message, i) => message.role !== sent[i - 1]?.role) || JSON.stringify(sent); })()""")
         browser.check(wrong, "nobody else is asked",
                       "performance.getEntriesByType('resource').every(entry => entry.name.startsWith(location.origin))")
     finally:

@@ -20,17 +20,23 @@ function recall() {
 
 const chosenModel = () => models.find(model => model.id === $('model').value);
 
+// A question to which no answer came is no part of what is sent: two in a row are none that chat templates know.
+const answered = () => messages.filter((message, i) => {
+  const answer = message.role === 'assistant' ? message : messages[i + 1];
+  return !answer || answer.content !== '';
+});
+
 function requestBody() {
   const body = {model: $('model').value, stream_options: {include_usage: true}};
   for (const id of SAMPLING)
     if ($(id).value !== '') body[id] = Number($(id).value);
   if (chosenModel().chat) {
     const system = $('system').value.trim();
-    body.messages = system ? [{role: 'system', content: system}, ...messages] : [...messages];
+    body.messages = system ? [{role: 'system', content: system}, ...answered()] : answered();
     if ($('probabilities').checked) Object.assign(body, {logprobs: true, top_logprobs: 5});
   } else {
     // A base model goes on with the text.
-    body.prompt = messages.map(message => message.content).join('');
+    body.prompt = answered().map(message => message.content).join('');
     body.max_tokens ??= 128;
     if ($('probabilities').checked) body.logprobs = 5;
   }

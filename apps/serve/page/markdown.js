@@ -18,7 +18,7 @@ const ADDRESS = /https?:\/\/(?:[^\s()<>]|\([^\s()<>]*\))+/.source;
 const INLINE = new RegExp([
   /\\(?<escaped>[!-/:-@[-`{-~])/,
   /(?<!`)(?<ticks>`+)(?!`)(?<code>[^]*?[^`])\k<ticks>(?!`)/,  // a run of backticks is tried once, as a whole
-  /\*\*(?<strong>[^]+?)\*\*/,
+  /\*\*(?=\S)(?<strong>[^]+?)(?<=\S)\*\*(?!\*)/,
   /(?<!\w)__(?<strong2>[^]+?)__(?!\w)/,
   /(?<![\w*])\*(?<emphasis>\S(?:[^*]*\S)?)\*(?!\*)/,
   /(?<![\w_])_(?<emphasis2>\S(?:[^_]*\S)?)_(?![\w_])/,
@@ -204,4 +204,4 @@ function blocks(lines, depth) {
 }
 
 // The elements of a text.
-const markdown = text => blocks(text.split('\n'), 0);
+const markdown = text => blocks(text.split(/\r?\n/), 0);
