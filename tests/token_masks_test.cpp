@@ -78,6 +78,9 @@ TEST_CASE("a mask allows the tokens that the grammar reads, and no others") {
       {Grammar::regex("a[^x]{3,70}é{60,200}"),
        {"a", "abcd", "a" + std::string(20, 'b'), "a" + std::string(69, 'b'),
         "a" + std::string(70, 'b')}},
+      {Grammar::json_schema(R"({"pattern": "^([a-zé]+ ?)*$", "minLength": 60, "maxLength": 130})"),
+       {"\"", "\"a\xc3", "\"" + std::string(30, 'b'), "\"" + std::string(70, 'b') + " \xc3",
+        "\"" + std::string(110, 'b') + " ", "\"" + std::string(129, 'b')}},
       {Grammar::json_object(), {"", "{\"a\":[[[{\"b\":\"", "{\"a\": -1", "{\"a\":[\"\\u1"}},
   };
   for (const auto& [grammar, texts] : rows) {
@@ -110,6 +113,22 @@ TEST_CASE("a mask allows the tokens that the grammar reads, and no others") {
       CHECK(masks.accepts(position) == matcher.accepts(state));
     }
   }
+}
+
+TEST_CASE("far from the bounds of a pattern's length one mask serves all") {
+  const Grammar grammar =
+      Grammar::json_schema(R"({"pattern": "^[a-z]+é*$", "minLength": 200, "maxLength": 400})");
+  Matcher matcher(grammar.automaton());
+  const auto behind = [&](size_t letters) {
+    Matcher::State state = matcher.next(matcher.start(), '"');
+    for (size_t i = 0; i < letters; ++i) state = matcher.next(state, 'a');
+    return matcher.alike(state);
+  };
+  CHECK(behind(20) == behind(140));
+  CHECK(behind(210) == behind(340));
+  CHECK(behind(20) != behind(210));
+  CHECK(behind(199) != behind(198));
+  CHECK(behind(399) != behind(398));
 }
 
 TEST_CASE("random walks over masks give texts of a regular expression") {

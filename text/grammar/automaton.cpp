@@ -25,8 +25,11 @@ class Compiler {
         refuse_grammar(rules_.notation(),
                        fmt::format("uses the rule '{}', which it does not define", given.name),
                        "define it");
+      bodies_.push_back(static_cast<uint32_t>(made_.states.size()));
       finish(made_.starts[rule], given.body);
     }
+    bodies_.push_back(static_cast<uint32_t>(made_.states.size()));
+    find_alike_rules();
     // Expressions that became rules of their own may hold others.
     for (size_t i = 0; i < own_rules_.size(); ++i)
       finish(made_.starts[own_rules_[i].rule], own_rules_[i].part);
@@ -39,6 +42,18 @@ class Compiler {
     uint32_t rule;
     Part part;
   };
+
+  /// States of rules that are alike, one by one.
+  void find_alike_rules() {
+    for (uint32_t rule = 0; rule + 1 < bodies_.size(); ++rule) {
+      const uint32_t other = rules_.rules()[rule].alike;
+      if (other == rule) continue;
+      const uint32_t size = bodies_[rule + 1] - bodies_[rule];
+      if (size != bodies_[other + 1] - bodies_[other]) continue;
+      made_.alike[made_.starts[rule]] = made_.starts[other];
+      for (uint32_t i = 0; i < size; ++i) made_.alike[bodies_[rule] + i] = bodies_[other] + i;
+    }
+  }
 
   uint32_t state() {
     if (made_.states.size() >= kMostGrammarStates)
@@ -175,6 +190,7 @@ class Compiler {
   Automaton made_;
   std::map<Part, uint32_t> own_;  // expressions that are rules of their own
   std::vector<OwnRule> own_rules_;
+  std::vector<uint32_t> bodies_;  // where the states of each rule begin, and those behind the last
   uint32_t last_step_ = 0;
 };
 

@@ -10,9 +10,6 @@
 
 namespace mulciber {
 
-/// How far states that are `alike` go the same way.
-constexpr uint32_t kAlikeBytes = 48;
-
 struct Automaton {
   /// A byte of [first, last] leads to `to`.
   struct Edge {

@@ -202,21 +202,17 @@ class SchemaReader {
   }
 
   Part string(const Json& flat, const std::string& path) {
-    const bool sized = flat.contains("minLength") || flat.contains("maxLength");
-    if (int{sized} + int{flat.contains("pattern")} + int{flat.contains("format")} > 1)
-      refuse(path, "has more than one of pattern, format and bounds of the length",
-             "let the pattern say it all");
+    if (flat.contains("pattern") && flat.contains("format"))
+      refuse(path, "has both a pattern and a format", "let the pattern say it all");
+    const auto [least, most] = counts(flat, "minLength", "maxLength", path);
     const auto text = [&](const char* name) {
       if (!flat[name].is_string()) refuse(path, fmt::format("{} is no text", name));
       return flat[name].get<std::string>();
     };
-    if (flat.contains("pattern")) return text_.pattern(text("pattern"), true);
-    if (!flat.contains("format")) {
-      const auto [least, most] = counts(flat, "minLength", "maxLength", path);
-      return rules_.shared(path, text_.string(least, most));
-    }
+    if (flat.contains("pattern")) return text_.pattern(text("pattern"), true, least, most);
+    if (!flat.contains("format")) return rules_.shared(path, text_.string(least, most));
     const auto format = string_formats().find(text("format"));
-    if (format != string_formats().end()) return text_.pattern(format->second, false);
+    if (format != string_formats().end()) return text_.pattern(format->second, false, least, most);
     std::string known;
     for (const auto& [name, pattern] : string_formats()) known += name + ", ";
     refuse(path,

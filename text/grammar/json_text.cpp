@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+
+#include "text/grammar/bounded_length.h"
 
 namespace mulciber {
 namespace {
@@ -20,8 +23,10 @@ class StringCharacter : public CharacterWriter {
     if (!plain.empty() || set.empty()) parts.push_back(rules.one_of(plain));
     for (const CodeRange& range : without(set, complement(kEscaped)))
       for (uint32_t c = range.first; c <= range.last; ++c) parts.push_back(rules.text(escaped(c)));
-    return rules.choice(std::move(parts));
+    return *made_.insert(rules.choice(std::move(parts))).first;
   }
+  /// All expressions that it gave.
+  const std::set<Part>& made() const { return made_; }
 
  private:
   static std::string escaped(uint32_t c) {
@@ -30,6 +35,8 @@ class StringCharacter : public CharacterWriter {
       if (static_cast<uint32_t>(kShort[i]) == c) return {'\\', kShort[i + 1]};
     return fmt::format("\\u{:04x}", c);
   }
+
+  mutable std::set<Part> made_;
 };
 
 uint64_t power_of_ten(uint32_t exponent) {
@@ -107,8 +114,11 @@ Part JsonText::string(uint32_t least, uint32_t most) {
       {rules_.text("\""), rules_.repeat(character, least, most), rules_.text("\"")});
 }
 
-Part JsonText::pattern(std::string_view pattern, bool searches) {
-  const Part inner = read_pattern(rules_, pattern, StringCharacter(), searches);
+Part JsonText::pattern(std::string_view pattern, bool searches, uint32_t least, uint32_t most) {
+  const StringCharacter character;
+  Part inner = read_pattern(rules_, pattern, character, searches);
+  if (least > 0 || most != kUnbounded)
+    inner = with_length(rules_, inner, character.made(), least, most);
   return rules_.sequence({rules_.text("\""), inner, rules_.text("\"")});
 }
 

@@ -52,8 +52,9 @@ class JsonText {
   /// A character of a string, however it may be spelled.
   Part character();
   Part string(uint32_t least, uint32_t most);
-  /// A string that a pattern matches; searches: somewhere.
-  Part pattern(std::string_view pattern, bool searches);
+  /// A string that a pattern matches, of so many characters; searches: somewhere.
+  Part pattern(std::string_view pattern, bool searches, uint32_t least = 0,
+               uint32_t most = kUnbounded);
   Part integer(const NumberBounds& bounds);
   Part number(const NumberBounds& bounds);
   Part boolean();

@@ -97,8 +97,9 @@ Part Rules::repeat(Part part, uint32_t least, uint32_t most) {
 Part Rules::call(uint32_t rule) { return add({.kind = Kind::kRule, .rule = rule}); }
 
 uint32_t Rules::add_rule(std::string name) {
-  rules_.push_back({std::move(name)});
-  return static_cast<uint32_t>(rules_.size() - 1);
+  const auto number = static_cast<uint32_t>(rules_.size());
+  rules_.push_back({.name = std::move(name), .alike = number});
+  return number;
 }
 
 void Rules::define(uint32_t rule, Part body) {

@@ -20,6 +20,9 @@ CodeSet complement(const CodeSet& set);
 /// Those of `set` that are not in `taken`.
 CodeSet without(const CodeSet& set, const CodeSet& taken);
 
+/// How far rules, and an automaton's states, that are `alike` go the same way.
+constexpr uint32_t kAlikeBytes = 48;
+
 /// An expression of a Rules, by number.
 using Part = uint32_t;
 
@@ -46,6 +49,7 @@ class Rules {
     std::string name;  // as errors call it
     Part body = 0;
     bool defined = false;
+    uint32_t alike = 0;  // a rule that reads the same for kAlikeBytes bytes; its own number: none
   };
 
   /// notation: what errors call the text ("JSON schema").
@@ -64,6 +68,9 @@ class Rules {
 
   uint32_t add_rule(std::string name);
   void define(uint32_t rule, Part body);
+  /// `rule` reads the same as `other` for the next kAlikeBytes bytes, and their bodies have one
+  /// form.
+  void alike(uint32_t rule, uint32_t other) { rules_[rule].alike = other; }
   /// A call of a new rule.
   Part shared(std::string name, Part body);
 

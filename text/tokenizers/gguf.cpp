@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kRemedy = "the file is damaged, or made by a tool this version does not know";
+constexpr const char* kRemedyOfTool = "the file is damaged, or made by a tool this version does not know";
 
 /// Typed reading of keys, with errors that name them.
 class Metadata {
@@ -20,7 +20,7 @@ class Metadata {
   explicit Metadata(const GgufFile& file) : file_(file) {}
 
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const {
-    throw ModelError(file_.path().string(), "metadata '" + key + "' " + problem, kRemedy);
+    throw ModelError(file_.path().string(), "metadata '" + key + "' " + problem, kRemedyOfTool);
   }
   std::string_view text(const std::string& key) const {
     const GgufValue* value = file_.find_value(key);
