@@ -16,6 +16,7 @@
 #include "models/vocabulary_check.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
+#include "text/token_stream.h"
 
 namespace mulciber {
 
@@ -98,8 +99,8 @@ struct PictureReader::Impl {
     if (found.cancelled) return result;
     result.ids = found.ids;
     const std::vector<int32_t> ids(found.ids.begin(), found.ids.end());
-    result.text = tokenizer->decode(ids);
-    for (const int32_t& id : ids) result.tokens.push_back(tokenizer->decode({&id, 1}));
+    result.text = written_text(*tokenizer, ids);
+    for (const int32_t& id : ids) result.tokens.push_back(written_text(*tokenizer, {&id, 1}));
     result.log_probability = found.mean_log_probability();
     if (options.attention) add_maps(result, start);
     if (options.attention) result.seen = std::move(seen);

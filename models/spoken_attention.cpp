@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/token_stream.h"
+
 namespace mulciber {
 namespace {
 
@@ -13,7 +15,7 @@ using Heads = std::vector<std::pair<uint32_t, uint32_t>>;
 std::string shown(const Tokenizer& tokenizer, const SpeechIds& ids, uint32_t id) {
   if (ids.is_timestamp(id)) return fmt::format("<|{:.2f}|>", ids.seconds(id));
   const auto one = static_cast<int32_t>(id);
-  return tokenizer.decode({&one, 1});
+  return written_text(tokenizer, {&one, 1});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "models/decoding/word_times.h"
 #include "models/spoken_attention.h"
+#include "text/token_stream.h"
 
 namespace mulciber {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::array<std::string_view, 6> kWithoutSpaces = {"zh", "ja", "th", "l
 constexpr double kPositionSeconds = 0.02;  // of the encoder
 
 std::string decoded(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
-  return tokenizer.decode(std::vector<int32_t>(ids.begin(), ids.end()));
+  return written_text(tokenizer, std::vector<int32_t>(ids.begin(), ids.end()));
 }
 
 }  // namespace

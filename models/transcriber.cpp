@@ -19,6 +19,7 @@
 #include "models/spoken_words.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
+#include "text/token_stream.h"
 
 namespace mulciber {
 namespace {
@@ -83,7 +84,7 @@ struct Transcriber::Impl {
     std::vector<int32_t> kept;
     for (const uint32_t id : text)
       if (!ids->is_timestamp(id)) kept.push_back(static_cast<int32_t>(id));
-    return tokenizer->decode(kept);
+    return written_text(*tokenizer, kept);
   }
 
   void check(const TranscribeOptions& options) const {

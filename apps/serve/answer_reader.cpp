@@ -9,6 +9,7 @@
 #include "apps/serve/pictures.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
+#include "text/token_stream.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -58,7 +59,7 @@ Prompt given_prompt(const ServedModel& model, const TextOrIds& given) {
   const std::vector<int32_t> ids(given.ids.begin(), given.ids.end());
   const std::vector<int32_t> nothing = tokenizer.encode("", {.parse_special = true});
   const auto begin = std::ranges::mismatch(nothing, ids).in2;
-  return {.text = tokenizer.decode(std::span(begin, ids.end()), false), .ids = given.ids};
+  return {.text = written_text(tokenizer, std::span(begin, ids.end()), false), .ids = given.ids};
 }
 
 std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings& settings) {

@@ -146,8 +146,9 @@ void add_draft(std::span<const std::unique_ptr<ServedModel>> models, const std::
 }
 
 void check_ids(const ServedModel& model, const std::string& field, std::span<const uint32_t> ids) {
-  auto count = static_cast<uint32_t>(model.tokenizer->vocab_size());
-  if (model.vocabulary > 0) count = std::min(count, model.vocabulary);
+  // A model may choose ids that are no text, and they may come back.
+  const auto tokens = static_cast<uint32_t>(model.tokenizer->vocab_size());
+  const uint32_t count = model.vocabulary > 0 ? model.vocabulary : tokens;
   const auto beyond = std::ranges::find_if(ids, [&](uint32_t id) { return id >= count; });
   if (beyond != ids.end())
     refuse(field, fmt::format("{} has the token id {}, and the model's are below {}", field,

@@ -1,6 +1,7 @@
 // Endpoints of texts that are not continued: vectors, tokens, translations.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -10,6 +11,7 @@
 #include "apps/serve/request_fields.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
+#include "text/token_stream.h"
 
 namespace mulciber::apps::serve {
 namespace {
@@ -142,14 +144,15 @@ HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request) {
   fields.finish();
   if (!tokens || !tokens->is_array() || tokens->size() > kMostTokenIds)
     refuse("tokens", fmt::format("tokens must be a list of at most {} ids", kMostTokenIds));
-  const auto vocabulary = static_cast<uint64_t>(model.tokenizer->vocab_size());
+  const auto known = static_cast<uint32_t>(model.tokenizer->vocab_size());
+  const uint64_t vocabulary = std::max(known, model.vocabulary);
   std::vector<int32_t> ids;
   for (const Json& id : *tokens) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= vocabulary)
       refuse("tokens", fmt::format("tokens must be ids below {}", vocabulary));
     ids.push_back(id.get<int32_t>());
   }
-  return {.body = json_line({{"text", model.tokenizer->decode(ids, skip)}}) + "\n"};
+  return {.body = json_line({{"text", written_text(*model.tokenizer, ids, skip)}}) + "\n"};
 }
 
 HttpAnswer translate_texts(const Service& service, const HttpRequest& request) {

@@ -20,8 +20,9 @@ namespace mulciber::apps::serve {
 ///  - Llama 3: {"name": ..., "parameters": {...}}, perhaps behind <|python_tag|>;
 ///  - Llama 3.2 and 4: [NAME(x=1, y="a"), ...].
 /// Of the last four, the marks are special tokens that may be missing in the text. A call whose
-/// name comes first is told of at once, its arguments as they are written, without blanks; another
-/// once it is complete. What does not turn out to be a call of a known tool stays text.
+/// name comes first and whose arguments are JSON is told of at once, these as they are written,
+/// without blanks; another once it is complete. What does not turn out to be a call of a known tool
+/// stays text.
 class ToolCallReader {
  public:
   /// tools: those that were offered; none: all is text. only_first: what comes behind the first

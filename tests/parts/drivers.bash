@@ -31,8 +31,8 @@ every kernel row over its cases, the mutants and the recorded vectors"
 slow_tests="batch_preemption batch_proposals batch_search c_interface embedding faults model_loader mutants speculation"
 slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server conform dialogue encoders frame_budget"
-slow_scripts+=" generate kernels lora memory not_finite page pictures pinned_shaders pull real_models score serve_client"
-slow_scripts+=" serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
+slow_scripts+=" generate kernels lora memory not_finite padded_vocabulary page pictures pinned_shaders pull real_models score"
+slow_scripts+=" serve_client serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
 slow_scripts+=" transcribe translate tune verify viewer"
 run_swiftshader() {
   if [[ $size == proof ]]; then
