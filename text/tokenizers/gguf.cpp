@@ -12,7 +12,8 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kRemedyOfTool = "the file is damaged, or made by a tool this version does not know";
+constexpr const char* kRemedyOfTool =
+    "the file is damaged, or made by a tool this version does not know";
 
 /// Typed reading of keys, with errors that name them.
 class Metadata {
