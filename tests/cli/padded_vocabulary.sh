@@ -44,7 +44,7 @@ echo "The red hammer" >text
 exits 0 "$MULCIBER" score -m wide --json --top 420 text
 
 serve -m chat=wide --draft narrow --sequences 4
-ask /v1/completions '{"prompt":[5,410,6,400],"max_tokens":40,"ignore_eos":true,"temperature":3,"seed":2,"logprobs":5,"echo":true}'
+ask /v1/completions '{"prompt":[5,410,6,400],"max_tokens":40,"ignore_eos":true,"temperature":2,"seed":2,"logprobs":5,"echo":true}'
 [[ $status == 200 ]] || fail "ids that are no text: $(cat answer)"
 ask /detokenize '{"tokens":[5,410,6]}'
 cp answer with

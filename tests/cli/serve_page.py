@@ -111,7 +111,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         # Texts that repeat a mark without end take no longer for it.
         browser.check(wrong, "hostile markdown", """(() => {
             const begin = performance.now();
-            for (const text of ['a ' + '`'.repeat(20000), '>'.repeat(20000) + 'x', '- '.repeat(10000), '*a '.repeat(10000), '['.repeat(20000)])
+            for (const text of ['a ' + '`'.repeat(20000), '>'.repeat(20000) + 'x', '- '.repeat(10000), '*a '.repeat(10000), '**a '.repeat(10000), '['.repeat(20000)])
                 markdown(text);
             return performance.now() - begin < 2000 || performance.now() - begin; })()""")
         # A question; the small model answers with nonsense, which is enough.

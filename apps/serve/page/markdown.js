@@ -18,9 +18,9 @@ const ADDRESS = /https?:\/\/(?:[^\s()<>]|\([^\s()<>]*\))+/.source;
 const INLINE = new RegExp([
   /\\(?<escaped>[!-/:-@[-`{-~])/,
   /(?<!`)(?<ticks>`+)(?!`)(?<code>[^]*?[^`])\k<ticks>(?!`)/,  // a run of backticks is tried once, as a whole
-  /\*\*(?=\S)(?<strong>[^]+?)(?<=\S)\*\*(?!\*)/,
+  /\*\*(?=\S)(?<strong>(?:[^*]|\*(?!\*)|\*(?=\*\*(?!\*)))+?)(?<=\S)\*\*(?!\*)/,
   /(?<!\w)__(?<strong2>[^]+?)__(?!\w)/,
-  /(?<![\w*])\*(?<emphasis>\S(?:[^*]*\S)?)\*(?!\*)/,
+  /(?<![\w*])\*(?<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?!\*)/,
   /(?<![\w_])_(?<emphasis2>\S(?:[^_]*\S)?)_(?![\w_])/,
   /~~(?<struck>[^]+?)~~/,
   new RegExp(`!?\\[(?<label>[^\\[\\]]+)\\]\\((?<address>${ADDRESS})(?:\\s+"[^"]*")?\\)`),  // nothing is fetched: pictures are links
