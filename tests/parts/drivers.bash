@@ -26,13 +26,14 @@ every kernel row over its cases, the mutants and the recorded vectors"
   fi
   MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
 }
-# Mutants, recorded vectors, failing calls, proposals, the options of commands and what a host does around a network are
-# slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
-slow_tests="batch_preemption batch_proposals batch_search c_interface embedding faults model_loader mutants speculation"
+# Mutants, recorded vectors, failing calls, proposals, files of adapters, the server, the options of commands and what a host
+# does around a network are slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
+slow_tests="attention_restart batch_pages batch_preemption batch_proposals batch_search c_interface embedding faults"
+slow_tests+=" folded_appends host_outputs lora_families lora_formats lora_requests model_loader mutants self_test speculation"
 slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server conform dialogue encoders frame_budget"
-slow_scripts+=" generate kernels lora memory not_finite padded_vocabulary page pictures pinned_shaders pull real_models score"
-slow_scripts+=" serve_client serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
+slow_scripts+=" generate kernels languages lora memory not_finite padded_vocabulary page pictures pinned_shaders pull real_models score"
+slow_scripts+=" serve serve_client serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
 slow_scripts+=" transcribe translate tune verify viewer"
 run_swiftshader() {
   if [[ $size == proof ]]; then
