@@ -30,6 +30,13 @@ std::optional<std::string> without(std::string_view name, std::string_view endin
   return std::string(name.substr(0, name.size() - ending.size()));
 }
 
+/// Of PEFT's copy of what an adapted module held: what that was called.
+std::optional<std::string> name_of_copied(std::string_view name) {
+  for (const char* part : {".weight", ".bias"})
+    if (const auto module = without(name, std::string(".base_layer") + part)) return *module + part;
+  return std::nullopt;
+}
+
 bool starts_as_gguf(const ModelFile& file) {
   const std::size_t count = std::min<std::size_t>(file.size(), 4);
   file.bytes()->fetch_first(count);
@@ -121,14 +128,10 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
   constexpr std::string_view kPrefix = "base_model.model.";
   std::map<std::string, LowRankUpdate> modules;
   for (const CheckpointTensor& tensor : safetensors_->tensors()) {
-    bool is_copy = false;
-    for (const char* part : {".weight", ".bias"}) {
-      const auto copied = without(tensor.name, std::string(".base_layer") + part);
-      if (!copied || !copied->starts_with(kPrefix)) continue;
-      copies_.emplace_back(copied->substr(kPrefix.size()) + part, &tensor);
-      is_copy = true;
+    if (const auto copied = name_of_copied(tensor.name); copied && copied->starts_with(kPrefix)) {
+      copies_.emplace_back(copied->substr(kPrefix.size()), &tensor);
+      continue;
     }
-    if (is_copy) continue;
     const auto down = without(tensor.name, ".lora_A.weight"),
                up = without(tensor.name, ".lora_B.weight");
     if ((!down && !up) || !tensor.name.starts_with(kPrefix))
@@ -170,14 +173,15 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
   }
 }
 
-void LowRankAdapter::compare_copies(const Checkpoint& model) const {
+void LowRankAdapter::compare_copies(const FindTensor& find) const {
   constexpr uint64_t kAtOnce = 1u << 20;
   constexpr float kRounding = 1.0f / 128;  // of bfloat16, where types differ
   for (const auto& [name, copy] : copies_) {
-    const CheckpointTensor* own = model.find(name);
+    const CheckpointTensor* own = find(name);
     if (!own) continue;  // nor is there a matrix to adapt: who looks for it says so
-    bool same =
-        own->shape == copy->shape && has_float_values(own->type) && has_float_values(copy->type);
+    bool same = own->shape == copy->shape;
+    if (same && is_quantized(own->type)) continue;  // whose values are others
+    same = same && has_float_values(own->type) && has_float_values(copy->type);
     const float most = same && own->type != copy->type ? kRounding : 0;
     for (uint64_t first = 0; same && first < copy->elements(); first += kAtOnce) {
       const uint64_t count = std::min(kAtOnce, copy->elements() - first);

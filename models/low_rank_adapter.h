@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,9 +70,12 @@ class LowRankAdapter {
   /// 0.19 it knows those that are not. transposed: whether this one is so.
   bool turned(bool transposed) const { return turned_.value_or(old_parameters_ && !transposed); }
 
+  /// What the model's file holds under a name of the adapter's; null: nothing.
+  using FindTensor = std::function<const CheckpointTensor*(const std::string& name)>;
   /// PEFT saves what it adapts of embeddings and outputs as well. Throws ModelError where such a
-  /// matrix is not the model's: it was trained too, or has other tokens.
-  void compare_copies(const Checkpoint& model) const;
+  /// matrix is not the model's: it was trained too, or has other tokens. Of a quantized one shapes
+  /// alone are compared.
+  void compare_copies(const FindTensor& find) const;
 
   /// Values of one of its tensors. Throws ModelError where one is NaN or infinite.
   std::vector<float> values(const CheckpointTensor& tensor) const;

@@ -75,6 +75,39 @@ TEST_CASE("A matrix of the model in its adapter changes nothing, and another is 
   CHECK_THAT(larger, ContainsSubstring("is not the same as the model's"));
 }
 
+TEST_CASE("A copied output is compared with a GGUF file's, whatever that calls it") {
+  const fs::path file = data_dir() / "gguf_decoders/stablelm.gguf";
+  const Checkpoint model(file);
+  const CheckpointTensor* output = model.find("output.weight");
+  REQUIRE((output && output->type == CheckpointType::kF32));
+  const std::string module = "base_model.model.lm_head", copy = module + ".base_layer.weight";
+  const auto message = [&](const std::function<void(MadeTensor&)>& change) {
+    const TemporaryFolder folder;
+    const auto made = [&](json& c, MadeTensors& t) {
+      const uint64_t rank = c["r"].get<uint64_t>(), rows = output->shape[0],
+                     columns = output->shape[1];
+      c["target_modules"] = {"lm_head"};
+      t.clear();
+      t[module + ".lora_A.weight"] = {
+          "F32", {rank, columns}, std::string(4 * rank * columns, '\0')};
+      t[module + ".lora_B.weight"] = {"F32", {rows, rank}, std::string(4 * rows * rank, '\0')};
+      t[copy] = {"F32",
+                 output->shape,
+                 {reinterpret_cast<const char*>(output->bytes.data()), output->bytes.size()}};
+      change(t[copy]);
+    };
+    return refusal(changed_adapter(folder.path(), "qwen2_all", made), file);
+  };
+  CHECK(message([](MadeTensor&) {}) == "no error");
+  CHECK_THAT(message([](MadeTensor& tensor) { tensor.bytes[tensor.bytes.size() - 1] ^= 0x10; }),
+             ContainsSubstring(copy) && ContainsSubstring("is not the same as the model's"));
+  CHECK_THAT(message([](MadeTensor& tensor) {
+               --tensor.shape[0];
+               tensor.bytes.resize(4 * tensor.shape[0] * tensor.shape[1]);
+             }),
+             ContainsSubstring("is not the same as the model's"));
+}
+
 TEST_CASE("Adapters of PEFT that are broken are refused") {
   CHECK(refusal_of([](json&, MadeTensors&) {}) == "no error");
   CHECK(refusal_of([](json& c, MadeTensors&) { c["init_lora_weights"] = "eva"; }) == "no error");

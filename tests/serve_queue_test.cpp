@@ -56,6 +56,27 @@ TEST_CASE("events of a channel arrive in their order, on another thread") {
   CHECK(channel.cancelled());
 }
 
+TEST_CASE("an answer of which there is enough ends, and one that begins anew does not") {
+  AnswerChannel channel;
+  const auto again = [&] {
+    AnswerEvent event;
+    event.choice = 1;
+    event.again = true;
+    channel.push(std::move(event));
+  };
+  channel.end(1);
+  CHECK(channel.ends(1));
+  CHECK_FALSE(channel.ends(0));
+  again();
+  CHECK_FALSE(channel.ends(1));
+  // What the client knows is of the answer before.
+  channel.end(1);
+  CHECK_FALSE(channel.ends(1));
+  REQUIRE(channel.pop(1ms));
+  channel.end(1);
+  CHECK(channel.ends(1));
+}
+
 TEST_CASE("a full queue refuses, and lets in who comes later") {
   Admission admission(3);
   admission.enter(2);

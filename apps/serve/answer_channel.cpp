@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace mulciber::apps::serve {
@@ -9,6 +10,7 @@ namespace mulciber::apps::serve {
 void AnswerChannel::push(AnswerEvent event) {
   {
     const std::lock_guard lock(mutex_);
+    if (event.again) ended_.erase(event.choice);
     events_.push_back(std::move(event));
   }
   arrived_.notify_one();
@@ -24,7 +26,9 @@ std::optional<AnswerEvent> AnswerChannel::pop(std::chrono::milliseconds time) {
 
 void AnswerChannel::end(uint32_t choice) {
   const std::lock_guard lock(mutex_);
-  ended_.insert(choice);
+  const bool begins_again = std::ranges::any_of(
+      events_, [&](const AnswerEvent& event) { return event.again && event.choice == choice; });
+  if (!begins_again) ended_.insert(choice);
 }
 
 bool AnswerChannel::ends(uint32_t choice) const {

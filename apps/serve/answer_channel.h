@@ -51,7 +51,8 @@ class AnswerChannel {
   /// By the client's thread: nobody wants the answers any more. The engine looks before every step.
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
-  /// By the client's thread: of this answer there is enough, and it ends as at a stop text.
+  /// By the client's thread: of this answer there is enough, and it ends as at a stop text. One
+  /// that begins anew has not.
   void end(uint32_t choice);
   bool ends(uint32_t choice) const;
 

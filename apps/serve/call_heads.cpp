@@ -65,6 +65,11 @@ class JsonHeadReader {
   bool more_ = false;
 };
 
+/// Whether a tool's name may go on so.
+bool begins_a_name(std::string_view text, const ToolSchemas& tools) {
+  return std::ranges::any_of(tools, [&](const auto& tool) { return tool.first.starts_with(text); });
+}
+
 /// As begins_with: the end of a function, which may be left out before that of the call.
 std::optional<bool> ended(std::string_view text) {
   const std::optional<bool> function = begins_with(text, kFunctionEnd),
@@ -94,9 +99,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   // Blanks may stand before a mark: without one "f {" is no call.
   bool needs_mark = head.name.size() < at;
   if (at == text.size()) {
-    const bool may_be = std::ranges::any_of(
-        tools, [&](const auto& tool) { return tool.first.starts_with(head.name); });
-    if (may_be) head.is = CallHead::kMore;
+    if (begins_a_name(head.name, tools)) head.is = CallHead::kMore;
     return head;
   }
   if (!tools.contains(head.name)) return head;
@@ -127,9 +130,7 @@ CallHead::Is read_item_beginning(std::string_view text, const ToolSchemas& tools
   const std::string_view name = trimmed(text.substr(begin, end - begin));
   if (end < text.size())
     return tools.contains(std::string(name)) ? CallHead::kCall : CallHead::kOther;
-  const bool may_be =
-      std::ranges::any_of(tools, [&](const auto& tool) { return tool.first.starts_with(name); });
-  return may_be ? CallHead::kMore : CallHead::kOther;
+  return begins_a_name(name, tools) ? CallHead::kMore : CallHead::kOther;
 }
 
 ParameterCall read_parameters(std::string_view text, const Json& schema) {

@@ -60,26 +60,17 @@ bool Connection::ready(short events, Clock::time_point until) const {
   }
 }
 
-/// A byte comes by then; `until` becomes earlier where the server stops meanwhile.
-bool Connection::comes(Clock::time_point& until) {
+/// Ready by then; `until` becomes earlier where the server stops meanwhile.
+bool Connection::becomes_ready(short events, Clock::time_point& until) const {
   do {
     if (stopping_) until = std::min(until, Clock::now() + kLastMoment);
-    if (ready(POLLIN, std::min(until, Clock::now() + kLook))) return true;
-  } while (Clock::now() < until);
-  return false;
-}
-
-/// As comes(), of sending.
-bool Connection::takes(Clock::time_point& until) const {
-  do {
-    if (stopping_) until = std::min(until, Clock::now() + kLastMoment);
-    if (ready(POLLOUT, std::min(until, Clock::now() + kLook))) return true;
+    if (ready(events, std::min(until, Clock::now() + kLook))) return true;
   } while (Clock::now() < until);
   return false;
 }
 
 bool Connection::fill(Clock::time_point& until) {
-  if (!comes(until)) {
+  if (!becomes_ready(POLLIN, until)) {
     trouble_ = Trouble::kTooSlow;
     return false;
   }
@@ -126,7 +117,7 @@ ssize_t Connection::write(const char* from, size_t size) {
   size_t done = 0;
   wrote_ = true;
   while (done < size) {
-    if (!takes(end)) return -1;
+    if (!becomes_ready(POLLOUT, end)) return -1;
     const ssize_t sent = ::send(socket_, from + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) done += static_cast<size_t>(sent);
     if (sent < 0 && errno != EINTR && errno != EAGAIN) return -1;
@@ -147,11 +138,11 @@ void Connection::finish() {
   }
 }
 
-bool Connection::readable() { return at_ < buffer_.size() || comes(deadline_); }
+bool Connection::readable() { return at_ < buffer_.size() || becomes_ready(POLLIN, deadline_); }
 
 bool Connection::writable() const {
   Clock::time_point end = Clock::now() + write_time_;
-  return !gone() && takes(end);
+  return !gone() && becomes_ready(POLLOUT, end);
 }
 
 void Connection::remote(std::string& ip, int& port) const {

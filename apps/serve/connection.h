@@ -55,8 +55,7 @@ class Connection {
 
  private:
   bool ready(short events, Clock::time_point until) const;
-  bool comes(Clock::time_point& until);
-  bool takes(Clock::time_point& until) const;
+  bool becomes_ready(short events, Clock::time_point& until) const;
   bool fill(Clock::time_point& until);
 
   int socket_;

@@ -219,6 +219,7 @@ void Engine::end_task(Task& task) {
 
 void Engine::begin_text(Active text) {
   const auto active = active_.insert(active_.end(), std::move(text));
+  active->cancelled = false;  // of the generator that had it before the device was lost
   BatchRequest request = active->job.request;
   request.on_token = [active](const BatchToken& token) {
     AnswerEvent event;

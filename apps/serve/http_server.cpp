@@ -288,12 +288,13 @@ struct HttpServer::Impl : httplib::Server {
   /// Of a server that is full, but who watches it is answered. Takes no longer than a request that
   /// is there already needs: the next one waits.
   void turn_away(Connection& connection) {
+    constexpr const char* kWatching[] = {"GET /health", "HEAD /health", "GET /metrics",
+                                         "HEAD /metrics"};
     const bool asks = connection.wait_for_request(std::chrono::milliseconds(100));
-    for (const char* path : {"/health", "/metrics"})
-      for (const char* method : {"GET", "HEAD"})
-        for (const char end : {' ', '?'})
-          if (asks && connection.begins_with(fmt::format("{} {}{}", method, path, end)))
-            return serve(connection, 1);
+    const bool watches = std::ranges::any_of(kWatching, [&](const std::string& target) {
+      return connection.begins_with(target + " ") || connection.begins_with(target + "?");
+    });
+    if (watches) return serve(connection, 1);
     const ApiError full(503, "too many clients are connected", "", "too_many_clients");
     const std::string body = full.json() + "\n";
     const std::string text = fmt::format(

@@ -23,6 +23,26 @@ bool is_half(const LowRankUpdate& update) {
          update.up.tensor->type == CheckpointType::kF16 && power_of_two;
 }
 
+const WeightSpec* find_source(const WeightTable& table, const std::string& name) {
+  const auto spec = std::ranges::find_if(table, [&](const WeightSpec& weight) {
+    return weight.sources.size() == 1 && std::ranges::count(weight.sources[0].names, name) > 0;
+  });
+  return spec == table.end() ? nullptr : &*spec;
+}
+
+/// What the checkpoint holds of a weight that other files call `name`; null: nothing that is in
+/// the same order.
+const CheckpointTensor* find_alike(const std::string& name, const AdapterTable& other,
+                                   const WeightTable& table, const Checkpoint& checkpoint) {
+  const WeightSpec* theirs = find_source(other.table, name);
+  if (!theirs || other.rotated.contains(theirs->name)) return nullptr;
+  const auto own = std::ranges::find(table, theirs->name, &WeightSpec::name);
+  if (own == table.end() || own->sources.size() != 1) return nullptr;
+  for (const std::string& each : own->sources[0].names)
+    if (const CheckpointTensor* tensor = checkpoint.find(each)) return tensor;
+  return nullptr;
+}
+
 }  // namespace
 
 AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
@@ -31,7 +51,11 @@ AdapterStack::AdapterStack(const WeightTable& table, std::vector<OpenAdapter> ad
   find_tables(checkpoint, options.others);
   uint32_t first = 0;
   for (const OpenAdapter& adapter : opened_) {
-    adapter.files->compare_copies(checkpoint);
+    const size_t of = table_of_[static_cast<size_t>(&adapter - opened_.data())];
+    adapter.files->compare_copies([&](const std::string& name) {
+      return of == 0 ? checkpoint.find(name)
+                     : find_alike(name, options.others[of - 1], table, checkpoint);
+    });
     const uint32_t count = (adapter.files->rank() + kScaleStep - 1) / kScaleStep * kScaleStep;
     adapters_.push_back({adapter.name, first, count, adapter.scale});
     first += count;
