@@ -122,7 +122,7 @@ templates = json.load(open(f"{ROOT}/tests/data/chat_templates.json"))["templates
 for i, template in enumerate(templates):
     put("chat_template", f"{i:03}", template)
 
-# The pictures of tests/pictures_test.cpp, each a tensor of bytes.
+# The pictures of tests/images/pictures_test.cpp, each a tensor of bytes.
 with open(f"{ROOT}/tests/data/pictures.safetensors", "rb") as file:
     length = struct.unpack("<Q", file.read(8))[0]
     header, data = json.loads(file.read(length)), file.read()

@@ -24,7 +24,7 @@ run_sanitizers() {
 run_threads() {
   build build-threads threads_test -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=thread || return 0
   MULCIBER_THREAD_SECONDS=${MULCIBER_THREAD_SECONDS:-60} TSAN_OPTIONS=suppressions=$root/tests/tsan.supp \
-    on_driver lvp check "two threads under ThreadSanitizer" build-threads/tests/threads_test
+    on_driver lvp check "two threads under ThreadSanitizer" build-threads/tests/models_tests
 }
 
 # Readers of foreign files against libFuzzer, each for 20 seconds, two at a time.

@@ -247,6 +247,6 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
 TEST_CASE("docs/barriers.md is the page of the list of barriers") {
   std::ifstream in(barrier_page_file());
   const std::string document{std::istreambuf_iterator<char>(in), {}};
-  INFO("run: MULCIBER_BARRIERS=write MULCIBER_BARRIER_ROWS=none build/tests/barriers_test");
+  INFO("run: MULCIBER_BARRIERS=write MULCIBER_BARRIER_ROWS=none build/tests/conformance_tests");
   CHECK((document == barrier_page(read_barrier_list())));
 }
