@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # A newcomer's proof: installs what is missing, sets up the software Vulkan drivers, builds the command and a selection
-# of the tests, and runs it on lavapipe and SwiftShader with a short run of the conformance suite. About 12 minutes on
-# 2 cores the first time; what it leaves out is named at the end. Works twice, from any folder. The last line is
+# of the tests, and runs it on lavapipe and SwiftShader, with a short run of the conformance suite. About MINUTES minutes
+# on 2 cores the first time; what it leaves out is named at the end. Works twice, from any folder. The last line is
 # "N passed, N failed, N skipped".
-#   ./test.sh [--all] [--yes] [--only PART[,PART...]] [--minutes N]
-#   --all   everything: every test on both drivers, with capability masks, under the validation layer, under
-#           sanitizers, fuzz targets, an installed library, the form of the source; about 40 minutes
-#   --only  the named parts of --all, and the build        --yes   do not ask before sudo
-#   --minutes  no part begins after so many: those that are left are skipped by name
+#   ./test.sh [--change | --all] [--yes] [--only PART[,PART...]] [--minutes N]
+#   --change  the proof of a change (.ci/run): every test once on lavapipe, what differs from the commit of .ci/base
+#             elsewhere too, and one part of --all by the day
+#   --all     everything: every test on both drivers, with capability masks, under the validation layer, under
+#             sanitizers, fuzz targets, an installed library, the form of the source
+#   --only    the named parts, and the build        --yes   do not ask before sudo
+#   --minutes no part begins after so many: those that are left are skipped by name
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +17,8 @@ cd "$root"
 # Where time is short, what is quick and what other parts do not show comes first.
 all_parts=(scripts install lavapipe swiftshader conformance validation sanitizers fuzz tidy compilers android-2021
   storage-1M debian-testing)
-more_parts=(threads)  # that only --only runs
+change_parts=(scripts install lavapipe touched turn)
+more_parts=(touched turn threads)  # that --all does not run
 parts=(lavapipe swiftshader conformance)
 size=proof
 yes=()
@@ -23,10 +26,11 @@ minutes=0  # no limit
 while (($# > 0)); do
   case $1 in
     --yes) yes=(--yes) ;;
+    --change) size=change parts=("${change_parts[@]}") ;;
     --all) size=all parts=("${all_parts[@]}") ;;
     --only) IFS=, read -r -a parts <<<"${2:-}"; size=all; shift ;;
     --minutes) minutes=${2:?}; shift ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
   esac
   shift
 done
@@ -49,6 +53,7 @@ source tests/parts/install.bash
 source tests/parts/scripts.bash
 source tests/parts/tidy.bash
 source tests/parts/compilers.bash
+source tests/parts/change.bash
 
 echo "==> packages and drivers"
 if ! tools/install_dependencies.sh --tests "${yes[@]}"; then

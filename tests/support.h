@@ -19,6 +19,11 @@ namespace mulciber::tests {
 std::filesystem::path data_dir();
 /// The repository root.
 std::filesystem::path source_dir();
+/// Models of the repository: the bundled translator, a text encoder, and a classifier of digits.
+inline std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
+inline std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
+inline std::string digits() { return (source_dir() / "assets/vit-digits").string(); }
+
 /// The `mulciber` command. A test that runs it says so in tests/CMakeLists.txt, or it may not be
 /// built.
 std::filesystem::path command_file();

@@ -46,7 +46,7 @@ elif ((${#files[@]} == 0)); then
 fi
 
 # Configured and not built: clang reads none of GCC's precompiled headers, and CMake writes what files include.
-cmake -S . -B build-tidy -G Ninja -DMULCIBER_PRECOMPILE=OFF -DMULCIBER_UNITY=OFF -DMULCIBER_TESTS=OFF >/dev/null
+cmake -S . -B build-tidy -G Ninja -DMULCIBER_UNITY=OFF -DMULCIBER_TESTS=OFF >/dev/null
 # The viewer's shaders are headers too.
 if grep -q mulciber_viewer_shaders build-tidy/build.ninja; then
   cmake --build build-tidy --target mulciber_viewer_shaders >/dev/null

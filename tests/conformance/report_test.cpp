@@ -13,8 +13,8 @@ using namespace mulciber::conformance;
 
 namespace {
 
-CaseRecord record(const std::string& name, const std::string& op, Status status,
-                  const std::string& detail = "") {
+CaseRecord report_record(const std::string& name, const std::string& op, Status status,
+                         const std::string& detail = "") {
   CaseRecord r;
   r.name = name;
   r.op = op;
@@ -31,14 +31,14 @@ RunRecord one_of_each() {
   run.complete = true;
   for (int i = 0; i < kStatusCount; ++i) {
     const Status status = static_cast<Status>(i);
-    run.cases.push_back(record("mulciber.matmul.tiled_f32.m" + std::to_string(i),
-                               i % 2 ? "matmul" : "softmax", status,
-                               status == Status::kPass ? "" : "</script> \x01 & \xff"));
+    run.cases.push_back(report_record("mulciber.matmul.tiled_f32.m" + std::to_string(i),
+                                      i % 2 ? "matmul" : "softmax", status,
+                                      status == Status::kPass ? "" : "</script> \x01 & \xff"));
   }
   return run;
 }
 
-size_t count_of(const std::string& text, const std::string& part) {
+size_t count_in_report(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -72,12 +72,12 @@ TEST_CASE("The verdict says what went wrong, and where") {
 TEST_CASE("JUnit counts every status once") {
   const std::string xml = to_junit(one_of_each());
   CHECK(xml.find("tests=\"12\" failures=\"2\" errors=\"6\" skipped=\"2\"") != std::string::npos);
-  CHECK(count_of(xml, "<testcase ") == 12);
-  CHECK(count_of(xml, "<failure ") == 2);
-  CHECK(count_of(xml, "<error ") == 6);
-  CHECK(count_of(xml, "<skipped ") == 2);
-  CHECK(count_of(xml, "<testsuite ") == 2);
-  CHECK(count_of(xml, "<properties>") == 2);
+  CHECK(count_in_report(xml, "<testcase ") == 12);
+  CHECK(count_in_report(xml, "<failure ") == 2);
+  CHECK(count_in_report(xml, "<error ") == 6);
+  CHECK(count_in_report(xml, "<skipped ") == 2);
+  CHECK(count_in_report(xml, "<testsuite ") == 2);
+  CHECK(count_in_report(xml, "<properties>") == 2);
   CHECK(xml.find("classname=\"mulciber.matmul.tiled_f32\" name=\"m1\"") != std::string::npos);
   // What XML cannot hold is gone, and nothing stands raw.
   CHECK(xml.find('\x01') == std::string::npos);
@@ -97,9 +97,9 @@ TEST_CASE("The page is whole, and fetches nothing") {
   CHECK(page.find("http:") == std::string::npos);
   CHECK(page.find("https:") == std::string::npos);
   // Four scripts: no text of a driver ends one of them, or begins a fifth.
-  CHECK(count_of(page, "</script") == 4);
-  CHECK(count_of(page, "<script") == 4);
-  CHECK(count_of(page, "\"kind\":\"case\"") == 24);
+  CHECK(count_in_report(page, "</script") == 4);
+  CHECK(count_in_report(page, "<script") == 4);
+  CHECK(count_in_report(page, "\"kind\":\"case\"") == 24);
 }
 
 TEST_CASE("What is put in place of a mark is not searched for marks") {

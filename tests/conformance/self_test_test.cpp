@@ -31,7 +31,7 @@ const Kernel& row_of(const char* id) {
   return *row;
 }
 
-std::string text_of(const fs::path& path) {
+std::string self_test_text(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -189,7 +189,7 @@ TEST_CASE("A verdict holds for one driver version and one build of the row") {
   CHECK(DenyList(wider, cache).verdict(row) == Verdict::kUntested);
 
   SECTION("a truncated or foreign file counts as none") {
-    const std::string whole = text_of(list.file());
+    const std::string whole = self_test_text(list.file());
     REQUIRE(whole.size() > 100);
     for (const std::string& text :
          {whole.substr(0, whole.size() / 2), std::string(), std::string("[1, 2]"),

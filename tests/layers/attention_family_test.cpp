@@ -17,7 +17,7 @@ using namespace mulciber;
 
 namespace {
 
-constexpr double kTolerance = 1e-5;
+constexpr double kFamilyTolerance = 1e-5;
 
 /// A (rows, length, columns) tensor and its values.
 struct Array {
@@ -78,7 +78,7 @@ void check(const std::vector<float>& found, size_t first, const std::vector<doub
   for (size_t c = 0; c < expected.size(); ++c) {
     INFO("element " << first + c);
     CHECK(std::abs(found.at(first + c) - expected[c]) <=
-          kTolerance * std::max(1.0, std::abs(expected[c])));
+          kFamilyTolerance * std::max(1.0, std::abs(expected[c])));
   }
 }
 
@@ -350,7 +350,7 @@ TEST_CASE("Both graph attention networks are their formulas, edge by edge") {
       double sum = 0;
       for (uint32_t e = graph.offsets[node]; e < graph.offsets[node + 1]; ++e)
         sum += double{found.weights.values[e * kHeads + head]};
-      CHECK(std::abs(sum - (scores.empty() ? 0.0 : 1.0)) < kTolerance);
+      CHECK(std::abs(sum - (scores.empty() ? 0.0 : 1.0)) < kFamilyTolerance);
     }
     if (averaged) check(found.output.values, node * kSize, mean);
   }

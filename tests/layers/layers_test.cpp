@@ -199,7 +199,7 @@ Tensor output_of(const Program& program, const Tensor& tensor) {
   return result;
 }
 
-constexpr double kTolerance = 2e-5;
+constexpr double kLayerTolerance = 2e-5;
 
 }  // namespace
 
@@ -226,7 +226,7 @@ TEST_CASE("An encoder layer is what its definition says") {
   const Batch inputs = batch_of(x), found = batch_of(output_of(program, y));
   for (size_t row = 0; row < kRows; ++row) {
     INFO("row " << row << (placement == NormPlacement::kAfter ? ", norm after" : ", norm before"));
-    CHECK(difference(reference(layer, inputs[row], lengths[row]), found[row], 5) < kTolerance);
+    CHECK(difference(reference(layer, inputs[row], lengths[row]), found[row], 5) < kLayerTolerance);
   }
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
   for (size_t row = 0; row < kRows; ++row) {
     INFO("row " << row << (placement == NormPlacement::kAfter ? ", norm after" : ", norm before"));
     CHECK(difference(reference(layer, inputs[row], memories[row], lengths[row]), found[row],
-                     kTarget) < kTolerance);
+                     kTarget) < kLayerTolerance);
   }
 
   // The same tokens one at a time, position and keys so far in control and cache.
@@ -294,7 +294,7 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
     const Batch stepped = batch_of(output_of(step, z));
     for (size_t row = 0; row < kRows; ++row) {
       INFO("row " << row << " position " << position);
-      CHECK(difference({found[row][position]}, stepped[row], 1) < kTolerance);
+      CHECK(difference({found[row][position]}, stepped[row], 1) < kLayerTolerance);
     }
   }
 }

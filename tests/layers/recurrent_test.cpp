@@ -67,7 +67,7 @@ RecurrentCell cell(Fixture& fixture, CellKind kind, const std::string& prefix,
            fixture.upload_array(prefix + "bias_hh" + suffix)}};
 }
 
-std::vector<float> read(Program& program, const Tensor& tensor) {
+std::vector<float> read_back(Program& program, const Tensor& tensor) {
   BufferView view = program.view(tensor);
   view.size = tensor.bytes();
   return download_as<float>(tests::shared_device(), view);
@@ -107,8 +107,8 @@ TEST_CASE("One step of each cell from a given state") {
   upload(tests::shared_device(), view, std::as_bytes(std::span(before)));
   program.run();
 
-  std::vector<float> after = read(program, state);
-  check_close(read(program, outputs), fixture.values(name + "/out_h"), 1e-5);
+  std::vector<float> after = read_back(program, state);
+  check_close(read_back(program, outputs), fixture.values(name + "/out_h"), 1e-5);
   if (kind == CellKind::kLstm)
     check_close({after.begin() + rows * units, after.end()}, fixture.values(name + "/out_c"), 1e-5);
   after.resize(rows * units);
@@ -152,11 +152,12 @@ TEST_CASE("Both directions over rows of unequal length, in one and two layers") 
   // A second replay begins from zeros again.
   for (int replay = 0; replay < 2; ++replay) {
     program.run();
-    check_close(read(program, results.back().outputs), fixture.values(name + "/out"), tolerance);
+    check_close(read_back(program, results.back().outputs), fixture.values(name + "/out"),
+                tolerance);
     std::vector<float> hidden, cells;
     for (const RecurrentLayer::Result& result : results) {
       for (const Tensor& state : {result.forward_state, *result.backward_state}) {
-        const std::vector<float> both = read(program, state);
+        const std::vector<float> both = read_back(program, state);
         const size_t half = both.size() / states_of(kind);
         hidden.insert(hidden.end(), both.begin(), both.begin() + half);
         cells.insert(cells.end(), both.begin() + half, both.end());

@@ -19,9 +19,7 @@ using namespace mulciber::tests;
 
 namespace {
 
-const std::string kSentence = "The old house stands near the river.";
-
-std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
+const std::string kRestartSentence = "The old house stands near the river.";
 
 /// All maps of a kind, as AttentionMaps and TokenAttention hold them.
 std::vector<float> maps_of(Device& device, AttentionTask& task, AttentionKind kind) {
@@ -40,7 +38,7 @@ std::vector<float> maps_of(Device& device, AttentionTask& task, AttentionKind ki
   return {all.floats(), all.floats() + maps * size};
 }
 
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+double largest_weight_difference(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, double{std::abs(a[i] - b[i])});
@@ -60,8 +58,8 @@ TEST_CASE("The maps of a translation under way follow it token by token") {
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   Translator translator(device, bundled_model());
-  const Translation whole = translator.translate(kSentence, {.attention = true});
-  TranslationTask translation(translator, kSentence);
+  const Translation whole = translator.translate(kRestartSentence, {.attention = true});
+  TranslationTask translation(translator, kRestartSentence);
   std::optional<AttentionTask> attention;
   std::optional<Made> made;
   uint32_t seen = 0, compared = 0;
@@ -90,17 +88,17 @@ TEST_CASE("The maps of a translation under way follow it token by token") {
       finish(alone);
       for (const AttentionKind kind :
            {AttentionKind::kEncoder, AttentionKind::kDecoder, AttentionKind::kCross})
-        CHECK(largest_difference(maps_of(*device, *attention, kind),
-                                 maps_of(*device, alone, kind)) < 1e-5);
+        CHECK(largest_weight_difference(maps_of(*device, *attention, kind),
+                                        maps_of(*device, alone, kind)) < 1e-5);
       made.emplace(*device);
       ++compared;
     }
   }
   CHECK(compared > 2);
-  CHECK(largest_difference(maps_of(*device, *attention, AttentionKind::kCross),
-                           whole.attention->cross) < 1e-5);
-  CHECK(largest_difference(maps_of(*device, *attention, AttentionKind::kDecoder),
-                           whole.attention->decoder) < 1e-5);
+  CHECK(largest_weight_difference(maps_of(*device, *attention, AttentionKind::kCross),
+                                  whole.attention->cross) < 1e-5);
+  CHECK(largest_weight_difference(maps_of(*device, *attention, AttentionKind::kDecoder),
+                                  whole.attention->decoder) < 1e-5);
 }
 
 TEST_CASE(
@@ -109,7 +107,7 @@ TEST_CASE(
   const auto device = adopt_device(host.lent());
   Translator translator(device, bundled_model());
   const Translation first = translator.translate("He has two dogs.", {.attention = true}),
-                    second = translator.translate(kSentence, {.attention = true});
+                    second = translator.translate(kRestartSentence, {.attention = true});
   const auto source = static_cast<uint32_t>(second.source_ids.size()),
              target = static_cast<uint32_t>(second.ids.size());
   AttentionTask task(translator, first, {}, {.source = source, .target = target});
@@ -122,10 +120,10 @@ TEST_CASE(
     task.restart(*each);
     finish(task);
     CHECK(Made(*device) == made);
-    CHECK(largest_difference(maps_of(*device, task, AttentionKind::kCross),
-                             each->attention->cross) < 1e-5);
-    CHECK(largest_difference(maps_of(*device, task, AttentionKind::kEncoder),
-                             each->attention->encoder) < 1e-5);
+    CHECK(largest_weight_difference(maps_of(*device, task, AttentionKind::kCross),
+                                    each->attention->cross) < 1e-5);
+    CHECK(largest_weight_difference(maps_of(*device, task, AttentionKind::kEncoder),
+                                    each->attention->encoder) < 1e-5);
   }
   Translation longer = second;
   longer.ids.insert(longer.ids.end(), 40, longer.ids.front());

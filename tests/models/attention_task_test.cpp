@@ -14,7 +14,7 @@ using namespace mulciber::tests;
 
 namespace {
 
-const std::string kSentence = "The old house stands near the river.";
+const std::string kTaskSentence = "The old house stands near the river.";
 
 struct Kind {
   AttentionKind kind;
@@ -37,7 +37,7 @@ TEST_CASE("Every attention map goes into a host's buffer as translate() gives it
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
-  const Translation translation = translator.translate(kSentence, {.attention = true});
+  const Translation translation = translator.translate(kTaskSentence, {.attention = true});
   AttentionTask task(translator, translation);
   const uint64_t allocations = device->counters().allocations;
   finish(task);
@@ -98,7 +98,7 @@ TEST_CASE("A map that cannot be recorded is refused with the reason") {
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
-  const Translation translation = translator.translate(kSentence);
+  const Translation translation = translator.translate(kTaskSentence);
   CHECK_THROWS_AS(AttentionTask(translator, translator.translate(" ")), ModelError);
   AttentionTask task(translator, translation);
   const VkExtent2D extent = task.extent(AttentionKind::kCross);

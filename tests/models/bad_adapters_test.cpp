@@ -23,7 +23,8 @@ constexpr const char* kQuery = "base_model.model.model.layers.0.self_attn.q_proj
 
 using Change = std::function<void(json&, MadeTensors&)>;
 
-std::string refusal(const fs::path& adapter, const fs::path& family = "qwen2", bool merge = false) {
+std::string adapter_refusal(const fs::path& adapter, const fs::path& family = "qwen2",
+                            bool merge = false) {
   return model_error([&] {
            const Checkpoint checkpoint(tiny_model("") / family);
            ModelOptions options = {
@@ -43,7 +44,7 @@ std::string refusal(const fs::path& adapter, const fs::path& family = "qwen2", b
 
 std::string refusal_of(const Change& change, const std::string& from = "qwen2_all") {
   const TemporaryFolder folder;
-  return refusal(changed_adapter(folder.path(), from, change));
+  return adapter_refusal(changed_adapter(folder.path(), from, change));
 }
 
 std::string of(const char* matrix) { return std::string(kQuery) + ".lora_" + matrix + ".weight"; }
@@ -96,7 +97,7 @@ TEST_CASE("A copied output is compared with a GGUF file's, whatever that calls i
                  {reinterpret_cast<const char*>(output->bytes.data()), output->bytes.size()}};
       change(t[copy]);
     };
-    return refusal(changed_adapter(folder.path(), "qwen2_all", made), file);
+    return adapter_refusal(changed_adapter(folder.path(), "qwen2_all", made), file);
   };
   CHECK(message([](MadeTensor&) {}) == "no error");
   CHECK_THAT(message([](MadeTensor& tensor) { tensor.bytes[tensor.bytes.size() - 1] ^= 0x10; }),
@@ -195,45 +196,46 @@ TEST_CASE("Adapters of PEFT that are broken are refused") {
 
 TEST_CASE("Adapters that are cut off or not there are refused") {
   const TemporaryFolder folder;
-  CHECK_THAT(refusal(folder.path()), ContainsSubstring("has no adapter_config.json"));
-  CHECK_THAT(refusal(folder.path() / "nothing"), ContainsSubstring("nothing"));
+  CHECK_THAT(adapter_refusal(folder.path()), ContainsSubstring("has no adapter_config.json"));
+  CHECK_THAT(adapter_refusal(folder.path() / "nothing"), ContainsSubstring("nothing"));
   write_file(folder.path() / "adapter_config.json",
              read_file(lora_dir() / "qwen2_all/adapter_config.json"));
-  CHECK_THAT(refusal(folder.path()), ContainsSubstring("has no adapter_model.safetensors"));
+  CHECK_THAT(adapter_refusal(folder.path()), ContainsSubstring("has no adapter_model.safetensors"));
   write_file(folder.path() / "adapter_model.bin", "");
-  CHECK_THAT(refusal(folder.path()), ContainsSubstring("safe_serialization"));
+  CHECK_THAT(adapter_refusal(folder.path()), ContainsSubstring("safe_serialization"));
   const std::string tensors = read_file(lora_dir() / "qwen2_all/adapter_model.safetensors");
   for (const size_t size :
        {size_t{0}, size_t{5}, size_t{100}, tensors.size() / 2, tensors.size() - 1}) {
     write_file(folder.path() / "adapter_model.safetensors", tensors.substr(0, size));
-    CHECK_THAT(refusal(folder.path()), ContainsSubstring("adapter_model.safetensors"));
+    CHECK_THAT(adapter_refusal(folder.path()), ContainsSubstring("adapter_model.safetensors"));
   }
   const std::string gguf = read_file(lora_dir() / "qwen2_all.gguf");
   const fs::path file = folder.path() / "cut.gguf";
   for (const size_t size : {size_t{0}, size_t{3}, size_t{60}, gguf.size() / 2, gguf.size() - 1}) {
     write_file(file, gguf.substr(0, size));
-    CHECK_THAT(refusal(file, "qwen2.gguf"), ContainsSubstring("cut.gguf"));
+    CHECK_THAT(adapter_refusal(file, "qwen2.gguf"), ContainsSubstring("cut.gguf"));
   }
   write_file(folder.path() / "adapter_model.safetensors", tensor_bytes({}));
-  CHECK_THAT(refusal(folder.path()), ContainsSubstring("holds no adapter"));
+  CHECK_THAT(adapter_refusal(folder.path()), ContainsSubstring("holds no adapter"));
 }
 
 TEST_CASE("Adapters for another model or another format are refused") {
-  CHECK_THAT(refusal(lora_dir() / "gpt2_all"), ContainsSubstring("transformer.h.0.attn.c_attn") &&
-                                                   ContainsSubstring("no such matrix"));
-  CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf", "gpt2.gguf"),
+  CHECK_THAT(
+      adapter_refusal(lora_dir() / "gpt2_all"),
+      ContainsSubstring("transformer.h.0.attn.c_attn") && ContainsSubstring("no such matrix"));
+  CHECK_THAT(adapter_refusal(lora_dir() / "qwen2_all.gguf", "gpt2.gguf"),
              ContainsSubstring("architecture qwen2") && ContainsSubstring("gpt2"));
-  CHECK_THAT(refusal(lora_dir() / "qwen2_all.gguf", "gpt2"),
+  CHECK_THAT(adapter_refusal(lora_dir() / "qwen2_all.gguf", "gpt2"),
              ContainsSubstring("architecture qwen2") && ContainsSubstring("gpt2"));
   CHECK_THAT(
-      refusal(lora_dir() / "gpt2_all", "qwen2.gguf"),
+      adapter_refusal(lora_dir() / "gpt2_all", "qwen2.gguf"),
       ContainsSubstring("transformer.h.0.attn.c_attn") && ContainsSubstring("no such matrix"));
-  CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen3-00001-of-00003.gguf"),
+  CHECK_THAT(adapter_refusal(lora_dir() / "qwen2_all", "qwen3-00001-of-00003.gguf"),
              ContainsSubstring("self_attn") && ContainsSubstring("another model"));
   // The same names in another shape.
-  CHECK_THAT(refusal(lora_dir() / "qwen2_all", "qwen3"),
+  CHECK_THAT(adapter_refusal(lora_dir() / "qwen2_all", "qwen3"),
              ContainsSubstring("self_attn") && ContainsSubstring("another model"));
-  CHECK_THAT(refusal(tiny_model("qwen2.gguf"), "qwen2.gguf"),
+  CHECK_THAT(adapter_refusal(tiny_model("qwen2.gguf"), "qwen2.gguf"),
              ContainsSubstring("general.type") && ContainsSubstring("not `adapter`"));
 }
 
@@ -250,10 +252,10 @@ TEST_CASE("What the files of a model do not hold as a matrix takes no adapter") 
   // Such files have the matrix of keys transposed, and that of values apart: beside these adapters
   // of the other stand.
   const fs::path split = "../gguf_decoders/deepseek_v3.gguf";
-  CHECK_THAT(refusal(folder.path(), split, true),
+  CHECK_THAT(adapter_refusal(folder.path(), split, true),
              ContainsSubstring("layers.0.self_attn.kv_b_proj.lora_A") &&
                  ContainsSubstring("not hold as a matrix of its own; leave adapters beside"));
-  CHECK_THAT(refusal(folder.path(), split), ContainsSubstring("the model is a matrix of"));
+  CHECK_THAT(adapter_refusal(folder.path(), split), ContainsSubstring("the model is a matrix of"));
   const Checkpoint marian(data_dir() / "marian");
   CHECK_THAT(model_error([&] {
                AdapterStack({},
@@ -272,7 +274,7 @@ TEST_CASE("Keys of GGUF adapters that are missing or wrong are refused") {
     bytes.key("general.architecture", GgufType::kString).text("qwen2");
     bytes.key("adapter.lora.alpha", GgufType::kF32).number(alpha);
     bytes.tensor(tensor, {32, 4}, 0, 0).data(512);
-    return refusal(bytes.write(), "qwen2.gguf");
+    return adapter_refusal(bytes.write(), "qwen2.gguf");
   };
   CHECK_THAT(message("ia3", 1, "blk.0.attn_q.weight.lora_a"), ContainsSubstring("adapter.type"));
   CHECK_THAT(message("lora", std::nanf(""), "blk.0.attn_q.weight.lora_a"),
@@ -287,7 +289,7 @@ TEST_CASE("Adapters of experts that are broken are refused") {
   const std::string experts = "base_model.model.model.layers.0.mlp.experts.";
   const auto message = [&](const Change& change) {
     const TemporaryFolder folder;
-    return refusal(changed_adapter(folder.path(), "qwen2_moe_experts", change), model);
+    return adapter_refusal(changed_adapter(folder.path(), "qwen2_moe_experts", change), model);
   };
   CHECK(message([](json&, MadeTensors&) {}) == "no error");
   // Names without their module, as PEFT makes them of "all-linear", are those of experts alone.
@@ -349,7 +351,7 @@ TEST_CASE("Adapters of experts that are broken are refused") {
     const std::string name = std::string("blk.0.") + weight + ".weight.lora_";
     bytes.tensor(name + "a", a, 0, 0).tensor(name + "b", b, 0, (size(a) + 31) / 32 * 32);
     bytes.data(size(a)).data(size(b));
-    return refusal(bytes.write(), model);
+    return adapter_refusal(bytes.write(), model);
   };
   CHECK(stacked({20, 2, 6}, {2, 24, 6}, "ffn_down_exps") == "no error");
   CHECK_THAT(stacked({20, 2, 6}, {2, 24, 5}, "ffn_down_exps"),

@@ -11,13 +11,13 @@ using namespace mulciber::tests;
 
 namespace {
 
-constexpr uint32_t kContext = 128;
+constexpr uint32_t kPreemptionContext = 128;
 
 /// cache_tokens: 0: a context for each.
-BatchGenerator generator_of(std::shared_ptr<const OpenModel> model, uint64_t cache_tokens,
-                            KeyValueStorage storage) {
+BatchGenerator preempting_generator(std::shared_ptr<const OpenModel> model, uint64_t cache_tokens,
+                                    KeyValueStorage storage) {
   BatchGeneratorOptions options;
-  options.generator.context = kContext;
+  options.generator.context = kPreemptionContext;
   options.generator.sequences = 6;
   options.generator.key_values = storage;
   options.prompt_tokens = 8;
@@ -25,7 +25,7 @@ BatchGenerator generator_of(std::shared_ptr<const OpenModel> model, uint64_t cac
   return {shared_handle(), std::move(model), options};
 }
 
-const std::vector<Grammar>& grammars() {
+const std::vector<Grammar>& preemption_grammars() {
   static const std::vector<Grammar> all = {
       Grammar::json_schema(R"({"type": "object", "properties": {
           "words": {"type": "array", "items": {"type": "string", "maxLength": 6}, "minItems": 20},
@@ -41,7 +41,8 @@ BatchRequest long_request(std::mt19937& random) {
   request.prompt = words(random, 1 + static_cast<int>(random() % 5));
   // More than what a text is expected to say when it gets a place.
   request.max_new_tokens = random() % 3 == 0 ? 0 : 66 + static_cast<uint32_t>(random() % 40);
-  if (random() % 2 == 0) request.grammar = grammars()[random() % grammars().size()];
+  if (random() % 2 == 0)
+    request.grammar = preemption_grammars()[random() % preemption_grammars().size()];
   request.ignore_end = random() % 4 != 0;
   if (random() % 5 == 0) request.stop = {"ed ", "nai", std::string(1, 'a' + random() % 26) + "e"};
   if (random() % 2 == 0) {
@@ -66,7 +67,7 @@ TEST_CASE("Texts that give way again and again say what they say undisturbed, bi
     std::vector<BatchRequest> requests;
     for (int i = 0; i < 24; ++i) requests.push_back(long_request(random));
     // Of texts that get a place together not all can come to their ends.
-    BatchGenerator batch = generator_of(model, kContext + 48, storage);
+    BatchGenerator batch = preempting_generator(model, kPreemptionContext + 48, storage);
     std::vector<Told> told(requests.size());
     std::vector<bool> cancels(requests.size());
     std::vector<uint64_t> numbers(requests.size());
@@ -89,7 +90,7 @@ TEST_CASE("Texts that give way again and again say what they say undisturbed, bi
     else
       CHECK(statistics.gave_way > 5);
     CHECK(statistics.pages_used == 0);
-    BatchGenerator single = generator_of(model, 0, storage);
+    BatchGenerator single = preempting_generator(model, 0, storage);
     size_t tokens = 0, complete = 0;
     for (size_t i = 0; i < requests.size(); ++i) {
       INFO("seed " << seed << ", request " << i);

@@ -15,9 +15,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr uint32_t kContext = 128;
+constexpr uint32_t kProposalsContext = 128;
 
-const std::vector<Grammar>& grammars() {
+const std::vector<Grammar>& proposal_grammars() {
   static const std::vector<Grammar> all = {
       Grammar::json_schema(R"({"type": "array", "items": {"enum": ["red", "blue"]},
                                "minItems": 3, "maxItems": 9})"),
@@ -35,13 +35,14 @@ BatchRequest repeating_request(std::mt19937& random) {
   // Penalties and chance keep the small model from repeating itself: some go without.
   if (random() % 3 != 0) request.sampling.reset();
   if (random() % 5 == 0) request.sampling = Sampling{.temperature = 0.3f, .seed = random() % 9};
-  if (random() % 3 == 0) request.grammar = grammars()[random() % grammars().size()];
+  if (random() % 3 == 0)
+    request.grammar = proposal_grammars()[random() % proposal_grammars().size()];
   if (random() % 3 == 0) request.ignore_end = false;
   if (random() % 5 == 0) request.stop = {"ed ", std::string(1, 'a' + random() % 26)};
   return request;
 }
 
-void check_same(const Told& told, const Told& alone) {
+void check_same_told(const Told& told, const Told& alone) {
   CHECK(told.error == alone.error);
   CHECK(told.ids == alone.ids);
   CHECK(told.bits == alone.bits);
@@ -53,11 +54,11 @@ void check_same(const Told& told, const Told& alone) {
   if (told.end) CHECK(told.end->end == alone.end->end);
 }
 
-BatchGenerator generator_of(const std::shared_ptr<const OpenModel>& model, uint32_t sequences,
-                            uint64_t cache_tokens = 0,
-                            std::shared_ptr<const OpenModel> draft = nullptr) {
+BatchGenerator proposing_generator(const std::shared_ptr<const OpenModel>& model,
+                                   uint32_t sequences, uint64_t cache_tokens = 0,
+                                   std::shared_ptr<const OpenModel> draft = nullptr) {
   BatchGeneratorOptions options;
-  options.generator.context = kContext;
+  options.generator.context = kProposalsContext;
   options.generator.sequences = sequences;
   options.prompt_tokens = 8;
   options.cache_tokens = cache_tokens;
@@ -79,8 +80,8 @@ TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is t
   for (const Setting& setting : share_of(settings)) {
     std::mt19937 random(setting.sequences);
     const auto model = setting.windows ? windowed_model() : small_model();
-    BatchGenerator batch = generator_of(model, setting.sequences, setting.cache_tokens,
-                                        setting.draft ? windowed_model() : nullptr);
+    BatchGenerator batch = proposing_generator(model, setting.sequences, setting.cache_tokens,
+                                               setting.draft ? windowed_model() : nullptr);
     std::vector<BatchRequest> requests;
     std::vector<Told> told(30);
     for (size_t i = 0; i < told.size(); ++i) requests.push_back(repeating_request(random));
@@ -100,12 +101,12 @@ TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is t
     uint64_t tokens = 0, proposed = 0, accepted = 0;
     for (size_t i = 0; i < told.size(); ++i) {
       INFO(setting.sequences << " places, request " << i);
-      BatchGenerator other = generator_of(model, setting.sequences);
+      BatchGenerator other = proposing_generator(model, setting.sequences);
       Told alone;
       submit(other, requests[i], alone);
       while (other.step()) {
       }
-      check_same(told[i], alone);
+      check_same_told(told[i], alone);
       if (!told[i].end) continue;
       tokens += told[i].ids.size();
       proposed += told[i].end->proposed_tokens;
@@ -125,7 +126,7 @@ TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is t
 
 TEST_CASE("A draft that is the model itself is always right, and spares steps") {
   for (const float temperature : {0.0f, 0.8f}) {
-    BatchGenerator batch = generator_of(small_model(), 12, 0, small_model());
+    BatchGenerator batch = proposing_generator(small_model(), 12, 0, small_model());
     Told told[2];
     BatchRequest request;
     request.max_new_tokens = 32;
@@ -153,7 +154,7 @@ TEST_CASE("Proposals take free places alone, and no more than was said") {
   request.lookup = 2;
   const auto statistics_of = [&](uint32_t sequences, uint32_t rows, uint32_t texts) {
     BatchGeneratorOptions options;
-    options.generator.context = kContext;
+    options.generator.context = kProposalsContext;
     options.generator.sequences = sequences;
     options.proposal_rows = rows;
     BatchGenerator batch(shared_handle(), small_model(), options);
@@ -176,7 +177,7 @@ TEST_CASE("Proposals take free places alone, and no more than was said") {
 TEST_CASE("What cannot be proposed in a batch is refused, or not proposed") {
   const auto refused = [&](const std::shared_ptr<const OpenModel>& draft) {
     try {
-      generator_of(small_model(), 4, 0, draft);
+      proposing_generator(small_model(), 4, 0, draft);
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -184,7 +185,7 @@ TEST_CASE("What cannot be proposed in a batch is refused, or not proposed") {
   };
   CHECK_THAT(refused(open_model((data_dir() / "gguf_families/gpt2.gguf").string())),
              ContainsSubstring("take a smaller model of the same family"));
-  BatchGenerator batch = generator_of(small_model(), 4);
+  BatchGenerator batch = proposing_generator(small_model(), 4);
   BatchRequest request;
   request.prompt = "the";
   request.proposals = kMostProposals + 1;
@@ -197,12 +198,12 @@ TEST_CASE("What cannot be proposed in a batch is refused, or not proposed") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("MULCIBER_FIXTURES is not set");
   const auto keeps_states = open_model((fixtures_dir() / "models2/mamba").string());
   try {
-    generator_of(keeps_states, 4, 0, keeps_states);
+    proposing_generator(keeps_states, 4, 0, keeps_states);
     CHECK(false);
   } catch (const ModelError& error) {
     CHECK_THAT(error.what(), ContainsSubstring("keep a state"));
   }
-  BatchGenerator states = generator_of(keeps_states, 4);
+  BatchGenerator states = proposing_generator(keeps_states, 4);
   request = {};
   request.prompt_ids = {1, 2, 3, 1, 2, 3, 1, 2, 3};
   request.max_new_tokens = 12;

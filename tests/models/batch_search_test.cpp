@@ -17,7 +17,7 @@ using Ids = std::vector<uint32_t>;
 
 namespace {
 
-std::unique_ptr<EncoderDecoderModel> load(const std::filesystem::path& folder) {
+std::unique_ptr<EncoderDecoderModel> load_search_model(const std::filesystem::path& folder) {
   const Checkpoint checkpoint(folder);
   return load_encoder_decoder(shared_device(), checkpoint, read_encoder_decoder_config(checkpoint),
                               {});
@@ -36,8 +36,8 @@ std::vector<Ids> drawn_sources(size_t count, uint32_t shortest, uint32_t longest
 }
 
 /// The same search of a batch that stays whole, and of one that its items leave.
-void check_same(EncoderDecoderModel& model, const std::vector<Ids>& sources,
-                const GenerationSettings& settings, double most_row_steps) {
+void check_same_search(EncoderDecoderModel& model, const std::vector<Ids>& sources,
+                       const GenerationSettings& settings, double most_row_steps) {
   GenerationRequest request = {.sources = sources, .settings = settings};
   request.stays_whole = true;
   const GenerationResult whole = model.generate(request);
@@ -65,7 +65,7 @@ bool fits() { return shared_device().capabilities().max_storage_range >= 16 << 2
 
 TEST_CASE("A batch that its items leave finds what the whole batch finds") {
   if (!fits()) MULCIBER_SKIP("the device binds less than 16 MiB at once");
-  const auto model = load(source_dir() / "assets/en-de");
+  const auto model = load_search_model(source_dir() / "assets/en-de");
   // Without meaning, so that the lengths of what is found differ much.
   const std::vector<Ids> sources = drawn_sources(23, 1, 30, 3000, 0);
   // Without subgroup arithmetic a step takes ten times as long.
@@ -76,20 +76,20 @@ TEST_CASE("A batch that its items leave finds what the whole batch finds") {
       GenerationSettings settings = generation_settings(model->generation_config(), 128);
       settings.beams = settings.n_best = beams;
       settings.max_new_tokens = 60;
-      check_same(*model, sources, settings, 0.85);
+      check_same_search(*model, sources, settings, 0.85);
     }
   }
   SECTION("all end at the limit") {
     GenerationSettings settings = generation_settings(model->generation_config(), 128);
     settings.beams = 3;
     settings.max_new_tokens = 4;
-    check_same(*model, sources, settings, 1);
+    check_same_search(*model, sources, settings, 1);
   }
 }
 
 TEST_CASE("Rules on what is chosen go with the items") {
   if (!fits()) MULCIBER_SKIP("the device binds less than 16 MiB at once");
-  const auto model = load(small_marian());
+  const auto model = load_search_model(small_marian());
   const std::vector<Ids> sources = drawn_sources(33, 1, 20, 200, 0);
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.beams = settings.n_best = 3;
@@ -98,11 +98,11 @@ TEST_CASE("Rules on what is chosen go with the items") {
   settings.ends = {0, 7, 12, 40, 99, 150};
   settings.banned_words = {{5, 9}, {3, 3, 8}, {11, 2}};
   settings.min_length = 3;
-  check_same(*model, sources, settings, 0.9);
+  check_same_search(*model, sources, settings, 0.9);
   settings.renormalize = true;
   settings.banned_words.clear();
   settings.banned = {1, 2, 3};
-  check_same(*model, sources, settings, 0.9);
+  check_same_search(*model, sources, settings, 0.9);
 }
 
 TEST_CASE("Rows of the state that is kept name their new places") {

@@ -18,7 +18,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::vector<std::string> kTexts = {
+const std::vector<std::string> kBatchTexts = {
     "Why did the smith melt 42 crucibles?",
     "The red hammer strikes the anvil.",
     "Molten iron cools; the apprentice counts: 1, 2, 3 ...",
@@ -28,8 +28,8 @@ const std::vector<std::string> kTexts = {
     "A hammer and a hammer and a hammer and a hammer and a hammer and a hammer and a hammer and a "
     "hammer and a hammer and a hammer."};
 
-TranslationRequest some_request(std::mt19937& random) {
-  TranslationRequest request = {.text = kTexts[random() % kTexts.size()]};
+TranslationRequest some_translation(std::mt19937& random) {
+  TranslationRequest request = {.text = kBatchTexts[random() % kBatchTexts.size()]};
   TranslateOptions& options = request.options;
   const uint32_t beams[] = {1, 4, 5};
   options.beams = beams[random() % 3];
@@ -54,7 +54,7 @@ TEST_CASE("A translation does not depend on who else is translated") {
   Translator translator(shared_handle(), small_marian().string());
   std::mt19937 random(5);
   std::vector<TranslationRequest> requests;
-  for (int i = 0; i < 40; ++i) requests.push_back(some_request(random));
+  for (int i = 0; i < 40; ++i) requests.push_back(some_translation(random));
   BatchTranslator batch(translator, {.places = 6});
   std::vector<std::optional<Translation>> told(requests.size());
   size_t most = 0;
@@ -106,8 +106,8 @@ TEST_CASE("A translation that nobody wants any more leaves before the next step"
                          .options = {.beams = 2, .max_new_tokens = 20},
                          .on_end = [&](const Translation& made) { ended.push_back(made); }});
   };
-  const uint64_t first = submit(kTexts[0]), second = submit(kTexts[1]);
-  const uint64_t third = submit(kTexts[2]), fourth = submit(kTexts[4]);
+  const uint64_t first = submit(kBatchTexts[0]), second = submit(kBatchTexts[1]);
+  const uint64_t third = submit(kBatchTexts[2]), fourth = submit(kBatchTexts[4]);
   batch.step();
   CHECK(batch.running() == 2);
   CHECK(batch.waiting() == 2);
@@ -129,7 +129,8 @@ TEST_CASE("A translation that nobody wants any more leaves before the next step"
     found.push_back(made.ids);
   }
   for (const size_t text : {1, 4})
-    expected.push_back(translator.translate(kTexts[text], {.beams = 2, .max_new_tokens = 20}).ids);
+    expected.push_back(
+        translator.translate(kBatchTexts[text], {.beams = 2, .max_new_tokens = 20}).ids);
   std::ranges::sort(found);
   std::ranges::sort(expected);
   CHECK(found == expected);

@@ -21,11 +21,7 @@ using namespace mulciber;
 using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
 
-namespace {
-
-std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("Sizes of the C interface's structures are as recorded") {
   // Where this fails the layout has changed: programs built before would break. A new member goes

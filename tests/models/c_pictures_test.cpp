@@ -20,8 +20,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-std::string digits() { return (source_dir() / "assets/vit-digits").string(); }
-
 Picture drawn_picture(uint32_t width, uint32_t height) {
   Picture picture = {.width = width, .height = height, .rgb = {}};
   picture.rgb.resize(size_t{width} * height * 3);

@@ -20,10 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const char* const kText = "The old house stands near the river.";
-
-std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
-std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
+const char* const kTaskText = "The old house stands near the river.";
 
 }  // namespace
 
@@ -35,9 +32,9 @@ TEST_CASE("A translation under way tells its text and its beams in C as in C++")
   REQUIRE(mulciber_load_translator(c, session.device, session.model, nullptr, &translator) ==
           MULCIBER_OK);
   const MulciberTranslateInfo beams = {sizeof(beams), 3, 0};
-  REQUIRE(mulciber_begin_translation(c, translator, kText, &beams, &task) == MULCIBER_OK);
+  REQUIRE(mulciber_begin_translation(c, translator, kTaskText, &beams, &task) == MULCIBER_OK);
   Translator same(adopt_device(session.host.lent()), bundled_model());
-  TranslationTask twin(same, kText, {.beams = 3});
+  TranslationTask twin(same, kTaskText, {.beams = 3});
   const auto run_both_to = [&](uint32_t steps) {
     while (mulciber_steps(task) < steps && !mulciber_is_done(task)) {
       MulciberStep step;

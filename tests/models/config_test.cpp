@@ -31,7 +31,7 @@ EncoderDecoderConfig read(const Json& json, const ConfigReader* generation = nul
 
 /// The message for the base configuration with `key` set to `value` (or removed), "" when it is
 /// accepted.
-std::string refusal(const char* key, const std::optional<Json>& value) {
+std::string config_refusal(const char* key, const std::optional<Json>& value) {
   Json json = marian();
   if (value) {
     json[key] = *value;
@@ -99,7 +99,7 @@ TEST_CASE("every activation name of the family is known") {
   CHECK(read("swish") == Activation::kSilu);
   CHECK(read("tanh") == Activation::kTanh);
   CHECK(read("quick_gelu") == Activation::kQuickGelu);
-  CHECK_THAT(refusal("activation_function", "rellu"),
+  CHECK_THAT(config_refusal("activation_function", "rellu"),
              ContainsSubstring("'rellu'") && ContainsSubstring("gelu_new"));
 }
 
@@ -116,31 +116,34 @@ TEST_CASE("a wrong configuration is refused by file and key") {
        {"model_type", "d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads",
         "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim", "vocab_size",
         "max_position_embeddings", "activation_function", "eos_token_id", "pad_token_id"}) {
-    CHECK_THAT(refusal(key, {}), ContainsSubstring("config.json") && ContainsSubstring(key) &&
-                                     ContainsSubstring("missing"));
-    CHECK_THAT(refusal(key, Json(nullptr)), ContainsSubstring("missing"));
-    CHECK_THAT(refusal(key, Json::object()), ContainsSubstring(key));
-    CHECK_THAT(refusal(key, Json::array({Json::array()})), ContainsSubstring(key));
-    CHECK_THAT(refusal(key, -1), ContainsSubstring(key));
-    CHECK_THAT(refusal(key, 1e30), ContainsSubstring(key));
-    CHECK_THAT(refusal(key, std::uint64_t{1} << 63), ContainsSubstring(key));
-    CHECK_THAT(refusal(key, true), ContainsSubstring(key));
+    CHECK_THAT(config_refusal(key, {}), ContainsSubstring("config.json") &&
+                                            ContainsSubstring(key) && ContainsSubstring("missing"));
+    CHECK_THAT(config_refusal(key, Json(nullptr)), ContainsSubstring("missing"));
+    CHECK_THAT(config_refusal(key, Json::object()), ContainsSubstring(key));
+    CHECK_THAT(config_refusal(key, Json::array({Json::array()})), ContainsSubstring(key));
+    CHECK_THAT(config_refusal(key, -1), ContainsSubstring(key));
+    CHECK_THAT(config_refusal(key, 1e30), ContainsSubstring(key));
+    CHECK_THAT(config_refusal(key, std::uint64_t{1} << 63), ContainsSubstring(key));
+    CHECK_THAT(config_refusal(key, true), ContainsSubstring(key));
   }
-  CHECK_THAT(refusal("encoder_attention_heads", 5),
+  CHECK_THAT(config_refusal("encoder_attention_heads", 5),
              ContainsSubstring("does not divide d_model, 48"));
-  CHECK_THAT(refusal("d_model", 0), ContainsSubstring("from 1 to"));
-  CHECK_THAT(refusal("decoder_layers", 1025), ContainsSubstring("1024"));
-  CHECK_THAT(refusal("vocab_size", (1 << 24) + 1), ContainsSubstring("vocab_size"));
-  CHECK_THAT(refusal("decoder_vocab_size", 300), ContainsSubstring("shared"));
-  CHECK_THAT(refusal("model_type", "llama"), ContainsSubstring("'llama', not 'marian'"));
-  CHECK_THAT(refusal("scale_embedding", "yes"), ContainsSubstring("true or false"));
-  CHECK_THAT(refusal("pad_token_id", 273), ContainsSubstring("outside the vocabulary of 273"));
-  CHECK_THAT(refusal("decoder_start_token_id", Json::array({1, 2})), ContainsSubstring("several"));
-  CHECK_THAT(refusal("bad_words_ids", 3), ContainsSubstring("list of lists"));
-  CHECK_THAT(refusal("bad_words_ids", Json::array({Json::array({999})})), ContainsSubstring("999"));
-  CHECK_THAT(refusal("num_beams", 0), ContainsSubstring("num_beams"));
-  CHECK_THAT(refusal("length_penalty", "1"), ContainsSubstring("length_penalty"));
-  CHECK_THAT(refusal("early_stopping", "always"), ContainsSubstring("never"));
+  CHECK_THAT(config_refusal("d_model", 0), ContainsSubstring("from 1 to"));
+  CHECK_THAT(config_refusal("decoder_layers", 1025), ContainsSubstring("1024"));
+  CHECK_THAT(config_refusal("vocab_size", (1 << 24) + 1), ContainsSubstring("vocab_size"));
+  CHECK_THAT(config_refusal("decoder_vocab_size", 300), ContainsSubstring("shared"));
+  CHECK_THAT(config_refusal("model_type", "llama"), ContainsSubstring("'llama', not 'marian'"));
+  CHECK_THAT(config_refusal("scale_embedding", "yes"), ContainsSubstring("true or false"));
+  CHECK_THAT(config_refusal("pad_token_id", 273),
+             ContainsSubstring("outside the vocabulary of 273"));
+  CHECK_THAT(config_refusal("decoder_start_token_id", Json::array({1, 2})),
+             ContainsSubstring("several"));
+  CHECK_THAT(config_refusal("bad_words_ids", 3), ContainsSubstring("list of lists"));
+  CHECK_THAT(config_refusal("bad_words_ids", Json::array({Json::array({999})})),
+             ContainsSubstring("999"));
+  CHECK_THAT(config_refusal("num_beams", 0), ContainsSubstring("num_beams"));
+  CHECK_THAT(config_refusal("length_penalty", "1"), ContainsSubstring("length_penalty"));
+  CHECK_THAT(config_refusal("early_stopping", "always"), ContainsSubstring("never"));
   CHECK_THAT(model_error([] { ConfigReader(Json::array(), "x.json"); }).value_or(""),
              ContainsSubstring("x.json: is not a JSON object"));
 }

@@ -12,21 +12,21 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr uint32_t kContext = 32, kKeep = 5, kNew = 70;
-constexpr const char* kPrompt = "The red hammer";
+constexpr uint32_t kShiftContext = 32, kKeep = 5, kNew = 70;
+constexpr const char* kShiftPrompt = "The red hammer";
 
-std::string small_model() { return (data_dir() / "gemma3").string(); }
+std::string shift_model() { return (data_dir() / "gemma3").string(); }
 
 /// The same by hand: before every shift a cache that holds nothing.
 std::vector<uint32_t> shifted_by_hand(const std::vector<uint32_t>& prompt) {
-  const Checkpoint checkpoint(small_model());
+  const Checkpoint checkpoint(shift_model());
   const DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
-                           {.cache = DataType::kF16, .context = kContext});
-  SequenceBatch batch(shared_device(), model.network(), {1, kContext});
+                           {.cache = DataType::kF16, .context = kShiftContext});
+  SequenceBatch batch(shared_device(), model.network(), {1, kShiftContext});
   std::vector<uint32_t> all = prompt;
   while (all.size() < prompt.size() + kNew) {
     batch.truncate(0, 0);
-    SequenceRequest request = {.prompts = {shifted(all, kKeep, kContext)}};
+    SequenceRequest request = {.prompts = {shifted(all, kKeep, kShiftContext)}};
     request.max_new_tokens = static_cast<uint32_t>(prompt.size() + kNew - all.size());
     const SequenceResult result = batch.generate(request);
     all.insert(all.end(), result.rows[0].ids.begin(), result.rows[0].ids.end());
@@ -60,15 +60,15 @@ TEST_CASE("What is left out is the least number of halves") {
 
 TEST_CASE("A full context shifts, and the answer is that of the tokens that stay") {
   const std::shared_ptr<Device> device = shared_handle();
-  TextGenerator generator(device, small_model(), {.context = kContext});
+  TextGenerator generator(device, shift_model(), {.context = kShiftContext});
   GenerateOptions options = {.max_new_tokens = kNew, .ignore_end = true};
-  const Generation full = generator.generate(kPrompt, options);
+  const Generation full = generator.generate(kShiftPrompt, options);
   CHECK(full.end == GenerateEnd::kContextFull);
   CHECK(full.left_out == 0);
 
   options.shift = true;
   options.keep = kKeep;
-  const Generation shifting = generator.generate(kPrompt, options);
+  const Generation shifting = generator.generate(kShiftPrompt, options);
   CHECK(shifting.end == GenerateEnd::kTokenLimit);
   CHECK(shifting.left_out > 0);
   CHECK(shifting.ids == shifted_by_hand(shifting.prompt_ids));
@@ -76,14 +76,14 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   CHECK(generator.statistics().new_tokens == kNew);
   for (const uint32_t steps : {1u, 7u}) {
     options.steps_per_submission = steps;
-    CHECK(generator.generate(kPrompt, options).ids == shifting.ids);
+    CHECK(generator.generate(kShiftPrompt, options).ids == shifting.ids);
   }
 
   // By chance: the same seed, the same answer, whatever the steps per submission.
   options.sampling = Sampling{.temperature = 1.5f, .seed = 3};
-  const Generation drawn = generator.generate(kPrompt, options);
+  const Generation drawn = generator.generate(kShiftPrompt, options);
   options.steps_per_submission = 3;
-  CHECK(generator.generate(kPrompt, options).ids == drawn.ids);
+  CHECK(generator.generate(kShiftPrompt, options).ids == drawn.ids);
   options.sampling.reset();
 
   // A prompt that is too long loses its oldest tokens; a conversation that goes on computes only
@@ -92,7 +92,7 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   std::string longest;
   for (int i = 0; i < 60; ++i) longest += "nails and a hammer ";
   const Generation cut = generator.generate(longest, options);
-  CHECK(cut.left_out == left_out_tokens(cut.prompt_ids.size(), kKeep, kContext));
+  CHECK(cut.left_out == left_out_tokens(cut.prompt_ids.size(), kKeep, kShiftContext));
   CHECK(cut.ids.size() == 3);
   CHECK(generator.statistics().prompt_tokens == cut.prompt_ids.size() - cut.left_out);
   const Generation on = generator.generate(longest + "and", options);
@@ -100,16 +100,17 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
 
   // A stop text behind a shift, with nothing but what the tokenizer puts in front kept.
   options = {.max_new_tokens = kNew, .ignore_end = true, .shift = true};
-  const Generation whole = generator.generate(kPrompt, options);
+  const Generation whole = generator.generate(kShiftPrompt, options);
   const std::string stop = whole.text.substr(whole.text.size() * 3 / 4, 4);
   options.stop = {stop};
-  CHECK(generator.generate(kPrompt, options).text == whole.text.substr(0, whole.text.find(stop)));
+  CHECK(generator.generate(kShiftPrompt, options).text ==
+        whole.text.substr(0, whole.text.find(stop)));
 
-  options.keep = kContext;
-  CHECK_THROWS_AS(generator.generate(kPrompt, options), SettingError);
-  options.keep = kContext - kLeastShiftRoom;
-  CHECK(generator.generate(kPrompt, options).ids.size() > kContext);
-  const std::vector<std::string> prompts = {kPrompt};
+  options.keep = kShiftContext;
+  CHECK_THROWS_AS(generator.generate(kShiftPrompt, options), SettingError);
+  options.keep = kShiftContext - kLeastShiftRoom;
+  CHECK(generator.generate(kShiftPrompt, options).ids.size() > kShiftContext);
+  const std::vector<std::string> prompts = {kShiftPrompt};
   CHECK_THROWS_AS(generator.generate_all(prompts, options), SettingError);
   options.shift = false;
   CHECK_THAT(model_error([&] { generator.generate(longest, options); }).value_or(""),

@@ -34,7 +34,7 @@ std::vector<double> output(DecoderModel& model, const std::vector<uint32_t>& ids
       .values;
 }
 
-double largest_difference(std::span<const double> a, std::span<const double> b) {
+double largest_map_difference(std::span<const double> a, std::span<const double> b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
@@ -85,8 +85,9 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
 
   // As the pass that is compared with reference values has them; keys are kept in 16 bits in both.
   const auto model = open_decoder({.cache = DataType::kF16});
-  CHECK(largest_difference(output(*model, ids, "attentions"),
-                           std::vector<double>(maps.weights.begin(), maps.weights.end())) < 1e-6);
+  CHECK(largest_map_difference(output(*model, ids, "attentions"),
+                               std::vector<double>(maps.weights.begin(), maps.weights.end())) <
+        1e-6);
 
   // Several texts, each with its own; and a context that fills, whose last token was never read.
   TextGenerator several(shared_handle(), small_model(), {.context = 16, .sequences = 2});
@@ -128,8 +129,8 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
     upload(shared_device(), matrix.view, std::as_bytes(std::span(values)));
   }
   const std::vector<double> logits = output(*without, ids, "logits");
-  CHECK(largest_difference(logits, output(*cut, ids, "logits")) < 1e-6);
-  CHECK(largest_difference(logits, output(*whole, ids, "logits")) > 1e-2);
+  CHECK(largest_map_difference(logits, output(*cut, ids, "logits")) < 1e-6);
+  CHECK(largest_map_difference(logits, output(*whole, ids, "logits")) > 1e-2);
 
   // Decoding steps and passes over a prompt agree on it.
   const auto last = [](const std::vector<double>& all, const DecoderModel& model) {

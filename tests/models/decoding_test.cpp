@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-GenerationConfig config() {
+GenerationConfig generation_config() {
   GenerationConfig config;
   config.eos = {0};
   config.pad = 9;
@@ -24,18 +24,18 @@ GenerationConfig config() {
   return config;
 }
 
-std::string refusal(const GenerationConfig& config) {
+std::string settings_refusal(const GenerationConfig& config) {
   return model_error([&] { generation_settings(config, 64); }).value_or("");
 }
 
-std::string refusal(const GenerationSettings& settings) {
+std::string settings_refusal(const GenerationSettings& settings) {
   return model_error([&] { check_settings(settings, 10, 64); }).value_or("");
 }
 
 }  // namespace
 
 TEST_CASE("Settings come from the model's files") {
-  GenerationConfig from = config();
+  GenerationConfig from = generation_config();
   from.num_beams = 4;
   from.max_length = 25;
   from.forced_eos = 0;
@@ -67,7 +67,7 @@ TEST_CASE("Settings come from the model's files") {
 }
 
 TEST_CASE("Several ids end a text, and forbidden sequences have any length") {
-  GenerationConfig from = config();
+  GenerationConfig from = generation_config();
   from.eos = {0, 3, 7};
   from.bad_words_ids = {{9}, {3}, {4, 5}, {3, 3}};
   GenerationSettings settings = generation_settings(from, 64);
@@ -75,60 +75,60 @@ TEST_CASE("Several ids end a text, and forbidden sequences have any length") {
   // An id that ends a text is allowed alone, as transformers has it.
   CHECK(settings.banned == std::vector<uint32_t>{9});
   CHECK(settings.banned_words == std::vector<std::vector<uint32_t>>{{4, 5}, {3, 3}});
-  CHECK(refusal(settings).empty());
+  CHECK(settings_refusal(settings).empty());
   settings.banned_words.push_back({1, 10});
-  CHECK_THAT(refusal(settings), ContainsSubstring("id 10"));
+  CHECK_THAT(settings_refusal(settings), ContainsSubstring("id 10"));
   settings.banned_words.clear();
   settings.beams = 10;
   settings.ends.resize(55);
-  CHECK_THAT(refusal(settings), ContainsSubstring("55 ids that end a text"));
+  CHECK_THAT(settings_refusal(settings), ContainsSubstring("55 ids that end a text"));
   CHECK_THAT(model_error([&] { ban(settings, {}); }).value_or(""),
              ContainsSubstring("without an id"));
 }
 
 TEST_CASE("What a search cannot do is refused by the key that asks for it") {
-  GenerationConfig wrong = config();
+  GenerationConfig wrong = generation_config();
   wrong.bad_words_ids = {{3, 4}};
   wrong.renormalize_logits = true;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("renormalize_logits"));
-  CHECK_THAT(refusal(wrong), ContainsSubstring("bad_words_ids"));
-  wrong = config();
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("renormalize_logits"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("bad_words_ids"));
+  wrong = generation_config();
   wrong.sampling.temperature = 1;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("do_sample"));
-  wrong = config();
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("do_sample"));
+  wrong = generation_config();
   wrong.sampling.repetition_penalty = 1.2f;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("repetition_penalty"));
-  CHECK(refusal(config()).empty());
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("repetition_penalty"));
+  CHECK(settings_refusal(generation_config()).empty());
 }
 
 TEST_CASE("Settings that contradict the model are refused") {
-  const GenerationSettings good = generation_settings(config(), 64);
-  CHECK(refusal(good).empty());
+  const GenerationSettings good = generation_settings(generation_config(), 64);
+  CHECK(settings_refusal(good).empty());
   GenerationSettings wrong = good;
   wrong.beams = 0;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("beams"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("beams"));
   wrong.beams = 33;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("between 1 and 32"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("between 1 and 32"));
   wrong.beams = 11;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("10 ids"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("10 ids"));
   wrong = good;
   wrong.n_best = 2;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("number of beams"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("number of beams"));
   wrong = good;
   wrong.max_new_tokens = 65;
-  CHECK_THAT(refusal(wrong), ContainsSubstring("64 positions"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("64 positions"));
   wrong = good;
   wrong.banned = {10};
-  CHECK_THAT(refusal(wrong), ContainsSubstring("id 10"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("id 10"));
   wrong = good;
   wrong.length_penalty = std::numeric_limits<float>::quiet_NaN();
-  CHECK_THAT(refusal(wrong), ContainsSubstring("length penalty"));
+  CHECK_THAT(settings_refusal(wrong), ContainsSubstring("length penalty"));
 }
 
 TEST_CASE("Padding items of a batch are done before they start") {
   ControlLayout all(5);
   const BeamStateLayout layout = plan_beam_state(all, 3, 2, 16, {.banned = 8});
-  const GenerationSettings settings = generation_settings(config(), 15);
+  const GenerationSettings settings = generation_settings(generation_config(), 15);
   ControlWords words(all.words());
   initialize_search(words, layout, settings, 2);
   CHECK(words.get(layout.search).unfinished == 2);

@@ -19,8 +19,6 @@ namespace {
 
 const std::string kText = "The old house stands near the river.";
 
-std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
-
 // Records slices of random budgets until a task is done, which allocates, compiles and submits
 // nothing.
 void record_all(Device& device, HostCommands& commands, FrameTask& task, std::mt19937& random,

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void check_family(const fs::path& folder) {
+void check_encoder_decoder(const fs::path& folder) {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const OpenModel opened(fixtures_dir() / folder);
   const std::unique_ptr<Model> model = load_model(shared_device(), opened);
@@ -53,7 +53,8 @@ std::string t5_refusal(const char* key, const Json& value) {
 }
 
 /// What the small Marian model says with other rules.
-std::vector<uint32_t> said(uint32_t beams, const std::function<void(GenerationSettings&)>& change) {
+std::vector<uint32_t> said_by_beams(uint32_t beams,
+                                    const std::function<void(GenerationSettings&)>& change) {
   const Checkpoint checkpoint(small_marian());
   const auto model = load_encoder_decoder(shared_device(), checkpoint,
                                           read_encoder_decoder_config(checkpoint), {});
@@ -78,10 +79,10 @@ bool repeats(const std::vector<uint32_t>& ids, size_t n) {
 
 }  // namespace
 
-TEST_CASE("BART meets its reference values") { check_family("models2/bart"); }
-TEST_CASE("M2M-100 meets its reference values") { check_family("models2/m2m_100"); }
-TEST_CASE("T5 meets its reference values") { check_family("models/t5"); }
-TEST_CASE("T5 with gates meets its reference values") { check_family("models/t5_gated"); }
+TEST_CASE("BART meets its reference values") { check_encoder_decoder("models2/bart"); }
+TEST_CASE("M2M-100 meets its reference values") { check_encoder_decoder("models2/m2m_100"); }
+TEST_CASE("T5 meets its reference values") { check_encoder_decoder("models/t5"); }
+TEST_CASE("T5 with gates meets its reference values") { check_encoder_decoder("models/t5_gated"); }
 
 TEST_CASE("A T5 configuration is read") {
   const EncoderDecoderConfig config = read_t5(t5());
@@ -116,25 +117,25 @@ TEST_CASE("A wrong T5 configuration is refused by key") {
 TEST_CASE("A search keeps the rules on length, repetition and the first token") {
   for (uint32_t beams : {1u, 4u}) {
     INFO(beams << " beams");
-    const std::vector<uint32_t> plain = said(beams, [](GenerationSettings&) {});
+    const std::vector<uint32_t> plain = said_by_beams(beams, [](GenerationSettings&) {});
     CHECK(repeats(plain, 2));  // random weights go round in circles
     for (uint32_t n : {1u, 2u, 3u}) {
       INFO("no " << n << "-gram twice");
       const std::vector<uint32_t> ids =
-          said(beams, [&](GenerationSettings& settings) { settings.no_repeat_ngram = n; });
+          said_by_beams(beams, [&](GenerationSettings& settings) { settings.no_repeat_ngram = n; });
       std::vector<uint32_t> all = {272};  // the start counts
       all.insert(all.end(), ids.begin(), ids.end());
       CHECK_FALSE(repeats(all, n));
     }
     const std::vector<uint32_t> forced =
-        said(beams, [](GenerationSettings& settings) { settings.forced_bos = 33; });
+        said_by_beams(beams, [](GenerationSettings& settings) { settings.forced_bos = 33; });
     CHECK(forced.at(0) == 33);
-    const std::vector<uint32_t> ended = said(beams, [&](GenerationSettings& settings) {
+    const std::vector<uint32_t> ended = said_by_beams(beams, [&](GenerationSettings& settings) {
       settings.ends = {plain.at(2)};  // comes early
       settings.length_penalty = 0;
     });
     CHECK(ended.size() <= 3);
-    const std::vector<uint32_t> longer = said(beams, [&](GenerationSettings& settings) {
+    const std::vector<uint32_t> longer = said_by_beams(beams, [&](GenerationSettings& settings) {
       settings.ends = {plain.at(2)};
       settings.length_penalty = 0;
       settings.min_length = 12;  // the start counts

@@ -18,25 +18,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> kLines = {"Why did the smith melt 42 crucibles?",
-                                         "The red hammer strikes the anvil.", "", "iron",
-                                         "The anvil,  the hammer and the forge."};
+const std::vector<std::string> kGgufLines = {"Why did the smith melt 42 crucibles?",
+                                             "The red hammer strikes the anvil.", "", "iron",
+                                             "The anvil,  the hammer and the forge."};
 const std::vector<ClassifierInput> kPairs = {{"the hammer", "the anvil and iron"}, {"red", {}}};
 
 fs::path file(const std::string& name) { return data_dir() / "gguf_encoders" / (name + ".gguf"); }
 
 void check_same_ids(const OpenModel& gguf, const OpenModel& folder) {
-  for (const std::string& line : kLines) {
+  for (const std::string& line : kGgufLines) {
     INFO(line);
     CHECK(gguf.tokenizer()->encode(line) == folder.tokenizer()->encode(line));
-    const Encoding pair = gguf.tokenizer()->encode_pair(line, kLines[1]);
-    const Encoding expected = folder.tokenizer()->encode_pair(line, kLines[1]);
+    const Encoding pair = gguf.tokenizer()->encode_pair(line, kGgufLines[1]);
+    const Encoding expected = folder.tokenizer()->encode_pair(line, kGgufLines[1]);
     CHECK(pair.ids == expected.ids);
     CHECK(pair.type_ids == expected.type_ids);
   }
 }
 
-double largest_difference(std::span<const float> a, std::span<const float> b) {
+double largest_vector_difference(std::span<const float> a, std::span<const float> b) {
   REQUIRE(a.size() == b.size());
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i)
@@ -47,15 +47,16 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
 /// pooling: what the file says, where it says something.
 void check_same_vectors(const fs::path& gguf, const fs::path& folder, Pooling pooling,
                         double bound) {
-  const std::vector<TextVector> found = TextEncoder(shared_handle(), gguf.string()).embed(kLines);
+  const std::vector<TextVector> found =
+      TextEncoder(shared_handle(), gguf.string()).embed(kGgufLines);
   EmbedOptions options;
   options.pooling = pooling;
   options.normalize = true;
   const std::vector<TextVector> expected =
-      TextEncoder(shared_handle(), folder.string()).embed(kLines, options);
-  for (size_t i = 0; i < kLines.size(); ++i) {
-    INFO(kLines[i]);
-    CHECK(largest_difference(found[i].values, expected[i].values) < bound);
+      TextEncoder(shared_handle(), folder.string()).embed(kGgufLines, options);
+  for (size_t i = 0; i < kGgufLines.size(); ++i) {
+    INFO(kGgufLines[i]);
+    CHECK(largest_vector_difference(found[i].values, expected[i].values) < bound);
   }
 }
 
@@ -65,7 +66,7 @@ void check_same_labels(const fs::path& gguf, const fs::path& folder, double boun
   CHECK(found.several_labels() == expected.several_labels());
   const auto labels = found.classify(kPairs), wanted = expected.classify(kPairs);
   for (size_t i = 0; i < kPairs.size(); ++i)
-    CHECK(largest_difference(labels[i].logits, wanted[i].logits) < bound);
+    CHECK(largest_vector_difference(labels[i].logits, wanted[i].logits) < bound);
 }
 
 /// A copy of a file in which the bytes at `offset` behind a text are others.

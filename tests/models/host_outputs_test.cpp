@@ -23,9 +23,7 @@ using namespace mulciber::tests;
 
 namespace {
 
-const std::string kPrompt = "The red hammer and the blue nails of the old house";
-
-std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
+const std::string kOutputsPrompt = "The red hammer and the blue nails of the old house";
 
 std::vector<float> copied(const Destination& from, uint64_t count) {
   return {from.floats(), from.floats() + count};
@@ -135,12 +133,12 @@ TEST_CASE("Each step leaves the logits that its token was chosen from") {
   const uint64_t vocabulary = generator.vocabulary();
   const GenerateOptions options = {
       .sampling = Sampling{.temperature = 0}, .max_new_tokens = 10, .ignore_end = true};
-  const Generation whole = generator.generate(kPrompt, options);
+  const Generation whole = generator.generate(kOutputsPrompt, options);
   HostCommands commands(host);
   const auto logits_of = [&](uint32_t rows, uint32_t seed) {
     const Destination to(*device, rows * vocabulary);
     TextGenerator fresh(device, small_decoder().string(), {.context = 96});
-    GenerationTask task(fresh, kPrompt, options, {.logits = to.buffer});
+    GenerationTask task(fresh, kOutputsPrompt, options, {.logits = to.buffer});
     record_at_random(*device, commands, task, seed);
     CHECK(task.result().ids == whole.ids);
     return copied(to, rows * vocabulary);
@@ -176,7 +174,8 @@ TEST_CASE("Each step leaves the logits that its token was chosen from") {
   HostBuffer small;
   small.buffer = reinterpret_cast<VkBuffer>(uint64_t{1});  // refused before it is used
   small.size = vocabulary * 4 - 4;
-  CHECK_THROWS_AS(GenerationTask(generator, kPrompt, options, {.logits = small}), SettingError);
+  CHECK_THROWS_AS(GenerationTask(generator, kOutputsPrompt, options, {.logits = small}),
+                  SettingError);
 }
 
 TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
@@ -186,11 +185,11 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
   const size_t width = generator.width();
   const GenerateOptions options = {
       .sampling = Sampling{.temperature = 0}, .max_new_tokens = 10, .ignore_end = true};
-  const Generation whole = generator.generate(kPrompt, options);
+  const Generation whole = generator.generate(kOutputsPrompt, options);
   HostCommands commands(host);
   const auto states_of = [&](uint32_t rows, uint32_t seed) {
     const Destination to(*device, rows * width);
-    GenerationTask task(generator, kPrompt, options, {.logits = {}, .states = to.buffer});
+    GenerationTask task(generator, kOutputsPrompt, options, {.logits = {}, .states = to.buffer});
     record_at_random(*device, commands, task, seed);
     CHECK(task.result().ids == whole.ids);
     return copied(to, rows * width);
@@ -228,8 +227,9 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
   HostBuffer small;
   small.buffer = reinterpret_cast<VkBuffer>(uint64_t{1});  // refused before it is used
   small.size = width * 4 - 4;
-  CHECK_THROWS_AS(GenerationTask(generator, kPrompt, options, {.logits = {}, .states = small}),
-                  SettingError);
+  CHECK_THROWS_AS(
+      GenerationTask(generator, kOutputsPrompt, options, {.logits = {}, .states = small}),
+      SettingError);
 }
 
 TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of them") {
@@ -250,7 +250,7 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
     record_at_random(*device, commands, task, 5);
     return std::pair(task.result(), copied(to, 6 * vocabulary));
   };
-  const auto [expected, logits] = logits_of({{.text = kPrompt, .embeddings = {}}}, options);
+  const auto [expected, logits] = logits_of({{.text = kOutputsPrompt, .embeddings = {}}}, options);
   const std::vector<uint32_t>& ids = expected.prompt_ids;
   std::vector<float> rows;
   for (const uint32_t id : ids)
@@ -302,7 +302,7 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
     record_at_random(*device, commands, task, 8);
     CHECK(task.result().ids == logits_of(others, options).first.ids);
   }
-  CHECK(generator.generate(kPrompt, options).ids == expected.ids);
+  CHECK(generator.generate(kOutputsPrompt, options).ids == expected.ids);
 
   auto wrong = part(0, 4);
   wrong.embeddings.size -= 4;
@@ -333,10 +333,10 @@ TEST_CASE("A task's programs stay until they ran, however many others were there
   HostCommands commands(host);
   GenerationTask task(generator, prompt_of_tokens(74), options);
   // The generator is the task's meanwhile.
-  CHECK_THROWS_AS(GenerationTask(generator, kPrompt, options), SettingError);
-  CHECK_THROWS_AS(generator.generate(kPrompt, options), SettingError);
+  CHECK_THROWS_AS(GenerationTask(generator, kOutputsPrompt, options), SettingError);
+  CHECK_THROWS_AS(generator.generate(kOutputsPrompt, options), SettingError);
   CHECK_THROWS_AS(generator.save_cache(), SettingError);
-  CHECK_NOTHROW(generator.conversation().generate(kPrompt, options));
+  CHECK_NOTHROW(generator.conversation().generate(kOutputsPrompt, options));
   record_at_random(*device, commands, task, 6);
   CHECK(task.result().ids.size() == 2);
 }

@@ -13,7 +13,7 @@ using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
-std::string refusal(const fs::path& path) {
+std::string inspect_refusal(const fs::path& path) {
   return model_error([&] { inspect(OpenModel(path)); }).value_or("");
 }
 
@@ -87,18 +87,18 @@ TEST_CASE("a vocabulary beyond the model's is noted") {
 
 TEST_CASE("what cannot be read is refused by name") {
   TemporaryFolder folder;
-  CHECK_THAT(refusal(folder.path() / "none"), ContainsSubstring("cannot be opened"));
-  CHECK_THAT(refusal(write_file(folder.path() / "m.gguf", std::string("GGUF\3\0\0\0", 8))),
+  CHECK_THAT(inspect_refusal(folder.path() / "none"), ContainsSubstring("cannot be opened"));
+  CHECK_THAT(inspect_refusal(write_file(folder.path() / "m.gguf", std::string("GGUF\3\0\0\0", 8))),
              ContainsSubstring("GGUF") && ContainsSubstring("m.gguf"));
-  CHECK_THAT(refusal(write_file(folder.path() / "m.bin", "PK\3\4....")),
+  CHECK_THAT(inspect_refusal(write_file(folder.path() / "m.bin", "PK\3\4....")),
              ContainsSubstring("PyTorch"));
   copy_marian(folder.path());
-  REQUIRE(refusal(folder.path()) == "");
+  REQUIRE(inspect_refusal(folder.path()) == "");
 
   const auto with = [&](const char* name, const std::string& bytes) {
     const std::string good = read_file(data_dir() / "marian" / name);
     write_file(folder.path() / name, bytes);
-    const std::string message = refusal(folder.path());
+    const std::string message = inspect_refusal(folder.path());
     CHECK_THAT(message, ContainsSubstring(name));
     write_file(folder.path() / name, good);
     return message;
@@ -110,7 +110,8 @@ TEST_CASE("what cannot be read is refused by name") {
     CHECK_THAT(with(name, "\x7f\xff junk"), ContainsSubstring(name));
     fs::remove(folder.path() / name);
     fs::create_directory(folder.path() / name);
-    CHECK_THAT(refusal(folder.path()), ContainsSubstring(name) && ContainsSubstring("is a folder"));
+    CHECK_THAT(inspect_refusal(folder.path()),
+               ContainsSubstring(name) && ContainsSubstring("is a folder"));
     fs::remove(folder.path() / name);
     fs::copy(data_dir() / "marian" / name, folder.path() / name);
   }
@@ -121,7 +122,7 @@ TEST_CASE("what cannot be read is refused by name") {
       with("config.json", R"({"model_type":"llama","hidden_size":16,"num_attention_heads":0})"),
       ContainsSubstring("num_attention_heads"));
   CHECK_THAT(with("config.json", R"({"model_type":"marian"})"), ContainsSubstring("missing"));
-  REQUIRE(refusal(folder.path()) == "");
+  REQUIRE(inspect_refusal(folder.path()) == "");
 }
 
 TEST_CASE("every fixture folder is described") {
@@ -141,6 +142,6 @@ TEST_CASE("every bad fixture is refused") {
     INFO(path);
     const bool control = entry.at("wrong").get<std::string>().find("control") != std::string::npos;
     if (entry.at("kind") == "gguf" && control) continue;
-    CHECK(refusal(path).empty() == control);
+    CHECK(inspect_refusal(path).empty() == control);
   }
 }

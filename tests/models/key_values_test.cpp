@@ -25,7 +25,7 @@ std::unique_ptr<DecoderModel> open_with(const std::filesystem::path& path, DataT
       shared_device(), checkpoint, read_decoder_config(checkpoint), ModelOptions{.cache = cache});
 }
 
-std::vector<uint32_t> prompt_of(uint32_t length) {
+std::vector<uint32_t> key_value_prompt(uint32_t length) {
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < length; ++i) ids.push_back((11 + 37 * i + i * i) % 200 + 5);
   return ids;
@@ -37,7 +37,7 @@ std::vector<uint32_t> greedy(const DecoderModel& model, const std::vector<uint32
   return batch.generate({.prompts = {prompt}, .max_new_tokens = tokens}).rows[0].ids;
 }
 
-std::vector<double> logits_of(DecoderModel& model, const std::vector<uint32_t>& ids) {
+std::vector<double> key_value_logits(DecoderModel& model, const std::vector<uint32_t>& ids) {
   const std::vector<std::string> wanted = {"logits"};
   return model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted)
       .at("logits")
@@ -60,10 +60,11 @@ TEST_CASE(
   INFO(name);
   const auto exact = open_with(fixtures_dir() / name, DataType::kF32),
              blocks = open_with(fixtures_dir() / name, DataType::kQ8_0);
-  const std::vector<uint32_t> prompt = prompt_of(40), ids = greedy(*exact, prompt, 24);
+  const std::vector<uint32_t> prompt = key_value_prompt(40), ids = greedy(*exact, prompt, 24);
   std::vector<uint32_t> all = prompt;
   all.insert(all.end(), ids.begin(), ids.end());
-  const std::vector<double> wanted = logits_of(*exact, all), got = logits_of(*blocks, all);
+  const std::vector<double> wanted = key_value_logits(*exact, all),
+                            got = key_value_logits(*blocks, all);
   double squares = 0, errors = 0, worst = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const double error = std::abs(got[i] - wanted[i]);
@@ -93,7 +94,7 @@ TEST_CASE(
 TEST_CASE("A row of q8_0 is saved, forked and restored, and mixes with no other type") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const auto model = open_with(model_with_blocks(), DataType::kQ8_0);
-  const std::vector<uint32_t> prompt = prompt_of(21), expected = greedy(*model, prompt, 12);
+  const std::vector<uint32_t> prompt = key_value_prompt(21), expected = greedy(*model, prompt, 12);
   const std::vector<uint32_t> begin(prompt.begin(), prompt.end() - 1);
   SequenceBatch batch(shared_device(), model->network(), {2, 96});
   batch.generate({.prompts = {begin, {}}, .max_new_tokens = 0});

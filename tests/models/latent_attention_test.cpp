@@ -26,7 +26,7 @@ std::filesystem::path latent_model(const char* name) {
   return source_dir() / "tests/data/gguf_decoders" / (std::string(name) + ".gguf");
 }
 
-std::vector<uint32_t> ids_of(const DecoderModel& model, uint32_t length) {
+std::vector<uint32_t> latent_ids(const DecoderModel& model, uint32_t length) {
   std::vector<uint32_t> ids = prompt_of(length, 11);
   for (uint32_t& id : ids) id %= model.network().vocabulary;
   return ids;
@@ -36,7 +36,7 @@ std::vector<uint32_t> ids_of(const DecoderModel& model, uint32_t length) {
 /// behind it.
 std::vector<std::vector<float>> paged_logits(const DecoderModel& model, uint32_t chunk) {
   SequenceSlots slots(shared_device(), model.network(), {.slots = 2, .context = 64, .chunk = 16});
-  const std::vector<uint32_t> prompt = ids_of(model, 32);
+  const std::vector<uint32_t> prompt = latent_ids(model, 32);
   slots.begin(1, {.prompt = prompt, .keeps_logits = true});
   for (uint32_t held = 0; held < prompt.size(); held += chunk)
     slots.feed(1, chunk, held + chunk == prompt.size());
@@ -86,7 +86,7 @@ void write_model_of_blocks(const std::filesystem::path& folder) {
   write_file(folder / "model.safetensors", tensor_bytes(tensors));
 }
 
-std::vector<double> logits_of(DecoderModel& model, const std::vector<uint32_t>& ids) {
+std::vector<double> latent_logits(DecoderModel& model, const std::vector<uint32_t>& ids) {
   const std::vector<std::string> wanted = {"logits"};
   return model.forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted)
       .at("logits")
@@ -133,7 +133,8 @@ TEST_CASE("Latent attention keeps rank and rotated elements of a token and layer
         SequenceBatch::predict_bytes(device.capabilities(), model->network(), shape);
     const uint64_t before = device.memory().used();
     SequenceBatch batch(device, model->network(), shape);
-    batch.generate({.prompts = {ids_of(*model, 40), ids_of(*model, 3)}, .max_new_tokens = 2});
+    batch.generate(
+        {.prompts = {latent_ids(*model, 40), latent_ids(*model, 3)}, .max_new_tokens = 2});
     const auto taken = static_cast<double>(device.memory().used() - before);
     CHECK(taken <= 1.1 * static_cast<double>(bytes));
     CHECK(static_cast<double>(bytes) <= 1.1 * taken);
@@ -179,8 +180,8 @@ TEST_CASE("Narrow vectors in q8_0 move logits by no more than they may") {
              blocks = open_decoder(folder.path(), {.cache = DataType::kQ8_0});
   const CausalLayer& layer = blocks->network().decoder.layers[0];
   CHECK(layer.cache(1, 10, DataType::kQ8_0).bytes() == 10 * row_bytes(DataType::kQ8_0, 96));
-  const std::vector<uint32_t> ids = ids_of(*exact, 60);
-  const double off = difference(logits_of(*blocks, ids), logits_of(*exact, ids));
+  const std::vector<uint32_t> ids = latent_ids(*exact, 60);
+  const double off = difference(latent_logits(*blocks, ids), latent_logits(*exact, ids));
   INFO("off by " << off << " of the largest");
   CHECK(off < 0.05);
   CHECK(off > 0);  // blocks were used

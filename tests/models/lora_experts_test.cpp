@@ -21,23 +21,24 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Scales = std::vector<std::pair<fs::path, float>>;
+using ExpertScales = std::vector<std::pair<fs::path, float>>;
 
-std::vector<OpenAdapter> opened(const Scales& scales) {
+std::vector<OpenAdapter> opened_experts(const ExpertScales& scales) {
   std::vector<AdapterFile> files;
   for (const auto& [path, scale] : scales)
     files.push_back({path.string(), std::to_string(files.size()), scale});
   return open_adapters(files);
 }
 
-std::vector<double> with(const fs::path& model, const Scales& scales, bool merged = false) {
-  return logits(model, {.adapters = opened(scales), .merge_adapters = merged});
+std::vector<double> experts_with(const fs::path& model, const ExpertScales& scales,
+                                 bool merged = false) {
+  return logits(model, {.adapters = opened_experts(scales), .merge_adapters = merged});
 }
 
 fs::path gpt_oss() { return data_dir() / "decoder_families/gpt_oss_mxfp4"; }
 fs::path qwen2_moe() { return data_dir() / "decoder_families/qwen2_moe"; }
 
-std::vector<double> expected_logits(const std::string& name) {
+std::vector<double> expected_expert_logits(const std::string& name) {
   const SafetensorsFile file(lora_dir() / (name.ends_with("_turned")
                                                ? "expected_turned.safetensors"
                                                : "expected_experts.safetensors"));
@@ -50,7 +51,7 @@ std::vector<double> expected_logits(const std::string& name) {
 }  // namespace
 
 TEST_CASE("Adapters of experts' parameters give the logits of PEFT in float64") {
-  const std::vector<std::pair<std::string, Scales>> cases = {
+  const std::vector<std::pair<std::string, ExpertScales>> cases = {
       {"gpt_oss", {}},
       {"gpt_oss", {{lora_dir() / "gpt_oss_experts", 0.0f}}},
       {"gpt_oss_experts", {{lora_dir() / "gpt_oss_experts", 1.0f}}},
@@ -63,14 +64,14 @@ TEST_CASE("Adapters of experts' parameters give the logits of PEFT in float64") 
   for (const auto& [name, scales] : cases) {
     INFO(name << " with " << scales.size() << " adapters");
     const fs::path model = name.starts_with("gpt_oss") ? gpt_oss() : qwen2_moe();
-    const std::vector<double> expected = expected_logits(name);
-    const double beside = difference(with(model, scales), expected);
+    const std::vector<double> expected = expected_expert_logits(name);
+    const double beside = difference(experts_with(model, scales), expected);
     INFO("beside the weights " << beside);
     CHECK(beside < 5e-6);
     // Of gpt-oss the experts' weights are in blocks, which stay as they are or become halves.
     const bool blocks = model == gpt_oss();
     ModelOptions options = {.matrices = blocks ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-                            .adapters = opened(scales),
+                            .adapters = opened_experts(scales),
                             .merge_adapters = true};
     const double merged = difference(logits(model, options), expected);
     INFO("in the weights " << merged);
@@ -82,10 +83,10 @@ TEST_CASE("Adapters of experts' parameters give the logits of PEFT in float64") 
     CHECK(halves < 2e-2);
   }
   for (const char* name : {"gpt_oss_experts", "gpt_oss_down", "gpt_oss_both", "qwen2_moe_experts"})
-    CHECK(difference(expected_logits(name),
-                     expected_logits(name[0] == 'g' ? "gpt_oss" : "qwen2_moe")) > 0.1);
+    CHECK(difference(expected_expert_logits(name),
+                     expected_expert_logits(name[0] == 'g' ? "gpt_oss" : "qwen2_moe")) > 0.1);
   CHECK_THAT(model_error([&] {
-               with(gpt_oss(), {{lora_dir() / "gpt_oss_experts", 1.0f}}, true);
+               experts_with(gpt_oss(), {{lora_dir() / "gpt_oss_experts", 1.0f}}, true);
              }).value_or("no error"),
              ContainsSubstring("no adapter can be merged"));
 }
@@ -96,7 +97,8 @@ TEST_CASE("A and B of experts as PEFT turned them before release 0.19 are the sa
     const TemporaryFolder folder;
     const fs::path model = experts == 4 ? gpt_oss() : qwen2_moe(),
                    turned = write_turned(name, static_cast<uint64_t>(experts), folder.path());
-    CHECK(difference(with(model, {{turned, 1}}), with(model, {{lora_dir() / name, 1}})) == 0);
+    CHECK(difference(experts_with(model, {{turned, 1}}),
+                     experts_with(model, {{lora_dir() / name, 1}})) == 0);
   }
   // Where experts' matrices are square and the other parameter is not there, the release tells.
   const auto turned_of = [](const std::optional<std::string>& release, bool transposed) {
@@ -118,7 +120,8 @@ TEST_CASE("GGUF adapters of experts do what PEFT's of the same do") {
   const TemporaryFolder folder;
   const fs::path of_gpt_oss = folder.path() / "gpt_oss.gguf", of_qwen = folder.path() / "qwen.gguf";
   write_stacked(read_parameters("gpt_oss_experts", 4, true), "gpt-oss", 4, of_gpt_oss);
-  CHECK(difference(with(gpt_oss(), {{of_gpt_oss, 1}}), expected_logits("gpt_oss_experts")) < 5e-6);
+  CHECK(difference(experts_with(gpt_oss(), {{of_gpt_oss, 1}}),
+                   expected_expert_logits("gpt_oss_experts")) < 5e-6);
   // A GGUF file has one alpha, and no rsLoRA.
   const fs::path alone = changed_adapter(
       folder.path() / "alone", "qwen2_moe_experts", [](json& config, MadeTensors& tensors) {
@@ -128,22 +131,22 @@ TEST_CASE("GGUF adapters of experts do what PEFT's of the same do") {
             tensors, [](const auto& one) { return one.first.find(".experts.") == one.first.npos; });
       });
   write_stacked(read_parameters("qwen2_moe_experts", 6, false), "qwen2moe", 3, of_qwen);
-  const std::vector<double> expected = with(qwen2_moe(), {{alone, 1}});
-  CHECK(difference(with(qwen2_moe(), {{of_qwen, 1}}), expected) < 2e-6);
-  CHECK(difference(with(qwen2_moe(), {{of_qwen, 1}}, true), expected) < 2e-5);
-  CHECK(difference(with(qwen2_moe(), {}), expected) > 0.1);
+  const std::vector<double> expected = experts_with(qwen2_moe(), {{alone, 1}});
+  CHECK(difference(experts_with(qwen2_moe(), {{of_qwen, 1}}), expected) < 2e-6);
+  CHECK(difference(experts_with(qwen2_moe(), {{of_qwen, 1}}, true), expected) < 2e-5);
+  CHECK(difference(experts_with(qwen2_moe(), {}), expected) > 0.1);
   // In f32 adapters of all forms at once are the same in the weights, in any order.
   const fs::path modules = folder.path() / "modules";
   const Checkpoint checkpoint(qwen2_moe());
   write_adapted(checkpoint, targets(checkpoint, read_decoder_config(checkpoint), true), modules,
                 folder.path() / "changed");
-  const Scales mixed = {
+  const ExpertScales mixed = {
       {of_qwen, 0.5f}, {modules, -0.75f}, {lora_dir() / "qwen2_moe_experts", 1.25f}};
-  const std::vector<double> beside = with(qwen2_moe(), mixed);
-  CHECK(difference(with(qwen2_moe(), mixed, true), beside) < 2e-5);
-  CHECK(difference(with(qwen2_moe(), {mixed[2], mixed[0], mixed[1]}), beside) < 2e-5);
-  CHECK(difference(with(qwen2_moe(), {{modules, 0.0f}, {of_qwen, 0.0f}}), with(qwen2_moe(), {})) ==
-        0);
+  const std::vector<double> beside = experts_with(qwen2_moe(), mixed);
+  CHECK(difference(experts_with(qwen2_moe(), mixed, true), beside) < 2e-5);
+  CHECK(difference(experts_with(qwen2_moe(), {mixed[2], mixed[0], mixed[1]}), beside) < 2e-5);
+  CHECK(difference(experts_with(qwen2_moe(), {{modules, 0.0f}, {of_qwen, 0.0f}}),
+                   experts_with(qwen2_moe(), {})) == 0);
 }
 
 TEST_CASE("A request chooses among adapters of experts in every form") {
@@ -154,13 +157,13 @@ TEST_CASE("A request chooses among adapters of experts in every form") {
   const DecoderConfig config = read_decoder_config(checkpoint);
   write_adapted(checkpoint, targets(checkpoint, config, true), modules, folder.path() / "changed");
   const std::vector<uint32_t> ids = {5, 17, 3, 31, 11, 2, 9, 33, 21};
-  const auto maps = [&](const Scales& loaded,
+  const auto maps = [&](const ExpertScales& loaded,
                         const std::optional<std::vector<AdapterScale>>& wanted) {
-    DecoderModel model(shared_device(), checkpoint, config, {.adapters = opened(loaded)});
+    DecoderModel model(shared_device(), checkpoint, config, {.adapters = opened_experts(loaded)});
     const std::vector<float> found = model.attention(ids, chosen_adapters(model.network(), wanted));
     return std::vector<double>(found.begin(), found.end());
   };
-  const Scales all = {{file, 1}, {modules, 1}, {lora_dir() / "qwen2_moe_experts", 1}};
+  const ExpertScales all = {{file, 1}, {modules, 1}, {lora_dir() / "qwen2_moe_experts", 1}};
   const std::vector<double> bare = maps({}, std::nullopt);
   CHECK(difference(maps(all, std::vector<AdapterScale>()), bare) == 0);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -201,7 +204,7 @@ TEST_CASE("Adapters of experts in either form for models in either format") {
       for (const fs::path& form : {parameters, turned, file})
         for (const bool merged : {false, true}) {
           INFO(model.string() << ", " << form.filename().string() << (merged ? " merged" : ""));
-          const double worst = difference(with(model, {{form, 1}}, merged), expected);
+          const double worst = difference(experts_with(model, {{form, 1}}, merged), expected);
           INFO(worst);
           CHECK(worst < 2e-5);
         }

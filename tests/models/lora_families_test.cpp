@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void check_family(const fs::path& model) {
+void check_lora_family(const fs::path& model) {
   INFO(model.filename().string());
   const TemporaryFolder folder;
   const fs::path adapter = folder.path() / "adapter", changed = folder.path() / "changed";
@@ -96,9 +96,9 @@ fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
 
 TEST_CASE("An adapter of every product is a checkpoint with changed matrices") {
   for (const char* family : {"gemma", "gptj", "olmo", "olmo_clip", "qwen2_moe", "falcon_mamba"})
-    check_family(data_dir() / "decoder_families" / family);
-  check_family(data_dir() / "gemma3");
-  for (const char* family : {"gpt2", "qwen2", "qwen3"}) check_family(tiny_model(family));
+    check_lora_family(data_dir() / "decoder_families" / family);
+  check_lora_family(data_dir() / "gemma3");
+  for (const char* family : {"gpt2", "qwen2", "qwen3"}) check_lora_family(tiny_model(family));
 }
 
 TEST_CASE("Experts take adapters, beside their weights and in them") {
@@ -130,12 +130,12 @@ TEST_CASE("A step through adapted experts has as many dispatches, however many e
 TEST_CASE("The same of the reference models") {
   const fs::path fixtures = fixtures_dir();
   if (fixtures.empty()) MULCIBER_SKIP("the reference models are not there (MULCIBER_FIXTURES)");
-  check_family(fixtures / "models/llama");
+  check_lora_family(fixtures / "models/llama");
   for (const char* family :
        {"phi", "phi3", "gemma2", "gpt_neox", "falcon", "falcon_new", "starcoder2", "stablelm",
         "olmo2", "granite", "cohere", "cohere2", "smollm3", "glm4", "mixtral", "qwen3_moe",
         "deepseek_v2", "deepseek_v3", "mamba"})
-    check_family(fixtures / "models2" / family);
+    check_lora_family(fixtures / "models2" / family);
 }
 
 TEST_CASE("Adapters beside weights in blocks, with norms and integers in products") {

@@ -85,7 +85,7 @@ Style llama_like(const char* architecture) { return {.architecture = architectur
 Style permuted_like(const char* architecture) {
   return {.architecture = architecture, .permuted = true};
 }
-Style with(const char* architecture, const Names& parts) {
+Style style_with(const char* architecture, const Names& parts) {
   return {.architecture = architecture, .parts = parts};
 }
 const Style kMixtralStyle = {.architecture = "llama",
@@ -206,7 +206,7 @@ Both write_both(const fs::path& model, const Style& style, const fs::path& to, u
   return both;
 }
 
-std::vector<OpenAdapter> opened(const std::vector<std::pair<fs::path, float>>& adapters) {
+std::vector<OpenAdapter> opened_formats(const std::vector<std::pair<fs::path, float>>& adapters) {
   std::vector<AdapterFile> files;
   for (const auto& [path, scale] : adapters)
     files.push_back({path.string(), std::to_string(files.size()), scale});
@@ -215,7 +215,7 @@ std::vector<OpenAdapter> opened(const std::vector<std::pair<fs::path, float>>& a
 
 std::vector<double> with_adapter(const fs::path& model, const fs::path& adapter,
                                  bool merged = false) {
-  return logits(model, {.adapters = opened({{adapter, 1}}), .merge_adapters = merged});
+  return logits(model, {.adapters = opened_formats({{adapter, 1}}), .merge_adapters = merged});
 }
 
 /// Either format of one adapter does the same to a model.
@@ -273,20 +273,19 @@ TEST_CASE("Adapters of either format do the same to models in folders") {
   check_both(more / "gpt_oss", kGptOssStyle);
   check_both(more / "qwen3_moe", kQwen3MoeStyle);
   check_both(more / "stablelm", llama_like("stablelm"));
-  check_both(more / "phi", with("phi2", kPhi));
-  check_both(more / "phi3", with("phi3", kFused));
-  check_both(
-      more / "glm4",
-      with("glm4", attention_and({{"mlp.gate_up_proj", "ffn_up"}, {"mlp.down_proj", "ffn_down"}})));
-  check_both(
-      more / "starcoder2",
-      with("starcoder2", attention_and({{"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"}})));
+  check_both(more / "phi", style_with("phi2", kPhi));
+  check_both(more / "phi3", style_with("phi3", kFused));
+  check_both(more / "glm4", style_with("glm4", attention_and({{"mlp.gate_up_proj", "ffn_up"},
+                                                              {"mlp.down_proj", "ffn_down"}})));
+  check_both(more / "starcoder2",
+             style_with("starcoder2",
+                        attention_and({{"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"}})));
   check_both(more / "gpt_neox", kNeoXStyle);
   check_both(more / "falcon", kFalconStyle);
   check_both(more / "falcon_new", kFalconStyle);
   check_both(more / "mamba", kMambaStyle);
   for (const char* latent : {"deepseek_v2", "deepseek_v3"})
-    check_both(more / latent, with("deepseek2", kDeepSeekParts));
+    check_both(more / latent, style_with("deepseek2", kDeepSeekParts));
 }
 
 TEST_CASE("Adapters of either format do the same to models in GGUF files") {
@@ -294,16 +293,16 @@ TEST_CASE("Adapters of either format do the same to models in GGUF files") {
   check_both(files / "gpt_neox.gguf", kNeoXStyle);
   check_both(files / "falcon_7b.gguf", kFalconStyle);
   check_both(files / "falcon_40b.gguf", kFalconStyle);
-  check_both(
-      files / "starcoder2.gguf",
-      with("starcoder2", attention_and({{"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"}})));
+  check_both(files / "starcoder2.gguf",
+             style_with("starcoder2",
+                        attention_and({{"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"}})));
   check_both(files / "stablelm.gguf", llama_like("stablelm"));
-  check_both(files / "phi.gguf", with("phi2", kPhi));
+  check_both(files / "phi.gguf", style_with("phi2", kPhi));
   check_both(files / "cohere.gguf", llama_like("command-r"));
   check_both(files / "cohere2.gguf", llama_like("cohere2"));
-  check_both(
-      files / "glm4.gguf",
-      with("glm4", attention_and({{"mlp.gate_up_proj", "ffn_up"}, {"mlp.down_proj", "ffn_down"}})));
+  check_both(files / "glm4.gguf",
+             style_with("glm4", attention_and({{"mlp.gate_up_proj", "ffn_up"},
+                                               {"mlp.down_proj", "ffn_down"}})));
   check_both(files / "smollm3.gguf", permuted_like("smollm3"));
   check_both(files / "olmo.gguf", permuted_like("olmo"));
   check_both(files / "gemma.gguf", llama_like("gemma"));
@@ -330,15 +329,15 @@ TEST_CASE("A model in either format with an adapter in either is the same model"
     check_pair(more / name, more / name / "model-F32.gguf", style, 1e-5);
   };
   // These files are llama.cpp's own.
-  check("phi3", with("phi3", kFused));
+  check("phi3", style_with("phi3", kFused));
   check("gemma2", llama_like("gemma2"));
   check("olmo2", llama_like("olmo2"));
   check("granite", permuted_like("granite"));
   check("mixtral", kMixtralStyle);
   check("qwen3_moe", kQwen3MoeStyle);
   check_pair(more / "mamba", files / "mamba.gguf", kMambaStyle, 1e-5);
-  check_pair(more / "deepseek_v2", files / "deepseek_v2.gguf", with("deepseek2", kDeepSeekParts),
-             1e-5);
+  check_pair(more / "deepseek_v2", files / "deepseek_v2.gguf",
+             style_with("deepseek2", kDeepSeekParts), 1e-5);
 }
 
 TEST_CASE("An adapter of keys and values in one matrix stands beside matrices of their own") {
@@ -346,7 +345,7 @@ TEST_CASE("An adapter of keys and values in one matrix stands beside matrices of
   const TemporaryFolder made;
   const fs::path folder = fixtures_dir() / "models2/deepseek_v3",
                  file = data_dir() / "gguf_decoders/deepseek_v3.gguf";
-  const Both both = write_both(folder, with("deepseek2", kDeepSeekParts), made.path());
+  const Both both = write_both(folder, style_with("deepseek2", kDeepSeekParts), made.path());
   const double worst =
       difference(with_adapter(file, both.folder), with_adapter(folder, both.folder));
   INFO("largest difference " << worst);
@@ -379,8 +378,8 @@ TEST_CASE("Adapters of both formats stand beside one another") {
     const Both a = write_both(tiny / model, llama_like("qwen2"), first.path(), 1),
                b = write_both(tiny / model, llama_like("qwen2"), second.path(), 2, {"attn_k"});
     const auto mixed = [&](const fs::path& one, const fs::path& other, bool merged) {
-      return logits(tiny / model,
-                    {.adapters = opened({{one, 0.5f}, {other, -1.25f}}), .merge_adapters = merged});
+      return logits(tiny / model, {.adapters = opened_formats({{one, 0.5f}, {other, -1.25f}}),
+                                   .merge_adapters = merged});
     };
     for (const bool merged : {false, true}) {
       const std::vector<double> expected = mixed(a.folder, b.folder, merged);
@@ -391,7 +390,7 @@ TEST_CASE("Adapters of both formats stand beside one another") {
     // Parts of both are the same parts.
     const Checkpoint checkpoint(tiny / model);
     const auto bytes = [&](const fs::path& one, const fs::path& other) {
-      const ModelOptions options = {.adapters = opened({{one, 1}, {other, 1}})};
+      const ModelOptions options = {.adapters = opened_formats({{one, 1}, {other, 1}})};
       return stacked_adapters(checkpoint, read_decoder_config(checkpoint), options)->bytes();
     };
     CHECK(bytes(a.file, b.folder) == bytes(a.folder, b.folder));

@@ -44,15 +44,15 @@ TextGenerator generator(const GeneratorOptions& options) {
   return {shared_handle(), model(), options};
 }
 
-constexpr const char* kPrompt = "the and in the thing";
+constexpr const char* kLoraPrompt = "the and in the thing";
 
-std::vector<uint32_t> answer(TextGenerator& generator, const Wanted& adapters,
-                             GenerateOptions options = {}) {
+std::vector<uint32_t> lora_answer(TextGenerator& generator, const Wanted& adapters,
+                                  GenerateOptions options = {}) {
   options.sampling = Sampling();
   options.max_new_tokens = 12;
   options.ignore_end = true;
   options.adapters = adapters;
-  return generator.generate(kPrompt, options).ids;
+  return generator.generate(kLoraPrompt, options).ids;
 }
 
 std::vector<uint32_t> answer_merged(float all, float some) {
@@ -62,7 +62,7 @@ std::vector<uint32_t> answer_merged(float all, float some) {
   options.load.merge_adapters = true;
   TextGenerator merged = generator(options);
   CHECK(merged.adapters().empty());
-  return answer(merged, std::nullopt);
+  return lora_answer(merged, std::nullopt);
 }
 
 /// What a request of a batch was told: equal only where all bits are.
@@ -73,7 +73,7 @@ struct Answer {
 
 void submit(BatchGenerator& batch, const Wanted& adapters, Answer& answer) {
   BatchRequest request;
-  request.prompt = kPrompt;
+  request.prompt = kLoraPrompt;
   request.max_new_tokens = 12;
   request.sampling = Sampling();
   request.ignore_end = true;
@@ -120,7 +120,7 @@ TEST_CASE("A request says which adapters it wants, and the next one says anew") 
   TextGenerator bare = generator({.context = 48});
   TextGenerator one = generator(with_adapters());
   CHECK(one.adapters() == std::vector<std::string>{"all", "some"});
-  const std::vector<uint32_t> of_none = answer(bare, std::nullopt);
+  const std::vector<uint32_t> of_none = lora_answer(bare, std::nullopt);
   const std::vector<uint32_t> of_all = answer_merged(0.75f, 0);
   const std::vector<uint32_t> of_both = answer_merged(0.5f, 1.25f);
   const std::vector<uint32_t> of_some = answer_merged(0, 1);
@@ -128,18 +128,18 @@ TEST_CASE("A request says which adapters it wants, and the next one says anew") 
   REQUIRE(of_all != of_both);
   REQUIRE(of_some != of_none);
   // The prompt is the same: what is held of it belongs to the adapters before.
-  CHECK(answer(one, kNone) == of_none);
-  CHECK(answer(one, kAll) == of_all);
-  CHECK(answer(one, kBoth) == of_both);
-  CHECK(answer(one, std::nullopt) == of_some);
-  CHECK(answer(one, kNone) == of_none);
+  CHECK(lora_answer(one, kNone) == of_none);
+  CHECK(lora_answer(one, kAll) == of_all);
+  CHECK(lora_answer(one, kBoth) == of_both);
+  CHECK(lora_answer(one, std::nullopt) == of_some);
+  CHECK(lora_answer(one, kNone) == of_none);
   CHECK(one.statistics().reused_tokens == 0);
-  CHECK(answer(one, kNone) == of_none);
+  CHECK(lora_answer(one, kNone) == of_none);
   CHECK(one.statistics().reused_tokens > 0);
-  CHECK(answer(one, kAll, {.lookup = 3}) == of_all);
-  CHECK(answer(one, kNone, {.lookup = 3}) == of_none);
+  CHECK(lora_answer(one, kAll, {.lookup = 3}) == of_all);
+  CHECK(lora_answer(one, kNone, {.lookup = 3}) == of_none);
   TextGenerator other = one.conversation();
-  CHECK(answer(other, kBoth) == of_both);
+  CHECK(lora_answer(other, kBoth) == of_both);
 }
 
 TEST_CASE("Scores, hidden states and attention are those of the adapters asked for") {
@@ -149,7 +149,7 @@ TEST_CASE("Scores, hidden states and attention are those of the adapters asked f
   merging.load.merge_adapters = true;
   TextGenerator one = generator(with_adapters()), merged = generator(merging),
                 bare = generator({.context = 48});
-  const ScoreInput text = {"", kPrompt};
+  const ScoreInput text = {"", kLoraPrompt};
   const auto sum = [&](TextGenerator& generator, const Wanted& adapters) {
     return generator.score({&text, 1}, {.adapters = adapters}).texts[0].sum;
   };
@@ -159,13 +159,13 @@ TEST_CASE("Scores, hidden states and attention are those of the adapters asked f
   CHECK_THAT(sum(one, kBoth), Catch::Matchers::WithinRel(of_both, 1e-5));
   CHECK(sum(one, kNone) == of_none);
   const std::vector<uint32_t> layers = {2};
-  CHECK(one.hidden_states(kPrompt, layers, {.adapters = kNone}).values ==
-        bare.hidden_states(kPrompt, layers).values);
+  CHECK(one.hidden_states(kLoraPrompt, layers, {.adapters = kNone}).values ==
+        bare.hidden_states(kLoraPrompt, layers).values);
   const auto generate = [&](TextGenerator& generator, const Wanted& adapters) {
     GenerateOptions options = {.sampling = Sampling(), .max_new_tokens = 1};
     options.adapters = adapters;
     options.attention = true;
-    return generator.generate(kPrompt, options);
+    return generator.generate(kLoraPrompt, options);
   };
   const auto maps = [&](TextGenerator& generator, const Wanted& adapters) {
     return generate(generator, adapters).attention->weights;
@@ -185,10 +185,10 @@ TEST_CASE("Keys and values of one mix of adapters are refused for another") {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "cache").string();
   TextGenerator one = generator(with_adapters());
-  answer(one, kAll);
+  lora_answer(one, kAll);
   one.save_cache(file);
   CHECK(one.load_cache(file) > 0);
-  answer(one, kNone);
+  lora_answer(one, kNone);
   CHECK(model_error([&] { one.load_cache(file); }));
   TextGenerator bare = generator({.context = 48});
   CHECK(model_error([&] { bare.load_cache(file); }));
@@ -227,7 +227,7 @@ TEST_CASE("Texts that are generated together share the options' adapters") {
   GeneratorOptions options = with_adapters();
   options.sequences = 2;
   TextGenerator one = generator(options);
-  const std::vector<std::string> prompts = {kPrompt, "in the"};
+  const std::vector<std::string> prompts = {kLoraPrompt, "in the"};
   GenerateOptions settings = {.sampling = Sampling(), .max_new_tokens = 12, .ignore_end = true};
   settings.adapters = kAll;
   CHECK(one.generate_all(prompts, settings)[0].ids == answer_merged(0.75f, 0));
@@ -236,7 +236,7 @@ TEST_CASE("Texts that are generated together share the options' adapters") {
 TEST_CASE("Adapters that are asked for wrongly are refused by name") {
   TextGenerator one = generator(with_adapters());
   const auto refusal = [&](const std::vector<AdapterScale>& wanted) {
-    return setting_error([&] { answer(one, wanted); });
+    return setting_error([&] { lora_answer(one, wanted); });
   };
   CHECK_THAT(refusal({{"al", 1}}), ContainsSubstring("adapter 'al'") &&
                                        ContainsSubstring("not loaded") &&
@@ -250,7 +250,8 @@ TEST_CASE("Adapters that are asked for wrongly are refused by name") {
   request.adapters = std::vector<AdapterScale>{{"other", 1}};
   CHECK_THAT(setting_error([&] { batch.submit(request); }), ContainsSubstring("adapter 'other'"));
   TextGenerator bare = generator({.context = 48});
-  CHECK_THAT(setting_error([&] { answer(bare, kAll); }), ContainsSubstring("load the model with"));
+  CHECK_THAT(setting_error([&] { lora_answer(bare, kAll); }),
+             ContainsSubstring("load the model with"));
 
   GeneratorOptions twice = with_adapters();
   twice.load.adapters[1].name = "all";
@@ -290,7 +291,7 @@ TEST_CASE("Adapters in C are those in C++") {
   const auto text = [&](const Wanted& adapters) {
     GenerateOptions options = {.max_new_tokens = 9, .ignore_end = true};
     options.adapters = adapters;
-    return expected.generate(kPrompt, options).text;
+    return expected.generate(kLoraPrompt, options).text;
   };
   const Session session(model());
   MulciberContext* c = session.c;
@@ -315,7 +316,7 @@ TEST_CASE("Adapters in C are those in C++") {
     info.max_new_tokens = 9;
     info.ignore_end = VK_TRUE;
     MulciberTask* task = nullptr;
-    REQUIRE(mulciber_begin_generation(c, generator, kPrompt, &info, &task) == MULCIBER_OK);
+    REQUIRE(mulciber_begin_generation(c, generator, kLoraPrompt, &info, &task) == MULCIBER_OK);
     session.finish(task);
     const char* found = nullptr;
     REQUIRE(mulciber_text(c, task, &found) == MULCIBER_OK);
@@ -333,7 +334,8 @@ TEST_CASE("Adapters in C are those in C++") {
   const MulciberAdapter unknown = {sizeof(unknown), 1, nullptr, "other"};
   REQUIRE(mulciber_use_adapters(c, generator, 1, &unknown) == MULCIBER_OK);
   MulciberTask* task = nullptr;
-  CHECK(mulciber_begin_generation(c, generator, kPrompt, nullptr, &task) == MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_begin_generation(c, generator, kLoraPrompt, nullptr, &task) ==
+        MULCIBER_ERROR_SETTING);
   CHECK_THAT(session.context.message(), ContainsSubstring("adapter 'other'"));
   CHECK(mulciber_use_adapters(c, generator, 1, &files[0]) == MULCIBER_OK);
   const MulciberAdapter nameless = {sizeof(nameless), 1, all.c_str(), nullptr};

@@ -29,7 +29,7 @@ std::vector<OpenAdapter> opened(const Scales& scales) {
   return open_adapters(files);
 }
 
-std::vector<double> logits(const fs::path& model, ModelOptions options) {
+std::vector<double> lora_logits(const fs::path& model, ModelOptions options) {
   const std::vector<double> ids = {257, 32, 104, 259, 32, 7, 200, 262, 110, 261, 1};
   const Checkpoint checkpoint(model);
   DecoderModel loaded(shared_device(), checkpoint, read_decoder_config(checkpoint), options);
@@ -72,11 +72,12 @@ TEST_CASE("Logits with adapters are those of changed weights, in float64") {
     INFO(one.expected << " of " << one.model << " with " << one.scales.size() << " adapters");
     const std::vector<double> expected = expected_logits(one.expected);
     const fs::path model = tiny_model(one.model);
-    const double beside = difference(logits(model, {.adapters = opened(one.scales)}), expected);
+    const double beside =
+        difference(lora_logits(model, {.adapters = opened(one.scales)}), expected);
     INFO("beside the weights " << beside);
     CHECK(beside < 5e-6);
     const double merged = difference(
-        logits(model, {.adapters = opened(one.scales), .merge_adapters = true}), expected);
+        lora_logits(model, {.adapters = opened(one.scales), .merge_adapters = true}), expected);
     INFO("in weights of 16 bits " << merged);
     CHECK(merged < (one.scales.empty() ? 5e-6 : 5e-3));
   }
@@ -95,8 +96,8 @@ TEST_CASE("In f32 an adapter in the weights is one beside them") {
     INFO(one.expected);
     const fs::path model = folder.path() / one.model;
     const std::vector<double> merged =
-        logits(model, {.adapters = opened(one.scales), .merge_adapters = true});
-    const double worst = difference(logits(model, {.adapters = opened(one.scales)}), merged);
+        lora_logits(model, {.adapters = opened(one.scales), .merge_adapters = true});
+    const double worst = difference(lora_logits(model, {.adapters = opened(one.scales)}), merged);
     INFO("largest difference " << worst);
     CHECK(worst < 1e-5);
   }
@@ -106,12 +107,13 @@ TEST_CASE("Adapters and activations in 16 bits") {
   const std::vector<double> expected = expected_logits("qwen2_both");
   const std::vector<OpenAdapter> adapters = opened({{"qwen2_all", 0.5f}, {"qwen2_some", 1.25f}});
   const double matrices = difference(
-      logits(tiny_model("qwen2"), {.matrices = MatrixStorage::kF16, .adapters = adapters}),
+      lora_logits(tiny_model("qwen2"), {.matrices = MatrixStorage::kF16, .adapters = adapters}),
       expected);
   INFO("matrices in 16 bits " << matrices);
   CHECK(matrices < 5e-3);
   const double activations = difference(
-      logits(tiny_model("qwen2"), {.activations = DataType::kF16, .adapters = adapters}), expected);
+      lora_logits(tiny_model("qwen2"), {.activations = DataType::kF16, .adapters = adapters}),
+      expected);
   INFO("activations in 16 bits " << activations);
   CHECK(activations < 2e-2);
 }

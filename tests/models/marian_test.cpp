@@ -26,7 +26,7 @@ std::unique_ptr<EncoderDecoderModel> open_marian(const fs::path& folder,
                               options);
 }
 
-void check_report(const VerifyReport& report, size_t passed) {
+void check_marian_report(const VerifyReport& report, size_t passed) {
   for (const VerifyResult& result : report.results) {
     INFO(result.case_name << " " << result.tensor << ": error " << result.error << ", tolerance "
                           << result.tolerance << " " << result.detail);
@@ -40,7 +40,7 @@ void check_report(const VerifyReport& report, size_t passed) {
 
 TEST_CASE("The small Marian model meets every reference value") {
   const auto model = open_marian(small_marian());
-  check_report(verify(*model, small_marian() / "expected.safetensors"), 22);
+  check_marian_report(verify(*model, small_marian() / "expected.safetensors"), 22);
 }
 
 TEST_CASE("Every Marian reference model meets its values") {
@@ -50,7 +50,7 @@ TEST_CASE("Every Marian reference model meets its values") {
     if (checkpoint.model_type() != "marian") continue;
     DYNAMIC_SECTION(entry.path().filename().string()) {
       const auto model = open_marian(entry.path());
-      check_report(verify(*model, entry.path() / "expected.safetensors"), 22);
+      check_marian_report(verify(*model, entry.path() / "expected.safetensors"), 22);
     }
   }
 }

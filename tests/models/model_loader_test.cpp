@@ -20,14 +20,11 @@ using namespace mulciber::tests;
 
 namespace {
 
-const std::string kText = "The old house stands near the river.";
-const std::string kPrompt = "The red hammer and the blue nails";
-
-std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
-std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
+const std::string kLoaderText = "The old house stands near the river.";
+const std::string kLoaderPrompt = "The red hammer and the blue nails";
 
 /// Steps of so many bytes until all is there; how many there were.
-size_t load(ModelLoader& loader, uint64_t bytes) {
+size_t load_steps(ModelLoader& loader, uint64_t bytes) {
   size_t steps = 0;
   uint64_t before = 0;
   for (ModelLoader::Progress progress; !progress.complete; ++steps) {
@@ -48,12 +45,12 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
   const auto device = adopt_device(host.lent());
   const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
   Translator whole(device, bundled_model());
-  const Translation expected = whole.translate(kText);
+  const Translation expected = whole.translate(kLoaderText);
   {
     ModelLoader loader(device, open_model(bundled_model()));
     CHECK_THROWS_AS(loader.translator(), SettingError);
     // Something else of the device's goes on between steps.
-    TranslationTask task(whole, kText);
+    TranslationTask task(whole, kLoaderText);
     size_t steps = 0;
     uint64_t calls = 0;
     while (!loader.step(100'000).complete) {
@@ -67,7 +64,7 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
     CHECK(steps > loader.progress().total / 100'000 / 2);
     CHECK_THROWS_AS(loader.generator(), ModelError);
     Translator sliced = loader.translator();
-    const Translation found = sliced.translate(kText);
+    const Translation found = sliced.translate(kLoaderText);
     CHECK(found.ids == expected.ids);
     CHECK(found.score == expected.score);
     CHECK(sliced.statistics().weight_bytes == whole.statistics().weight_bytes);
@@ -75,10 +72,11 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
   }
   {
     ModelLoader loader(device, open_model(small_decoder().string()), {.context = 64});
-    CHECK(load(loader, 1) > 10);  // a piece each
+    CHECK(load_steps(loader, 1) > 10);  // a piece each
     TextGenerator sliced = loader.generator();
     TextGenerator other(device, small_decoder().string(), {.context = 64});
-    CHECK(sliced.generate(kPrompt, options).ids == other.generate(kPrompt, options).ids);
+    CHECK(sliced.generate(kLoaderPrompt, options).ids ==
+          other.generate(kLoaderPrompt, options).ids);
     CHECK(sliced.context() == 64);
   }
   {
@@ -86,10 +84,10 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
     GeneratorOptions wanted;
     wanted.load.on_progress = [&](uint64_t done, uint64_t) { told = done; };
     ModelLoader loader(device, open_model(small_encoder()), wanted);
-    CHECK(load(loader, UINT64_MAX) == 1);
+    CHECK(load_steps(loader, UINT64_MAX) == 1);
     CHECK(told == loader.progress().total);
-    CHECK(loader.text_encoder().embed(kText).values ==
-          TextEncoder(device, small_encoder()).embed(kText).values);
+    CHECK(loader.text_encoder().embed(kLoaderText).values ==
+          TextEncoder(device, small_encoder()).embed(kLoaderText).values);
   }
 }
 
@@ -116,7 +114,7 @@ TEST_CASE("A load that is not wanted any more gives its memory back") {
   enough.load.memory_limit =
       requirements(host.physical, *open_model(bundled_model())).memory.weight_bytes;
   ModelLoader loader(device, open_model(bundled_model()), enough);
-  load(loader, 8 << 20);
+  load_steps(loader, 8 << 20);
   CHECK_NOTHROW(loader.translator());
 }
 
@@ -143,7 +141,7 @@ TEST_CASE("Once its pipelines are warm, making and running a task compiles none"
   const uint64_t warm = pipelines_made(*device);
   CHECK(warm > 0);
   {
-    TranslationTask first(translator, kText, options),
+    TranslationTask first(translator, kLoaderText, options),
         second(translator, "He has two dogs.", options);
     finish(first);
     finish(second);
@@ -190,8 +188,9 @@ TEST_CASE("Once their pipelines are warm, tasks of attention and vectors compile
   Translator translator(device, bundled_model());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
   TextEncoder encoder(device, small_encoder());
-  const Translation translation = translator.translate(kText);
-  const Generation answer = generator.generate(kPrompt, {.max_new_tokens = 4, .ignore_end = true});
+  const Translation translation = translator.translate(kLoaderText);
+  const Generation answer =
+      generator.generate(kLoaderPrompt, {.max_new_tokens = 4, .ignore_end = true});
   const uint64_t before = pipelines_made(*device);
   PipelineWarmup maps_of_pairs = PipelineWarmup::of_attention(translator, 32, 40),
                  maps_of_texts = PipelineWarmup::of_attention(generator, 48),
@@ -254,7 +253,8 @@ TEST_CASE("Loading in slices and warming in C are those in C++") {
   const uint64_t made = mulciber_pipelines_made(device);
   CHECK(made > 0);
   MulciberTask* task = nullptr;
-  REQUIRE(mulciber_begin_translation(c, translator, kText.c_str(), nullptr, &task) == MULCIBER_OK);
+  REQUIRE(mulciber_begin_translation(c, translator, kLoaderText.c_str(), nullptr, &task) ==
+          MULCIBER_OK);
   while (!mulciber_is_done(task)) {
     MulciberStep step;
     REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);

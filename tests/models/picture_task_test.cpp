@@ -29,8 +29,6 @@ Picture drawn_picture(uint32_t width, uint32_t height, unsigned seed) {
   return picture;
 }
 
-std::string digits() { return (source_dir() / "assets/vit-digits").string(); }
-
 /// All slices, each into a command buffer as a host would, of budgets that a seed draws.
 void record_in_slices(Device& device, FrameTask& task, unsigned seed) {
   std::mt19937 random(seed);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint32_t kLongest = 24;  // source
 
-std::unique_ptr<EncoderDecoderModel> load(const std::filesystem::path& folder) {
+std::unique_ptr<EncoderDecoderModel> load_slots_model(const std::filesystem::path& folder) {
   const Checkpoint checkpoint(folder);
   return load_encoder_decoder(shared_device(), checkpoint, read_encoder_decoder_config(checkpoint),
                               {});
@@ -56,7 +56,7 @@ void take(SearchSlots& slots, Found& found) {
   }
 }
 
-Found alone(SearchSlots& slots, const std::vector<Asked>& all) {
+Found found_alone(SearchSlots& slots, const std::vector<Asked>& all) {
   Found found;
   for (uint64_t i = 0; i < all.size(); ++i) {
     slots.begin(std::vector<SlotSource>{{i, all[i].ids, &all[i].settings}});
@@ -100,12 +100,12 @@ Found in_company(SearchSlots& slots, const std::vector<Asked>& all, std::mt19937
   return found;
 }
 
-void check_company(EncoderDecoderModel& model, const GenerationSettings& settings, uint32_t places,
-                   size_t count, uint32_t vocabulary, uint32_t seed) {
+void check_slots_company(EncoderDecoderModel& model, const GenerationSettings& settings,
+                         uint32_t places, size_t count, uint32_t vocabulary, uint32_t seed) {
   std::mt19937 random(seed);
   const std::vector<Asked> all = drawn(count, settings, vocabulary, random);
   const auto slots = model.open_search(places, kLongest, settings, {});
-  const Found expected = alone(*slots, all);
+  const Found expected = found_alone(*slots, all);
   REQUIRE(expected.size() == count);
   std::vector<bool> left_early(count);
   const Found found = in_company(*slots, all, random, left_early);
@@ -126,7 +126,7 @@ void check_company(EncoderDecoderModel& model, const GenerationSettings& setting
 }  // namespace
 
 TEST_CASE("What is found of a source does not depend on company, places and times of arrival") {
-  const auto model = load(small_marian());
+  const auto model = load_slots_model(small_marian());
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.max_new_tokens = 30;
   struct Way {
@@ -141,26 +141,26 @@ TEST_CASE("What is found of a source does not depend on company, places and time
     settings.beams = beams;
     settings.length_penalty = early == kNever ? 1.5f : 1;
     // Of three, 24 rows or fewer are never covered in part.
-    check_company(*model, settings, beams == 4 ? 3 : 8, 14, 200, beams);
+    check_slots_company(*model, settings, beams == 4 ? 3 : 8, 14, 200, beams);
   }
 }
 
 TEST_CASE("Rules on what is chosen are those of each source in any company") {
-  const auto model = load(small_marian());
+  const auto model = load_slots_model(small_marian());
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.max_new_tokens = 30;
   settings.beams = 4;
   settings.no_repeat_ngram = 2;
   settings.ends = {0, 7, 12, 40, 99, 150};
   settings.banned_words = {{5, 9}, {3, 3, 8}, {11, 2}};
-  check_company(*model, settings, 8, 20, 200, 3);
+  check_slots_company(*model, settings, 8, 20, 200, 3);
   settings.beams = 1;
   settings.no_repeat_ngram = 1;
-  check_company(*model, settings, 24, 40, 200, 4);
+  check_slots_company(*model, settings, 24, 40, 200, 4);
   settings.renormalize = true;
   settings.banned_words.clear();
   settings.banned = {1, 2, 3};
-  check_company(*model, settings, 24, 40, 200, 5);
+  check_slots_company(*model, settings, 24, 40, 200, 5);
 }
 
 TEST_CASE("A trained model finds the same in any company") {
@@ -170,17 +170,17 @@ TEST_CASE("A trained model finds the same in any company") {
   // Without subgroup arithmetic a step takes ten times as long.
   if (device.subgroup_size < 8 || !device.has(kSubgroupArithmetic))
     MULCIBER_SKIP("the device takes minutes for it");
-  const auto model = load(source_dir() / "assets/en-de");
+  const auto model = load_slots_model(source_dir() / "assets/en-de");
   GenerationSettings settings = generation_settings(model->generation_config(), 128);
   settings.max_new_tokens = 40;
   for (const uint32_t beams : share_of({1u, 5u})) {
     settings.beams = beams;
-    check_company(*model, settings, 6, 8, 3000, beams);
+    check_slots_company(*model, settings, 6, 8, 3000, beams);
   }
 }
 
 TEST_CASE("More sources than places find what they find in any order") {
-  const auto model = load(small_marian());
+  const auto model = load_slots_model(small_marian());
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.beams = settings.n_best = 3;
   settings.max_new_tokens = 30;

@@ -86,7 +86,7 @@ double difference(std::span<const float> a, std::span<const float> b) {
   return largest;
 }
 
-double length_of(std::span<const float> vector) {
+double vector_length(std::span<const float> vector) {
   double squares = 0;
   for (const float value : vector) squares += double{value} * value;
   return std::sqrt(squares);
@@ -95,7 +95,7 @@ double length_of(std::span<const float> vector) {
 double cosine(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * b[i];
-  return sum / length_of(a) / length_of(b);
+  return sum / vector_length(a) / vector_length(b);
 }
 
 std::string sentence_error(const Changed& files) {
@@ -223,10 +223,10 @@ TEST_CASE("The files of sentence-transformers say how texts become vectors") {
   CHECK(encoder.prompts().at("query") == "iron ");
 
   const TextVector vector = encoder.embed("the anvil");
-  CHECK(std::abs(length_of(vector.values) - 1) < 1e-6);
+  CHECK(std::abs(vector_length(vector.values) - 1) < 1e-6);
   const TextVector first = plain.embed("the anvil", {.pooling = Pooling::kFirst});
   CHECK(std::abs(cosine(vector.values, first.values) - 1) < 1e-6);
-  CHECK(length_of(first.values) > 2);
+  CHECK(vector_length(first.values) > 2);
   const TextVector asked = encoder.embed("anvil", {.prompt_name = "query"});
   CHECK(difference(asked.values, encoder.embed("iron anvil").values) == 0);
   CHECK(difference(asked.values, encoder.embed("anvil", {.prompt = "iron "}).values) == 0);

@@ -21,13 +21,13 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr const char* kSchema = R"({"type": "object", "properties": {
+constexpr const char* kTaskSchema = R"({"type": "object", "properties": {
     "size": {"type": "integer", "minimum": 1, "maximum": 99},
     "word": {"type": "string", "minLength": 2, "maxLength": 5}},
   "required": ["size", "word"]})";
 constexpr const char* kList = R"(root ::= ("nail" | "hammer") ([ ,] [a-z]+)* ".")";
 
-const std::string kPrompt = "The red hammer and the blue nails of the old house";
+const std::string kTaskPrompt = "The red hammer and the blue nails of the old house";
 
 /// Runs a task to its end by slices of random budgets, recorded or submitted. Nothing is allocated
 /// or compiled.
@@ -51,7 +51,7 @@ void run_at_random(Device& device, HostCommands& commands, FrameTask& task, std:
   CHECK(device.counters().pipelines == pipelines);
 }
 
-void check_same(const Generation& found, const Generation& expected) {
+void check_same_generation(const Generation& found, const Generation& expected) {
   CHECK(found.ids == expected.ids);
   CHECK(found.text == expected.text);
   CHECK(found.end == expected.end);
@@ -69,7 +69,7 @@ TEST_CASE("An answer by a grammar in slices is that of the whole call") {
   std::mt19937 random(5);
   size_t complete = 0, cut_off = 0;
   for (const Grammar& grammar :
-       {Grammar::json_schema(kSchema), Grammar::regex("[a-z]{3,5}(-[0-9]{2})+"),
+       {Grammar::json_schema(kTaskSchema), Grammar::regex("[a-z]{3,5}(-[0-9]{2})+"),
         Grammar::gbnf(kList), Grammar::regex("abc"), Grammar::regex("")}) {
     for (uint64_t seed = 0; seed < 4; ++seed) {
       GenerateOptions options = {.sampling = Sampling{.temperature = seed == 0 ? 0.f : 1.3f,
@@ -80,14 +80,14 @@ TEST_CASE("An answer by a grammar in slices is that of the whole call") {
                                  .grammar = grammar};
       if (seed == 1) options.stop = {"e"};
       // The second time what is held of the prompt is taken up.
-      const std::string prompt = kPrompt + std::string(seed, 's');
+      const std::string prompt = kTaskPrompt + std::string(seed, 's');
       const Generation expected = whole.generate(prompt, options);
       std::string streamed;
       options.on_text = [&](std::string_view piece) { streamed += piece; };
       GenerationTask task(cut, prompt, options);
       run_at_random(*device, commands, task, random);
       const Generation found = task.result();
-      check_same(found, expected);
+      check_same_generation(found, expected);
       CHECK(streamed == expected.text);
       complete += found.end == GenerateEnd::kEndOfText;
       cut_off += found.end == GenerateEnd::kTokenLimit;
@@ -97,10 +97,10 @@ TEST_CASE("An answer by a grammar in slices is that of the whole call") {
   CHECK(cut_off > 1);
   // Without a grammar the next one may say anything again.
   const GenerateOptions plain = {.max_new_tokens = 12, .ignore_end = true};
-  const Generation expected = whole.generate(kPrompt, plain);
-  GenerationTask task(cut, kPrompt, plain);
+  const Generation expected = whole.generate(kTaskPrompt, plain);
+  GenerationTask task(cut, kTaskPrompt, plain);
   run_at_random(*device, commands, task, random);
-  check_same(task.result(), expected);
+  check_same_generation(task.result(), expected);
 }
 
 TEST_CASE("Logits in slices stand as the grammar leaves them") {
@@ -110,7 +110,7 @@ TEST_CASE("Logits in slices stand as the grammar leaves them") {
   TextGenerator generator(device, small_decoder().string(), {.context = 64});
   const uint32_t vocabulary = generator.vocabulary();
   const Destination logits(*device, uint64_t{8} * vocabulary);
-  GenerationTask task(generator, kPrompt, {.grammar = Grammar::regex("abc")},
+  GenerationTask task(generator, kTaskPrompt, {.grammar = Grammar::regex("abc")},
                       {.logits = logits.buffer});
   std::mt19937 random(2);
   run_at_random(*device, commands, task, random);
@@ -137,10 +137,10 @@ TEST_CASE("A task ends in an error where no token leads on in its grammar, and i
   const GenerateOptions options = {.max_new_tokens = 8,
                                    .grammar = Grammar::gbnf(rules + "r600 ::= \"c\"\n")};
   const std::string expected =
-      model_error([&] { fresh.generate(kPrompt, options); }).value_or("no error");
+      model_error([&] { fresh.generate(kTaskPrompt, options); }).value_or("no error");
   REQUIRE_THAT(expected, ContainsSubstring("no token of the model leads on"));
   {
-    GenerationTask task(generator, kPrompt, options);
+    GenerationTask task(generator, kTaskPrompt, options);
     while (!task.done()) {
       task.step(1000);
       task.wait();
@@ -149,7 +149,7 @@ TEST_CASE("A task ends in an error where no token leads on in its grammar, and i
     CHECK(model_error([&] { task.result(); }) == expected);
   }
   const GenerateOptions plain = {.max_new_tokens = 8, .ignore_end = true};
-  CHECK(generator.generate(kPrompt, plain).ids == fresh.generate(kPrompt, plain).ids);
+  CHECK(generator.generate(kTaskPrompt, plain).ids == fresh.generate(kTaskPrompt, plain).ids);
 }
 
 TEST_CASE("Answers by a grammar in C are those in C++") {
@@ -162,11 +162,11 @@ TEST_CASE("Answers by a grammar in C are those in C++") {
           MULCIBER_OK);
   TextGenerator same(adopt_device(session.host.lent()), small_decoder().string(), {.context = 64});
   const std::pair<MulciberGrammarKind, const char*> texts[] = {
-      {MULCIBER_GRAMMAR_JSON_SCHEMA, kSchema},
+      {MULCIBER_GRAMMAR_JSON_SCHEMA, kTaskSchema},
       {MULCIBER_GRAMMAR_JSON_OBJECT, nullptr},
       {MULCIBER_GRAMMAR_REGEX, "[0-9]{4}-[0-9]{2}"},
       {MULCIBER_GRAMMAR_GBNF, kList}};
-  const Grammar expected[] = {Grammar::json_schema(kSchema), Grammar::json_object(),
+  const Grammar expected[] = {Grammar::json_schema(kTaskSchema), Grammar::json_object(),
                               Grammar::regex("[0-9]{4}-[0-9]{2}"), Grammar::gbnf(kList)};
   for (size_t i = 0; i < std::size(texts); ++i) {
     MulciberGrammar* grammar = nullptr;
@@ -175,11 +175,12 @@ TEST_CASE("Answers by a grammar in C are those in C++") {
     info.max_new_tokens = 24;
     info.grammar = grammar;
     MulciberTask* task = nullptr;
-    REQUIRE(mulciber_begin_generation(c, generator, kPrompt.c_str(), &info, &task) == MULCIBER_OK);
+    REQUIRE(mulciber_begin_generation(c, generator, kTaskPrompt.c_str(), &info, &task) ==
+            MULCIBER_OK);
     mulciber_destroy_grammar(grammar);
     session.finish(task);
     const Generation answer =
-        same.generate(kPrompt, {.max_new_tokens = 24, .grammar = expected[i]});
+        same.generate(kTaskPrompt, {.max_new_tokens = 24, .grammar = expected[i]});
     MulciberText found = {sizeof(found)};
     REQUIRE(mulciber_so_far(c, task, &found) == MULCIBER_OK);
     CHECK(found.complete);
@@ -188,11 +189,12 @@ TEST_CASE("Answers by a grammar in C are those in C++") {
     mulciber_destroy_task(task);
     // A program built against a header without grammars.
     info.size = 64;
-    REQUIRE(mulciber_begin_generation(c, generator, kPrompt.c_str(), &info, &task) == MULCIBER_OK);
+    REQUIRE(mulciber_begin_generation(c, generator, kTaskPrompt.c_str(), &info, &task) ==
+            MULCIBER_OK);
     session.finish(task);
     const char* text = nullptr;
     REQUIRE(mulciber_text(c, task, &text) == MULCIBER_OK);
-    CHECK(text == same.generate(kPrompt, {.max_new_tokens = 24}).text);
+    CHECK(text == same.generate(kTaskPrompt, {.max_new_tokens = 24}).text);
     mulciber_destroy_task(task);
   }
   MulciberGrammar* refused = nullptr;

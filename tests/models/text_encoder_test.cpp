@@ -53,7 +53,7 @@ std::vector<EncoderInput> inputs_of(std::initializer_list<size_t> lengths, uint3
   return inputs;
 }
 
-double largest_difference(std::span<const float> a, std::span<const float> b) {
+double largest_error(std::span<const float> a, std::span<const float> b) {
   REQUIRE(a.size() == b.size());
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i)
@@ -62,7 +62,7 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
 }
 
 /// What reading a bundled model's configuration, changed, is refused with.
-std::string refusal(const char* key, const Json& value) {
+std::string encoder_refusal(const char* key, const Json& value) {
   const Checkpoint checkpoint(data_dir() / "roberta_cls");
   Json config = checkpoint.config();
   config[key] = value;
@@ -131,7 +131,7 @@ TEST_CASE("A text has the same vector alone and in a batch of unequal lengths") 
         double largest = 1;
         for (const float value : alone.values.at(0))
           largest = std::max(largest, std::abs(static_cast<double>(value)));
-        CHECK(largest_difference(together.values[i], alone.values.at(0)) < 2e-6 * largest);
+        CHECK(largest_error(together.values[i], alone.values.at(0)) < 2e-6 * largest);
       }
     }
   }
@@ -146,7 +146,7 @@ TEST_CASE("Packed texts have the same vectors in 16 bits") {
     INFO(i);
     const EncoderResult alone =
         loaded.encoder().encode({std::span(inputs).subspan(i, 1), EncoderOutput::kMean, true});
-    CHECK(largest_difference(together.values[i], alone.values.at(0)) < 1e-3);
+    CHECK(largest_error(together.values[i], alone.values.at(0)) < 1e-3);
   }
 }
 
@@ -313,15 +313,16 @@ TEST_CASE("What an encoder cannot be given is refused by name") {
 }
 
 TEST_CASE("Configurations that no encoder here follows are refused by their keys") {
-  CHECK_THAT(refusal("is_decoder", true), ContainsSubstring("is_decoder"));
-  CHECK_THAT(refusal("position_embedding_type", "relative_key"),
+  CHECK_THAT(encoder_refusal("is_decoder", true), ContainsSubstring("is_decoder"));
+  CHECK_THAT(encoder_refusal("position_embedding_type", "relative_key"),
              ContainsSubstring("position_embedding_type"));
-  CHECK_THAT(refusal("num_attention_heads", 5), ContainsSubstring("does not divide"));
-  CHECK_THAT(refusal("max_position_embeddings", 2), ContainsSubstring("no position behind"));
-  CHECK_THAT(refusal("problem_type", "regression"), ContainsSubstring("problem_type"));
-  CHECK_THAT(refusal("id2label", Json{{"0", "a"}, {"2", "b"}}), ContainsSubstring("id 1"));
-  CHECK_THAT(refusal("hidden_act", "mish"), ContainsSubstring("hidden_act"));
-  CHECK(refusal("type_vocab_size", 1) == "no error");
+  CHECK_THAT(encoder_refusal("num_attention_heads", 5), ContainsSubstring("does not divide"));
+  CHECK_THAT(encoder_refusal("max_position_embeddings", 2),
+             ContainsSubstring("no position behind"));
+  CHECK_THAT(encoder_refusal("problem_type", "regression"), ContainsSubstring("problem_type"));
+  CHECK_THAT(encoder_refusal("id2label", Json{{"0", "a"}, {"2", "b"}}), ContainsSubstring("id 1"));
+  CHECK_THAT(encoder_refusal("hidden_act", "mish"), ContainsSubstring("hidden_act"));
+  CHECK(encoder_refusal("type_vocab_size", 1) == "no error");
 }
 
 TEST_CASE("Labels are those of the configuration, and several where it says so") {

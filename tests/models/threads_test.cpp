@@ -20,7 +20,8 @@ using namespace mulciber::tests;
 
 namespace {
 
-const std::string kTexts[] = {"The old house stands near the river.", "He has two dogs and a cat."};
+const std::string kThreadTexts[] = {"The old house stands near the river.",
+                                    "He has two dogs and a cat."};
 
 std::string bundled() { return (source_dir() / "assets/en-de").string(); }
 
@@ -54,13 +55,13 @@ void translate_at_once(const std::function<std::shared_ptr<Device>(int)>& adopt)
   std::string expected[2];
   {
     Translator translator(adopt(0), bundled());
-    for (int i = 0; i < 2; ++i) expected[i] = translator.translate(kTexts[i]).text;
+    for (int i = 0; i < 2; ++i) expected[i] = translator.translate(kThreadTexts[i]).text;
   }
   int wrong[2] = {-1, -1};
   const auto work = [&](int i) {
     try {
       Translator translator(adopt(i), bundled());
-      wrong[i] = translate_for(seconds_wanted(), translator, kTexts[i], expected[i]);
+      wrong[i] = translate_for(seconds_wanted(), translator, kThreadTexts[i], expected[i]);
     } catch (const std::exception&) {
     }
   };

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path folder() { return data_dir() / "weight_types"; }
+fs::path weight_types_folder() { return data_dir() / "weight_types"; }
 
 struct Entry {
   std::string name, dtype;
@@ -55,7 +55,7 @@ void write_model(const fs::path& path, const std::vector<Entry>& entries,
 }
 
 /// The message for such a folder, of its files or of its configuration; or "".
-std::string refusal(const std::vector<Entry>& entries, const std::string& quantization) {
+std::string weights_refusal(const std::vector<Entry>& entries, const std::string& quantization) {
   const TemporaryFolder temporary;
   write_model(temporary.path(), entries, quantization);
   const auto message = model_error([&] {
@@ -83,10 +83,10 @@ TEST_CASE("Models in few bits meet the values of their dequantized weights") {
   const std::string name = GENERATE("blocks", "fp8", "gptq", "gptq_ordered", "gptq_act_order",
                                     "awq", "experts", "grids");
   INFO(name);
-  const bool gguf = fs::exists(folder() / (name + ".gguf"));
-  const Checkpoint checkpoint(folder() / (gguf ? name + ".gguf" : name));
+  const bool gguf = fs::exists(weight_types_folder() / (name + ".gguf"));
+  const Checkpoint checkpoint(weight_types_folder() / (gguf ? name + ".gguf" : name));
   DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint), {});
-  const SafetensorsFile expected(folder() / "expected.safetensors");
+  const SafetensorsFile expected(weight_types_folder() / "expected.safetensors");
   const std::vector<double> ids = read_values(*expected.find(name + "/input_ids")),
                             logits = read_values(*expected.find(name + "/logits"));
   const std::vector<std::string> wanted = {"logits"};
@@ -105,7 +105,7 @@ TEST_CASE(
     "Columns in the order of their activations stay in blocks where a product has one order") {
   const auto bytes = [](const char* name, const std::vector<std::string>& parts,
                         MatrixStorage storage = MatrixStorage::kAsInFile) {
-    const Checkpoint checkpoint(folder() / name);
+    const Checkpoint checkpoint(weight_types_folder() / name);
     WeightSpec spec{"w", WeightRole::kMatrix, {}, {}};
     spec.any_column_order = true;
     uint64_t rows = 0;
@@ -127,9 +127,9 @@ TEST_CASE(
 }
 
 TEST_CASE("Columns in another order go with 16-bit and fast activations, and are counted") {
-  const Checkpoint checkpoint(folder() / "gptq_act_order");
+  const Checkpoint checkpoint(weight_types_folder() / "gptq_act_order");
   const DecoderConfig config = read_decoder_config(checkpoint);
-  const SafetensorsFile expected(folder() / "expected.safetensors");
+  const SafetensorsFile expected(weight_types_folder() / "expected.safetensors");
   const std::vector<double> ids = read_values(*expected.find("gptq_act_order/input_ids")),
                             logits = read_values(*expected.find("gptq_act_order/logits"));
   const std::vector<std::string> wanted = {"logits"};
@@ -150,7 +150,7 @@ TEST_CASE("Columns in another order go with 16-bit and fast activations, and are
 }
 
 TEST_CASE("Experts stay in the blocks of their file, but for those of several types") {
-  const Checkpoint checkpoint(folder() / "experts.gguf");
+  const Checkpoint checkpoint(weight_types_folder() / "experts.gguf");
   const WeightSource gate = {{"blk.0.ffn_gate_exps.weight"}, {4, 96, 64}},
                      down = {{"blk.0.ffn_down_exps.weight"}, {4, 64, 96}};
   const auto bytes = [&](const WeightSpec& spec) {
@@ -205,38 +205,39 @@ TEST_CASE("The tensors of a quantized matrix are its values together") {
 TEST_CASE("Tensors of a quantized matrix that do not fit each other are refused") {
   const Entry numbers{"w.qweight", "I32", {8, 16}}, zeros{"w.qzeros", "I32", {2, 2}},
       scales{"w.scales", "F16", {2, 16}}, fp8{"w.weight", "F8_E4M3", {192, 160}};
-  CHECK(refusal({numbers, zeros, scales}, kGptq).empty());
-  CHECK_THAT(refusal({numbers, scales}, kGptq), ContainsSubstring("'w.qzeros' is missing"));
-  CHECK_THAT(refusal({numbers, zeros, {"w.scales", "F16", {2, 8}}}, kGptq),
+  CHECK(weights_refusal({numbers, zeros, scales}, kGptq).empty());
+  CHECK_THAT(weights_refusal({numbers, scales}, kGptq), ContainsSubstring("'w.qzeros' is missing"));
+  CHECK_THAT(weights_refusal({numbers, zeros, {"w.scales", "F16", {2, 8}}}, kGptq),
              ContainsSubstring("'w.scales' has shape [2, 8], its matrix needs [2, 16]"));
-  CHECK_THAT(refusal({numbers, zeros, {"w.scales", "F32", {2, 16}}}, kGptq),
+  CHECK_THAT(weights_refusal({numbers, zeros, {"w.scales", "F32", {2, 16}}}, kGptq),
              ContainsSubstring("'w.scales' is stored as F32, not F16"));
-  CHECK_THAT(refusal({{"w.qweight", "I32", {6, 16}}, zeros, scales}, kGptq),
+  CHECK_THAT(weights_refusal({{"w.qweight", "I32", {6, 16}}, zeros, scales}, kGptq),
              ContainsSubstring("16 rows of 48 columns"));
-  CHECK(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, 1}}, kGptq).empty());
+  CHECK(weights_refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, 1}}, kGptq).empty());
   for (const uint32_t group : {2u, 0xffffffffu})
-    CHECK_THAT(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, group}}, kGptq),
+    CHECK_THAT(weights_refusal({numbers, zeros, scales, {"w.g_idx", "I32", {64}, group}}, kGptq),
                ContainsSubstring("'w.g_idx' puts column 0 into group"));
-  CHECK_THAT(refusal({numbers, zeros, scales, {"w.g_idx", "I32", {32}}}, kGptq),
+  CHECK_THAT(weights_refusal({numbers, zeros, scales, {"w.g_idx", "I32", {32}}}, kGptq),
              ContainsSubstring("has shape [32], its matrix needs [64]"));
-  CHECK_THAT(
-      refusal({numbers, zeros, scales}, R"({"quant_method":"gptq","bits":3,"group_size":32})"),
-      ContainsSubstring("is not 4"));
-  CHECK_THAT(
-      refusal({numbers, zeros, scales}, R"({"quant_method":"gptq","bits":4,"group_size":48})"),
-      ContainsSubstring("is 48, not a multiple of 32"));
-  CHECK_THAT(refusal({}, R"({"quant_method":"bitsandbytes"})"),
+  CHECK_THAT(weights_refusal({numbers, zeros, scales},
+                             R"({"quant_method":"gptq","bits":3,"group_size":32})"),
+             ContainsSubstring("is not 4"));
+  CHECK_THAT(weights_refusal({numbers, zeros, scales},
+                             R"({"quant_method":"gptq","bits":4,"group_size":48})"),
+             ContainsSubstring("is 48, not a multiple of 32"));
+  CHECK_THAT(weights_refusal({}, R"({"quant_method":"bitsandbytes"})"),
              ContainsSubstring("'bitsandbytes'"));
-  CHECK_THAT(refusal({}, R"({"quant_method":"awq","bits":4,"group_size":64,"version":"gemv"})"),
-             ContainsSubstring("is not gemm"));
-  CHECK_THAT(refusal({{"w.qweight", "I32", {8, 16}}, zeros, scales}, kAwq),
+  CHECK_THAT(
+      weights_refusal({}, R"({"quant_method":"awq","bits":4,"group_size":64,"version":"gemv"})"),
+      ContainsSubstring("is not gemm"));
+  CHECK_THAT(weights_refusal({{"w.qweight", "I32", {8, 16}}, zeros, scales}, kAwq),
              ContainsSubstring("128 rows of 8 columns"));
-  CHECK(refusal({fp8, {"w.weight_scale_inv", "F32", {2, 2}}}, kFp8).empty());
-  CHECK(refusal({fp8, {"w.weight_scale", "F32", {192, 1}}}, kFp8).empty());
-  CHECK_THAT(refusal({fp8, {"w.weight_scale_inv", "F32", {2, 3}}}, kFp8),
+  CHECK(weights_refusal({fp8, {"w.weight_scale_inv", "F32", {2, 2}}}, kFp8).empty());
+  CHECK(weights_refusal({fp8, {"w.weight_scale", "F32", {192, 1}}}, kFp8).empty());
+  CHECK_THAT(weights_refusal({fp8, {"w.weight_scale_inv", "F32", {2, 3}}}, kFp8),
              ContainsSubstring("'w.weight_scale_inv' has shape [2, 3]"));
-  CHECK_THAT(refusal({fp8, {"w.weight_scale", "I32", {1}}}, kFp8),
+  CHECK_THAT(weights_refusal({fp8, {"w.weight_scale", "I32", {1}}}, kFp8),
              ContainsSubstring("is stored as I32"));
-  CHECK_THAT(refusal({fp8}, R"({"quant_method":"fp8","weight_block_size":[128,64]})"),
+  CHECK_THAT(weights_refusal({fp8}, R"({"quant_method":"fp8","weight_block_size":[128,64]})"),
              ContainsSubstring("multiple of 128"));
 }

@@ -15,11 +15,11 @@ using namespace mulciber::tests;
 
 namespace {
 
-constexpr uint32_t kContext = 128, kPage = 8;
+constexpr uint32_t kWindowContext = 128, kPage = 8;
 
 BatchGenerator windowed(uint32_t sequences, uint64_t cache_tokens = 0) {
   BatchGeneratorOptions options;
-  options.generator.context = kContext;
+  options.generator.context = kWindowContext;
   options.generator.sequences = sequences;
   options.prompt_tokens = kPage;
   options.cache_tokens = cache_tokens;
@@ -35,7 +35,7 @@ BatchRequest to_the_end(const std::string& prompt, uint64_t seed = 0) {
   return request;
 }
 
-Told alone(BatchGenerator& batch, const BatchRequest& request) {
+Told told_alone(BatchGenerator& batch, const BatchRequest& request) {
   Told told;
   submit(batch, request, told);
   while (batch.step()) {
@@ -48,13 +48,13 @@ Told alone(BatchGenerator& batch, const BatchRequest& request) {
 TEST_CASE("An answer over pages that are left is that over a cache which keeps everything") {
   BatchGenerator batch = windowed(1);
   for (const uint64_t seed : {0u, 7u}) {
-    TextGenerator generator(shared_handle(), windowed_model(), {.context = kContext});
+    TextGenerator generator(shared_handle(), windowed_model(), {.context = kWindowContext});
     BatchRequest request = to_the_end("The red", seed);
     // A prompt of one pass in both.
     REQUIRE(batch.tokens(request.prompt).size() <= kPage);
-    const Told told = alone(batch, request);
+    const Told told = told_alone(batch, request);
     const uint32_t vocabulary = generator.vocabulary();
-    const Destination logits(*generator.device(), uint64_t{kContext} * vocabulary);
+    const Destination logits(*generator.device(), uint64_t{kWindowContext} * vocabulary);
     GenerationTask task(generator, request.prompt,
                         {.sampling = request.sampling, .ignore_end = true},
                         {.logits = logits.buffer});
@@ -91,7 +91,7 @@ TEST_CASE("Six texts fill their contexts in the memory of less than two") {
   BatchGenerator single = windowed(kTexts);
   for (uint32_t i = 0; i < kTexts; ++i) {
     INFO("text " << i);
-    const Told expected = alone(single, requests[i]);
+    const Told expected = told_alone(single, requests[i]);
     REQUIRE(told[i].end);
     CHECK(told[i].end->end == GenerateEnd::kContextFull);
     CHECK(told[i].ids == expected.ids);
@@ -102,16 +102,16 @@ TEST_CASE("Six texts fill their contexts in the memory of less than two") {
 TEST_CASE("A beginning longer than the window is computed once, also where its pages are left") {
   std::mt19937 random(8);
   const std::string beginning = words(random, 24);
-  BatchGenerator batch = windowed(3, 2 * kContext), fresh = windowed(3);
+  BatchGenerator batch = windowed(3, 2 * kWindowContext), fresh = windowed(3);
   const size_t shared = batch.tokens(beginning).size();
   REQUIRE(shared > 50);
   uint64_t before = 0;
   for (int turn = 0; turn < 6; ++turn) {
     BatchRequest request = to_the_end(beginning + " " + words(random, 1));
     request.max_new_tokens = turn % 2 == 0 ? 30 : 4;
-    const Told told = alone(batch, request);
+    const Told told = told_alone(batch, request);
     BatchGenerator other = windowed(3);
-    const Told expected = alone(other, request);
+    const Told expected = told_alone(other, request);
     CHECK(told.ids == expected.ids);
     CHECK(told.bits == expected.bits);
     const uint64_t reused = batch.statistics().reused_tokens - before;
@@ -123,10 +123,10 @@ TEST_CASE("A beginning longer than the window is computed once, also where its p
   request.reuse_answers = true;
   request.logit_bias = {{batch.tokens(" red", false).at(0), 100.f}};
   request.max_new_tokens = 16;
-  const Told first = alone(batch, request);
+  const Told first = told_alone(batch, request);
   before = batch.statistics().reused_tokens;
   request.prompt += first.text + " and the";
-  const Told second = alone(batch, request);
+  const Told second = told_alone(batch, request);
   CHECK(second.ids.size() == 16);
   CHECK(batch.statistics().reused_tokens - before >= shared + 8);
 }

@@ -22,7 +22,7 @@ using namespace mulciber::tests;
 namespace {
 
 /// A row that appends, and those whose work it does: of rotation, of append where nothing rotates.
-struct Rows {
+struct AppendRows {
   const char *folded, *attention, *rope, *append;
 };
 
@@ -35,7 +35,7 @@ struct Kind {
 constexpr uint64_t kRows = 3, kContext = 1100;
 
 /// Attention of a step after positions about the ends of splits, in one dispatch or in two.
-OpCase step_of(const Kind& kind, const Rows& rows, bool in_one) {
+OpCase step_of(const Kind& kind, const AppendRows& rows, bool in_one) {
   const KernelTypes types = find_kernel(rows.folded)->types;
   ControlWords words(2, 0xffffffff);
   const ControlArray<uint32_t> positions = words.append(std::vector<uint32_t>{1023, 256, 1099});
@@ -109,12 +109,12 @@ std::map<std::string, int> dispatches_of_step(const DecoderModel& model) {
 }  // namespace
 
 TEST_CASE("Attention appends and attends to the bits of two dispatches") {
-  const Rows halves = {"append_attention_group_f32_f16", "attention_group_f32_f16",
-                       "rope_append_f32_f16", "append_cache_f32_f16"},
-             blocks = {"append_attention_group_f32_q8_0", "attention_group_f32_q8_0",
-                       "rope_append_f32_q8_0", "append_cache_f32_q8_0"},
-             activations = {"append_attention_group_f16", "attention_group_f16", "rope_append_f16",
-                            "append_cache_f16"};
+  const AppendRows halves = {"append_attention_group_f32_f16", "attention_group_f32_f16",
+                             "rope_append_f32_f16", "append_cache_f32_f16"},
+                   blocks = {"append_attention_group_f32_q8_0", "attention_group_f32_q8_0",
+                             "rope_append_f32_q8_0", "append_cache_f32_q8_0"},
+                   activations = {"append_attention_group_f16", "attention_group_f16",
+                                  "rope_append_f16", "append_cache_f16"};
   // Software drivers compile each kind for seconds.
   const auto [rows, kind] =
       GENERATE_COPY(std::pair(halves, Kind{9, 3, 64, 64}), std::pair(halves, Kind{2, 2, 32, 0}),

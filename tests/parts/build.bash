@@ -1,11 +1,12 @@
 # The build, for test.sh to source.
 
-# build FOLDER TARGET CMAKE_ARGUMENT...
+# build FOLDER "TARGET..." CMAKE_ARGUMENT...
 build() {
-  local folder=$1 target=$2 log=$logs/$1.log
+  local folder=$1 targets log=$logs/$1.log
+  read -r -a targets <<<"$2"
   shift 2
   if ! { cmake -S . -B "$folder" -G Ninja "$@" &&
-    cmake --build "$folder" -j "$jobs" --target "$target"; } \
+    cmake --build "$folder" -j "$jobs" --target "${targets[@]}"; } \
     >"$log" 2>&1 </dev/null; then
     grep -E 'error|Error|FAILED' -A 5 "$log" | head -n 60
     fail "build of $folder"

@@ -3,15 +3,17 @@
 # run_ctest CONFIGURATION BUILD_FOLDER CTEST_ARGUMENT...: adds up test cases, not programs. A
 # program that fails without a failed case of its own (a crash, a leak) counts as one failure.
 # ctest_prefix runs it elsewhere, where this checkout is seen at ctest_root.
-ctest_prefix=() ctest_root=$root
+# ctest_slice takes a part of the tests: (-I FIRST,,STRIDE).
+ctest_prefix=() ctest_root=$root ctest_slice=()
 run_ctest() {
   local configuration=$1 build=$2 counts log p f s with_failures=0 programs_failed=0
   shift 2
+  if ((${#ctest_slice[@]} > 0)); then configuration+=-${ctest_slice[1]%%,*}; fi
   counts=$logs/$configuration.counts log=$logs/$configuration.log
   rm -f "$counts" "$log.xml"
   MULCIBER_TEST_SUMMARY=$ctest_root/build/test-logs/$configuration.counts \
     "${ctest_prefix[@]}" ctest --test-dir "$ctest_root/$build" -j "$jobs" --output-on-failure \
-    --test-output-size-passed 65536 --no-tests=error --output-junit "$ctest_root/build/test-logs/$configuration.log.xml" "$@" \
+    --test-output-size-passed 65536 --no-tests=error --output-junit "$ctest_root/build/test-logs/$configuration.log.xml" "${ctest_slice[@]}" "$@" \
     >"$log" 2>&1 </dev/null || true
   if [[ ! -s $log.xml ]]; then
     tail -n 25 "$log"

@@ -21,6 +21,9 @@ check() {
   esac
 }
 
+# minutes_are_left N: whether what takes N minutes ends within --minutes.
+minutes_are_left() { ((minutes == 0 || SECONDS + 60 * $1 <= 60 * minutes)); }
+
 # part NAME FUNCTION [ARGUMENT...]: runs it if it was asked for and not too late, and notes the time.
 part() {
   local name=$1 start=$SECONDS status=0

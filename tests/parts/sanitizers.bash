@@ -1,13 +1,13 @@
 # Sanitizers and fuzzing, for test.sh to source.
 
-# sanitized_build TARGET: one build for both. clang has libFuzzer, and compiles instrumented code in two thirds of GCC's
+# sanitized_build TARGET...: one build for both. clang has libFuzzer, and compiles instrumented code in two thirds of GCC's
 # time. Shaders are not what sanitizers look at: the pinned ones need no compiling.
 sanitized_build() {
   local compiler=()
   if command -v clang++ >/dev/null; then
     compiler=(-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DMULCIBER_FUZZ=ON)
   fi
-  build build-sanitizers "$1" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON -DMULCIBER_SHADERS=pinned \
+  build build-sanitizers "$*" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=ON -DMULCIBER_SHADERS=pinned \
     "${compiler[@]}"
 }
 
@@ -22,9 +22,10 @@ run_sanitizers() {
 # Two threads for a minute each way. Not of --all: a build of its own for one program. What drivers do among themselves
 # is not looked at.
 run_threads() {
-  build build-threads threads_test -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=thread || return 0
+  build build-threads models_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=thread || return 0
   MULCIBER_THREAD_SECONDS=${MULCIBER_THREAD_SECONDS:-60} TSAN_OPTIONS=suppressions=$root/tests/tsan.supp \
-    on_driver lvp check "two threads under ThreadSanitizer" build-threads/tests/models_tests
+    on_driver lvp check "two threads under ThreadSanitizer" build-threads/tests/models_tests \
+    --filenames-as-tags "[#threads_test]"
 }
 
 # Readers of foreign files against libFuzzer, each for 20 seconds, two at a time.

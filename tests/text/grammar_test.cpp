@@ -13,7 +13,7 @@ using namespace mulciber;
 
 namespace {
 
-bool accepts(const Grammar& grammar, std::string_view text) {
+bool grammar_accepts(const Grammar& grammar, std::string_view text) {
   Matcher matcher(grammar.automaton());
   Matcher::State state = matcher.start();
   for (const char c : text) {
@@ -31,28 +31,28 @@ std::string error_of(Action&& action) {
 
 auto says(const std::string& part) { return Catch::Matchers::ContainsSubstring(part); }
 
-struct Texts {
+struct GrammarTexts {
   std::string grammar;
   std::vector<std::string> in, out;
 };
 
-void check(const Texts& row, Grammar (*compile)(std::string_view)) {
+void check_grammar(const GrammarTexts& row, Grammar (*compile)(std::string_view)) {
   INFO(row.grammar);
   const Grammar grammar = compile(row.grammar);
   for (const std::string& text : row.in) {
     INFO("should be accepted: " << text);
-    CHECK(accepts(grammar, text));
+    CHECK(grammar_accepts(grammar, text));
   }
   for (const std::string& text : row.out) {
     INFO("should be refused: " << text);
-    CHECK_FALSE(accepts(grammar, text));
+    CHECK_FALSE(grammar_accepts(grammar, text));
   }
 }
 
 }  // namespace
 
 TEST_CASE("regular expressions accept whole texts") {
-  const Texts rows[] = {
+  const GrammarTexts rows[] = {
       {"a", {"a"}, {"", "b", "aa"}},
       {"", {""}, {"a"}},
       {"ab*c", {"ac", "abc", "abbbc"}, {"abb", "c"}},
@@ -81,7 +81,7 @@ TEST_CASE("regular expressions accept whole texts") {
       {"((a{1,50}){1,50}){1,20}", {"a", std::string(1000, 'a')}, {"", "b"}},
       {"(a*)*", {"", "aaa"}, {"b"}},
   };
-  for (const Texts& row : rows) check(row, Grammar::regex);
+  for (const GrammarTexts& row : rows) check_grammar(row, Grammar::regex);
 }
 
 TEST_CASE("what is not regular is refused by name") {
@@ -113,7 +113,7 @@ TEST_CASE("what is not regular is refused by name") {
 }
 
 TEST_CASE("GBNF grammars accept the texts of their root") {
-  const Texts rows[] = {
+  const GrammarTexts rows[] = {
       {"root ::= \"a\" | \"b\" root", {"a", "bba"}, {"", "b", "ab"}},
       {"root ::= list\nlist ::= item (\",\" item)*\nitem ::= [0-9]+", {"1", "12,3,4"}, {"1,", ","}},
       {"# comment\nroot ::= # another\n  \"x\"{2,3} \"y\"? # end\n", {"xx", "xxxy"}, {"x", "xxxx"}},
@@ -132,7 +132,7 @@ TEST_CASE("GBNF grammars accept the texts of their root") {
       {"root ::= a\na ::= b\nb ::= c \"!\"\nc ::= \"x\" | \"x\" c", {"x!", "xxx!"}, {"!"}},
       {"root ::= \"a\"{,2} \"b\"{ 1 , 2 }", {"b", "aabb"}, {"aaab", ""}},
   };
-  for (const Texts& row : rows) check(row, Grammar::gbnf);
+  for (const GrammarTexts& row : rows) check_grammar(row, Grammar::gbnf);
 }
 
 TEST_CASE("mistakes in GBNF are refused where they stand") {
