@@ -27,7 +27,7 @@ ninja -C build -t targets all >targets.txt
 for wanted in libmulciber.so libmulciber_static host_static; do
   grep -q "$wanted" targets.txt || fail "there is no $wanted"
 done
-for other in layering_test mulciber_apps mulciber-viewer embed_minimal; do
+for other in models_tests mulciber_apps mulciber-viewer embed_minimal; do
   ! grep -q "$other" targets.txt || fail "there is a $other, which is no part of the library"
 done
 ninja -C build -t commands host_static >plan.txt
