@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint32_t kMostDimensions = 4;
 constexpr int kDeepestArray = 4;  // arrays of arrays; no known file has any
-constexpr const char* kDamaged = "the file is damaged or truncated: download it again";
+constexpr const char* kDamagedGguf = "the file is damaged or truncated: download it again";
 
 struct TensorType {
   std::uint32_t id;
@@ -122,7 +122,7 @@ class GgufReader {
   GgufReader(FileBytes& file, std::string where)
       : file_(file), bytes_(file.all()), where_(std::move(where)) {}
 
-  [[noreturn]] void fail(const std::string& problem, const char* remedy = kDamaged) const {
+  [[noreturn]] void fail(const std::string& problem, const char* remedy = kDamagedGguf) const {
     throw ModelError(where_, problem, remedy);
   }
   std::uint64_t position() const { return position_; }

@@ -17,7 +17,7 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kDamaged =
+constexpr const char* kDamagedMatrix =
     "the file is damaged, or of another quantizer: download it again, or take a GGUF file";
 constexpr std::uint64_t kBlock = 32;
 
@@ -180,7 +180,7 @@ class Finder {
     return at != tensors_.end() && (*at)->name == name ? *at : nullptr;
   }
   [[noreturn]] void fail(const std::string& name, const std::string& problem,
-                         const char* remedy = kDamaged) const {
+                         const char* remedy = kDamagedMatrix) const {
     throw ModelError(where_, fmt::format("tensor '{}' {}", printable(name), problem), remedy);
   }
   const CheckpointTensor& need(const std::string& name, CheckpointType type,

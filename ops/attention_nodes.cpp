@@ -20,7 +20,8 @@ static_assert(static_cast<uint32_t>(AttentionBias::kRelative) == BIAS_RELATIVE &
               static_cast<uint32_t>(AttentionScore::kDistance) == SCORE_DISTANCE &&
               static_cast<uint32_t>(AttentionCenter::kPredicted) == CENTER_PREDICTED);
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_nodes(const ProgramBuilder& builder, std::string problem,
+                               std::string remedy) {
   throw ShapeError(builder.path(), std::move(problem), std::move(remedy));
 }
 
@@ -188,12 +189,13 @@ AttentionSizes check_with_values(const ProgramBuilder& builder, const HeadColumn
                                  const AttentionOptions& options, uint32_t most) {
   const AttentionSizes sizes = check_attention(builder, q, k, options, most);
   if (options.value_size == 0 || options.value_size > most) {
-    refuse(builder, fmt::format("value size {}", options.value_size),
-           fmt::format("it must be 1 to {}", most));
+    refuse_nodes(builder, fmt::format("value size {}", options.value_size),
+                 fmt::format("it must be 1 to {}", most));
   }
   check_head_columns(builder, "v", v, options.kv_heads, options.value_size);
   if (!same_storage(k.tensor, v.tensor)) {
-    refuse(builder, "keys and values are different tensors", "make them columns of one tensor");
+    refuse_nodes(builder, "keys and values are different tensors",
+                 "make them columns of one tensor");
   }
   return sizes;
 }

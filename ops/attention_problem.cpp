@@ -14,7 +14,8 @@ namespace {
 
 uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_attention(const ProgramBuilder& builder, std::string problem,
+                                   std::string remedy) {
   throw ShapeError(builder.path(), std::move(problem), std::move(remedy));
 }
 
@@ -29,13 +30,14 @@ uint64_t bias_words(const AttentionOptions& options, const AttentionSizes& sizes
 
 void check_control(const ProgramBuilder& builder, const AttentionControl& control,
                    const AttentionOptions& options, const AttentionSizes& sizes) {
-  if (control.tensor.type != DataType::kU32) refuse(builder, "control is not u32", "");
+  if (control.tensor.type != DataType::kU32) refuse_attention(builder, "control is not u32", "");
   const auto check_room = [&](const char* what, const auto& array, uint64_t needed) {
     if (!array || fits(*array, needed, control.tensor)) return;
-    refuse(builder,
-           fmt::format("{}: {} at word {} where {} are needed, control has {} words", what,
-                       array->count, array->word, needed, control.tensor.shape.elements()),
-           "make room for them in control");
+    refuse_attention(
+        builder,
+        fmt::format("{}: {} at word {} where {} are needed, control has {} words", what,
+                    array->count, array->word, needed, control.tensor.shape.elements()),
+        "make room for them in control");
   };
   const bool shared_count = control.key_counts && control.key_counts->count == 1;
   check_room("key counts", control.key_counts, shared_count ? 1 : sizes.kv_rows);
@@ -48,11 +50,12 @@ void check_control(const ProgramBuilder& builder, const AttentionControl& contro
   check_room("the centers", control.centers, sizes.rows * sizes.q_len * options.heads);
   check_room("split counters", control.split_counters, sizes.kv_rows * options.heads);
   if (control.ancestry && options.rows_per_kv != 1) {
-    refuse(builder, fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
-           "with ancestry every row has keys of its own");
+    refuse_attention(builder,
+                     fmt::format("ancestry with {} rows per row of keys", options.rows_per_kv),
+                     "with ancestry every row has keys of its own");
   }
   if (control.ancestry && control.pages)
-    refuse(builder, "ancestry of keys that stand in pages", "leave one of them out");
+    refuse_attention(builder, "ancestry of keys that stand in pages", "leave one of them out");
 }
 
 }  // namespace
@@ -62,9 +65,10 @@ uint64_t cache_length(const ProgramBuilder& builder, const Tensor& cache, uint64
   if (!pages) return cache.shape[1];
   if (cache.shape[1] == 0 || pages->count == 0 || pages->count % rows != 0 ||
       !fits(*pages, pages->count, control)) {
-    refuse(builder,
-           fmt::format("{} pages of {} positions for {} rows", pages->count, cache.shape[1], rows),
-           "give as many pages for each row, in a u32 tensor that holds their numbers");
+    refuse_attention(
+        builder,
+        fmt::format("{} pages of {} positions for {} rows", pages->count, cache.shape[1], rows),
+        "give as many pages for each row, in a u32 tensor that holds their numbers");
   }
   return pages->count / rows * cache.shape[1];
 }
@@ -82,14 +86,14 @@ AttentionSizes sizes_of(const ProgramBuilder& builder, const Tensor& q, const Te
 void check_head_columns(const ProgramBuilder& builder, const char* what, const HeadColumns& part,
                         uint64_t heads, uint64_t head_size) {
   if (part.tensor.shape.rank() != 3) {
-    refuse(builder, fmt::format("{} has shape {}", what, part.tensor.shape.to_string()),
-           "it must be (rows, length, columns)");
+    refuse_attention(builder, fmt::format("{} has shape {}", what, part.tensor.shape.to_string()),
+                     "it must be (rows, length, columns)");
   }
   if (part.first + heads * head_size > part.tensor.shape.columns()) {
-    refuse(builder,
-           fmt::format("{} heads of {} from column {} pass the {} columns of {}", heads, head_size,
-                       part.first, part.tensor.shape.columns(), what),
-           "make the tensor wider or the heads smaller");
+    refuse_attention(builder,
+                     fmt::format("{} heads of {} from column {} pass the {} columns of {}", heads,
+                                 head_size, part.first, part.tensor.shape.columns(), what),
+                     "make the tensor wider or the heads smaller");
   }
 }
 
@@ -97,42 +101,42 @@ AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns&
                                const HeadColumns& k, const AttentionOptions& options,
                                uint32_t most) {
   if (options.heads == 0 || options.kv_heads == 0 || options.heads % options.kv_heads != 0) {
-    refuse(builder,
-           fmt::format("{} query heads over {} key heads", options.heads, options.kv_heads),
-           "key heads must divide query heads");
+    refuse_attention(
+        builder, fmt::format("{} query heads over {} key heads", options.heads, options.kv_heads),
+        "key heads must divide query heads");
   }
   if (options.head_size == 0 || options.head_size > most) {
-    refuse(builder, fmt::format("head size {}", options.head_size),
-           fmt::format("it must be 1 to {}", most));
+    refuse_attention(builder, fmt::format("head size {}", options.head_size),
+                     fmt::format("it must be 1 to {}", most));
   }
   check_head_columns(builder, "q", q, options.heads, options.head_size);
   check_head_columns(builder, "k", k, options.kv_heads, options.head_size);
   const AttentionSizes sizes = sizes_of(builder, q.tensor, k.tensor, options);
   if (sizes.rows == 0 || sizes.q_len == 0) {
-    refuse(
+    refuse_attention(
         builder,
         fmt::format("q is {} and k is {}", q.tensor.shape.to_string(), k.tensor.shape.to_string()),
         "there must be a query");
   }
   if (options.rows_per_kv == 0 || sizes.rows != sizes.kv_rows * options.rows_per_kv) {
-    refuse(builder,
-           fmt::format("q has {} rows and k has {}, with {} rows of q per row of k", sizes.rows,
-                       sizes.kv_rows, options.rows_per_kv),
-           "the product must agree");
+    refuse_attention(builder,
+                     fmt::format("q has {} rows and k has {}, with {} rows of q per row of k",
+                                 sizes.rows, sizes.kv_rows, options.rows_per_kv),
+                     "the product must agree");
   }
   if (options.query_offset.value_or(0) > static_cast<int32_t>(kMaxWindow) ||
       options.query_offset.value_or(0) < -static_cast<int32_t>(kMaxWindow)) {
-    refuse(builder, fmt::format("queries stand at {}", *options.query_offset),
-           "give a position below 2^29");
+    refuse_attention(builder, fmt::format("queries stand at {}", *options.query_offset),
+                     "give a position below 2^29");
   }
   if (!(options.soft_cap >= 0)) {
-    refuse(builder, fmt::format("scores are capped at {}", options.soft_cap),
-           "give a positive cap, or 0 for none");
+    refuse_attention(builder, fmt::format("scores are capped at {}", options.soft_cap),
+                     "give a positive cap, or 0 for none");
   }
   const auto need = [&](bool asked, const char* what, auto AttentionControl::*array) {
     if (!asked || (options.control && (*options.control).*array)) return;
-    refuse(builder, fmt::format("{} is asked for and control holds none", what),
-           "say where it stands in control");
+    refuse_attention(builder, fmt::format("{} is asked for and control holds none", what),
+                     "say where it stands in control");
   };
   need(options.bias != AttentionBias::kNone, "a bias", &AttentionControl::bias);
   need(options.sinks, "a sink of each head", &AttentionControl::head_mask);
@@ -144,16 +148,19 @@ AttentionSizes check_attention(const ProgramBuilder& builder, const HeadColumns&
        "an additive score", &AttentionControl::score_vector);
   if (options.pattern.block_queries != 0 &&
       (options.pattern.block_keys == 0 || options.pattern.query_blocks == 0)) {
-    refuse(builder, "a pattern has blocks of no keys or no blocks", "give all of KeyPattern");
+    refuse_attention(builder, "a pattern has blocks of no keys or no blocks",
+                     "give all of KeyPattern");
   }
   if (options.sinks && (options.hard || options.center != AttentionCenter::kNone)) {
-    refuse(builder, "hard or local attention has sinks", "leave the sinks out");
+    refuse_attention(builder, "hard or local attention has sinks", "leave the sinks out");
   }
   if (options.hard && options.center != AttentionCenter::kNone) {
-    refuse(builder, "hard attention has a center", "a single key has no neighbours to fall off to");
+    refuse_attention(builder, "hard attention has a center",
+                     "a single key has no neighbours to fall off to");
   }
   if (!(options.center_sigma >= 0 && options.center_reach >= 0)) {
-    refuse(builder, "local attention has a negative width", "give positive ones, or 0 for none");
+    refuse_attention(builder, "local attention has a negative width",
+                     "give positive ones, or 0 for none");
   }
   if (options.control) check_control(builder, *options.control, options, sizes);
   return sizes;

@@ -13,12 +13,12 @@ constexpr uint32_t kMostBeams = 32;  // top_k() gives two candidates for each at
 // Score of the beams that are copies of the first before the first step: transformers' number.
 constexpr float kCopyScore = -1e9f;
 
-[[noreturn]] void refuse(const std::string& where, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_beams(const std::string& where, std::string problem, std::string remedy) {
   throw ShapeError(where, std::move(problem), std::move(remedy));
 }
 
 [[noreturn]] void refuse_state() {
-  refuse("beam search", "control holds no state of this layout", "pass control as read back");
+  refuse_beams("beam search", "control holds no state of this layout", "pass control as read back");
 }
 
 }  // namespace
@@ -26,8 +26,8 @@ constexpr float kCopyScore = -1e9f;
 BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t beams,
                                 uint32_t context, const BeamRoom& room) {
   if (batch == 0 || beams == 0 || context < 2 || beams > kMostBeams) {
-    refuse("beam search", fmt::format("batch {}, {} beams, {} tokens", batch, beams, context),
-           fmt::format("use 1 to {} beams, and room for 2 tokens or more", kMostBeams));
+    refuse_beams("beam search", fmt::format("batch {}, {} beams, {} tokens", batch, beams, context),
+                 fmt::format("use 1 to {} beams, and room for 2 tokens or more", kMostBeams));
   }
   const uint64_t rows = uint64_t{batch} * beams;
   BeamStateLayout layout;
@@ -60,10 +60,10 @@ void write_words(ControlWords& control, const BeamStateLayout& layout,
   uint32_t count = 0, end = 0;
   for (const std::vector<uint32_t>& word : words) {
     if (count == room.words || word.empty() || word.size() > room.word_ids - end)
-      refuse("beam search",
-             fmt::format("{} forbidden sequences do not fit a state for {} of {} ids in all",
-                         words.size(), room.words, room.word_ids),
-             "plan a larger state, and sequences of one id or more");
+      refuse_beams("beam search",
+                   fmt::format("{} forbidden sequences do not fit a state for {} of {} ids in all",
+                               words.size(), room.words, room.word_ids),
+                   "plan a larger state, and sequences of one id or more");
     for (uint32_t id : word) control.set(layout.words, 1 + room.words + end++, id);
     control.set(layout.words, 1 + count++, end);
   }
@@ -73,15 +73,16 @@ void write_words(ControlWords& control, const BeamStateLayout& layout,
 void check_settings(const BeamStateLayout& layout, const BeamSettings& settings) {
   if (settings.banned.size() > layout.room.banned || settings.ends.size() > layout.room.ends ||
       settings.max_length < 2 || settings.max_length > layout.context) {
-    refuse("beam search",
-           fmt::format("{} banned ids, {} that end and a maximum length of {} do not fit a state "
-                       "for {}, {} and {} tokens",
-                       settings.banned.size(), settings.ends.size(), settings.max_length,
-                       layout.room.banned, layout.room.ends, layout.context),
-           "plan a larger state, and a maximum length of 2 or more");
+    refuse_beams(
+        "beam search",
+        fmt::format("{} banned ids, {} that end and a maximum length of {} do not fit a state "
+                    "for {}, {} and {} tokens",
+                    settings.banned.size(), settings.ends.size(), settings.max_length,
+                    layout.room.banned, layout.room.ends, layout.context),
+        "plan a larger state, and a maximum length of 2 or more");
   }
   if (settings.ngram > 0 && !layout.room.ngrams)
-    refuse("beam search", "the state has no room for what would repeat", "plan it for that");
+    refuse_beams("beam search", "the state has no room for what would repeat", "plan it for that");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@
 namespace mulciber {
 namespace {
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_experts(const ProgramBuilder& builder, std::string problem,
+                                 std::string remedy) {
   throw ShapeError(builder.path() + ": expert_matmul", std::move(problem), std::move(remedy));
 }
 
@@ -43,10 +44,10 @@ uint64_t bound_rows(const ProgramBuilder& builder, const Tensor& x, const Tensor
   const uint64_t step = together * (kAlignment / std::gcd(together * bytes, kAlignment));
   const uint64_t rows = most / bytes / step * step;
   if (rows == 0)
-    refuse(builder,
-           fmt::format("{} rows of {} bytes pass the {} that one descriptor covers", step, bytes,
-                       most),
-           "use a device with a larger storage range");
+    refuse_experts(builder,
+                   fmt::format("{} rows of {} bytes pass the {} that one descriptor covers", step,
+                               bytes, most),
+                   "use a device with a larger storage range");
   return rows;
 }
 
@@ -84,12 +85,13 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
                      const Tensor& routes, const ExpertOptions& options) {
   if (routes.type != DataType::kU32 || routes.shape.rank() != 3 || routes.shape[2] != 2 ||
       routes.shape.elements() == 0) {
-    refuse(builder, fmt::format("routes are {} {}", name_of(routes.type), routes.shape.to_string()),
-           "pass (tokens, experts_per_token, 2) u32, as top_k makes it");
+    refuse_experts(builder,
+                   fmt::format("routes are {} {}", name_of(routes.type), routes.shape.to_string()),
+                   "pass (tokens, experts_per_token, 2) u32, as top_k makes it");
   }
   if (weight.shape.rank() != 3 || weight.shape.elements() == 0) {
-    refuse(builder, fmt::format("the weight is {}", weight.shape.to_string()),
-           "pass (experts, N, K)");
+    refuse_experts(builder, fmt::format("the weight is {}", weight.shape.to_string()),
+                   "pass (experts, N, K)");
   }
   const uint64_t tokens = routes.shape[0], experts_per_token = routes.shape[1],
                  depth = weight.shape[2];
@@ -98,12 +100,12 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   const Shape expected =
       options.combine ? Shape{tokens, experts_per_token, depth} : Shape{tokens, depth};
   if (x.shape != expected) {
-    refuse(builder, fmt::format("x is {}", x.shape.to_string()),
-           fmt::format("{} tokens with {} routes each and a depth of {} need {}", tokens,
-                       experts_per_token, depth, expected.to_string()));
+    refuse_experts(builder, fmt::format("x is {}", x.shape.to_string()),
+                   fmt::format("{} tokens with {} routes each and a depth of {} need {}", tokens,
+                               experts_per_token, depth, expected.to_string()));
   }
   if (options.gated && matrix_rows % 2 != 0)
-    refuse(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
+    refuse_experts(builder, fmt::format("{} gated rows", matrix_rows), "gates come in pairs");
   const uint64_t all_rows = weight.shape.rows(), step = bound_rows(builder, x, weight, options);
   const bool gather = gathers(builder.capabilities(), x, weight, routes);
   if (options.combine && (gather || step < all_rows)) {
@@ -122,12 +124,12 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   }
   const bool halves = x.type == DataType::kF16;
   if ((halves || size_of(weight.type) == 2) && (depth % 2 != 0 || (halves && columns % 2 != 0))) {
-    refuse(builder, fmt::format("{} columns of depth {} end inside a word", columns, depth),
-           "16-bit sizes must be even");
+    refuse_experts(builder, fmt::format("{} columns of depth {} end inside a word", columns, depth),
+                   "16-bit sizes must be even");
   }
   if (options.bias && (options.bias->type != DataType::kF32 ||
                        options.bias->shape.elements() != weight.shape[0] * matrix_rows)) {
-    refuse(
+    refuse_experts(
         builder,
         fmt::format("the bias is {} {}", name_of(options.bias->type),
                     options.bias->shape.to_string()),
@@ -139,10 +141,10 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   const uint64_t range = builder.capabilities().max_storage_range;
   for (const Tensor* part : {&x, &y}) {
     if (part->bytes() > range) {
-      refuse(builder,
-             fmt::format("{} of {} bytes pass what one descriptor covers", part->shape.to_string(),
-                         part->bytes()),
-             "use fewer tokens at a time");
+      refuse_experts(builder,
+                     fmt::format("{} of {} bytes pass what one descriptor covers",
+                                 part->shape.to_string(), part->bytes()),
+                     "use fewer tokens at a time");
     }
   }
 

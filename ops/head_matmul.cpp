@@ -14,7 +14,8 @@
 namespace mulciber {
 namespace {
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_head_matmul(const ProgramBuilder& builder, std::string problem,
+                                     std::string remedy) {
   throw ShapeError(builder.path() + ": head_matmul", std::move(problem), std::move(remedy));
 }
 
@@ -27,42 +28,45 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
            const HeadMatmulOptions& o) {
   if (o.heads == 0 || o.depth == 0 || o.columns == 0 || x.shape.elements() == 0 ||
       y.type != x.type || x.shape.rows() != y.shape.rows()) {
-    refuse(builder,
-           fmt::format("x is {} {}, y {} {}, of {} heads of {} by {}", name_of(x.type),
-                       x.shape.to_string(), name_of(y.type), y.shape.to_string(), o.heads,
-                       o.columns, o.depth),
-           "x and y have one type and as many rows");
+    refuse_head_matmul(builder,
+                       fmt::format("x is {} {}, y {} {}, of {} heads of {} by {}", name_of(x.type),
+                                   x.shape.to_string(), name_of(y.type), y.shape.to_string(),
+                                   o.heads, o.columns, o.depth),
+                       "x and y have one type and as many rows");
   }
   const uint64_t before = o.heads - uint64_t{1};
   const auto passes = [&](const char* what, uint64_t end, uint64_t all) {
     if (end <= all) return;
-    refuse(builder,
-           fmt::format("{} heads end at {} {}, of which there are {}", o.heads, what, end, all),
-           "give what is wider, or fewer heads");
+    refuse_head_matmul(
+        builder,
+        fmt::format("{} heads end at {} {}, of which there are {}", o.heads, what, end, all),
+        "give what is wider, or fewer heads");
   };
   passes("column of x", o.x_first + before * o.x_step + o.depth, x.shape.columns());
   passes("column of y", o.y_first + before * o.y_step + o.columns, y.shape.columns());
   passes("row of the weight", o.weight_first + before * o.weight_step + head_rows(o),
          weight.shape.rows());
   if (o.heads > 1 && o.y_step < o.columns)
-    refuse(builder, fmt::format("heads of {} columns are {} apart in y", o.columns, o.y_step),
-           "heads of y share no column");
+    refuse_head_matmul(builder,
+                       fmt::format("heads of {} columns are {} apart in y", o.columns, o.y_step),
+                       "heads of y share no column");
   const uint32_t along = o.transposed ? o.columns : o.depth;
   if (weight.shape.rank() != 2 || weight.shape.columns() != along)
-    refuse(builder, fmt::format("the weight is {}", weight.shape.to_string()),
-           fmt::format("its rows must have {} columns", along));
+    refuse_head_matmul(builder, fmt::format("the weight is {}", weight.shape.to_string()),
+                       fmt::format("its rows must have {} columns", along));
   const bool halves = x.type == DataType::kF16;
   const uint64_t odd = x.shape.columns() | y.shape.columns() | o.columns | o.y_first | o.y_step;
   if ((size_of(weight.type) == 2 && along % 2 != 0) || (halves && odd % 2 != 0))
-    refuse(builder, fmt::format("{} columns of depth {} end inside a word", o.columns, o.depth),
-           "16-bit sizes and offsets must be even");
+    refuse_head_matmul(builder,
+                       fmt::format("{} columns of depth {} end inside a word", o.columns, o.depth),
+                       "16-bit sizes and offsets must be even");
   const uint64_t range = builder.capabilities().max_storage_range;
   for (const Tensor* part : {&x, &y})
     if (part->bytes() > range)
-      refuse(builder,
-             fmt::format("{} of {} bytes pass what one descriptor covers", part->shape.to_string(),
-                         part->bytes()),
-             "use fewer tokens at a time");
+      refuse_head_matmul(builder,
+                         fmt::format("{} of {} bytes pass what one descriptor covers",
+                                     part->shape.to_string(), part->bytes()),
+                         "use fewer tokens at a time");
 }
 
 /// Heads whose matrices one node binds, such that each run of them begins aligned.
@@ -75,10 +79,10 @@ uint64_t bound_heads(const ProgramBuilder& builder, const Tensor& weight,
   const uint64_t step = kAlignment / std::gcd(head_bytes, kAlignment);
   const uint64_t heads = range / head_bytes / step * step;
   if (heads == 0)
-    refuse(builder,
-           fmt::format("{} heads of {} bytes pass the {} that one descriptor covers", step,
-                       head_bytes, range),
-           "use a device with a larger storage range");
+    refuse_head_matmul(builder,
+                       fmt::format("{} heads of {} bytes pass the {} that one descriptor covers",
+                                   step, head_bytes, range),
+                       "use a device with a larger storage range");
   return heads;
 }
 

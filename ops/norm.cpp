@@ -20,15 +20,15 @@ ShapeFacts facts_of(const ProgramBuilder& builder, const Shape& shape) {
   return facts;
 }
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, const char* op, std::string problem,
-                         std::string remedy) {
+[[noreturn]] void refuse_norm(const ProgramBuilder& builder, const char* op, std::string problem,
+                              std::string remedy) {
   throw ShapeError(builder.path() + ": " + op, std::move(problem), std::move(remedy));
 }
 
 void check_rows(const ProgramBuilder& builder, const char* op, const Tensor& x) {
   if (x.type == DataType::kU32 || x.shape.rank() == 0 || x.shape.columns() == 0) {
-    refuse(builder, op, fmt::format("x is {} {}", name_of(x.type), x.shape.to_string()),
-           "pass f32 or f16 rows of at least one column");
+    refuse_norm(builder, op, fmt::format("x is {} {}", name_of(x.type), x.shape.to_string()),
+                "pass f32 or f16 rows of at least one column");
   }
 }
 
@@ -37,9 +37,10 @@ DataType result_type(const ProgramBuilder& builder, const char* op, const Tensor
                      std::optional<DataType> to) {
   const DataType type = to.value_or(x.type);
   if (x.shape.columns() % block_elements(type) != 0) {
-    refuse(builder, op,
-           fmt::format("rows of {} are not whole blocks of {}", x.shape.columns(), name_of(type)),
-           "keep such a result in f32 or f16");
+    refuse_norm(
+        builder, op,
+        fmt::format("rows of {} are not whole blocks of {}", x.shape.columns(), name_of(type)),
+        "keep such a result in f32 or f16");
   }
   return type;
 }
@@ -51,7 +52,7 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
   const uint64_t columns = x.shape.columns(), rows = x.shape.rows();
   const bool normalized = stream && gains.shape == Shape{2, columns};
   if ((gains.shape != Shape{columns} && !normalized) || gains.type != DataType::kF32) {
-    refuse(
+    refuse_norm(
         builder, op,
         fmt::format("the gain is {} {}, x is {}", name_of(gains.type), gains.shape.to_string(),
                     x.shape.to_string()),
@@ -59,10 +60,10 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
                     stream ? fmt::format(", or (2, {}) with the gain for x first", columns) : ""));
   }
   if (stream && (stream->shape != x.shape || stream->type != x.type)) {
-    refuse(builder, op,
-           fmt::format("the stream is {} {}, x is {} {}", name_of(stream->type),
-                       stream->shape.to_string(), name_of(x.type), x.shape.to_string()),
-           "they must agree");
+    refuse_norm(builder, op,
+                fmt::format("the stream is {} {}, x is {} {}", name_of(stream->type),
+                            stream->shape.to_string(), name_of(x.type), x.shape.to_string()),
+                "they must agree");
   }
   const DataType y_type = result_type(builder, op, x, to);
   Tensor y = builder.activation(x.shape, y_type);
@@ -118,16 +119,16 @@ void norm_columns(ProgramBuilder& builder, const Tensor& x, uint64_t first_colum
   const uint64_t all = x.shape.columns(), rows = x.shape.rows();
   if (gains.type != DataType::kF32 || gains.shape.rank() != 2 || gains.shape.elements() == 0 ||
       first_column > all || gains.shape.elements() > all - first_column)
-    refuse(builder, "norm of columns",
-           fmt::format("the gains are {} {}, x is {}, from column {}", name_of(gains.type),
-                       gains.shape.to_string(), x.shape.to_string(), first_column),
-           "they must be f32 (groups, columns), and no more than x has");
+    refuse_norm(builder, "norm of columns",
+                fmt::format("the gains are {} {}, x is {}, from column {}", name_of(gains.type),
+                            gains.shape.to_string(), x.shape.to_string(), first_column),
+                "they must be f32 (groups, columns), and no more than x has");
   const uint64_t groups = gains.shape[0], columns = gains.shape[1];
   const uint64_t together = all | first_column | columns;
   if (x.type == DataType::kF16 && together % 2 != 0)
-    refuse(builder, "norm of columns",
-           fmt::format("{} columns from column {} of {} halves", columns, first_column, all),
-           "two halves share a word: all three must be even");
+    refuse_norm(builder, "norm of columns",
+                fmt::format("{} columns from column {} of {} halves", columns, first_column, all),
+                "two halves share a word: all three must be even");
   const ShapeFacts facts = together % 4 == 0 ? ShapeFacts{kColumnsMultipleOf4} : kAnyShape;
   const Kernel& kernel = builder.select({Op::kNormColumns, {x.type, x.type}, facts});
   const uint64_t step = rows_per_node(builder, x);
@@ -156,16 +157,16 @@ Tensor layer_norm(ProgramBuilder& builder, const Tensor& x, const Tensor& gain_b
   check_rows(builder, "layer norm", x);
   uint64_t columns = x.shape.columns();
   if (gain_bias.shape != Shape{2, columns} || gain_bias.type != DataType::kF32) {
-    refuse(builder, "layer norm",
-           fmt::format("gain and bias are {} {}, x is {}", name_of(gain_bias.type),
-                       gain_bias.shape.to_string(), x.shape.to_string()),
-           fmt::format("they must be f32 (2, {}), gain first", columns));
+    refuse_norm(builder, "layer norm",
+                fmt::format("gain and bias are {} {}, x is {}", name_of(gain_bias.type),
+                            gain_bias.shape.to_string(), x.shape.to_string()),
+                fmt::format("they must be f32 (2, {}), gain first", columns));
   }
   if (residual && (residual->shape != x.shape || residual->type != x.type)) {
-    refuse(builder, "layer norm",
-           fmt::format("the residual is {} {}, x is {} {}", name_of(residual->type),
-                       residual->shape.to_string(), name_of(x.type), x.shape.to_string()),
-           "they must agree");
+    refuse_norm(builder, "layer norm",
+                fmt::format("the residual is {} {}, x is {} {}", name_of(residual->type),
+                            residual->shape.to_string(), name_of(x.type), x.shape.to_string()),
+                "they must agree");
   }
   const DataType y_type = result_type(builder, "layer norm", x, to);
   Tensor y = builder.activation(x.shape, y_type);
@@ -206,12 +207,13 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
   uint64_t rows_per_count = std::max(options.rows_per_count, 1u);
   if (options.control && rows > 0 &&
       !fits(options.counts, (rows - 1) / rows_per_count + 1, *options.control)) {
-    refuse(builder, "softmax",
-           fmt::format("{} rows, {} to a count, need more than {} counts at word {} of control {} "
-                       "{}",
-                       rows, rows_per_count, options.counts.count, options.counts.word,
-                       name_of(options.control->type), options.control->shape.to_string()),
-           "make control, a u32 tensor, larger or rows_per_count right");
+    refuse_norm(
+        builder, "softmax",
+        fmt::format("{} rows, {} to a count, need more than {} counts at word {} of control {} "
+                    "{}",
+                    rows, rows_per_count, options.counts.count, options.counts.word,
+                    name_of(options.control->type), options.control->shape.to_string()),
+        "make control, a u32 tensor, larger or rows_per_count right");
   }
   Tensor y = builder.activation(x.shape, x.type);
   const Kernel& kernel =

@@ -12,7 +12,8 @@ namespace {
 // A slice of 64 rows begins aligned whatever the columns are.
 constexpr uint64_t kRowStep = 64;
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_cell(const ProgramBuilder& builder, std::string problem,
+                              std::string remedy) {
   throw ShapeError(builder.path() + ": recurrent_cell", std::move(problem), std::move(remedy));
 }
 
@@ -36,15 +37,15 @@ uint32_t states_of(CellKind kind) { return kind == CellKind::kLstm ? 2 : 1; }
 GatePreactivations gate_preactivations(ProgramBuilder& builder, CellKind kind, uint64_t rows,
                                        uint64_t length, uint64_t hidden) {
   if (rows == 0 || length == 0 || hidden == 0)
-    refuse(builder, fmt::format("{} rows of {} positions, {} units", rows, length, hidden),
-           "none may be 0");
+    refuse_cell(builder, fmt::format("{} rows of {} positions, {} units", rows, length, hidden),
+                "none may be 0");
   const Tensor all =
       builder.activation({rows_before_inputs(rows) + rows * length, gates_of(kind) * hidden});
   if (all.bytes() > builder.capabilities().max_storage_range) {
-    refuse(builder,
-           fmt::format("gates of {} rows of {} positions take {} bytes, the device binds {}", rows,
-                       length, all.bytes(), builder.capabilities().max_storage_range),
-           "use fewer rows or shorter ones");
+    refuse_cell(builder,
+                fmt::format("gates of {} rows of {} positions take {} bytes, the device binds {}",
+                            rows, length, all.bytes(), builder.capabilities().max_storage_range),
+                "use fewer rows or shorter ones");
   }
   return gate_preactivations_in(all, rows);
 }
@@ -62,29 +63,30 @@ void recurrent_cell(ProgramBuilder& builder, const GatePreactivations& gates, co
   const uint64_t rows = gates.recurrent.shape.rows();
   const uint64_t hidden = gates.recurrent.shape.columns() / gates_of(step.kind);
   if (state.type != DataType::kF32 || outputs.type != DataType::kF32)
-    refuse(builder, "state and outputs must be f32", "");
+    refuse_cell(builder, "state and outputs must be f32", "");
   if (state.shape != Shape{states_of(step.kind), rows, hidden}) {
-    refuse(builder, fmt::format("the state is {}", state.shape.to_string()),
-           fmt::format("a {} of {} rows and {} units needs ({}, {}, {})", name_of(step.kind), rows,
-                       hidden, states_of(step.kind), rows, hidden));
+    refuse_cell(builder, fmt::format("the state is {}", state.shape.to_string()),
+                fmt::format("a {} of {} rows and {} units needs ({}, {}, {})", name_of(step.kind),
+                            rows, hidden, states_of(step.kind), rows, hidden));
   }
   if (outputs.shape.rank() != 3 || outputs.shape[0] != rows ||
       outputs.shape[1] * rows != gates.inputs.shape.rows() ||
       step.first_column + hidden > outputs.shape[2]) {
-    refuse(builder,
-           fmt::format("outputs are {}, the gates of the inputs have {} rows",
-                       outputs.shape.to_string(), gates.inputs.shape.rows()),
-           fmt::format("they must be ({}, length, columns), with {} columns from {}", rows, hidden,
-                       step.first_column));
+    refuse_cell(builder,
+                fmt::format("outputs are {}, the gates of the inputs have {} rows",
+                            outputs.shape.to_string(), gates.inputs.shape.rows()),
+                fmt::format("they must be ({}, length, columns), with {} columns from {}", rows,
+                            hidden, step.first_column));
   }
   if (step.time >= outputs.shape[1])
-    refuse(builder, fmt::format("step {} of {} positions", step.time, outputs.shape[1]),
-           "count from 0");
+    refuse_cell(builder, fmt::format("step {} of {} positions", step.time, outputs.shape[1]),
+                "count from 0");
   if (step.control && !fits(step.lengths, rows, *step.control)) {
-    refuse(builder,
-           fmt::format("{} lengths, {} at word {}, do not stand in the {} words of control", rows,
-                       step.lengths.count, step.lengths.word, step.control->shape.elements()),
-           "make the control tensor longer");
+    refuse_cell(
+        builder,
+        fmt::format("{} lengths, {} at word {}, do not stand in the {} words of control", rows,
+                    step.lengths.count, step.lengths.word, step.control->shape.elements()),
+        "make the control tensor longer");
   }
   const Kernel& kernel =
       builder.select({Op::kRecurrentCell, {DataType::kF32, DataType::kF32}, kAnyShape});

@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t kMostVocabulary = uint64_t{SAMPLE_MOST_CHUNKS} * SAMPLE_MOST_CHUNK;
 
-[[noreturn]] void refuse(const std::string& where, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_sampling(const std::string& where, std::string problem,
+                                  std::string remedy) {
   throw ShapeError(where, std::move(problem), std::move(remedy));
 }
 
@@ -51,16 +52,18 @@ void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& co
   const std::string where = builder.path() + ": sample";
   if (logits.type != DataType::kF32 || logits.shape.rank() != 2 || logits.shape[0] != layout.rows ||
       logits.shape[1] == 0 || logits.shape[1] > kMostVocabulary) {
-    refuse(where, fmt::format("logits are {} {}", name_of(logits.type), logits.shape.to_string()),
-           fmt::format("they must be f32 ({}, vocabulary), with a vocabulary up to {}", layout.rows,
-                       kMostVocabulary));
+    refuse_sampling(where,
+                    fmt::format("logits are {} {}", name_of(logits.type), logits.shape.to_string()),
+                    fmt::format("they must be f32 ({}, vocabulary), with a vocabulary up to {}",
+                                layout.rows, kMostVocabulary));
   }
   // The last array that plan_sample_state() makes room for.
   if (!fits(layout.stops, 1, control)) {
-    refuse(where,
-           fmt::format("a state up to word {} does not fit control {} {}", layout.stops.end(),
-                       name_of(control.type), control.shape.to_string()),
-           "control must be u32 and hold the state");
+    refuse_sampling(
+        where,
+        fmt::format("a state up to word {} does not fit control {} {}", layout.stops.end(),
+                    name_of(control.type), control.shape.to_string()),
+        "control must be u32 and hold the state");
   }
 }
 
@@ -73,8 +76,9 @@ SampleStateLayout plan_sample_state(ControlLayout& control, uint32_t rows,
                                     uint32_t stop_capacity, uint32_t ring, uint32_t bias_capacity,
                                     uint32_t mask_ids) {
   if (rows == 0 || history_capacity == 0 || ring == 0) {
-    refuse("sampling", fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
-           "use 1 row and 1 token or more");
+    refuse_sampling("sampling",
+                    fmt::format("{} rows with a history of {} tokens", rows, history_capacity),
+                    "use 1 row and 1 token or more");
   }
   SampleStateLayout layout;
   layout.rows = rows;
@@ -118,9 +122,10 @@ bool set_mask(ControlWords& control, const SampleStateLayout& layout, uint32_t r
               std::span<const uint32_t> mask) {
   if (mask.empty() && layout.mask_words == 0) return false;
   if (!mask.empty() && mask.size() != layout.mask_words)
-    refuse("sampling",
-           fmt::format("a mask of {} words, the state's have {}", mask.size(), layout.mask_words),
-           "give a bit for each id");
+    refuse_sampling(
+        "sampling",
+        fmt::format("a mask of {} words, the state's have {}", mask.size(), layout.mask_words),
+        "give a bit for each id");
   const ControlArray<uint32_t> own = layout.mask_of(row), bits = own.part(1, mask.size());
   const uint32_t given = mask.empty() ? 0 : 1;
   if (control.get(own, 0) == given && std::ranges::equal(control.values(bits), mask)) return false;
@@ -171,7 +176,7 @@ void initialize_sample_state(ControlWords& control, const SampleStateLayout& lay
                              std::span<const uint32_t> stops) {
   if (rows.size() != layout.rows || banned.size() >= layout.banned.count ||
       stops.size() >= layout.stops.count) {
-    refuse(
+    refuse_sampling(
         "sampling",
         fmt::format("{} rows, {} banned ids and {} stop ids do not fit a state for {}, {} and {}",
                     rows.size(), banned.size(), stops.size(), layout.rows, layout.banned.count - 1,
@@ -232,9 +237,10 @@ void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control
             const SampleStateLayout& layout, const Tensor& progress) {
   const Tensor chunks = sample_scan(builder, logits, control, layout);
   if (progress.type != DataType::kU32 || progress.shape.elements() < layout.progress_words()) {
-    refuse(builder.path() + ": sample",
-           fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
-           fmt::format("it must be u32 and hold {} words", layout.progress_words()));
+    refuse_sampling(
+        builder.path() + ": sample",
+        fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
+        fmt::format("it must be u32 and hold {} words", layout.progress_words()));
   }
   Node node;
   node.kernel = &builder.select({Op::kSampleChoose, {DataType::kF32, DataType::kF32}, kAnyShape});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMostCandidates = 64;
 
-[[noreturn]] void refuse(const std::string& where, std::string problem, std::string remedy) {
+[[noreturn]] void refuse_search(const std::string& where, std::string problem, std::string remedy) {
   throw ShapeError(where, std::move(problem), std::move(remedy));
 }
 
@@ -27,12 +27,13 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
   if (vocabulary == 0) vocabulary = stride;
   if (logits.type != DataType::kF32 || logits.shape.rank() == 0 || vocabulary == 0 ||
       vocabulary > stride) {
-    refuse(where, fmt::format("logits are {} {}", name_of(logits.type), logits.shape.to_string()),
-           fmt::format("pass f32 rows of at least {}", std::max<uint64_t>(vocabulary, 1)));
+    refuse_search(where,
+                  fmt::format("logits are {} {}", name_of(logits.type), logits.shape.to_string()),
+                  fmt::format("pass f32 rows of at least {}", std::max<uint64_t>(vocabulary, 1)));
   }
   if (k == 0 || k > kMostCandidates || k > vocabulary) {
-    refuse(where, fmt::format("{} of {} asked for", k, vocabulary),
-           fmt::format("ask for 1 to {}", std::min<uint64_t>(kMostCandidates, vocabulary)));
+    refuse_search(where, fmt::format("{} of {} asked for", k, vocabulary),
+                  fmt::format("ask for 1 to {}", std::min<uint64_t>(kMostCandidates, vocabulary)));
   }
   const uint64_t last_rules =
       rules.rules_rows > 0 ? (rows - 1) / rules.rules_rows * rules.rules_stride : 0;
@@ -41,11 +42,11 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
       rules.by_position.end() + last_rules > control.shape.elements() ||
       (rules.ends && !fits(*rules.ends, 1, control)) ||
       (rules.forbidden && !fits(*rules.forbidden, rows * rules.forbidden_row, control))) {
-    refuse(where,
-           fmt::format("the rules, at words {}, {} and {}, do not stand in control, {} {}",
-                       rules.banned.word, rules.position.word, rules.by_position.word,
-                       name_of(control.type), control.shape.to_string()),
-           "control must be u32 and hold the rules");
+    refuse_search(where,
+                  fmt::format("the rules, at words {}, {} and {}, do not stand in control, {} {}",
+                              rules.banned.word, rules.position.word, rules.by_position.word,
+                              name_of(control.type), control.shape.to_string()),
+                  "control must be u32 and hold the rules");
   }
   Tensor result = builder.activation({rows, k, 2}, DataType::kU32);
   ShapeFacts facts = stride % 4 == 0 ? kColumnsMultipleOf4 : kAnyShape;
@@ -105,10 +106,11 @@ void check_control(const std::string& where, const Tensor& control, const BeamSt
   if (fits(layout.history_parents, rows * layout.context, control) &&
       fits(layout.forbidden, rows * layout.forbidden_row(), control))
     return;
-  refuse(where,
-         fmt::format("a state up to word {} does not fit control {} {}", layout.forbidden.end(),
-                     name_of(control.type), control.shape.to_string()),
-         "control must hold the state, as u32");
+  refuse_search(
+      where,
+      fmt::format("a state up to word {} does not fit control {} {}", layout.forbidden.end(),
+                  name_of(control.type), control.shape.to_string()),
+      "control must hold the state, as u32");
 }
 
 }  // namespace
@@ -119,14 +121,15 @@ void follow_beams(ProgramBuilder& builder, const Tensor& control, const BeamStat
   check_control(where, control, layout);
   const uint64_t rows = uint64_t{layout.batch} * layout.beams;
   if (size_of(state.type) != 4 || state.shape.rows() % rows != 0) {
-    refuse(where, fmt::format("state is {} {}", name_of(state.type), state.shape.to_string()),
-           fmt::format("it must have {} rows, or a multiple, of 32-bit elements", rows));
+    refuse_search(where,
+                  fmt::format("state is {} {}", name_of(state.type), state.shape.to_string()),
+                  fmt::format("it must have {} rows, or a multiple, of 32-bit elements", rows));
   }
   const uint64_t items = state.shape.rows() / layout.beams;
   const Capabilities& device = builder.capabilities();
   if (state.bytes() > device.max_storage_range) {
-    refuse(where, fmt::format("{} bytes pass what one dispatch covers", state.bytes()),
-           "use a smaller batch");
+    refuse_search(where, fmt::format("{} bytes pass what one dispatch covers", state.bytes()),
+                  "use a smaller batch");
   }
   Node node;
   node.kernel = &builder.select({Op::kFollowBeams, {DataType::kF32, DataType::kF32}, kAnyShape});
@@ -147,16 +150,16 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   uint64_t rows = uint64_t{layout.batch} * layout.beams;
   if (candidates.type != DataType::kU32 || candidates.shape.rank() != 3 ||
       candidates.shape[0] != rows || candidates.shape[1] == 0 || candidates.shape[2] != 2) {
-    refuse(
+    refuse_search(
         where,
         fmt::format("candidates are {} {}", name_of(candidates.type), candidates.shape.to_string()),
         fmt::format("they must be u32 ({}, {}, 2)", rows, 2 * layout.beams));
   }
   check_control(where, control, layout);
   if (progress.type != DataType::kU32 || progress.shape.elements() < 1) {
-    refuse(where,
-           fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
-           "it must hold a word, as u32");
+    refuse_search(
+        where, fmt::format("progress is {} {}", name_of(progress.type), progress.shape.to_string()),
+        "it must hold a word, as u32");
   }
   Node node;
   node.kernel = &builder.select({Op::kBeamStep, {DataType::kF32, DataType::kF32}, kAnyShape});

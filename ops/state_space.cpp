@@ -13,8 +13,8 @@ namespace {
 constexpr uint64_t kStep = 64;
 constexpr uint64_t steps_of(uint64_t elements) { return (elements + kStep - 1) / kStep; }
 
-[[noreturn]] void refuse(const ProgramBuilder& builder, const char* op, std::string problem,
-                         std::string remedy) {
+[[noreturn]] void refuse_scan(const ProgramBuilder& builder, const char* op, std::string problem,
+                              std::string remedy) {
   throw ShapeError(fmt::format("{}: {}", builder.path(), op), std::move(problem),
                    std::move(remedy));
 }
@@ -25,22 +25,22 @@ void check(const ProgramBuilder& builder, const char* op, const StateSpaceSizes&
   const uint64_t rows = work.convolved.shape[0];
   if (sizes.channels == 0 || sizes.states == 0 || sizes.states > kMostScanStates ||
       sizes.taps == 0 || sizes.taps > kMostTaps)
-    refuse(
+    refuse_scan(
         builder, op,
         fmt::format("{} channels of {} states and {} taps", sizes.channels, sizes.states,
                     sizes.taps),
         fmt::format("a channel has 1 to {} states and 1 to {} taps", kMostScanStates, kMostTaps));
   if (weights.type != DataType::kF32 || weights.shape.elements() != sizes.channels * columns)
-    refuse(builder, op, fmt::format("the weights are {}", weights.shape.to_string()),
-           fmt::format("give {} f32", sizes.channels * columns));
+    refuse_scan(builder, op, fmt::format("the weights are {}", weights.shape.to_string()),
+                fmt::format("give {} f32", sizes.channels * columns));
   const Shape wanted = {rows, 1, sizes.state_columns()};
   if (states.tensor.type != DataType::kF32 || states.tensor.shape != wanted)
-    refuse(builder, op, fmt::format("the state is {}", states.tensor.shape.to_string()),
-           fmt::format("it must be {} f32", wanted.to_string()));
+    refuse_scan(builder, op, fmt::format("the state is {}", states.tensor.shape.to_string()),
+                fmt::format("it must be {} f32", wanted.to_string()));
   if (!fits(states.positions, rows, states.control) || !fits(states.counts, rows, states.control))
-    refuse(builder, op,
-           fmt::format("positions and counts of {} rows do not stand in control", rows),
-           "make the control tensor longer");
+    refuse_scan(builder, op,
+                fmt::format("positions and counts of {} rows do not stand in control", rows),
+                "make the control tensor longer");
 }
 
 /// Both ops have the same buffers, parameters and grid.
@@ -109,10 +109,10 @@ StateSpaceWork state_space_work(ProgramBuilder& builder, const StateSpaceSizes& 
   const Tensor all = builder.activation({state_space_elements(sizes, rows, length)});
   const uint64_t most = builder.capabilities().max_storage_range;
   if (all.bytes() > most)
-    refuse(builder, "state_space",
-           fmt::format("{} rows of {} tokens take {} bytes, the device binds {}", rows, length,
-                       all.bytes(), most),
-           "use fewer rows or shorter ones");
+    refuse_scan(builder, "state_space",
+                fmt::format("{} rows of {} tokens take {} bytes, the device binds {}", rows, length,
+                            all.bytes(), most),
+                "use fewer rows or shorter ones");
   return state_space_work_in(all, sizes, rows, length);
 }
 
