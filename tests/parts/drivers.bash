@@ -24,6 +24,10 @@ run_lavapipe() {
 every kernel row over its cases, the mutants and the recorded vectors"
     return
   fi
+  if [[ $size == change ]]; then
+    MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver lvp run_ctest lavapipe build
+    return
+  fi
   MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
 }
 # Mutants, recorded vectors, failing calls, proposals, files of adapters, the server, the options of commands and what a host

@@ -1,6 +1,6 @@
 // Every Vulkan call that can fail fails in turn, while models are loaded, run in slices and
 // destroyed on a host's device: each time an error and nothing left behind, and the device goes on.
-//   MULCIBER_FAULTS=write faults_test   writes docs/faults.md
+//   MULCIBER_FAULTS=write runtime_tests -# "[#faults_test]"   writes docs/faults.md
 #include <execinfo.h>
 
 #include <algorithm>
@@ -336,8 +336,10 @@ TEST_CASE("Every call that fails is an error, and leaves nothing behind") {
   const bool whole =
       describe(*adopt_device(host.lent())).driver.find("Mesa 22.3") != std::string::npos;
 #endif
-  // What the layers look at is the same for each result.
-  const bool every_result = whole && std::getenv("MULCIBER_VALIDATE") == nullptr;
+  // What the layers look at is the same for each result. A run that takes a share of settings takes
+  // the results in turns.
+  const bool every_result = whole && std::getenv("MULCIBER_VALIDATE") == nullptr &&
+                            std::getenv("MULCIBER_SHARE") == nullptr;
   size_t turn = 0;
   for (const auto& [function, count] : calls) {
     page += fmt::format("| {} |", function);
