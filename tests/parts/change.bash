@@ -1,11 +1,11 @@
 # What a change can have touched, and a part of the rest by the day, for test.sh to source.
 
-# touched_rows OP...: rows of these ops where lavapipe as it is does not take them: at most 600 cases a driver.
+# touched_rows OP...: rows of these ops where lavapipe as it is does not take them: at most 200 cases a driver.
 touched_rows() {
   local filters=() op cases parts
   for op in "$@"; do filters+=(--filter "mulciber.$op.*"); done
   cases=$(build/mulciber conform --mustpass "${filters[@]}" --list | wc -l)
-  parts=$(((cases + 599) / 600))
+  parts=$(((cases + 199) / 200))
   echo "$# ops, $cases cases, one in $parts of them on each driver"
   conform_part swiftshader "touched rows on SwiftShader" 0,"$parts" touched-swiftshader --mustpass "${filters[@]}"
   conform_part lvp "touched rows under android-2021" 0,"$parts" touched-android --mustpass "${filters[@]}" --limits android-2021

@@ -1,10 +1,10 @@
 # The suite's verdict on the drivers, as a user asks for it, for test.sh to source.
 
-# conform_part DRIVER WHAT FRACTION LOG ARGUMENT...
+# conform_part DRIVER WHAT FRACTION LOG ARGUMENT... A case gets minutes: a busy machine compiles it slowly.
 conform_part() {
   local driver=$1 what=$2 fraction=$3 log=$4
   shift 4
-  on_driver "$driver" check "conformance: $what" build/mulciber conform --fraction "$fraction" "$@" \
+  on_driver "$driver" check "conformance: $what" build/mulciber conform --timeout 600 --fraction "$fraction" "$@" \
     --output "$logs/conformance-$log.jsonl"
 }
 
