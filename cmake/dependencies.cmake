@@ -54,8 +54,22 @@ find_library(SAMPLERATE_LIBRARY samplerate)
 find_package(ZLIB QUIET)
 
 # Headers alone or a library: its pkg-config file names what it was built with. Tests without programs of ours use it
-# as well.
+# as well. Its header has inline functions that call OpenSSL where the library was built with that, so we link what the
+# file names for static linking too, and the linker takes of it what is called.
 if(MULCIBER_PROGRAMS OR MULCIBER_TESTS)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+  add_library(mulciber_httplib INTERFACE)
+  target_link_libraries(mulciber_httplib INTERFACE PkgConfig::HTTPLIB)
+  target_link_directories(mulciber_httplib INTERFACE ${HTTPLIB_STATIC_LIBRARY_DIRS})
+  set(called ${HTTPLIB_STATIC_LIBRARIES})
+  list(REMOVE_ITEM called ${HTTPLIB_LIBRARIES})
+  list(REMOVE_DUPLICATES called)
+  if(called AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    list(TRANSFORM called PREPEND -l)
+    list(JOIN called "," called)
+    target_link_libraries(mulciber_httplib INTERFACE -Wl,--push-state,--as-needed,${called},--pop-state)
+  else()
+    target_link_libraries(mulciber_httplib INTERFACE ${called})
+  endif()
 endif()
