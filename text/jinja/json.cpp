@@ -17,7 +17,7 @@ std::string quoted(std::string_view text, bool ensure_ascii) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     const std::uint32_t code = next_code(text, at);
-    const auto escape = [&](std::uint32_t unit) {
+    const auto escape = [&](std::uint16_t unit) {  // of UTF-16
       char buffer[8];
       std::snprintf(buffer, sizeof buffer, "\\u%04x", unit);
       out += buffer;
