@@ -100,7 +100,7 @@ bool PeftConfig::targets_module(const std::string& module) const {
 std::optional<std::string> PeftConfig::parameter_of(const std::string& module) const {
   std::string own = module;
   size_t behind = 0;
-  for (; own.ends_with(kWrapped); ++behind) own.resize(own.size() - kWrapped.size());
+  for (; own.ends_with(kWrapped); ++behind) own.erase(own.size() - kWrapped.size());
   std::vector<std::string> adapted;
   const bool experts = own == kExperts || own.ends_with("." + std::string(kExperts));
   for (const char* parameter : experts ? std::span<const char* const>(kOfExperts) : kOfOthers) {

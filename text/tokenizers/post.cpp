@@ -132,7 +132,7 @@ Decoder strip_decoder(const ConfigReader& reader) {
       for (std::int64_t n = 0; n < start && piece.starts_with(content); ++n)
         piece.erase(0, content.size());
       for (std::int64_t n = 0; n < stop && piece.ends_with(content); ++n)
-        piece.resize(piece.size() - content.size());
+        piece.erase(piece.size() - content.size());
     }
   };
 }

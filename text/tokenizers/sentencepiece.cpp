@@ -92,7 +92,7 @@ std::string SentencePieceModel::normalize(std::string_view text) const {
   while (!text.empty()) append(next());
 
   if (spec_.remove_extra_whitespaces)
-    while (out.ends_with(space)) out.resize(out.size() - space.size());
+    while (out.ends_with(space)) out.erase(out.size() - space.size());
   if (spec_.add_dummy_prefix && spec_.treat_whitespace_as_suffix) out += space;
   return out;
 }
