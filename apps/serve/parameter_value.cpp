@@ -36,7 +36,8 @@ unsigned type_of(const Json& value) {
   return type_named(value.is_number() ? "number" : value.type_name());
 }
 
-/// What values a schema allows: of which types, and where it lists them which.
+/// What values a schema allows: of which types, and where it lists them which. JSON converts to
+/// anything, an optional included, so an optional value is always made in place.
 struct Allowed {
   unsigned types = kAny;
   std::optional<Json> values;  // a list
@@ -65,7 +66,7 @@ class SchemaTypes {
     for (const char* keyword : {"anyOf", "oneOf"}) {
       const Json* ways = find(keyword);
       if (!ways || !ways->is_array() || ways->empty()) continue;
-      Allowed any{0, Json::array()};
+      Allowed any{0, std::optional<Json>(std::in_place, Json::array())};
       for (const Json& way : *ways) either(any, of(way, depth + 1));
       both(allowed, any);
     }
@@ -76,7 +77,7 @@ class SchemaTypes {
 
  private:
   static Allowed listed(const Json& values) {
-    Allowed allowed{0, values};
+    Allowed allowed{0, std::optional<Json>(std::in_place, values)};
     for (const Json& value : values) allowed.types |= type_of(value);
     return allowed;
   }
@@ -118,7 +119,7 @@ std::optional<Json> parsed(std::string_view text) {
   for (const auto& [word, meant] : kWords)
     if (trimmed(text) == word) text = meant;
   try {
-    return parse_json(std::string(text), "a parameter");
+    return std::optional<Json>(std::in_place, parse_json(std::string(text), "a parameter"));
   } catch (const ModelError&) {
     return std::nullopt;
   }
