@@ -20,8 +20,9 @@ constexpr size_t kMostTexts = 2048;  // of one request, as OpenAI
 constexpr size_t kMostTokenIds = 1u << 20;
 constexpr uint64_t kMostBeams = 32;
 
-/// What any of the models reads and writes texts with.
-const ServedModel& model_with_tokenizer(const Engine& engine, const std::string& asked) {
+/// The model that the field "model" names, or without one the only one with a tokenizer.
+const ServedModel& model_with_tokenizer(const Engine& engine, RequestFields& fields) {
+  const std::string asked = fields.text("model").value_or("");
   const ServedModel* chosen = asked.empty() ? nullptr : &find_model(engine, asked).model;
   for (const auto& model : engine.models()) {
     if (!asked.empty() || !model->tokenizer) continue;
@@ -117,8 +118,7 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
 
 HttpAnswer tokenize_text(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
-  const ServedModel& model =
-      model_with_tokenizer(service.engine, fields.text("model").value_or(""));
+  const ServedModel& model = model_with_tokenizer(service.engine, fields);
   const std::string text = fields.needed_text("text");
   const EncodeOptions options = {.add_special = fields.flag("add_special").value_or(true),
                                  .parse_special = fields.flag("parse_special").value_or(true)};
@@ -137,8 +137,7 @@ HttpAnswer tokenize_text(const Service& service, const HttpRequest& request) {
 
 HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
-  const ServedModel& model =
-      model_with_tokenizer(service.engine, fields.text("model").value_or(""));
+  const ServedModel& model = model_with_tokenizer(service.engine, fields);
   const Json* tokens = fields.find("tokens");
   const bool skip = fields.flag("skip_special").value_or(false);
   fields.finish();
