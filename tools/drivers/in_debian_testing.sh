@@ -8,22 +8,13 @@ set -euo pipefail
 
 folder=${MULCIBER_DEBIAN_TESTING:-$HOME/.cache/debian-testing}
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tools/debian_folder.bash
+source "$checkout/tools/debian_folder.bash"
 (($# > 0)) || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 [[ -x $folder/usr/bin/apt-get ]] ||
   { echo "in_debian_testing: $folder is not there; run tools/drivers/debian-testing.sh" >&2; exit 1; }
 
-export folder checkout
-# Inner variables expand inside the namespace.
-# shellcheck disable=SC2016
-exec unshare --mount --propagation private bash -euc '
-  mkdir -p "$folder/mulciber" "$folder/shared"
-  mountpoint -q "$folder/proc" || mount --bind /proc "$folder/proc"
-  mountpoint -q "$folder/dev" || mount --rbind /dev "$folder/dev"
-  mount --bind "$checkout" "$folder/mulciber"
-  if [[ -d $checkout/../shared ]]; then mount --bind "$checkout/../shared" "$folder/shared"; fi
-  cp -L /etc/resolv.conf "$folder/etc/resolv.conf" 2>/dev/null || true
-  exec chroot "$folder" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME=/tmp LANG=C.UTF-8 TERM="${TERM:-dumb}" \
-    $(env | sed -n "s/^\(MULCIBER_[A-Z_]*=[^ ]*\|CI=[^ ]*\|[a-z]*_proxy=[^ ]*\)\$/\1/p") \
-    sh -c "cd /mulciber && exec \"\$@\"" - "$@"
-' - "$@"
+binds=("$checkout:/mulciber")
+if [[ -d $checkout/../shared ]]; then binds+=("$checkout/../shared:/shared"); fi
+mapfile -t passed < <(env | grep -E '^MULCIBER_[A-Z_]*=')
+debian_exec "$folder" "${binds[@]}" -- env "${passed[@]}" sh -c 'cd /mulciber && exec "$@"' - "$@"
