@@ -16,8 +16,8 @@ root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
 # Where time is short, what is quick and what other parts do not show comes first.
 all_parts=(scripts install lavapipe swiftshader conformance validation sanitizers fuzz tidy compilers android-2021
-  storage-1M debian-testing)
-change_parts=(scripts install lavapipe touched turn)
+  storage-1M debian-testing distributions)
+change_parts=(scripts install lavapipe distributions touched turn)
 more_parts=(touched turn threads)  # that --all does not run
 parts=(lavapipe swiftshader conformance)
 size=proof
@@ -53,6 +53,7 @@ source tests/parts/install.bash
 source tests/parts/scripts.bash
 source tests/parts/tidy.bash
 source tests/parts/compilers.bash
+source tests/parts/distributions.bash
 source tests/parts/change.bash
 
 echo "==> packages and drivers"
