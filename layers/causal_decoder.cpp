@@ -92,7 +92,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
                       .pages = state.pages});
       }
     };
-    if (appends && !traced && appends_in_attention(builder, projected, cache, options)) {
+    if (appends && !traced && appends_in_attention(builder, projected, cache, rotated, options)) {
       if (state.shares_rows) {
         // All are there before one attends, which then writes the same bits once more: so its row,
         // and the order of its sums, is that of a step without such rows.

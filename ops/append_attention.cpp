@@ -9,21 +9,23 @@ namespace mulciber {
 namespace {
 
 Problem append_problem(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
-                       const AttentionOptions& options) {
+                       const std::optional<RopeOptions>& rope, const AttentionOptions& options) {
   const HeadColumns q{qkv, 0}, k{cache, 0}, v{cache, options.kv_heads * options.head_size};
   const AttentionSizes sizes = sizes_of(builder, qkv, cache, options);
-  return {Op::kAppendAttention,
-          {qkv.type, cache.type},
-          facts_of(q, k, v, options, selected_sizes(builder, sizes))};
+  ShapeFacts facts = facts_of(q, k, v, options, selected_sizes(builder, sizes));
+  // Rows that append turn two whole words at a time.
+  if (rope && rope->rotary_size % 4 != 0) facts &= ~kDepthMultipleOf4;
+  return {Op::kAppendAttention, {qkv.type, cache.type}, facts};
 }
 
 }  // namespace
 
 bool appends_in_attention(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
-                          const AttentionOptions& options) {
+                          const std::optional<RopeOptions>& rope, const AttentionOptions& options) {
   if (qkv.shape[1] != 1) return false;
   const Kernel* row =
-      select_kernel(builder.capabilities(), append_problem(builder, qkv, cache, options)).kernel;
+      select_kernel(builder.capabilities(), append_problem(builder, qkv, cache, rope, options))
+          .kernel;
   return row && appends(*row);
 }
 
@@ -44,7 +46,7 @@ Tensor append_attention(ProgramBuilder& builder, const Tensor& qkv, const Tensor
         "attention that appends is not of one position after the keys that are counted",
         "append and attend in turn");
   }
-  const Kernel& kernel = builder.select(append_problem(builder, qkv, cache, options));
+  const Kernel& kernel = builder.select(append_problem(builder, qkv, cache, rope, options));
   if (!appends(kernel)) {
     if (rope) {
       rope_append(builder, qkv, cache, *rope);

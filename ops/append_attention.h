@@ -8,9 +8,9 @@
 namespace mulciber {
 
 /// Whether one dispatch appends and attends here: there is one position a row, and the row that
-/// selection takes for it does both.
+/// selection takes for it does both. rope: as append_attention() gets it.
 bool appends_in_attention(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
-                          const AttentionOptions& options);
+                          const std::optional<RopeOptions>& rope, const AttentionOptions& options);
 
 /// attention() of queries over the cache, after rope_append(), or without `rope` append_cache(), of
 /// queries, keys and values: in one dispatch, to the same bits, where appends_in_attention() says

@@ -20,6 +20,8 @@ uint32_t value_size_of(const RopeOptions& options) {
   return options.value_size > 0 ? options.value_size : options.head_size;
 }
 
+bool odd_pairs(const RopeOptions& options) { return options.rotary_size % 4 != 0; }
+
 void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
            const RopeOptions& options) {
   const auto refuse = [&](std::string problem, std::string remedy) {
@@ -29,11 +31,14 @@ void check(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache
   const uint64_t in_cache = options.kv_heads * (options.head_size + value_size);
   const uint64_t columns = uint64_t{options.heads} * options.head_size + in_cache;
   if (options.heads == 0 || options.kv_heads == 0 || options.head_size == 0 ||
-      options.head_size % 2 != 0 || value_size % 2 != 0 || options.rotary_size % 4 != 0 ||
-      options.rotary_size == 0 || options.rotary_size > options.head_size) {
+      options.head_size % 2 != 0 || value_size % 2 != 0 || options.rotary_size % 2 != 0 ||
+      options.rotary_size == 0 || options.rotary_size > options.head_size ||
+      (odd_pairs(options) && options.rotary_size > ROPE_MOST_ODD)) {
     refuse(fmt::format("{} and {} heads of {}, of which {} rotate", options.heads, options.kv_heads,
                        options.head_size, options.rotary_size),
-           "the head size must be even, and a multiple of 4 of it must rotate");
+           fmt::format("the head size must be even, and an even part of it must rotate, a multiple "
+                       "of 4 above {}",
+                       ROPE_MOST_ODD));
   }
   if (qkv.shape.rank() != 3 || qkv.shape.elements() == 0 || qkv.shape.columns() != columns) {
     refuse(fmt::format("queries, keys and values are {}", qkv.shape.to_string()),
@@ -118,6 +123,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     node.constants = {
         {ROPE_INTERLEAVED, options.interleaved ? 1u : 0u},
         {ROPE_GAINS, options.gains ? 1u : 0u},
+        {ROPE_ODD_PAIRS, odd_pairs(options) ? 1u : 0u},
         {CONSTANT_CACHE_PAGE, options.pages ? static_cast<uint32_t>(cache.shape[1]) : 0u}};
     node.groups = {options.heads + (options.values ? 2 : 1) * options.kv_heads,
                    static_cast<uint32_t>(length), static_cast<uint32_t>(count)};

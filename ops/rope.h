@@ -13,7 +13,7 @@ struct RopeOptions {
   uint32_t head_size = 0;   // even
   uint32_t value_size = 0;  // of a head of values, even; 0: head_size
   bool values = true;       // false: there are none, the cache holds keys alone
-  /// A multiple of 4, at most head_size; elements from there on are copied.
+  /// Even, at most head_size, and a multiple of 4 above 256; elements from there on are copied.
   uint32_t rotary_size = 0;
   /// Which elements make a pair: false: i and i + rotary_size / 2 (GPT-NeoX, Hugging Face
   /// checkpoints); true: 2 i and 2 i + 1 (the original Llama, llama files of GGUF).

@@ -10,10 +10,14 @@
 // 1: neighbours rotate, 0: element i with i + rotary_size / 2
 #define ROPE_INTERLEAVED (CONSTANT_OP + 0)
 #define ROPE_GAINS (CONSTANT_OP + 1)  // 1: heads are normalized first
+// 1: an odd number of pairs turns, whose elements share words with other pairs
+#define ROPE_ODD_PAIRS (CONSTANT_OP + 2)
 
 // Columns of the largest head that goes into a cache of a block type: it is staged in shared
 // memory.
 #define ROPE_MOST_STAGED 1024
+// Elements of a head that turn in an odd number of pairs, which are staged as well.
+#define ROPE_MOST_ODD 256
 
 // Buffers: 0 qkv, 1 control, 2 angles, 3 gains, 4 cache (in rows that write it).
 SHADER_STRUCT(RopeAppendParams) {

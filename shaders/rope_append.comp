@@ -4,8 +4,10 @@
 // devices that bind four buffers and no more.
 //
 // Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the
-// pairing. Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared
-// memory first.
+// pairing. Where an odd number of pairs turns (ROPE_ODD_PAIRS) a word may hold elements of two
+// pairs: what turns is staged in shared memory, and each word takes what it needs from there.
+// Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared memory
+// first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -20,6 +22,7 @@
 
 layout(constant_id = ROPE_INTERLEAVED) const uint INTERLEAVED = 0;
 layout(constant_id = ROPE_GAINS) const uint GAINS = 0;
+layout(constant_id = ROPE_ODD_PAIRS) const uint ODD_PAIRS = 0;
 
 PARAMS(RopeAppendParams)
 
@@ -29,11 +32,16 @@ PARAMS(RopeAppendParams)
 #define LANE gl_SubgroupInvocationID
 #define LANES gl_SubgroupSize
 float head_add(float value) { return subgroupAdd(value); }
+void wait_for_staged() {
+  subgroupMemoryBarrierShared();
+  subgroupBarrier();
+}
 #else
 #include "reduce.glsl"
 #define LANE gl_LocalInvocationIndex
 #define LANES LOCAL_SIZE
 float head_add(float value) { return workgroup_add(value); }
+void wait_for_staged() { barrier(); }
 #endif
 
 BUFFER(1, readonly, control, uint)
@@ -64,16 +72,29 @@ BUFFER(4, writeonly, cache, vec2)
 #endif
 #include "rotation.glsl"
 
-#if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
-void wait_for_staged() {
-#ifdef ROW_PER_SUBGROUP
-  subgroupMemoryBarrierShared();
-  subgroupBarrier();
-#else
-  barrier();
-#endif
+shared vec2 turning[ROPE_MOST_ODD / 2];  // of a head, normalized
+
+float turning_at(uint element) {
+  vec2 word = turning[element / 2];
+  return (element & 1u) == 0u ? word.x : word.y;
 }
 
+float angle_at(uint element) {
+  vec2 word = AT(angles, element / 2);
+  return (element & 1u) == 0u ? word.x : word.y;
+}
+
+/// An element of the staged head after its turn. cosines: the element of the angles with which
+/// those of the position begin; pairs: as many as turn.
+float turned_element(uint element, uint cosines, uint pairs) {
+  bool second = INTERLEAVED != 0 ? (element & 1u) != 0u : element >= pairs;
+  uint pair = INTERLEAVED != 0 ? element / 2 : second ? element - pairs : element;
+  uint partner = INTERLEAVED != 0 ? element ^ 1u : second ? pair : pair + pairs;
+  return rotated(turning_at(element), turning_at(partner), angle_at(cosines + pair),
+                 angle_at(cosines + pairs + pair), second);
+}
+
+#if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
 /// place: of a position among all rows'; head: among keys and values.
 void store_staged(uint place, uint head, bool room) {
   wait_for_staged();
@@ -127,9 +148,28 @@ void serve(uint head, uint query, uint row) {
     bool in_place = !is_key;
 #endif
 
-    uint quarter = params.rotary_size / 4;
-    uint cosines = min(position, params.angle_rows - 1) * 2 * quarter;
-    for (uint turn = LANE; turn < quarter; turn += LANES) {
+    uint angle_row = min(position, params.angle_rows - 1);
+    if (ODD_PAIRS != 0) {
+      uint turning_words = params.rotary_size / 2, cosines = angle_row * params.rotary_size;
+      for (uint w = LANE; w < turning_words; w += LANES) {
+        vec2 value = load(from + w);
+        if (GAINS != 0) value *= scale * AT(gains, gain + w);
+        turning[w] = value;
+      }
+      wait_for_staged();
+      for (uint w = LANE; w < turning_words; w += LANES) {
+        vec2 value = vec2(turned_element(2 * w, cosines, turning_words),
+                          turned_element(2 * w + 1, cosines, turning_words));
+        if (in_place) {
+          store(from + w, value);
+        } else if (room) {
+          APPEND(w, value)
+        }
+      }
+      wait_for_staged();  // before the next head comes
+    }
+    uint quarter = params.rotary_size / 4, cosines = angle_row * 2 * quarter;
+    for (uint turn = LANE; turn < quarter && ODD_PAIRS == 0; turn += LANES) {
       uvec2 at = words_of_turn(turn, quarter);
       uint first = at.x, second = at.y;
       vec2 a = load(from + first), b = load(from + second);
@@ -146,7 +186,7 @@ void serve(uint head, uint query, uint row) {
         APPEND(second, b)
       }
     }
-    for (uint w = 2 * quarter + LANE; w < words; w += LANES) {
+    for (uint w = params.rotary_size / 2 + LANE; w < words; w += LANES) {
       vec2 value = load(from + w);
       if (GAINS != 0) value *= scale * AT(gains, gain + w);
       if (in_place) {

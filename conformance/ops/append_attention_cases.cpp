@@ -169,12 +169,12 @@ class AppendAttentionCases : public OpCases {
     return {{1, 1024, 12, 12, 64}, {1, 2048, 9, 3, 64}, {1, 1024, 32, 8, 64}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
-    if (shape.size() != 5 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[4] % 4 != 0 ||
+    if (shape.size() != 5 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[4] % 2 != 0 ||
         shape[2] % shape[3] != 0 || shape[4] % block_elements(types.weight) != 0) {
       throw ShapeError(
           "append_attention",
           "a shape is five positive numbers, heads a multiple of those of keys, and the last one "
-          "of 4",
+          "even",
           "give rows,context,heads,kv_heads,head_size such as 1,1024,12,12,64");
     }
     const auto head_size = static_cast<uint32_t>(shape[4]);
@@ -230,6 +230,14 @@ class AppendAttentionCases : public OpCases {
                   .rotary_size = 12,
                   .context = 9,
                   .positions = {7, 8}}});
+    // An odd number of pairs, in heads of whole fours and of others.
+    for (uint32_t head_size : {14, 16})
+      add({.rope = {.heads = 4,
+                    .kv_heads = 2,
+                    .head_size = head_size,
+                    .rotary_size = 14,
+                    .context = 40,
+                    .positions = {39, 5}}});
     add({.rope = {.heads = 4,
                   .kv_heads = 1,
                   .head_size = 128,

@@ -11,7 +11,7 @@ std::vector<AttentionVariant> attention_variants() {
   std::vector<Variant> list;
   auto add = [&](Variant v) { list.push_back(std::move(v)); };
   // Head sizes of every loop and tail; sizes of 1, primes, tile edges and their neighbours.
-  for (uint32_t size : {1, 3, 16, 24, 32, 48, 64, 80, 128, 256}) {
+  for (uint32_t size : {1, 3, 14, 16, 24, 32, 48, 64, 80, 128, 254, 256}) {
     add({.rows = 2, .q_len = 5, .kv_len = 19, .heads = 2, .head_size = size});
     add({.rows = 1, .q_len = 1, .kv_len = 67, .heads = 3, .head_size = size});
     add({.rows = 1, .q_len = 17, .kv_len = 33, .heads = 1, .head_size = size});

@@ -26,7 +26,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.angle_rows > 0) c.name += fmt::format(".angles_{}", v.angle_rows);
   // Of the heads that turn whole, the least, the largest and those of 64.
   const bool whole = v.rotary_size == v.head_size && v.length > 2;
-  const bool listed = v.head_size == 4 || v.head_size == 64 || v.head_size >= 128;
+  const bool listed =
+      v.head_size == 2 || v.head_size == 4 || v.head_size == 64 || v.head_size >= 128;
   c.must_pass =
       (v.rows > 1 || v.rotary_size < v.head_size) && v.gains == v.interleaved && (!whole || listed);
 
@@ -76,8 +77,8 @@ class RopeAppendCases : public OpCases {
             {8, 1, 32, 8, 128}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
-    if (shape.size() != 5 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[4] % 4 != 0) {
-      throw ShapeError("rope_append", "a shape is five positive numbers, the last a multiple of 4",
+    if (shape.size() != 5 || std::ranges::count(shape, uint64_t{0}) > 0 || shape[4] % 2 != 0) {
+      throw ShapeError("rope_append", "a shape is five positive numbers, the last of them even",
                        "give rows,length,heads,kv_heads,head_size such as 1,64,12,12,64");
     }
     const auto head_size = static_cast<uint32_t>(shape[4]);
@@ -101,7 +102,7 @@ class RopeAppendCases : public OpCases {
           v.gains = gains;
           cases.push_back(build_case(v, types));
         };
-        for (uint32_t head_size : {4, 8, 12, 20, 32, 64, 80, 96, 128, 256}) {
+        for (uint32_t head_size : {2, 4, 8, 12, 14, 20, 32, 64, 66, 80, 96, 128, 254, 256}) {
           add({.head_size = head_size,
                .rotary_size = head_size,
                .rows = 2,
@@ -122,6 +123,17 @@ class RopeAppendCases : public OpCases {
              .rows = 2,
              .position = 7,
              .value_size = 14});
+        // An odd number of pairs turns, in heads that blocks hold and in others.
+        for (uint32_t head_size : {16, 64})
+          add({.heads = 3,
+               .kv_heads = 2,
+               .head_size = head_size,
+               .rotary_size = 10,
+               .rows = 2,
+               .length = 3,
+               .context = 24,
+               .positions = {5, 19},
+               .page = 8});
         // Latent attention.
         add({.heads = 3,
              .kv_heads = 1,

@@ -91,11 +91,9 @@ void read_windows(const ConfigReader& config, DecoderConfig& decoder,
 }
 
 void read_one_rope(const ConfigReader& config, DecoderConfig& decoder, double share) {
-  decoder.ropes = {read_rope_of(config, nullptr,
-                                {.head_size = decoder.attention.head_size,
-                                 .context = decoder.context,
-                                 .share = share,
-                                 .pads = true})};
+  decoder.ropes = {read_rope_of(
+      config, nullptr,
+      {.head_size = decoder.attention.head_size, .context = decoder.context, .share = share})};
 }
 
 }  // namespace mulciber

@@ -41,8 +41,8 @@ void read_attention(const ConfigReader& config, DecoderConfig& decoder) {
   attention.head_size = latent.rotated + size(config, "qk_nope_head_dim");
   attention.kv_heads = attention.heads;
   attention.latent = latent;
-  decoder.ropes = {read_rope_of(
-      config, nullptr, {.head_size = latent.rotated, .context = decoder.context, .pads = false})};
+  decoder.ropes = {
+      read_rope_of(config, nullptr, {.head_size = latent.rotated, .context = decoder.context})};
   RopeConfig& rope = decoder.ropes[0];
   if (config.boolean_or("rope_interleave", true)) rope.pairs = RotaryPairs::kNeighbours;
   attention.scale = 1 / std::sqrt(static_cast<float>(attention.head_size));

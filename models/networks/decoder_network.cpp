@@ -37,25 +37,6 @@ void join_norms(CausalDecoder& decoder, bool folded) {
   }
 }
 
-/// Elements of a head that the kernels turn: of whole fours.
-uint32_t turned(const RopeConfig& rope) { return (rope.rotated + 3) / 4 * 4; }
-
-/// Angles of `rotated` elements as those of turned(rope): the pair that is added turns by none.
-std::vector<float> filled_angles(std::vector<float> angles, const RopeConfig& rope) {
-  if (turned(rope) == rope.rotated) return angles;
-  const size_t half = rope.rotated / 2;
-  std::vector<float> filled;
-  filled.reserve(angles.size() / rope.rotated * turned(rope));
-  for (auto at = angles.begin(); at != angles.end();) {
-    for (const float identity : {1.0f, 0.0f}) {  // a cosine, a sine
-      filled.insert(filled.end(), at, at + static_cast<std::ptrdiff_t>(half));
-      filled.push_back(identity);
-      at += static_cast<std::ptrdiff_t>(half);
-    }
-  }
-  return filled;
-}
-
 }  // namespace
 
 bool takes_adapters(const std::string& weight) {
@@ -75,9 +56,8 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
   std::vector<ComputedWeight> weights;
   const auto add = [&](const std::string& name, const RopeConfig& rope,
                        const RopeScaling& scaling) {
-    weights.push_back({name, {positions, turned(rope)}, [positions, rope, scaling] {
-                         return filled_angles(
-                             rope_angles(positions, rope.rotated, rope.base, scaling), rope);
+    weights.push_back({name, {positions, rope.rotated}, [positions, rope, scaling] {
+                         return rope_angles(positions, rope.rotated, rope.base, scaling);
                        }});
   };
   for (size_t i = 0; i < config.ropes.size(); ++i) {
@@ -210,7 +190,7 @@ DecoderNetwork build_decoder_network(
       const RopeConfig& rope = config.ropes[*layer.rope];
       const std::string angles = fmt::format("rope.{}", *layer.rope);
       attention.rope = CausalAttention::Rope{.angles = weight(angles),
-                                             .rotated = turned(rope),
+                                             .rotated = rope.rotated,
                                              .interleaved = rope.pairs == RotaryPairs::kNeighbours};
       if (passes_original_context(rope, positions)) {
         attention.rope->long_angles = weight(angles + ".long");

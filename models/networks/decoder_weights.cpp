@@ -7,6 +7,7 @@
 #include "models/networks/linear_weights.h"
 #include "models/networks/state_space_weights.h"
 #include "mulciber/error.h"
+#include "shaders/attention.h"
 
 namespace mulciber {
 namespace {
@@ -35,9 +36,11 @@ void require_supported(const DecoderConfig& config) {
   for (const DecoderLayerConfig& layer : config.layers)
     refuse(attention.qk_norm == QueryKeyNorm::kPerHead && !layer.rope,
            "queries and keys that are normalized and not rotated");
-  for (const RopeConfig& rope : config.ropes)
-    refuse(qk_norm && rope.rotated % 4 != 0,
-           "normalized queries and keys of which no multiple of 4 rotates");
+  if (!attention.latent && attention.head_size > MAX_HEAD_SIZE)
+    throw ModelError("the network",
+                     fmt::format("has heads of {} columns, and attention takes up to {}",
+                                 attention.head_size, MAX_HEAD_SIZE),
+                     "use another model");
   refuse(attention.latent && (attention.qkv_bias || qk_norm || attention.clip > 0),
          "latent attention with biases, norms of heads or clipping");
   refuse(attention.latent && attention.kv_heads != attention.heads,
@@ -205,53 +208,21 @@ class TableWriter {
     add_key_value_up(table_, config_, name, [&](const char* part) { return in_layer(i, part); });
   }
 
-  /// The matrix of queries, keys and values: each head after head, whatever files have. Where the
-  /// elements that rotate are no multiple of 4, two more stand behind each half of them, or behind
-  /// both where neighbours rotate, and turn by no angle (computed_decoder_weights).
+  /// The matrix of queries, keys and values: each head after head, whatever files have.
   std::vector<LinearPart> qkv_parts(uint32_t i) const {
     const DecoderAttention& attention = config_.attention;
     const uint64_t H = attention.head_size, heads = attention.heads, groups = attention.kv_heads;
     const uint64_t Q = attention.query_columns(), K = attention.key_columns();
-    const std::optional<uint32_t>& rope = config_.layers[i].rope;
-    const uint64_t rotated = rope && config_.ropes[*rope].pairs == RotaryPairs::kHalves
-                                 ? config_.ropes[*rope].rotated
-                                 : 0;
-    const bool fills = rotated % 4 != 0, grouped = config_.files.qkv_grouped;
-    std::vector<LinearPart> parts;
-    // part: of the matrix `file` of `rows` rows (0: that is all of it) those from `first` on.
-    const auto add = [&](const WeightNames& file, uint64_t count, uint64_t rows, uint64_t first,
-                         bool rotates) {
-      if (!rotates || !fills) {
-        parts.push_back({file, count, rows, first});
-        return;
-      }
-      const uint64_t half = rotated / 2, all = rows > 0 ? rows : count;
-      for (uint64_t head = first; head < first + count; head += H) {
-        parts.push_back({file, half, all, head});
-        parts.push_back({file, 1, all, head + rotated});
-        parts.push_back({file, half, all, head + half});
-        parts.push_back({file, H - rotated - 1, all, head + rotated + 1});
-      }
-    };
-    if (!names_.qkv) {
-      add(in_layer(i, names_.q), Q, 0, 0, true);
-      add(in_layer(i, names_.k), K, 0, 0, true);
-      add(in_layer(i, names_.v), K, 0, 0, false);
-      return parts;
-    }
+    if (!names_.qkv)
+      return {{in_layer(i, names_.q), Q}, {in_layer(i, names_.k), K}, {in_layer(i, names_.v), K}};
     const WeightNames file = in_layer(i, names_.qkv);
-    if (!grouped && !fills) return {{file, Q + 2 * K}};
     const uint64_t rows = Q + 2 * K;
-    if (!grouped) {
-      add(file, Q, rows, 0, true);
-      add(file, K, rows, Q, true);
-      add(file, K, rows, Q + K, false);
-      return parts;
-    }
+    if (!config_.files.qkv_grouped) return {{file, rows}};
+    std::vector<LinearPart> parts;
     const uint64_t queries = heads / groups * H, group = queries + 2 * H;
-    for (uint64_t g = 0; g < groups; ++g) add(file, queries, rows, g * group, true);
-    for (uint64_t g = 0; g < groups; ++g) add(file, H, rows, g * group + queries, true);
-    for (uint64_t g = 0; g < groups; ++g) add(file, H, rows, g * group + queries + H, false);
+    for (uint64_t g = 0; g < groups; ++g) parts.push_back({file, queries, rows, g * group});
+    for (uint64_t g = 0; g < groups; ++g) parts.push_back({file, H, rows, g * group + queries});
+    for (uint64_t g = 0; g < groups; ++g) parts.push_back({file, H, rows, g * group + queries + H});
     return parts;
   }
 

@@ -15,11 +15,8 @@ uint32_t rotated_of(const ConfigReader& config, const RopeDefaults& defaults) {
   const double share = config.number_or(kShare, defaults.share, 0, 1);
   // As transformers, which truncates; but a share that was computed may fall short by a rounding.
   const auto rotated = static_cast<uint32_t>(defaults.head_size * share + 1e-6);
-  const bool fits =
-      rotated % 4 == 0 || (defaults.pads && rotated % 2 == 0 && rotated + 2 <= defaults.head_size);
-  if (rotated == 0 || !fits)
-    config.fail(kShare, fmt::format("is {}: of {} elements of a head {} rotate, which is no "
-                                    "multiple of 4",
+  if (rotated == 0 || rotated % 2 != 0)
+    config.fail(kShare, fmt::format("is {}: of {} elements of a head {} rotate, which are no pairs",
                                     share, defaults.head_size, rotated));
   return rotated;
 }

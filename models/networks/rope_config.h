@@ -27,10 +27,9 @@ struct RopeConfig {
 
 struct RopeDefaults {
   uint32_t head_size = 0;
-  double base = 10000;   // where the configuration names none
-  uint32_t context = 0;  // of the model
-  double share = 1;      // of a head that rotates
-  bool pads = false;     // whoever builds the network fills up to a multiple of 4 that rotates
+  double base = 10000;                       // where the configuration names none
+  uint32_t context = 0;                      // of the model
+  double share = 1;                          // of a head that rotates
   std::optional<double> original_positions;  // where the whole configuration has them
 };
 

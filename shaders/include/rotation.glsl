@@ -24,6 +24,13 @@ uvec2 words_of_turn(uint turn, uint quarter) {
   return INTERLEAVED != 0 ? uvec2(2 * turn, 2 * turn + 1) : uvec2(turn, turn + quarter);
 }
 
+/// An element of a head and the one that it turns with give what it is after the turn; `second`:
+/// the element is the second of the pair. The arithmetic is that of rotate().
+float rotated(float value, float partner, float c, float s, bool second) {
+  precise float turned = second ? value * c + partner * s : value * c - partner * s;
+  return turned;
+}
+
 /// Turns both pairs of two words by two angles, given as cosines and sines.
 void rotate(inout vec2 a, inout vec2 b, vec2 c, vec2 s) {
   vec2 x = INTERLEAVED != 0 ? vec2(a.x, b.x) : a, y = INTERLEAVED != 0 ? vec2(a.y, b.y) : b;

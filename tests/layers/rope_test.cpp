@@ -144,9 +144,10 @@ TEST_CASE("A configuration's LongRoPE is read in both of its forms") {
   CHECK_THROWS_WITH(read(R"({"rope_scaling": {"type": "longrope", "short_factor": [1, 2]}})"),
                     Catch::Matchers::ContainsSubstring("short_factor") &&
                         Catch::Matchers::ContainsSubstring("each of 8 pairs"));
-  CHECK_THROWS_WITH(read(R"({"partial_rotary_factor": 0.4})"),
+  CHECK(read(R"({"partial_rotary_factor": 0.4})").rotated == 6);
+  CHECK_THROWS_WITH(read(R"({"partial_rotary_factor": 0.45})"),
                     Catch::Matchers::ContainsSubstring("partial_rotary_factor") &&
-                        Catch::Matchers::ContainsSubstring("6 rotate, which is no multiple of 4"));
+                        Catch::Matchers::ContainsSubstring("7 rotate, which are no pairs"));
 }
 
 TEST_CASE("A base beside the parameters is theirs, unless they say another") {

@@ -209,11 +209,8 @@ TEST_CASE("What no layer does yet is refused by name") {
                c.residual_multiplier = 0.5f;
              }),
              ContainsSubstring("what joins its residual stream"));
-  CHECK_THAT(refusal([](Config& c) {
-               c.attention.qk_norm = QueryKeyNorm::kPerHead;
-               c.ropes[0].rotated = 2;
-             }),
-             ContainsSubstring("of which no multiple of 4 rotates"));
+  CHECK_THAT(refusal([](Config& c) { c.attention.head_size = 258; }),
+             ContainsSubstring("has heads of 258 columns, and attention takes up to 256"));
   CHECK_THAT(refusal([](Config& c) {
                c.attention.qk_norm = QueryKeyNorm::kPerHead;
                c.layers[0].rope = std::nullopt;
