@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "models/decoding/not_finite.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {

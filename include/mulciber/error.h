@@ -59,4 +59,11 @@ class MULCIBER_API ModelError : public Error {
   using Error::Error;
 };
 
+/// A model whose logits are NaN or infinite, whatever it is asked: a weight holds such a number, or
+/// activations outgrow their storage.
+class MULCIBER_API LogitsError : public ModelError {
+ public:
+  using ModelError::ModelError;
+};
+
 }  // namespace mulciber

@@ -12,13 +12,6 @@
 
 namespace mulciber {
 
-/// A model whose logits are NaN or infinite, whatever it is asked: a weight holds such a number, or
-/// activations outgrow their storage.
-class LogitsError : public ModelError {
- public:
-  using ModelError::ModelError;
-};
-
 /// Throws LogitsError: logits are not finite, and why: the weight of the file that holds NaN or
 /// infinity, or else the first layer whose output does. whose: "after 5 tokens". weights may be
 /// null. first_layer: names it ("layer 3"), or gives nothing where none is found; asked for only

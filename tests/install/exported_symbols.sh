@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # exported_symbols.sh LIBRARY: it exports what include/mulciber marks with MULCIBER_API, all of it
-# and nothing else.
+# and nothing else; and every error that a public header speaks of is among that, for programs to
+# catch.
 set -euo pipefail
 
 library=$1
@@ -22,6 +23,12 @@ expect() {
   fi
   unknown=$(grep -vE "$2" <<<"$unknown" || true)
 }
+for name in $(grep -ohE '\w+Error\b' "$headers"/*.h | sort -u); do
+  if ! grep -qx "$name" <<<"$classes"; then
+    echo "$name is named in $headers, but none of its classes marked with MULCIBER_API"
+    failed=1
+  fi
+done
 for name in $classes; do expect "$name" "$(of_class "$name")"; done
 for name in $functions; do expect "$name" "$(of_function "$name")"; done
 if [[ -n $unknown ]]; then
