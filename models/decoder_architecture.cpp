@@ -113,7 +113,7 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
   predicted.weight_bytes = weight_bytes(table_to_read(decoder_weight_table(config), options),
                                         checkpoint, model_type(checkpoint), options.matrices);
   for (const ComputedWeight& computed : computed_decoder_weights(config, context))
-    predicted.weight_bytes += computed.shape.elements() * sizeof(float);
+    predicted.weight_bytes += added_weight_bytes(computed.shape);
   const auto adapters = stacked_adapters(checkpoint, config, options);
   if (adapters) predicted.weight_bytes += adapters->bytes();
   if (options.sequences == 0) return predicted;

@@ -177,9 +177,10 @@ void Weights::add(Device& device, const std::string& name, Shape shape,
   if (type == DataType::kF16)
     std::ranges::transform(values, std::back_inserter(halves), float_to_half);
   const auto bytes = halves.empty() ? std::as_bytes(values) : std::as_bytes(std::span(halves));
-  Buffer buffer = device.memory().allocate(bytes.size(), MemoryUsage::kWeights);
-  upload(device, buffer.view(), bytes);
-  tensors_[name] = {buffer.tensor(shape, type)};
+  Buffer buffer = device.memory().allocate(added_weight_bytes(shape, type), MemoryUsage::kWeights);
+  const BufferView view = part_of(buffer.view(), 0, bytes.size());
+  upload(device, view, bytes);
+  tensors_[name] = {{.shape = shape, .type = type, .view = view}};
   bytes_ += buffer.size();
   buffers_.push_back(std::move(buffer));
 }

@@ -17,6 +17,12 @@ namespace mulciber {
 class AdapterStack;  // models/networks/adapter_stack.h
 struct ModelOptions;
 
+/// Device memory that Weights::add() takes for a weight of that shape, as weight_bytes() counts
+/// what is read from files.
+inline uint64_t added_weight_bytes(const Shape& shape, DataType type = DataType::kF32) {
+  return aligned_weight_bytes(shape.elements() * size_of(type));
+}
+
 /// The weights of a model in device memory. Nothing of them stays on the host.
 class Weights {
  public:

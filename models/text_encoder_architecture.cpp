@@ -16,7 +16,7 @@ class TextEncoderArchitecture : public Architecture {
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
     MemoryPrediction plan = Architecture::predict(device, options);
     for (const ComputedAngles& angles : computed_angles(config_))
-      plan.weight_bytes += aligned_weight_bytes(angles.shape.elements() * sizeof(float));
+      plan.weight_bytes += added_weight_bytes(angles.shape);
     return plan;
   }
 

@@ -202,7 +202,7 @@ uint64_t AdapterStack::bytes() const {
   for (const auto& [weight, target] : targets_) {
     const Update& update = target.update;
     for (const Shape& shape : {update.down, update.up})
-      bytes += aligned_weight_bytes(shape.elements() * size_of(update.type));
+      bytes += added_weight_bytes(shape, update.type);
   }
   return bytes;
 }

@@ -262,12 +262,12 @@ void add_computed_weights(Device& device, const EncoderDecoderConfig& config, We
 }
 
 uint64_t computed_weight_bytes(const EncoderDecoderConfig& config) {
-  uint64_t floats = 0;
+  uint64_t bytes = 0;
   if (config.embedding.positions == Seq2SeqPositions::kSinusoids)
-    floats += uint64_t{config.context} * config.width;
+    bytes += added_weight_bytes({config.context, config.width});
   if (config.output.multiplier != 1)
-    floats += uint64_t{config.width} * (config.norms.kind == NormKind::kLayer ? 2 : 1);
-  return floats * sizeof(float);
+    bytes += added_weight_bytes({config.norms.kind == NormKind::kLayer ? 2u : 1u, config.width});
+  return bytes;
 }
 
 std::unique_ptr<TransformerNetwork> build_transformer_network(Device& device,
