@@ -74,6 +74,35 @@ std::shared_ptr<AskedProblems> asked_problems(Device& device, const LanguageMode
   return asked;
 }
 
+namespace {
+
+/// Whether choices were kept. A model runs without them, so whatever keeps them from being made is
+/// told, and that is all.
+bool measure_rows(const CommonOptions& common, const AskedProblems& asked) {
+  conformance::TuneOptions tuning{.cancelled = interrupted};
+  std::optional<Progress> progress;
+  tuning.progress = [&](size_t done, size_t total) {
+    if (!progress) progress.emplace("measuring kernels, once per driver version", total);
+    progress->update(done);
+  };
+  try {
+    const conformance::TuneReport report = conformance::tune(common.device_options, asked, tuning);
+    if (progress) progress->finish();
+    if (!report.failed.empty()) tell("mulciber: {}\n", describe(report.failed));
+    if (common.verbose && report.tuned.size() + report.left > 0)
+      tell("tuned: {} problems measured, {} left for the next start, {:.1f} s\n",
+           report.tuned.size(), report.left, report.seconds);
+    return report.kept;
+  } catch (const std::exception& error) {
+    if (progress) progress->finish();
+    tell("mulciber: kernels were not measured, and the first that stand in the table serve: {}\n",
+         error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
                                           const LanguageModelOptions& options,
                                           const OpenModel& model, double self_test_seconds) {
@@ -86,18 +115,8 @@ std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
   if (conformance::untuned(device->capabilities(), *asked) == 0) return device;
   // What cannot be kept would be measured again at every start.
   if (!Choices(device->capabilities(), common.device_options.cache_folder).keep({})) return device;
-  conformance::TuneOptions tuning{.cancelled = interrupted};
-  std::optional<Progress> progress;
-  tuning.progress = [&](size_t done, size_t total) {
-    if (!progress) progress.emplace("measuring kernels, once per driver version", total);
-    progress->update(done);
-  };
-  const conformance::TuneReport report = conformance::tune(common.device_options, *asked, tuning);
-  if (progress) progress->finish();
-  if (common.verbose && report.tuned.size() + report.left > 0)
-    tell("tuned: {} problems measured, {} left for the next start, {:.1f} s\n", report.tuned.size(),
-         report.left, report.seconds);
-  if (!report.kept) return device;
+  const bool kept = measure_rows(common, *asked);
+  if (!kept) return device;
   device.reset();
   return open_device(common, self_test_seconds);
 }

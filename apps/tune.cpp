@@ -57,6 +57,15 @@ void print(const conformance::Tuned& tuned) {
   for (const auto& [row, reason] : tuned.refused) fmt::print("  ! {:<44} {}\n", row->id, reason);
 }
 
+nlohmann::json to_json(const conformance::Unmeasured& failed) {
+  return {{"op", name_of(failed.problem.op)},
+          {"activation", name_of(failed.problem.types.activation)},
+          {"weight", name_of(failed.problem.types.weight)},
+          {"extents", failed.problem.extents},
+          {"row", failed.row ? nlohmann::json(failed.row->id) : nlohmann::json()},
+          {"reason", failed.reason}};
+}
+
 int forget_choices(const TuneArguments& options) {
   const std::unique_ptr<Device> device = Device::open(options.common.device_options);
   Choices choices(device->capabilities(), options.common.device_options.cache_folder);
@@ -88,11 +97,13 @@ int run_tune(const TuneArguments& options) {
       conformance::tune(options.common.device_options, *asked, tuning);
   progress.finish();
   if (options.common.json) {
-    nlohmann::json problems = nlohmann::json::array();
+    nlohmann::json problems = nlohmann::json::array(), failed = nlohmann::json::array();
     for (const conformance::Tuned& tuned : report.tuned) problems.push_back(to_json(tuned));
+    for (const conformance::Unmeasured& one : report.failed) failed.push_back(to_json(one));
     fmt::print("{}\n", nlohmann::json{{"device", device->capabilities().name},
                                       {"driver", device->capabilities().driver_info},
                                       {"problems", problems},
+                                      {"failed", failed},
                                       {"known", report.known},
                                       {"alone", report.alone},
                                       {"left", report.left},
@@ -101,6 +112,7 @@ int run_tune(const TuneArguments& options) {
                            .dump(2));
   } else {
     for (const conformance::Tuned& tuned : report.tuned) print(tuned);
+    if (!report.failed.empty()) fmt::print("{}\n", describe(report.failed));
     fmt::print(
         "{} problems measured in {:.1f} s; {} were known, {} have one row, {} were left for want "
         "of time or memory{}\n",

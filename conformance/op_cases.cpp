@@ -5,13 +5,11 @@ namespace mulciber::conformance {
 
 #define OP(ENUMERATOR, NAME, SUMMARY) const OpCases& NAME##_cases();
 #include "shaders/ops.def"
-#undef OP
 
 const OpCases& op_cases(Op op) {
   static constexpr const OpCases& (*kCases[])() = {
 #define OP(ENUMERATOR, NAME, SUMMARY) NAME##_cases,
 #include "shaders/ops.def"
-#undef OP
   };
   return kCases[static_cast<size_t>(op)]();
 }

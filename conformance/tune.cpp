@@ -1,9 +1,11 @@
 #include "conformance/tune.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <new>
 
 #include "base/clock.h"
-#include "conformance/op_case.h"
 #include "conformance/time_case.h"
 #include "runtime/deny_list.h"
 #include "runtime/op.h"
@@ -32,31 +34,6 @@ const Kernel* quickest(const std::vector<std::pair<const Kernel*, double>>& time
   return best->second <= times.front().second * gain ? best->first : times.front().first;
 }
 
-/// The extent that is the number of rows or queries of a pass.
-size_t pass_extent(Op op) { return op == Op::kMatmul ? 0 : 1; }
-
-std::vector<AskedProblems::Asked> in_order(const AskedProblems& asked) {
-  std::vector<AskedProblems::Asked> order;
-  for (const auto& [key, one] : asked.problems) order.push_back(one);
-  std::ranges::stable_sort(order, std::greater{}, &AskedProblems::Asked::times);
-  // Prompts come in passes of powers of two (models/decoding/sequence_batch.cpp).
-  constexpr uint64_t kShortestPass = 16;
-  AskedProblems seen = asked;
-  for (size_t i = 0, count = order.size(); i < count; ++i) {
-    const Problem whole = order[i].problem;
-    const size_t extent = pass_extent(whole.op);
-    for (uint64_t rows = kShortestPass; rows < whole.extents[extent]; rows *= 2) {
-      std::vector<uint64_t> extents = whole.extents;
-      extents[extent] = rows;
-      Problem shorter = problem_of(op_cases(whole.op).make(extents, whole.types), whole.op);
-      const size_t known = seen.problems.size();
-      seen.note(shorter);
-      if (seen.problems.size() > known) order.push_back({shorter, order[i].times});
-    }
-  }
-  return order;
-}
-
 /// A problem that measurement can choose for.
 struct Open {
   Problem problem;
@@ -67,46 +44,106 @@ struct Open {
 
 struct Survey {
   std::vector<Open> open;
+  std::vector<Unmeasured> failed;
   size_t known = 0, alone = 0;
 };
 
 Survey survey(const Capabilities& device, const AskedProblems& asked,
               const std::map<std::string, std::string>& valid) {
   Survey found;
-  for (const auto& [problem, times] : in_order(asked)) {
+  for (const auto& [asked_problem, times, shorter] : problems_to_time(asked)) {
+    Problem problem = asked_problem;
     if (valid.contains(choice_key(problem))) {
       ++found.known;
       continue;
     }
-    OpCase op_case = op_cases(problem.op).make(problem.extents, problem.types);
-    std::vector<const Kernel*> rows = candidates(device, problem, problem_of(op_case, problem.op));
-    if (rows.size() < 2) {
-      ++found.alone;
-    } else {
-      found.open.push_back({problem, times, std::move(op_case), std::move(rows)});
+    try {
+      OpCase op_case = op_cases(problem.op).make(problem.extents, problem.types);
+      const Problem plain = problem_of(op_case, problem.op);
+      if (shorter) problem.facts = plain.facts;
+      std::vector<const Kernel*> rows = candidates(device, problem, plain);
+      if (rows.size() < 2) {
+        ++found.alone;
+      } else {
+        found.open.push_back({problem, times, std::move(op_case), std::move(rows)});
+      }
+    } catch (const std::exception& error) {
+      found.failed.push_back({problem, nullptr, error.what()});
     }
   }
   return found;
 }
 
-/// Times each row; false when it did not come to an end.
-bool measure(Device& device, const Open& open, const TuneOptions& options, Tuned& tuned) {
+enum class End : uint8_t { kTimed, kLeft, kLost };
+
+/// Times each row. kLeft: it did not come to an end, for want of memory or time, or no row did.
+End measure(Device& device, const Open& open, const TuneOptions& options, Tuned& tuned) {
   for (const Kernel* row : open.rows) {
-    if (options.cancelled && options.cancelled()) return false;
+    if (options.cancelled && options.cancelled()) return End::kLeft;
     try {
-      tuned.milliseconds.emplace_back(
-          row, time_case(device, open.op_case, *row, options.seconds_per_row).median_ms);
-    } catch (const KernelError& error) {
-      tuned.refused.emplace_back(row, error.what());
+      const double time =
+          options.timer ? options.timer(device, open.op_case, *row)
+                        : time_case(device, open.op_case, *row, options.seconds_per_row).median_ms;
+      tuned.milliseconds.emplace_back(row, time);
     } catch (const DeviceError& error) {
-      if (error.kind() != DeviceError::Kind::kOutOfMemory) throw;
-      return false;
+      tuned.refused.emplace_back(row, error.what());
+      if (error.kind() == DeviceError::Kind::kLost) return End::kLost;
+      if (error.kind() == DeviceError::Kind::kOutOfMemory) return End::kLeft;
+    } catch (const std::bad_alloc&) {
+      tuned.refused.emplace_back(row, "out of memory");
+      return End::kLeft;
+    } catch (const std::exception& error) {
+      tuned.refused.emplace_back(row, error.what());
     }
   }
-  return !tuned.milliseconds.empty();
+  return tuned.milliseconds.empty() ? End::kLeft : End::kTimed;
+}
+
+/// The row that serves from now on, or null where none is left.
+const Kernel* choose(const Open& open, const Tuned& tuned, double clear_gain) {
+  if (!tuned.milliseconds.empty()) return quickest(tuned.milliseconds, clear_gain);
+  // The device was lost before any row was timed: the next one must do, untimed.
+  for (const Kernel* row : open.rows) {
+    const auto is_row = [&](const auto& refused) { return refused.first == row; };
+    if (std::ranges::none_of(tuned.refused, is_row)) return row;
+  }
+  return nullptr;
 }
 
 }  // namespace
+
+std::vector<ToTime> problems_to_time(const AskedProblems& asked) {
+  std::vector<ToTime> order;
+  for (const auto& [key, one] : asked.problems) order.push_back({one.problem, one.times});
+  std::ranges::stable_sort(order, std::greater{}, &ToTime::times);
+  // Prompts come in passes of powers of two (models/decoding/sequence_batch.cpp).
+  constexpr uint64_t kShortestPass = 16;
+  AskedProblems seen = asked;
+  for (size_t i = 0, count = order.size(); i < count; ++i) {
+    const Problem whole = order[i].problem;
+    const size_t pass = measured(whole.op)->pass;
+    if (pass >= whole.extents.size()) continue;
+    for (uint64_t rows = kShortestPass; rows < whole.extents[pass]; rows *= 2) {
+      Problem shorter{whole.op, whole.types, kAnyShape, whole.extents};
+      shorter.extents[pass] = rows;
+      const size_t known = seen.problems.size();
+      seen.note(shorter);
+      if (seen.problems.size() > known) order.push_back({shorter, order[i].times, true});
+    }
+  }
+  return order;
+}
+
+std::string describe(const std::vector<Unmeasured>& failed) {
+  const Unmeasured& first = failed.front();
+  std::string text = fmt::format(
+      "{} of the kernels' measurements failed, and a kernel that stands before in the table serves "
+      "in place; the first: {}{}: {}",
+      failed.size(), choice_key(first.problem),
+      first.row ? fmt::format(" on {}", first.row->id) : "", first.reason);
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
 
 size_t untuned(const Capabilities& device, const AskedProblems& asked) {
   return survey(device, asked, device.choices).open.size();
@@ -123,16 +160,21 @@ TuneReport tune(const DeviceOptions& given, const AskedProblems& asked,
       survey(device->capabilities(), asked,
              options.again ? std::map<std::string, std::string>() : choices.valid());
 
-  TuneReport report{.known = found.known, .alone = found.alone};
+  TuneReport report{.failed = found.failed, .known = found.known, .alone = found.alone};
   const auto cancelled = [&] { return options.cancelled && options.cancelled(); };
   std::map<std::string, Choice> chosen;
-  for (size_t i = 0; i < found.open.size(); ++i) {
+  End end = End::kTimed;
+  for (size_t i = 0; i < found.open.size() && end != End::kLost; ++i) {
     const Open& open = found.open[i];
     if (seconds_since(start) >= options.seconds || cancelled()) break;
     if (options.progress) options.progress(i, found.open.size());
     Tuned tuned{.problem = open.problem, .times = open.times};
-    if (!measure(*device, open, options, tuned)) continue;
-    tuned.chosen = quickest(tuned.milliseconds, options.clear_gain);
+    end = measure(*device, open, options, tuned);
+    for (const auto& [row, reason] : tuned.refused)
+      report.failed.push_back({open.problem, row, reason});
+    if (end == End::kLeft) continue;
+    tuned.chosen = choose(open, tuned, options.clear_gain);
+    if (tuned.chosen == nullptr) continue;
     Choice& choice = chosen[choice_key(open.problem)];
     choice = {tuned.chosen->id, row_hash(*tuned.chosen), {}};
     for (const auto& [row, time] : tuned.milliseconds)

@@ -79,6 +79,15 @@ shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& we
 
 Op op_of(const MatmulOptions& options) { return options.norm ? Op::kNormMatmul : Op::kMatmul; }
 
+/// What is asked of selection. A product that normalizes has one row, which is no extent of it.
+Problem problem_of(const MatmulOptions& options, KernelTypes types, uint64_t rows, uint64_t columns,
+                   uint64_t depth) {
+  Problem problem{op_of(options), types, matmul_facts(rows, columns, depth)};
+  if (!options.norm) problem.extents.push_back(rows);
+  problem.extents.insert(problem.extents.end(), {columns, depth});
+  return problem;
+}
+
 /// What the third binding takes. Every binding needs a buffer; without gains and bias nothing reads
 /// it.
 Tensor third_operand(const MatmulOptions& options, const Tensor& weight) {
@@ -245,10 +254,8 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                             result_type(x));
   check(builder, x, weight, options, target);
 
-  const Kernel& kernel = builder.select({op_of(options),
-                                         {x.type, weight.type},
-                                         matmul_facts(builder.rows_as(rows), columns, depth),
-                                         {builder.rows_as(rows), columns, depth}});
+  const Kernel& kernel = builder.select(
+      problem_of(options, {x.type, weight.type}, builder.rows_as(rows), columns, depth));
   const Capabilities& device = builder.capabilities();
   // A row alone with weights in blocks is summed in another order: it goes as one of two.
   const bool shares_order = is_block_type(weight.type) && builder.rows_as(rows) > 1;

@@ -21,18 +21,19 @@ uint64_t rounded(uint64_t extent) {
 }  // namespace
 
 std::string choice_key(const Problem& problem) {
-  if (problem.extents.empty()) return "";
+  const MeasuredOp* op = measured(problem.op);
+  if (problem.extents.empty() || op == nullptr) return "";
   std::vector<uint64_t> extents = problem.extents;
-  // The rest are those of weights and heads, which belong to the model.
-  const size_t changing = problem.op == Op::kMatmul ? 1 : 3;
-  for (size_t i = 0; i < std::min(changing, extents.size()); ++i) extents[i] = rounded(extents[i]);
+  for (size_t i = 0; i < std::min(op->changing, extents.size()); ++i)
+    extents[i] = rounded(extents[i]);
   return fmt::format("{} {} {} {}", name_of(problem.op), name_of(problem.types.activation),
                      name_of(problem.types.weight), fmt::join(extents, ","));
 }
 
 void AskedProblems::note(const Problem& problem) {
-  if (problem.extents.empty()) return;
-  Asked& asked = problems[choice_key(problem)];
+  const std::string key = choice_key(problem);
+  if (key.empty()) return;
+  Asked& asked = problems[key];
   if (asked.times++ == 0) asked.problem = problem;
 }
 

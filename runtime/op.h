@@ -2,6 +2,7 @@
 // Layers and models do not include it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace mulciber {
@@ -9,15 +10,33 @@ namespace mulciber {
 enum class Op : uint8_t {
 #define OP(ENUMERATOR, NAME, SUMMARY) k##ENUMERATOR,
 #include "shaders/ops.def"
-#undef OP
 };
 
 /// Every op, in the order of the list.
 constexpr Op kAllOps[] = {
 #define OP(ENUMERATOR, NAME, SUMMARY) Op::k##ENUMERATOR,
 #include "shaders/ops.def"
-#undef OP
 };
+
+/// What the extents of an op's problems are, where measurement chooses its rows (shaders/ops.def).
+struct MeasuredOp {
+  Op op;
+  size_t extents;   // how many
+  size_t changing;  // the first of them, which change from program to program
+  size_t pass;      // the one that a shorter pass over a prompt has less of, or kNoPass
+};
+constexpr size_t kNoPass = SIZE_MAX;
+constexpr MeasuredOp kMeasuredOps[] = {
+#define MEASURED(ENUMERATOR, EXTENTS, CHANGING, PASS) {Op::k##ENUMERATOR, EXTENTS, CHANGING, PASS},
+#include "shaders/ops.def"
+};
+/// Null where measurement chooses no rows of the op.
+constexpr const MeasuredOp* measured(Op op) {
+  for (const MeasuredOp& one : kMeasuredOps) {
+    if (one.op == op) return &one;
+  }
+  return nullptr;
+}
 
 /// Facts about a problem that a row may require, as bits; each op computes its own.
 enum ShapeFact : uint32_t {

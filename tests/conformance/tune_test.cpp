@@ -2,10 +2,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
 
 #include "conformance/op_case.h"
 #include "conformance/tune.h"
+#include "mulciber/error.h"
 #include "runtime/choices.h"
 #include "runtime/deny_list.h"
 #include "runtime/op.h"
@@ -196,6 +201,176 @@ TEST_CASE("A row that the driver refuses is passed over, and the others are meas
   CHECK(tuned.chosen != first);
   for (const auto& [timed, time] : tuned.milliseconds) CHECK(timed != first);
   CHECK(report.kept);
+}
+
+namespace {
+
+/// What models of these types ask: every shape that `mulciber bench` runs, of every op.
+AskedProblems asked_of_every_op(const Capabilities& device) {
+  AskedProblems asked;
+  for (Op op : kAllOps) {
+    std::set<std::pair<DataType, DataType>> seen;
+    for (const Kernel& row : kernels()) {
+      if (row.op != op) continue;
+      for (const KernelTypes& types : concrete_types(row.types)) {
+        if (!seen.insert({types.activation, types.weight}).second) continue;
+        for (const std::vector<uint64_t>& shape : op_cases(op).bench_shapes()) {
+          Capabilities watched = device;
+          watched.asked = std::make_shared<AskedProblems>();
+          try {
+            nodes_of(watched, op_cases(op).make(shape, types), nullptr);
+          } catch (const ShapeError&) {  // no whole blocks
+          }
+          for (const auto& [key, one] : watched.asked->problems) asked.note(one.problem);
+        }
+      }
+    }
+  }
+  return asked;
+}
+
+/// A GPU with everything that rows may need.
+Capabilities every_gpu() {
+  Capabilities device = tests::shared_device().capabilities();
+  device.kind = DeviceKind::kDiscrete;
+  device.features |= kGpu | kLargeTiles | kSubgroupMatrices;
+  device.features &= ~kCpu;
+  device.choices.clear();
+  return device;
+}
+
+}  // namespace
+
+TEST_CASE("The tuner times problems that every op can make and that a model has") {
+  for (const Capabilities& device : {tests::shared_device().capabilities(), every_gpu()}) {
+    const AskedProblems asked = asked_of_every_op(device);
+    const std::vector<ToTime> all = problems_to_time(asked);
+    std::set<Op> ops;
+    for (const ToTime& one : all) {
+      INFO(choice_key(one.problem) << (one.shorter ? ", shorter" : ""));
+      const MeasuredOp* op = measured(one.problem.op);
+      REQUIRE(op != nullptr);
+      ops.insert(op->op);
+      REQUIRE(one.problem.extents.size() == op->extents);
+      const OpCase made = op_cases(op->op).make(one.problem.extents, one.problem.types);
+      CHECK(problem_of(made, op->op).extents == one.problem.extents);
+      // What only a prompt's length changes is all that differs from something asked.
+      CHECK(std::ranges::any_of(asked.problems, [&](const auto& entry) {
+        const Problem& whole = entry.second.problem;
+        if (whole.op != op->op || !(whole.types == one.problem.types)) return false;
+        for (size_t i = 0; i < op->extents; ++i) {
+          const uint64_t extent = one.problem.extents[i];
+          const bool may_differ = one.shorter && i == op->pass && extent < whole.extents[i];
+          if (extent != whole.extents[i] && !may_differ) return false;
+        }
+        return true;
+      }));
+    }
+    CHECK(ops.size() == std::size(kMeasuredOps));
+    CHECK(untuned(device, asked) > 0);
+    CHECK(std::ranges::none_of(
+        all, [](const ToTime& one) { return one.shorter && one.problem.op == Op::kNormMatmul; }));
+  }
+}
+
+TEST_CASE("The tuner comes to its end over the problems of every op") {
+  const tests::TemporaryFolder folder;
+  const DeviceOptions options = options_in(folder);
+  const AskedProblems asked = asked_of_every_op(Device::open(options)->capabilities());
+  size_t timed = 0;
+  const TuneReport report =
+      tune(options, asked, {.seconds = 600, .timer = [&](Device&, const OpCase&, const Kernel&) {
+                              return static_cast<double>(++timed);
+                            }});
+  CHECK(timed > 0);
+  CHECK(report.left == 0);
+  INFO((report.failed.empty() ? "" : describe(report.failed)));
+  CHECK(report.failed.empty());
+  CHECK(report.tuned.size() + report.alone + report.known == problems_to_time(asked).size());
+}
+
+TEST_CASE("What fails while it is timed is told, and the row that stands first serves") {
+  const tests::TemporaryFolder folder;
+  const DeviceOptions options = options_in(folder);
+  const Problem problem = product(2, 96, 64);
+  const Capabilities& device = tests::shared_device().capabilities();
+  const Kernel* first = select_kernel(device, problem).kernel;
+  const Kernel* second = &second_row(device, problem);
+  AskedProblems asked;
+  asked.note(problem);
+  TuneOptions tuning{.seconds = 600};
+  const auto throws_on = [&](const Kernel* broken, const std::function<void()>& fail) {
+    tuning.timer = [=](Device&, const OpCase&, const Kernel& row) {
+      if (broken == nullptr || &row == broken) fail();
+      return &row == second ? 1.0 : 2.0;
+    };
+    return tune(options, asked, tuning);
+  };
+  const auto lost = [] { throw DeviceError(DeviceError::Kind::kLost, "GPU", "was lost"); };
+
+  SECTION("a problem that its op does not make") {
+    // The form that products with a norm asked in once, with their one row.
+    Problem wrong{Op::kNormMatmul, kTypes, kAnyShape, {1, 96, 64}};
+    asked.note(wrong);
+    const TuneReport report = throws_on(first, [] {});
+    REQUIRE(report.failed.size() == 1);
+    CHECK(report.failed[0].row == nullptr);
+    CHECK_THAT(describe(report.failed),
+               Catch::Matchers::ContainsSubstring("norm_matmul f32 f16 1,96,64") &&
+                   Catch::Matchers::ContainsSubstring("two positive numbers"));
+    CHECK(report.tuned.size() == 1);
+    CHECK(report.kept);
+  }
+  SECTION("a row that cannot be timed is passed over") {
+    for (const auto& fail : std::vector<std::function<void()>>{
+             [] { throw KernelError("row", "refused", ""); },
+             [] { throw ShapeError("op", "refused", ""); },
+             [] { throw DeviceError(DeviceError::Kind::kFailed, "GPU", "refused"); },
+             [] { throw std::runtime_error("refused"); }}) {
+      tuning.again = true;
+      const TuneReport report = throws_on(first, fail);
+      REQUIRE(report.failed.size() == 1);
+      CHECK(report.failed[0].row == first);
+      CHECK_THAT(describe(report.failed), Catch::Matchers::ContainsSubstring("refused") &&
+                                              Catch::Matchers::ContainsSubstring(first->id));
+      REQUIRE(report.tuned.size() == 1);
+      CHECK(report.tuned[0].chosen == second);
+    }
+  }
+  SECTION("where no row can be timed, nothing is chosen") {
+    const TuneReport report = throws_on(nullptr, [] { throw KernelError("row", "refused", ""); });
+    CHECK(report.tuned.empty());
+    CHECK(report.left == 1);
+    CHECK(report.failed.size() >= 2);
+    CHECK(select_kernel(Device::open(options)->capabilities(), problem).kernel == first);
+  }
+  SECTION("without memory it is left for the next start") {
+    const auto fail = [] { throw DeviceError(DeviceError::Kind::kOutOfMemory, "GPU", "is full"); };
+    const TuneReport report = throws_on(second, fail);
+    CHECK(report.tuned.empty());
+    CHECK(report.left == 1);
+    CHECK(report.failed.size() == 1);
+    CHECK(throws_on(first, [] { throw std::bad_alloc(); }).left == 1);
+  }
+  SECTION("a loss of the device ends the measuring, and its row is not chosen") {
+    asked.note(product(3, 96, 64));
+    const TuneReport report = throws_on(first, lost);
+    REQUIRE(report.tuned.size() == 1);
+    CHECK(report.left == 1);
+    CHECK(report.tuned[0].chosen != first);
+    CHECK(report.tuned[0].milliseconds.empty());
+    CHECK(report.failed.size() == 1);
+    CHECK(report.kept);
+    const auto reopened = Device::open(options);
+    CHECK(select_kernel(reopened->capabilities(), report.tuned[0].problem).kernel ==
+          report.tuned[0].chosen);
+    CHECK(untuned(reopened->capabilities(), asked) == 1);
+  }
+  SECTION("a loss behind rows that were timed leaves these") {
+    const TuneReport report = throws_on(second, lost);
+    REQUIRE(report.tuned.size() == 1);
+    CHECK(report.tuned[0].chosen != second);
+  }
 }
 
 TEST_CASE("Programs note what they ask of selection, where somebody wants to know") {
