@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <iterator>
 
 #include "mulciber/error.h"
-#include "runtime/choices.h"
 #include "runtime/op.h"
+#include "runtime/row_subgroups.h"
 #include "runtime/spirv_modules.h"
 #include "runtime/spirv_reflection.h"
 
@@ -45,8 +44,39 @@ struct ConstantName {
 ROW_CONSTANTS(ROW_CONSTANT_NAME)
 #undef ROW_CONSTANT_NAME
 
+/// Whether a row that takes matrices of subgroups, or bounds how many there are, names what
+/// least_subgroups() follows from.
+constexpr bool names_its_subgroups(std::initializer_list<RowValue> named, FeatureSet needs) {
+  const std::span<const RowValue> constants(named.begin(), named.size());
+  const uint32_t most = value_of(constants, RowConstant::MOST_SUBGROUPS);
+  const uint32_t least = least_subgroups(constants);
+  const bool concerned = (needs & kSubgroupMatrices) != kNothing || most != 0 ||
+                         value_of(constants, RowConstant::FRAGMENT_M) != 0;
+  return concerned ? 0 < least && least <= most : least == 0;
+}
+
 KernelTypes types_of(DataType activation) { return {activation, activation}; }
 KernelTypes types_of(DataType activation, DataType weight) { return {activation, weight}; }
+
+#define TYPES(...)
+#define DEFINES(...)
+#define CONSTANTS(...) \
+  { __VA_ARGS__ }
+#define NEEDS(...) (__VA_ARGS__)
+#define SHAPE(...)
+#define FOR(...)
+#define KERNEL(ID, OP, SOURCE, ROW_TYPES, ROW_DEFINES, ROW_CONSTANTS, ROW_NEEDS, ROW_SHAPE,    \
+               ROW_FOR, TOLERANCE)                                                             \
+  static_assert(names_its_subgroups(std::initializer_list<RowValue> ROW_CONSTANTS, ROW_NEEDS), \
+                #ID " does not say how many subgroups share its tile");
+#include "shaders/kernels.def"
+#undef KERNEL
+#undef FOR
+#undef SHAPE
+#undef NEEDS
+#undef CONSTANTS
+#undef DEFINES
+#undef TYPES
 
 std::vector<Row> rows() {
 #define TYPES(...) types_of(__VA_ARGS__)
@@ -128,7 +158,6 @@ const char* name_of(Op op) {
   static constexpr const char* kNames[] = {
 #define OP(ENUMERATOR, NAME, SUMMARY) #NAME,
 #include "shaders/ops.def"
-#undef OP
   };
   return kNames[static_cast<size_t>(op)];
 }
@@ -137,7 +166,6 @@ const char* summary_of(Op op) {
   static constexpr const char* kSummaries[] = {
 #define OP(ENUMERATOR, NAME, SUMMARY) SUMMARY,
 #include "shaders/ops.def"
-#undef OP
   };
   return kSummaries[static_cast<size_t>(op)];
 }
@@ -250,126 +278,6 @@ std::string kernel_table_markdown() {
         kernel.made_for ? describe_features(kernel.made_for) : "any device", kernel.tolerance);
   }
   return text;
-}
-
-uint32_t local_size(const Kernel& kernel, const Capabilities& device) {
-  const uint32_t size = kernel.constant(RowConstant::LOCAL_SIZE);
-  if (const std::optional<uint32_t> most = kernel.find(RowConstant::MOST_SUBGROUPS)) {
-    const uint32_t lanes = kernel.find(RowConstant::PLAIN_LANES).value_or(device.subgroup_size);
-    return std::min(size, *most * lanes);
-  }
-  return size == 0 ? device.subgroup_size : size;
-}
-
-std::string why_not_runnable(const Kernel& kernel, const Capabilities& device) {
-  if (kernel.spirv.empty())
-    return "not in this build: it was told to leave out what its shader compiler cannot make";
-  for (size_t i = 0; i < device.denied_rows.size(); ++i) {
-    if (device.denied_rows[i] == kernel.id)
-      return "denied on this driver: " + device.denied_reasons[i];
-  }
-  if (FeatureSet missing = kernel.needs & ~device.features) {
-    return "the device lacks " + describe_features(missing);
-  }
-  if (uint32_t size = local_size(kernel, device);
-      size > device.max_invocations || size > device.max_local_size) {
-    return fmt::format("needs {} invocations per workgroup, the device has {}", size,
-                       std::min(device.max_invocations, device.max_local_size));
-  }
-  if (kernel.reflection.shared_memory_bytes > device.max_shared_memory) {
-    return fmt::format("needs {} bytes of shared memory, the device has {}",
-                       kernel.reflection.shared_memory_bytes, device.max_shared_memory);
-  }
-  if (!kernel.reflection.buffer_address &&
-      kernel.reflection.buffer_count > device.max_storage_buffers) {
-    return fmt::format("binds {} storage buffers, the device has {}",
-                       kernel.reflection.buffer_count, device.max_storage_buffers);
-  }
-  if (kernel.reflection.push_constant_bytes > device.max_push_constants) {
-    return fmt::format("needs {} bytes of push constants, the device has {}",
-                       kernel.reflection.push_constant_bytes, device.max_push_constants);
-  }
-  return "";
-}
-
-std::string why_not(const Kernel& kernel, const Capabilities& device, const Problem& problem) {
-  if (!serves(kernel.types, problem.types)) {
-    return fmt::format("is for {} activations with {} weights", name_of(kernel.types.activation),
-                       name_of(kernel.types.weight));
-  }
-  if (ShapeFacts missing = kernel.shape & ~problem.facts) {
-    return "needs " + describe_shape_facts(missing);
-  }
-  return why_not_runnable(kernel, device);
-}
-
-namespace {
-
-bool has_passed(const Kernel& kernel, const Capabilities& device) {
-  return std::ranges::count(device.passed_rows, kernel.id) > 0;
-}
-
-/// The row that measurement chose, or null where there is none that still serves.
-const Kernel* measured_choice(const Capabilities& device, const Problem& problem) {
-  if (device.choices.empty() || problem.extents.empty()) return nullptr;
-  const auto choice = device.choices.find(choice_key(problem));
-  const Kernel* row = choice == device.choices.end() ? nullptr : find_kernel(choice->second);
-  if (row == nullptr || !device.has(row->made_for)) return nullptr;
-  const bool tested = device.passed_rows.empty() || has_passed(*row, device);
-  return tested && why_not(*row, device, problem).empty() ? row : nullptr;
-}
-
-}  // namespace
-
-Selection select_kernel(const Capabilities& device, const Problem& problem) {
-  Selection selection;
-  if (const Kernel* chosen = measured_choice(device, problem)) {
-    selection.kernel = chosen;
-    return selection;
-  }
-  const Kernel* untested = nullptr;  // the best of those without a verdict
-  size_t better_than_untested = 0;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.op != problem.op) continue;
-    std::string reason = why_not(kernel, device, problem);
-    if (reason.empty() && !device.has(kernel.made_for)) {
-      reason = "is made for " + describe_features(kernel.made_for & ~device.features);
-    }
-    // Where no row was tested (the self-test is off, or the suite runs) the first one serves.
-    if (reason.empty() && (device.passed_rows.empty() || has_passed(kernel, device))) {
-      selection.kernel = &kernel;
-      return selection;
-    }
-    if (reason.empty()) {
-      if (!untested) {
-        untested = &kernel;
-        better_than_untested = selection.passed_over.size();
-      }
-      reason = "is not yet tested on this driver";
-    }
-    selection.passed_over.push_back({&kernel, std::move(reason)});
-  }
-  if (untested) {
-    selection.passed_over.erase(
-        selection.passed_over.begin() + static_cast<ptrdiff_t>(better_than_untested),
-        selection.passed_over.end());
-    selection.kernel = untested;
-  }
-  return selection;
-}
-
-const Kernel& require_kernel(const Capabilities& device, const Problem& problem) {
-  Selection selection = select_kernel(device, problem);
-  if (selection.kernel) return *selection.kernel;
-  std::string reasons;
-  for (const Refusal& refusal : selection.passed_over) {
-    reasons += fmt::format("\n  {}: {}", refusal.kernel->id, refusal.reason);
-  }
-  throw KernelError(name_of(problem.op),
-                    fmt::format("no kernel serves {} activations with {} weights on {}:{}",
-                                name_of(problem.types.activation), name_of(problem.types.weight),
-                                device.name, reasons),
-                    "take fewer capabilities away, or use another storage type");
 }
 
 }  // namespace mulciber

@@ -117,6 +117,42 @@ TEST_CASE("Row ids are unique, and every row has a module unless the build left 
   }
 }
 
+TEST_CASE("A row on matrix units is refused where its tile has more blocks than subgroups") {
+  // The most lanes of a subgroup with which a workgroup still has a subgroup for each block.
+  const std::map<std::string, uint32_t> most_lanes = {
+      {"matmul_coopmat_128_f32_f16", 128},
+      {"matmul_coopmat_64_f32_f16", 64},
+      {"matmul_coopmat_8x16_128_f32_f16", 64},
+      {"matmul_coopmat_8x16_64_f32_f16", 32},
+      {"matmul_coopmat_8x8_64_f32_f16", 32},
+      {"matmul_coopmat_8_f32_f16", 8},
+      {"matmul_coopmat_dot_128_q8_1_blocks", 128},
+      {"matmul_coopmat_dot_64_q8_1_blocks", 64},
+      {"matmul_coopmat_dot_8x16_64_q8_1_blocks", 32},
+      {"matmul_coopmat_dot_8x8_64_q8_1_blocks", 32},
+      {"attention_coopmat_128_f32_f16", 64},
+      {"attention_coopmat_256_f16", 64},
+      {"attention_coopmat_8x16_64_f32_q8_0", 32},
+      {"matmul_tiled_64_f32_f16", 128},  // takes no matrices
+  };
+  for (const auto& [id, most] : most_lanes) {
+    const Kernel* row = find_kernel(id);
+    REQUIRE(row != nullptr);
+    if (row->spirv.empty()) continue;
+    Capabilities device = large_gpu();
+    device.features |= row->needs;
+    for (uint32_t lanes : {8, 16, 32, 64, 128}) {
+      INFO(id << " with " << lanes << " lanes");
+      device.subgroup_size = device.min_subgroup_size = device.max_subgroup_size = lanes;
+      const std::string reason = why_not_runnable(*row, device);
+      if (lanes <= most)
+        CHECK(reason.empty());
+      else
+        CHECK_THAT(reason, ContainsSubstring(" subgroups of a workgroup's "));
+    }
+  }
+}
+
 TEST_CASE("A refused row says what is missing") {
   for (const Kernel& row : kernels()) {
     if (row.spirv.empty()) {
