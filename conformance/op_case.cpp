@@ -177,6 +177,15 @@ bool concerns(const OpCase& op_case, const Kernel& row) {
   return op_case.sums == OpCase::Sums::kAny || op_case.sums == sums;
 }
 
+bool fills_tile(const Kernel& row, const OpCase& op_case) {
+  const auto fills = [&](RowConstant side, uint64_t extent) {
+    return extent == 0 || extent * 8 > uint64_t{row.find(side).value_or(0)} * 7;
+  };
+  return fills(RowConstant::TILE_M, op_case.tiled_rows) &&
+         fills(RowConstant::TILE_N, op_case.tiled_columns) &&
+         fills(RowConstant::TILE_Q, op_case.tiled_queries);
+}
+
 bool suits(const Kernel& row, const OpCase& op_case) {
   return concerns(op_case, row) && (row.shape & ~problem_of(op_case, row.op).facts) == 0;
 }

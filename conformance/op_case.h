@@ -80,6 +80,9 @@ struct OpCase {
   /// constant.
   bool degenerate = false;
   bool subnormal = false;  // inputs may be below the normal numbers of their type
+  /// What a workgroup's tile is cut out of: rows and columns of a product, queries of each row of
+  /// keys. 0 where that depends on values or nothing is cut.
+  uint64_t tiled_rows = 0, tiled_columns = 0, tiled_queries = 0;
   /// Only for rows whose module has this specialization constant (shaders/*.h); 0: for all.
   uint32_t needs_constant = 0;
   /// Of products of whole numbers: only for rows that add them up in f32 (f16), where they are
@@ -128,6 +131,10 @@ const OpCases& op_cases(Op op);
 Problem problem_of(const OpCase& op_case, Op op);
 /// Whether a case is for a row, whatever its shape.
 bool concerns(const OpCase& op_case, const Kernel& row);
+/// Whether a case fills a tile of the row but for less than an eighth along each side, so that each
+/// part of it has something to compute. True where the row has no tile, or the case nothing that
+/// tiles are cut out of.
+bool fills_tile(const Kernel& row, const OpCase& op_case);
 /// Whether a case is for a row of its op, which can serve it as far as the row itself says.
 bool suits(const Kernel& row, const OpCase& op_case);
 /// What a case dispatches on a device, with `row` forced for its op where there is one. Neither

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 
 #include "base/clock.h"
 #include "conformance/run_case.h"
@@ -64,9 +65,11 @@ OpCase self_test_case(const Kernel& row) {
     if (elements_of(c) < kFewElements || c.subnormal || c.needs_constant != 0) continue;
     if (suits(row, c)) suiting.push_back(std::move(c));
   }
-  std::stable_sort(suiting.begin(), suiting.end(), [](const OpCase& a, const OpCase& b) {
-    return std::pair(a.degenerate, elements_of(a)) < std::pair(b.degenerate, elements_of(b));
-  });
+  const auto rank = [&](const OpCase& c) {
+    return std::tuple(!fills_tile(row, c), c.degenerate, elements_of(c));
+  };
+  std::stable_sort(suiting.begin(), suiting.end(),
+                   [&](const OpCase& a, const OpCase& b) { return rank(a) < rank(b); });
   if (suiting.empty()) throw KernelError(row.id, "no sample of its op suits it", "");
   for (const OpCase& c : suiting) {
     if (c.exact && changes_something(c)) return c;

@@ -188,6 +188,8 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   OpCase c;
   c.name = name_of_case(v, options.kv_heads, options.value_size);
   c.types = types;
+  // Heads that share keys, and rows that do, are served as more queries.
+  c.tiled_queries = v.q_len * v.rows_per_kv * (v.heads / options.kv_heads);
   if (v.key_parts != 0 && !map) c.needs_constant = CONSTANT_KEY_PARTS;
   // All masks, and sizes around the tiles of queries and keys.
   const uint32_t size = v.head_size;

@@ -79,6 +79,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.exact) c.name += ".exact";
   c.types = types;
   c.exact = v.exact;
+  c.tiled_rows = v.rows;
+  c.tiled_columns = v.columns;
   // Of each orientation a product that is added, an exact one, and one matrix for all heads.
   c.must_pass = v.rows == 9 || (v.rows == 8 && v.exact) || v.one_matrix;
   const auto values = [&](Shape shape, DataType type) {

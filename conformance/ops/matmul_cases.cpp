@@ -6,6 +6,7 @@
 #include "conformance/block_input.h"
 #include "conformance/op_case.h"
 #include "conformance/ops/activation_reference.h"
+#include "conformance/ops/product_operands.h"
 #include "conformance/ops/product_reference.h"
 #include "mulciber/error.h"
 #include "ops/copy.h"
@@ -16,48 +17,6 @@
 namespace mulciber::conformance {
 
 namespace {
-
-/// Which part of an exact product an operand is. Where the result must be small though the sums on
-/// the way are not, x repeats itself after half of K, and W nearly changes its sign there.
-enum class Part : uint8_t { kFree, kRepeated, kOpposed };
-
-/// Odd numbers up to 99: sums of products are exact in f32 up to K = 1600, and most are not in f16.
-CaseInput whole_operand(Shape shape, DataType type, Part part) {
-  if (block_elements(type) > 1) return whole_input(shape, type, 0);
-  return {shape, type,
-          [=](std::vector<double>& values, std::mt19937& random) {
-            std::uniform_int_distribution<int> magnitude(0, 49), one_in_eight(0, 7);
-            const uint64_t k = shape.columns(), half = k / 2;
-            for (size_t i = 0; i < values.size(); ++i) {
-              const uint64_t column = i % k;
-              const int odd = (2 * magnitude(random) + 1) * (random() % 2 == 0 ? 1 : -1);
-              // Where K is odd the last column stands alone.
-              const bool second = part != Part::kFree && column >= half && column < 2 * half;
-              values[i] = odd;
-              if (second)
-                values[i] = part == Part::kRepeated ? values[i - half] : -values[i - half];
-              if (second && part == Part::kOpposed && one_in_eight(random) == 0) values[i] += 1;
-              if (part != Part::kFree && column == 2 * half) values[i] = odd % 7;
-            }
-          },
-          nullptr};
-}
-
-/// Ones and twos: sums of sixteen products are exact in f16. The sums of x repeated with W opposed
-/// pass its whole numbers half way, and cancel.
-CaseInput small_operand(Shape shape, DataType type, Part part) {
-  return {shape, type,
-          [=](std::vector<double>& values, std::mt19937& random) {
-            const uint64_t k = shape.columns(), half = k / 2;
-            for (size_t i = 0; i < values.size(); ++i) {
-              values[i] = 1 + static_cast<double>(random() % 2);
-              if (i % k < half) continue;
-              if (part == Part::kRepeated) values[i] = values[i - half];
-              if (part == Part::kOpposed) values[i] = random() % 8 == 0 ? -1 : -values[i - half];
-            }
-          },
-          nullptr};
-}
 
 /// Of a product, x being of that type.
 DataType result_type(DataType x) { return x == DataType::kQ8_1 ? DataType::kF32 : x; }
@@ -178,6 +137,7 @@ class MatmulCases : public OpCases {
     add({16}, 64, 32, {.activation = Activation::kRelu, .exact = true});
     add({17}, 129, 40, {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
     add({33}, 65, 128, {.exact = true});
+    add({65}, 66, 40, {.exact = true, .long_list_alone = true});  // for the self-test
     // The large tiles take drivers long to compile, once per epilogue: few of them, the same in
     // many cases.
     add({64}, 256, 64, {.bias = true, .accumulate = true, .exact = true});
@@ -253,8 +213,15 @@ class MatmulCases : public OpCases {
                                 {.activation = Activation::kSilu, .gated = true}));
       cases.push_back(
           variant({3}, 31, 256, {row_types.activation, DataType::kIQ2_S}, {.exact = true}));
+      cases.push_back(variant({33}, 35, 256, {row_types.activation, DataType::kIQ2_XS},
+                              {.exact = true, .long_list_alone = true}));
       return cases;
     }
+    // Whole tiles of all rows, which are few blocks deep, for the self-test.
+    const KernelTypes plain = plain_types(row_types);
+    const Variant whole = {.exact = true, .long_list_alone = true};
+    cases.push_back(variant({65}, 66, 64, plain, whole));
+    cases.push_back(variant({127}, 257, 32, plain, whole));
     std::erase_if(all, [](const KernelTypes& types) { return types.weight > DataType::kQ6_K; });
     struct Sample {
       std::vector<uint64_t> rows;
@@ -322,6 +289,8 @@ class MatmulCases : public OpCases {
       c.name += fmt::format(".{}", name_of(types.weight));
     if (options.exact) c.name += options.small ? ".small.exact" : ".exact";
     c.exact = options.exact;
+    c.tiled_rows = result.rows();
+    c.tiled_columns = n;
     c.long_list_alone = options.long_list_alone;
     c.must_pass =
         !options.long_list_alone && (options.activation != Activation::kNone || options.bias ||

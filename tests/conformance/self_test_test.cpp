@@ -64,6 +64,21 @@ TEST_CASE("Every row has a case of its self-test, exact where the op only adds a
   }
 }
 
+TEST_CASE("The self-test of a row fills its tile: no part of it has nothing to compute") {
+  size_t tiled = 0;
+  for (const Kernel& row : kernels()) {
+    const OpCase test = self_test_case(row);
+    INFO(row.id << ", " << test.name);
+    CHECK(fills_tile(row, test));
+    const uint32_t height = std::max(row.find(RowConstant::TILE_M).value_or(0),
+                                     row.find(RowConstant::TILE_Q).value_or(0));
+    if (height < 16) continue;
+    ++tiled;
+    CHECK(std::max(test.tiled_rows, test.tiled_queries) > height / 2);
+  }
+  CHECK(tiled > 100);
+}
+
 TEST_CASE("A row that computes wrongly is denied, with the reason, and the next one serves") {
   if (tests::mutants().empty()) MULCIBER_SKIP("there is no glslang to compile a mutant with");
   tests::TemporaryFolder folder;
