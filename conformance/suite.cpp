@@ -1,6 +1,7 @@
 #include "conformance/suite.h"
 
 #include "conformance/blocks/block_cases.h"
+#include "conformance/self_test.h"
 
 #include <fmt/format.h>
 
@@ -24,10 +25,11 @@ std::string types_of(KernelTypes types) {
              : fmt::format("{} {}", name_of(types.activation), name_of(types.weight));
 }
 
-// Rows that no device selects are for the whole suite, and for the project's own tests. Rows for
-// matrices of other sizes are those for 16x16x16 but for the layout of fragments, which their exact
-// cases show; so do those of rows with f16 arithmetic. A product whose depth is split is, in each
-// part, one that is not.
+// Of rows that no device selects, and of those for matrices that few devices have, the case of the
+// self-test is enough (add_rows); the others are for the whole suite, and for the project's own
+// tests. Rows for matrices of other sizes are those for 16x16x16 but for the layout of fragments,
+// which their exact cases show; so do those of rows with f16 arithmetic. A product whose depth is
+// split is, in each part, one that is not.
 bool on_short_list(const Kernel& row, const OpCase& op_case) {
   if (row.made_for == kPlainMatrices || op_case.needs_constant != 0 || op_case.long_list_alone)
     return false;
@@ -52,7 +54,7 @@ void add_rows(std::vector<SuiteCase>& cases) {
         entry->second.push_back({std::make_shared<OpCase>(std::move(op_case)), facts});
       }
     }
-    size_t places[2] = {};
+    std::vector<SuiteCase> of_row;
     for (const auto& [op_case, facts] : entry->second) {
       if ((row.shape & ~facts) || !concerns(*op_case, row)) continue;
       SuiteCase c;
@@ -61,11 +63,19 @@ void add_rows(std::vector<SuiteCase>& cases) {
       c.row = row.id;
       c.types = types_of(op_case->types);
       c.must_pass = on_short_list(row, *op_case);
-      c.place = places[c.must_pass]++;
       c.op_case = op_case;
       c.run = [&row, op_case = op_case](Device& device, const RunOptions& options) {
         return run_case(device, *op_case, &row, options);
       };
+      of_row.push_back(std::move(c));
+    }
+    if (std::ranges::none_of(of_row, &SuiteCase::must_pass)) {
+      const std::string name = self_test_case(row).name;
+      for (SuiteCase& c : of_row) c.must_pass = c.op_case->name == name;
+    }
+    size_t places[2] = {};
+    for (SuiteCase& c : of_row) {
+      c.place = places[c.must_pass]++;
       cases.push_back(std::move(c));
     }
   }

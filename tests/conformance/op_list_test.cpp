@@ -63,9 +63,12 @@ TEST_CASE("Every op has rows, and one of them that asks nothing of device and sh
   }
 }
 
-TEST_CASE("Every row has cases in the suite, and every case a program and a reference") {
-  std::map<std::string, size_t> cases_by_row;
-  for (const SuiteCase& c : suite()) ++cases_by_row[c.row];
+TEST_CASE("Every row has cases in the suite and its short list, each with program and reference") {
+  std::map<std::string, size_t> cases_by_row, short_list;
+  for (const SuiteCase& c : suite()) {
+    ++cases_by_row[c.row];
+    short_list[c.row] += c.must_pass;
+  }
   for (Op op : kAllOps) {
     INFO(name_of(op));
     const OpCases& cases = op_cases(op);
@@ -74,6 +77,7 @@ TEST_CASE("Every row has cases in the suite, and every case a program and a refe
     for (const Kernel* row : rows_of(op)) {
       INFO(row->id);
       CHECK(cases_by_row[row->id] > 0);
+      CHECK(short_list[row->id] > 0);
       size_t without_program = 0, without_reference = 0;
       for (const OpCase& c : cases.samples(row->types)) {
         without_program += !c.build;
