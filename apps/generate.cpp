@@ -69,7 +69,7 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint
           {"decode_tps", decode_rate(s)},
           {"proposed_tokens", s.proposed_tokens},
           {"accepted_tokens", s.accepted_tokens},
-          {"floor_share", floor_share(s, measure_peaks(device).bytes_per_second)},
+          {"floor_share", floor_share(s, measure_bandwidth(device))},
           {"weight_bytes", s.weight_bytes},
           {"predicted_device_bytes", s.predicted_device_bytes},
           {"peak_device_bytes", s.peak_device_bytes},
@@ -104,7 +104,7 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
       stderr,
       "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
       decode_rate(s), s.decode_steps, s.decode_seconds,
-      100 * floor_share(s, measure_peaks(device).bytes_per_second));
+      100 * floor_share(s, measure_bandwidth(device)));
   tell_speculation(s);
   tell("device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
        mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
