@@ -25,8 +25,8 @@ std::string types_of(KernelTypes types) {
              : fmt::format("{} {}", name_of(types.activation), name_of(types.weight));
 }
 
-// Of rows that no device selects, and of those for matrices that few devices have, the case of the
-// self-test is enough (add_rows); the others are for the whole suite, and for the project's own
+// Rows that no device selects, and those for matrices that few devices have, have the case of the
+// self-test there (add_rows); their others are for the whole suite, and for the project's own
 // tests. Rows for matrices of other sizes are those for 16x16x16 but for the layout of fragments,
 // which their exact cases show; so do those of rows with f16 arithmetic. A product whose depth is
 // split is, in each part, one that is not.
