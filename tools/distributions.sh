@@ -44,13 +44,20 @@ inside() {
 prepare() {
   local bare=$cache/bare/$1
   mkdir -p "$cache/bare"
+  # Another checkout may be at it.
+  exec {lock}>"$cache/$1.lock"
+  flock "$lock"
   if ! debian_unpack "${suites[$1]}" "$bare"; then
     echo "distributions: ${titles[$1]} cannot be unpacked (log: $bare.log)"
     exit 77
   fi
   folder=$cache/$1-$mode
   if [[ $mode == tests ]]; then rm -rf "$folder"; fi
-  [[ -d $folder ]] || { cp -a "$bare" "$folder.part" && mv "$folder.part" "$folder"; }
+  if [[ ! -d $folder ]]; then
+    rm -rf "$folder.part"  # an earlier try was cut off
+    cp -a "$bare" "$folder.part"
+    mv "$folder.part" "$folder"
+  fi
   rm -rf "$folder/root/mulciber"
   git clone --quiet "$root" "$folder/root/mulciber"
 }
@@ -90,7 +97,7 @@ compile() {
   # shellcheck disable=SC2016 # expands inside
   logged "$log" inside bash -euc 'folder=$1 target=$2
     shift 2
-    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMULCIBER_PRECOMPILE=OFF "$@"
+    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
     cmake --build "$folder" -j "$(nproc)" --target "$target"' - "$@" || return 1
   if grep 'warning:' "$logs/$log" | sort -u | head -n 20 | grep .; then
     failures+=("$logs/$log")
