@@ -1,8 +1,7 @@
 // Hosts in several threads: each with a device of its own, or on one queue that they share. Whether
 // anything is used unguarded is what a build with -DMULCIBER_SANITIZE=thread says of them
-// (docs/building.md); MULCIBER_THREAD_SECONDS is how long each goes on.
+// (docs/building.md); MULCIBER_THREAD_ROUNDS is how often each translates.
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -25,25 +24,24 @@ const std::string kThreadTexts[] = {"The old house stands near the river.",
 
 std::string bundled() { return (source_dir() / "assets/en-de").string(); }
 
-double seconds_wanted() {
-  const char* seconds = std::getenv("MULCIBER_THREAD_SECONDS");
-  return seconds ? std::atof(seconds) : 1;
+int rounds_wanted() {
+  const char* rounds = std::getenv("MULCIBER_THREAD_ROUNDS");
+  return rounds ? std::atoi(rounds) : 3;
 }
 
-/// Translates in slices until the time is over; how often the text was not `expected`, and -1 where
+/// Translates in slices, so many times; how often the text was not `expected`, and -1 where
 /// something was thrown. Checks of a test are for its own thread.
-int translate_for(double seconds, Translator& translator, const std::string& text,
-                  const std::string& expected) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+int translate_often(int rounds, Translator& translator, const std::string& text,
+                    const std::string& expected) {
   int wrong = 0;
   try {
-    do {
+    for (int i = 0; i < rounds; ++i) {
       TranslationTask task(translator, text);
       while (!task.done()) {
         if (task.step(2000).waits) task.wait();
       }
       if (task.result().text != expected) ++wrong;
-    } while (std::chrono::steady_clock::now() < end);
+    }
   } catch (const std::exception&) {
     return -1;
   }
@@ -61,7 +59,7 @@ void translate_at_once(const std::function<std::shared_ptr<Device>(int)>& adopt)
   const auto work = [&](int i) {
     try {
       Translator translator(adopt(i), bundled());
-      wrong[i] = translate_for(seconds_wanted(), translator, kThreadTexts[i], expected[i]);
+      wrong[i] = translate_often(rounds_wanted(), translator, kThreadTexts[i], expected[i]);
     } catch (const std::exception&) {
     }
   };

@@ -19,11 +19,11 @@ run_sanitizers() {
     on_driver lvp run_ctest sanitizers build-sanitizers -L unit -E "^conformance_(attention|block|matmul|rowwise)_test$"
 }
 
-# Two threads for a minute each way. Not of --all: a build of its own for one program. What drivers do among themselves
+# Two threads, a hundred translations each. Not of --all: a build of its own for one program. What drivers do among themselves
 # is not looked at.
 run_threads() {
   build build-threads models_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMULCIBER_SANITIZE=thread || return 0
-  MULCIBER_THREAD_SECONDS=${MULCIBER_THREAD_SECONDS:-60} TSAN_OPTIONS=suppressions=$root/tests/tsan.supp \
+  MULCIBER_THREAD_ROUNDS=${MULCIBER_THREAD_ROUNDS:-100} TSAN_OPTIONS=suppressions=$root/tests/tsan.supp \
     on_driver lvp check "two threads under ThreadSanitizer" build-threads/tests/models_tests \
     --filenames-as-tags "[#threads_test]"
 }
