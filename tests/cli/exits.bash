@@ -7,6 +7,15 @@ exits() {
   "$@" >out 2>err || status=$?
   [[ $status == "$code" ]] || fail "exit $status, expected $code: $* ($(tail -n 3 out err))"
 }
+# awaits WORDS COMMAND...: waits until the command succeeds. Only what hangs takes ten minutes, and fails with the words.
+awaits() {
+  local words=$1 end=$((SECONDS + 600))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || fail "$words"
+    sleep 0.02
+  done
+}
 # says CODE WORDS COMMAND...: the exit code, and at most two lines on standard error, which hold the words.
 says() {
   local words=$2

@@ -36,14 +36,23 @@ full "cannot be written" "$MULCIBER" conform --list
 status=0
 "$MULCIBER" inspect no-such-file 2>/dev/full || status=$?
 [[ $status == 2 ]] || fail "exit $status where standard error is a full disk"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-"$MULCIBER" serve -m "$model" --port "$port" >/dev/full 2>/dev/full &
+"$MULCIBER" serve -m "$model" --port 0 >/dev/full 2>/dev/full &
 server=$!
-for _ in {1..600}; do
-  if curl -sf "http://127.0.0.1:$port/health" >health; then break; fi
+# listens: on the port that the system knows, as its log cannot say it.
+listens() {
   kill -0 "$server" 2>/dev/null || fail "a server whose log is a full disk ends"
-  sleep 0.1
-done
+  port=$(python3 - "$server" <<'PYTHON'
+import os, sys
+folder = f"/proc/{sys.argv[1]}/fd"
+mine = {os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}
+for line in list(open(f"/proc/{sys.argv[1]}/net/tcp"))[1:]:
+    _, local, _, state, *_, inode = line.split()[:10]
+    if state == "0A" and f"socket:[{inode}]" in mine:
+        print(int(local.split(":")[1], 16))
+PYTHON
+  ) && [[ -n $port ]] && curl -sf "http://127.0.0.1:$port/health" >health
+}
+awaits "a server whose log is a full disk does not listen" listens
 curl -sf -d '{"text": "a dog"}' "http://127.0.0.1:$port/translate" >answer || fail "no answer where the log is a full disk"
 kill -TERM "$server"
 wait "$server" || fail "such a server ends with $?"

@@ -42,10 +42,7 @@ pull_says 2 "127.0.0.1:1/x.bin" http://127.0.0.1:1/x.bin
 
 python3 "$MULCIBER_SOURCE/tests/cli/pull_server.py" address log &
 server=$!
-for _ in {1..100}; do
-  [[ -e address ]] && break
-  sleep 0.1
-done
+awaits "the test's own server does not begin" test -e address
 read -r port sha other_sha <address
 base=http://127.0.0.1:$port
 export HF_ENDPOINT=$base
@@ -142,9 +139,9 @@ pull_says 2 "there is no such file" not/there
 [[ -z $(find "$work" -name 'outside*') ]] || fail "a file outside of its folder"
 
 # Interrupted, and resumed.
-HF_TOKEN=secret "$MULCIBER" pull http://127.0.0.1:"$port"/down.bin -o later.bin 2>err &
+HF_TOKEN=secret "$MULCIBER" pull "$base/silent.bin" -o later.bin 2>err &
 pid=$!
-sleep 0.5
+awaits "nothing is asked for" grep -q '^/silent.bin' log
 kill -INT "$pid"
 status=0
 wait "$pid" || status=$?

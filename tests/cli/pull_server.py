@@ -84,6 +84,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.serve(BODY, send=100_000 if count == 1 else None, ranges=False)
         if path == "/busy.bin":  # two failures that pass
             return self.reply(503) if count < 3 else self.serve(BODY)
+        if path == "/silent.bin":  # never any answer
+            self.close_connection = True
+            return self.rfile.read(1)  # until the client has gone
         if path == "/down.bin":
             return self.reply(500)
         if path == "/longer.bin":  # sends more than it should

@@ -8,7 +8,8 @@ marian=$MULCIBER_SOURCE/tests/data/marian
 
 "$MULCIBER" generate -m chat --raw --ignore-end -p "The red hammer" -n 12 --json >raw
 "$MULCIBER" generate -m chat --ignore-end -p "The red hammer" -n 12 --json >asked
-serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 1 --body-seconds 2 --clients 64
+serve -m chat -m en-de="$marian" --sequences 4 --queue 4 --body 1 --header-seconds 3600 --body-seconds 3600 \
+  --stop-seconds 3600 --clients 64
 
 curl -sS "$url/health" | grep -q '"ok"' || fail "/health"
 curl -sS "$url/v1/models" >answer
@@ -59,12 +60,14 @@ drawn='"model":"chat","temperature":1.2,"seed":7,"n":3,"max_tokens":8,"ignore_eo
 ask /v1/completions "{$drawn}"
 cp answer first
 for ((i = 0; i < 3; ++i)); do
-  curl -sS -d "{$greedy,\"prompt\":\"Other words $i\"}" "$url/v1/completions" >/dev/null &
+  curl -sS -d "{\"model\":\"chat\",\"ignore_eos\":true,\"max_tokens\":4000,\"prompt\":\"Other words $i\"}" "$url/v1/completions" >/dev/null 2>&1 &
   others[i]=$!
 done
-sleep 1.2
+becomes mulciber_answers 3
 ask /v1/completions "{$drawn}"
-wait "${others[@]}"
+kill "${others[@]}"
+wait "${others[@]}" || true
+becomes mulciber_answers 0
 python3 - <<'PYTHON' || fail "answers drawn with a seed: $(cat first answer)"
 import json
 first, second = ([c["text"] for c in json.load(open(name))["choices"]] for name in ("first", "answer"))
@@ -254,6 +257,8 @@ by "$(python3 -c 'import json; print(json.dumps({"type": "object", "required": [
 refuses 400 unsupported_grammar $schema $chat_path @listed
 refuses 404 response_not_found response_id /v1/responses/../responses/none '{}' -X DELETE --path-as-is
 python3 "$here/serve_sockets.py" "$url" || fail "connections that do not do as they should"
+becomes mulciber_answers 0
+becomes 'mulciber_batch_running{model="chat"}' 0
 curl -sS -D headers -o answer -H 'X-Request-Id: mine-1' "$url/health"
 grep -qi '^x-request-id: mine-1' headers || fail "no X-Request-Id: $(cat headers)"
 grep -q ' mine-1 .* GET /health 200 ' log || fail "no line of the log for mine-1"
@@ -262,7 +267,10 @@ grep -q ' mine-1 .* GET /health 200 ' log || fail "no line of the log for mine-1
 long='"model":"chat","ignore_eos":true,"temperature":0,"prompt":"x","max_tokens":4000'
 cancelled=$(metric 'mulciber_cancelled_total{model="chat"}')
 for stream in true false; do
-  curl -sS -m 1 -d "{$long,\"stream\":$stream}" "$url/v1/completions" >/dev/null 2>&1 && fail "4000 tokens in a second"
+  curl -sS -d "{$long,\"stream\":$stream}" "$url/v1/completions" >/dev/null 2>&1 &
+  becomes 'mulciber_batch_running{model="chat"}' 1
+  kill $!
+  wait $! || true
   cancelled=$((cancelled + 1))
   becomes 'mulciber_cancelled_total{model="chat"}' "$cancelled"
   becomes 'mulciber_batch_running{model="chat"}' 0
@@ -270,7 +278,7 @@ done
 
 # A full queue: who finds no place is told when to come back, the others are answered.
 for ((i = 0; i < 8; ++i)); do
-  curl -sS -m 60 -d "{$long}" "$url/v1/completions" >/dev/null 2>&1 &
+  curl -sS -d "{$long}" "$url/v1/completions" >/dev/null 2>&1 &
   others[i]=$!
 done
 becomes mulciber_answers 8
@@ -287,22 +295,25 @@ sed -n '/^```bash$/,/^```$/p' "$MULCIBER_SOURCE/docs/server.md" | grep -v '^```'
 url=$url bash -euo pipefail examples >answer || fail "an example of docs/server.md: $(tail -c 300 answer)"
 
 # SIGTERM: what is under way is finished, who comes then is sent away, and the server ends with success.
-curl -sS -o late -d "{$greedy,\"prompt\":\"The red hammer\",\"n\":4}" "$url/v1/completions" &
+growing='"model":"chat","ignore_eos":true,"prompt":"x","max_tokens":1000'
+curl -sS -o late -d "{$growing,\"n\":4}" "$url/v1/completions" &
 late=$!
-curl -sS -N -d "{\"model\":\"chat\",\"ignore_eos\":true,\"prompt\":\"x\",\"max_tokens\":400,\"stream\":true}" "$url/v1/completions" >stream &
+curl -sS -N -d "{$growing,\"stream\":true}" "$url/v1/completions" >stream &
 streaming=$!
-arrives stream
+becomes mulciber_answers 5
 kill -TERM $server
-sleep 0.2
-[[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 503 ]] || fail "/health of a server that stops: $(cat answer)"
+stops() { [[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 503 ]]; }
+awaits "/health of a server that stops" stops
 refuses 503 unavailable "" /v1/completions '{"model":"chat","prompt":"x"}'
 wait $late $streaming || fail "an answer under way is not finished"
+(($(grep -o '"finish_reason":"length"' late | wc -l) == 4)) || fail "answers are cut: $(tail -c 200 late)"
 { grep -q '"finish_reason":"length"' stream && grep -q 'DONE' stream; } || fail "a stream is cut: $(tail -c 200 stream)"
 server_ends 0
 
 # Keys and other origins.
 echo "secret-of-file" >keys
-MULCIBER_API_KEY=secret serve -m chat --api-key-file keys --cors https://example.org --log-json
+MULCIBER_API_KEY=secret serve -m chat --api-key-file keys --cors https://example.org --log-json \
+  --body-seconds 3600 --stop-seconds 3600
 refuses 401 invalid_api_key "" /v1/completions '{"prompt":"x"}'
 refuses 401 invalid_api_key "" /v1/completions '{"prompt":"x"}' -H 'Authorization: Bearer wrong'
 for key in secret secret-of-file; do
@@ -317,17 +328,21 @@ preflight() { curl -sS -X OPTIONS -H 'Origin: https://example.org' "$@" -D heade
 [[ $(preflight -H 'Access-Control-Request-Headers: authorization,content-type,x-stainless-os') == 204 ]] || fail "a preflight with headers"
 grep -qi '^access-control-allow-headers: .*x-stainless-os' headers || fail "headers that may not be sent: $(cat headers)"
 refuses 403 unknown_origin "" /v1/completions '{"prompt":"x"}' -H 'Origin: https://example.com'
-# Half a request does not keep it from stopping.
+# Half a request does not keep it from stopping, whose body it waits for already.
 exec 9<>"/dev/tcp/$(python3 -c 'import sys, urllib.parse; u = urllib.parse.urlsplit(sys.argv[1]); print(f"{u.hostname}/{u.port}")' "$url")"
-printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: bearer secret\r\nContent-Length: 100\r\n\r\n{' >&9
-sleep 0.2
-begin=$SECONDS
+printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: bearer secret\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n{' >&9
+read -r line <&9
+[[ $line == *' 100 '* ]] || fail "no body is asked for: $line"
 stop_server
-((SECONDS - begin < 20)) || fail "half a request keeps the server from stopping: $((SECONDS - begin)) s"
 exec 9>&-
 grep -v '^{' log && fail "a line of the log is not JSON"
 grep -q secret log && fail "a key is in the log"
 grep '"path":"/v1/completions","seconds":[0-9.e-]*,"status":401' log >/dev/null || fail "the log has no refusal: $(cat log)"
+
+# Who sends a byte now and then is not waited for.
+serve -m en-de="$marian" --header-seconds 1 --body-seconds 1
+python3 "$here/serve_sockets.py" "$url" slow || fail "somebody slow is waited for"
+stop_server
 
 # The command line.
 says 2 "name of two models" "$MULCIBER" serve -m chat -m chat

@@ -13,14 +13,15 @@ serve() {
   : >log
   "$MULCIBER" serve --port 0 "$@" 2>log &
   server=$!
-  for ((i = 0; i < 1200; ++i)); do
-    url=$(sed -n 's/.*listening on \(http:[^ "]*\).*/\1/p' log)
-    [[ -z $url ]] || return 0
-    kill -0 $server 2>/dev/null || fail "the server ended: $(cat log)"
-    sleep 0.05
-  done
-  fail "the server does not listen: $(cat log)"
+  awaits "the server does not listen" listens
 }
+# listens: it does; $url says where.
+listens() {
+  runs
+  url=$(sed -n 's/.*listening on \(http:[^ "]*\).*/\1/p' log)
+  [[ -n $url ]]
+}
+runs() { kill -0 "$server" 2>/dev/null || fail "the server ended: $(cat log)"; }
 # Lets it end by itself, which must be a success.
 stop_server() { server_stops_with 0; }
 # server_stops_with CODE: lets it end by itself, with that exit code.
@@ -51,21 +52,13 @@ PYTHON
 # metric NAME: its value, for the model of that name or without one.
 metric() { curl -sS "$url/metrics" | sed -n "s/^$1 //p"; }
 # becomes NAME VALUE: waits until the metric is that.
-becomes() {
-  for ((i = 0; i < 400; ++i)); do
-    [[ $(metric "$1") != "$2" ]] || return 0
-    sleep 0.02
-  done
-  fail "$1 is $(metric "$1"), not $2"
+becomes() { awaits "$1 does not become $2" is "$1" "$2"; }
+is() {
+  runs
+  [[ $(metric "$1") == "$2" ]]
 }
 # arrives FILE: waits until something is in it, which curl -N writes.
-arrives() {
-  for ((i = 0; i < 400; ++i)); do
-    [[ ! -s $1 ]] || return 0
-    sleep 0.02
-  done
-  fail "nothing comes to $1: $(tail -n 3 log)"
-}
+arrives() { awaits "nothing comes to $1" test -s "$1"; }
 # A model for conversations: the small one, with a template, and a context that takes seconds to fill.
 chat_model() {
   cp -r "$MULCIBER_SOURCE/tests/data/gemma3" "$1"

@@ -92,9 +92,12 @@ says 2 "no/such" translate --attention no/such/map.html "The red hammer."
 # SIGINT: what is done stands, in order, and the exit code says so.
 printf 'Why did the smith melt 42 crucibles?\n%.0s' {1..3000} >many
 status=0
-timeout --preserve-status -s INT 6 "$MULCIBER" translate -m "$model" --chunk 4 -f many >part 2>err || status=$?
-[[ $status == 130 || $status == 0 ]] || fail "SIGINT ended with $status: $(cat err)"
-if [[ -s part ]]; then
-  [[ $(sort -u part | wc -l) == 1 ]] || fail "an interrupted run printed something else"
-fi
+"$MULCIBER" translate -m "$model" --chunk 4 -f many >part 2>err &
+pid=$!
+awaits "no translation before SIGINT" test -s part
+kill -INT $pid
+wait $pid || status=$?
+[[ $status == 130 ]] || fail "SIGINT ended with $status: $(cat err)"
+[[ $(sort -u part | wc -l) == 1 ]] || fail "an interrupted run printed something else"
+(($(wc -l <part) < 3000)) || fail "an interrupted run went on to its end"
 echo passed
