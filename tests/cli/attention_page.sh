@@ -10,4 +10,4 @@ cd "$work"
 exec </dev/null
 exits 0 "$MULCIBER" generate -m "$MULCIBER_SOURCE/tests/data/gemma3" --ignore-end -p "$(printf 'The red hammer %.0s' {1..8})" -n 12 \
   --attention page.html
-exits 0 timeout 120 python3 "$here/attention_page.py" "$browser" page.html
+exits 0 timeout 900 python3 "$here/attention_page.py" "$browser" page.html

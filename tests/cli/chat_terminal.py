@@ -19,7 +19,7 @@ def fail(problem):
     sys.exit(f"FAILED: {problem}: {seen[-500:]}")
 
 
-def read_until(found, what, seconds=120):
+def read_until(found, what, seconds=600):
     """What the terminal shows until found(it) gives a place."""
     global seen, at
     end = time.time() + seconds

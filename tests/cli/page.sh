@@ -9,4 +9,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/browser.bash"
 cd "$work"
 exits 0 "$MULCIBER" conform --filter 'mulciber.softmax.*' --filter 'mulciber.layer_norm.*' --fraction 0,8 --repeat 1 --html page.html
-exits 0 timeout 120 python3 "$here/page.py" "$browser" page.html
+exits 0 timeout 900 python3 "$here/page.py" "$browser" page.html

@@ -20,7 +20,7 @@ wrong = []
 MARKDOWN = "# Head\n\nA **bold** `x < y` [link](https://example.org)\n\n- one\n  - inner\n- two\n\n1. first\n\n> quoted\n\n```python\nif a < b:\n    pass  # so\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<img src=x onerror=alert(1)> [bad](javascript:alert(1))"
 
 
-def wait_for(browser, expression, seconds=60):
+def wait_for(browser, expression, seconds=600):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if browser.value(expression) is True:

@@ -7,10 +7,10 @@ set -euo pipefail
 . "$(dirname "$0")/server.bash"
 chat_model chat
 serve -m chat --tokens 300
-timeout 120 python3 "$here/serve_page.py" "$browser" "$url"
+timeout 900 python3 "$here/serve_page.py" "$browser" "$url"
 stop_server
 # A server that needs a key.
 echo secret >keys
 serve -m chat --tokens 300 --api-key-file keys
-timeout 120 python3 "$here/serve_page.py" "$browser" "$url" secret
+timeout 900 python3 "$here/serve_page.py" "$browser" "$url" secret
 stop_server

@@ -22,7 +22,7 @@ one() {
   local target=$1 log=$work/$1.log status=0
   mkdir -p "$work/$target.new"
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0 UBSAN_OPTIONS=print_stacktrace=1 \
-    "$build/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1500 -malloc_limit_mb=512 \
+    "$build/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=1500 -malloc_limit_mb=512 \
     -max_len=16384 -dict="$work/$target.dict" -artifact_prefix="$findings/$target-" -print_final_stats=1 \
     "$work/$target.new" "$work/$target" >"$log" 2>&1 || status=$?
   local runs
