@@ -19,6 +19,7 @@ import math
 import os
 import queue
 import random
+import re
 import shlex
 import signal
 import socket
@@ -64,16 +65,16 @@ class Server:
     """One of the two, with room for so many answers at once."""
 
     def __init__(self, engine, options, clients):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.ours = engine == "Mulciber"
+        self.ours, self.port = engine == "Mulciber", 0
         environment = dict(os.environ)
         if self.ours:
             command = shlex.split(options.mulciber) + [
-                "serve", "-m", f"load={options.model}", "--port", str(self.port), "--sequences", str(clients),
+                "serve", "-m", f"load={options.model}", "--port", "0", "--sequences", str(clients),
                 "--clients", str(clients + 8), "--context", str(options.context), *shlex.split(options.serve_options)]
         else:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
             # Without the variable llama.cpp takes no software driver, and computes on the CPU.
             environment.setdefault("GGML_VK_VISIBLE_DEVICES", "0")
             command = shlex.split(options.llama_server) + [
@@ -92,7 +93,9 @@ class Server:
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                if self.ask("GET", "/health").status == 200:
+                if self.ours and (told := re.search(r"listening on http://[^:\s]*:(\d+)", self.text())):
+                    self.port = int(told[1])
+                if self.port and self.ask("GET", "/health").status == 200:
                     return
             except OSError:
                 pass

@@ -5,7 +5,7 @@ set -euo pipefail
 chat_model chat
 compare=("$MULCIBER_SOURCE/bench/compare_server.py" --mulciber "$MULCIBER" --llama-server '' --shortest 4 --longest 16 --context 64)
 
-exits 0 timeout 200 "${compare[@]}" --clients 1,4 --requests 2 --json chat
+exits 0 timeout 900 "${compare[@]}" --clients 1,4 --requests 2 --json chat
 python3 - <<'PYTHON' || fail "samples: $(cat out err)"
 import json
 cells = json.load(open("out"))
@@ -19,11 +19,11 @@ for cell in cells:
     assert sample["worst_p99_over_median"] >= 1, sample
     assert abs(sample["rate"] * sample["seconds"] - sample["prompt_tokens"] - sample["new_tokens"]) < 1e-6, sample
 PYTHON
-exits 0 timeout 200 "${compare[@]}" --clients 2 --requests 1 chat
+exits 0 timeout 900 "${compare[@]}" --clients 2 --requests 1 chat
 grep -q '^| 2 | Mulciber | [0-9.]* | [0-9.]* |.*| 2 of 2 | 0 |' out || fail "the table: $(cat out)"
 # Answers are as long as asked, so what a server cuts is an error.
-exits 1 timeout 200 "${compare[@]}" --clients 2 --requests 1 --serve-options '--tokens 3' chat
+exits 1 timeout 900 "${compare[@]}" --clients 2 --requests 1 --serve-options '--tokens 3' chat
 grep -q 'tokens of prompt and answer' err || fail "no word of answers that are too short: $(cat out err)"
-# What time cuts off is none.
-exits 0 timeout 200 "${compare[@]}" --clients 2 --requests 200 --seconds 2 --json chat
-python3 -c 'import json; [s] = json.load(open("out"))[0]["samples"]; assert s["whole"] < 400 and s["errors"] == [] and 2 <= s["seconds"] < 30 and s["new_tokens"] > 0, s' || fail "a bounded run: $(cat out)"
+# What time cuts off is none. Nobody answers so many in a second.
+exits 0 timeout 900 "${compare[@]}" --clients 2 --requests 1000 --seconds 1 --json chat
+python3 -c 'import json; [s] = json.load(open("out"))[0]["samples"]; assert s["whole"] < 2000 and s["errors"] == [] and 1 <= s["seconds"], s' || fail "a bounded run: $(cat out)"
