@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace mulciber::apps::serve {
 namespace {
@@ -40,8 +41,8 @@ void address_of(int socket, Name name, std::string& ip, int& port) {
 }  // namespace
 
 Connection::Connection(int socket, std::chrono::seconds write_time,
-                       const std::atomic<bool>& stopping)
-    : socket_(socket), write_time_(write_time), stopping_(stopping) {
+                       const std::atomic<bool>& stopping, Now now)
+    : socket_(socket), write_time_(write_time), stopping_(stopping), now_(std::move(now)) {
   const int on = 1;  // pieces of an answer are small, and leave at once
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
@@ -50,22 +51,21 @@ Connection::~Connection() { ::close(socket_); }
 
 bool Connection::ready(short events, Clock::time_point until) const {
   while (true) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now_()).count();
     pollfd wanted = {socket_, events, 0};
     const int found = ::poll(&wanted, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000)));
     if (found > 0) return true;
     if (found < 0 && errno == EINTR) continue;
-    if (found < 0 || Clock::now() >= until) return false;
+    if (found < 0 || now_() >= until) return false;
   }
 }
 
 /// Ready by then; `until` becomes earlier where the server stops meanwhile.
 bool Connection::becomes_ready(short events, Clock::time_point& until) const {
   do {
-    if (stopping_) until = std::min(until, Clock::now() + kLastMoment);
-    if (ready(events, std::min(until, Clock::now() + kLook))) return true;
-  } while (Clock::now() < until);
+    if (stopping_) until = std::min(until, now_() + kLastMoment);
+    if (ready(events, std::min(until, now_() + kLook))) return true;
+  } while (now_() < until);
   return false;
 }
 
@@ -86,10 +86,10 @@ bool Connection::fill(Clock::time_point& until) {
 }
 
 bool Connection::wait_for_request(std::chrono::milliseconds time) {
-  Clock::time_point end = Clock::now() + time;
+  Clock::time_point end = now_() + time;
   while (at_ == buffer_.size()) {
-    if (stopping_ || Clock::now() >= end) return false;
-    if (!ready(POLLIN, std::min(end, Clock::now() + kLook))) continue;
+    if (stopping_ || now_() >= end) return false;
+    if (!ready(POLLIN, std::min(end, now_() + kLook))) continue;
     if (!fill(end)) return false;
   }
   return true;
@@ -97,7 +97,7 @@ bool Connection::wait_for_request(std::chrono::milliseconds time) {
 
 void Connection::expect(size_t bytes, std::chrono::seconds time) {
   budget_ = bytes;
-  deadline_ = Clock::now() + time;
+  deadline_ = now_() + time;
   wrote_ = false;
 }
 
@@ -113,7 +113,7 @@ ssize_t Connection::read(char* to, size_t size) {
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
-  Clock::time_point end = Clock::now() + write_time_;
+  Clock::time_point end = now_() + write_time_;
   size_t done = 0;
   wrote_ = true;
   while (done < size) {
@@ -133,7 +133,7 @@ bool Connection::gone() const {
 void Connection::finish() {
   constexpr size_t kMost = size_t{4} << 20;
   ::shutdown(socket_, SHUT_WR);
-  Clock::time_point end = Clock::now() + std::chrono::seconds(1);
+  Clock::time_point end = now_() + std::chrono::seconds(1);
   for (size_t read = 0; read < kMost && fill(end); read += buffer_.size()) {
   }
 }
@@ -141,7 +141,7 @@ void Connection::finish() {
 bool Connection::readable() { return at_ < buffer_.size() || becomes_ready(POLLIN, deadline_); }
 
 bool Connection::writable() const {
-  Clock::time_point end = Clock::now() + write_time_;
+  Clock::time_point end = now_() + write_time_;
   return !gone() && becomes_ready(POLLOUT, end);
 }
 

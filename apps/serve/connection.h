@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,11 +17,13 @@ namespace mulciber::apps::serve {
 class Connection {
  public:
   using Clock = std::chrono::steady_clock;
+  using Now = std::function<Clock::time_point()>;
   enum class Trouble { kNone, kTooSlow, kTooLarge, kGone };
 
   /// Owns the socket. write_time: a client that takes nothing for so long is gone. stopping: once
-  /// true, what is still to be read and written has a moment.
-  Connection(int socket, std::chrono::seconds write_time, const std::atomic<bool>& stopping);
+  /// true, what is still to be read and written has a moment. now: the clock of all bounds.
+  Connection(int socket, std::chrono::seconds write_time, const std::atomic<bool>& stopping,
+             Now now = Clock::now);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -61,7 +64,8 @@ class Connection {
   int socket_;
   std::chrono::seconds write_time_;
   const std::atomic<bool>& stopping_;
-  Clock::time_point deadline_ = Clock::now();
+  Now now_;
+  Clock::time_point deadline_ = now_();
   std::string buffer_;
   size_t at_ = 0, budget_ = 0;
   Trouble trouble_ = Trouble::kNone;
