@@ -8,12 +8,16 @@
 #include "apps/serve/metrics.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
+#include "tests/device.h"
+#include "tests/support.h"
 
 using namespace mulciber;
 using namespace mulciber::apps::serve;
 using namespace std::chrono_literals;
 
 namespace {
+
+constexpr auto kGiveUp = 10min;  // only what hangs waits so long
 
 /// "STATUS CODE" of what a call throws, or "".
 template <class Call>
@@ -43,7 +47,7 @@ TEST_CASE("events of a channel arrive in their order, on another thread") {
   size_t next = 0;
   bool in_order = true, last = false;
   while (!last) {
-    const auto event = channel.pop(10s);
+    const auto event = channel.pop(kGiveUp);
     REQUIRE(event);
     in_order = in_order && event->answer_tokens == next++;
     last = event->last();
@@ -93,7 +97,7 @@ TEST_CASE("a full queue refuses, and lets in who comes later") {
   CHECK(refusal([&] { admission.enter(1); }) == "503 unavailable");
   CHECK(admission.closed() == "stopping");
   std::thread leaver([&] { admission.leave(3); });
-  CHECK(admission.wait_until_empty(10s));
+  CHECK(admission.wait_until_empty(kGiveUp));
   leaver.join();
 }
 
@@ -143,6 +147,33 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
   CHECK(refusal([&] { engine.call([](const std::atomic<bool>&) {}, nobody_gone); }) ==
         "503 unavailable");
   CHECK(refusal([&] { engine.submit(std::vector<TextJob>(1)); }) == "503 unavailable");
+}
+
+TEST_CASE("an answer goes on between the parts of other work") {
+  Metrics metrics;
+  ServedModels models;
+  models.push_back(open_served((tests::data_dir() / "gemma3").string()));
+  ServedModel& model = *models.front();
+  load_served(model, tests::shared_handle(), {.sequences = 2});
+  Engine engine(std::move(models), 2, 2, metrics);
+  bool begun = false, ended = false;
+  engine.call(
+      [&](const std::atomic<bool>&) {
+        TextJob job{.model = &model, .request = {}};
+        job.request.prompt = "The red hammer";
+        job.request.max_new_tokens = 6;
+        job.request.ignore_end = true;
+        const auto channel = engine.submit({job});
+        // It takes the prompt in, and makes a token in each of the turns that follow.
+        for (int turn = 0; turn < 4; ++turn) engine.go_on();
+        while (const auto event = channel->pop(0ms)) begun = true, ended = event->last();
+        CHECK(begun);
+        CHECK_FALSE(ended);
+        for (int turn = 0; turn < 4; ++turn) engine.go_on();
+        while (const auto event = channel->pop(0ms)) ended = event->last();
+      },
+      [] { return false; });
+  CHECK(ended);
 }
 
 TEST_CASE("a lost device is opened again, and what it cut is done again") {
