@@ -15,11 +15,11 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")" && pwd)
 cd "$root"
 # Where time is short, what is quick and what other parts do not show comes first.
-all_parts=(scripts install lavapipe swiftshader conformance validation sanitizers fuzz tidy compilers android-2021
+all_parts=(scripts install lavapipe gpu swiftshader conformance validation sanitizers fuzz tidy compilers android-2021
   storage-1M debian-testing distributions)
-change_parts=(scripts install lavapipe distributions touched turn)
+change_parts=(scripts install lavapipe gpu distributions touched turn)
 more_parts=(touched turn threads)  # that --all does not run
-parts=(lavapipe swiftshader conformance)
+parts=(lavapipe gpu swiftshader conformance)
 size=proof
 yes=()
 minutes=0  # no limit
@@ -47,6 +47,7 @@ source tests/parts/report.bash
 source tests/parts/build.bash
 source tests/parts/ctest.bash
 source tests/parts/drivers.bash
+source tests/parts/gpu.bash
 source tests/parts/conformance.bash
 source tests/parts/sanitizers.bash
 source tests/parts/install.bash

@@ -137,8 +137,9 @@ std::vector<ToTime> problems_to_time(const AskedProblems& asked) {
 std::string describe(const std::vector<Unmeasured>& failed) {
   const Unmeasured& first = failed.front();
   std::string text = fmt::format(
-      "{} of the kernels' measurements failed, and a kernel that stands before in the table serves "
-      "in place; the first: {}{}: {}",
+      "{} measurements failed, and where nothing was measured the first kernel of the table "
+      "serves; "
+      "the first: {}{}: {}",
       failed.size(), choice_key(first.problem),
       first.row ? fmt::format(" on {}", first.row->id) : "", first.reason);
   std::ranges::replace(text, '\n', ' ');

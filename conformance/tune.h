@@ -43,7 +43,7 @@ struct Unmeasured {
   const Kernel* row = nullptr;
   std::string reason;
 };
-/// In a line, of which the first is named: "3 measurements failed, ...; norm_matmul f32 q4_1
+/// In a line, which names the first: "3 measurements failed, ...; the first: norm_matmul f32 q4_1
 /// 576,1536 on norm_matvec_subgroup_f32_blocks: could not make the pipeline".
 std::string describe(const std::vector<Unmeasured>& failed);
 
