@@ -55,10 +55,15 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
   const size_t copies = hardware ? std::clamp<size_t>((256u << 20) / input_bytes, 1, 8) : 1;
   const std::vector<HostTensor> inputs = timing_inputs(op_case);
   std::vector<std::unique_ptr<CaseProgram>> programs;
-  for (size_t i = 0; i < copies; ++i) {
+  bool slow = false;  // a run takes as long as all samples were meant to: a few tell as much
+  while (programs.size() < copies && !slow) {
     programs.push_back(std::make_unique<CaseProgram>(device, op_case, &row));
     programs.back()->fill(inputs);
-    for (int warm = 0; warm < 2; ++warm) programs.back()->program().run();
+    for (int warm = 0; warm < 2 && !slow; ++warm) {
+      const auto once = Clock::now();
+      programs.back()->program().run();
+      slow = warm == 1 && seconds_since(once) > min_seconds;
+    }
   }
 
   Timing timing;
@@ -67,8 +72,13 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
   std::vector<double> samples;
   const auto begin = Clock::now();
   if (hardware && device.capabilities().timestamp_period > 0) {
-    for (size_t i = 0; samples.size() < 20 || seconds_since(begin) < min_seconds; ++i) {
-      Program& program = programs[i % copies]->program();
+    const auto wanted = [&] {
+      const double elapsed = seconds_since(begin);
+      if (slow && !samples.empty() && elapsed > 10 * min_seconds) return false;
+      return samples.size() < 20 || elapsed < min_seconds;
+    };
+    for (size_t i = 0; wanted(); ++i) {
+      Program& program = programs[i % programs.size()]->program();
       program.run();
       samples.push_back(program.last_ms());
     }

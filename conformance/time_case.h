@@ -12,7 +12,8 @@ struct Timing {
   uint32_t dispatches = 0;
 };
 /// Times one case on one row by timestamps, or by the host's clock over many replays where the
-/// device has none; medians over at least `min_seconds`.
+/// device has none; medians over at least `min_seconds`. Where a run alone takes longer than that,
+/// GPUs have one copy of the case, and no sample begins after ten times as long.
 Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds);
 
 }  // namespace mulciber::conformance
