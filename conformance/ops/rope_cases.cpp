@@ -128,7 +128,7 @@ class RopeAppendCases : public OpCases {
           add({.heads = 3,
                .kv_heads = 2,
                .head_size = head_size,
-               .rotary_size = 10,
+               .rotary_size = head_size - 2,
                .rows = 2,
                .length = 3,
                .context = 24,
