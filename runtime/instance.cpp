@@ -11,6 +11,9 @@ namespace {
 
 using Kind = DeviceError::Kind;
 
+// The newest version that anything here uses. A driver may refuse an instance of
+// one newer than its own, as Chromium's SwiftShader does.
+constexpr uint32_t kNewestVersion = VK_MAKE_API_VERSION(0, 1, 3, VK_HEADER_VERSION);
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
 VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
@@ -61,7 +64,8 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
           entry(nullptr, "vkEnumerateInstanceVersion"))) {
     version(&handle->version);
   }
-  handle->version = std::min<uint32_t>(handle->version, VK_HEADER_VERSION_COMPLETE);
+  handle->version =
+      std::min({handle->version, uint32_t{VK_HEADER_VERSION_COMPLETE}, kNewestVersion});
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "mulciber";
   application.pEngineName = "mulciber";

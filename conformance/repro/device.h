@@ -26,6 +26,9 @@ static void choose_device(int wanted) {
   uint32_t version = VK_API_VERSION_1_1;
   vkEnumerateInstanceVersion(&version);
   if (version > VK_HEADER_VERSION_COMPLETE) version = VK_HEADER_VERSION_COMPLETE;
+  /* The newest that is used here: a driver may refuse an instance of one newer than its own. */
+  if (version > VK_MAKE_API_VERSION(0, 1, 3, VK_HEADER_VERSION))
+    version = VK_MAKE_API_VERSION(0, 1, 3, VK_HEADER_VERSION);
   VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = CASE_NAME;
   application.apiVersion = version;
