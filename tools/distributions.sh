@@ -36,8 +36,8 @@ mkdir -p "$cache/ccache" "$logs"
 
 # inside COMMAND...: runs it in the folder, in the clone, as the superuser of a machine where nothing is set.
 inside() {
-  debian_run "$folder" "$cache/ccache:/root/.cache/ccache" -- \
-    env HOME=/root bash -c 'cd /root/mulciber && exec "$@"' - "$@"
+  debian_run "$folder" "$cache/ccache:/srv/newcomer/.cache/ccache" -- \
+    env HOME=/srv/newcomer bash -c 'cd ~/mulciber && exec "$@"' - "$@"
 }
 
 # prepare NAME: makes $folder with a clone of the last commit in it.
@@ -58,8 +58,9 @@ prepare() {
     cp -a "$bare" "$folder.part"
     mv "$folder.part" "$folder"
   fi
-  rm -rf "$folder/root/mulciber"
-  git clone --quiet "$root" "$folder/root/mulciber"
+  rm -rf "$folder/srv/newcomer/mulciber"
+  mkdir -p "$folder/srv/newcomer"
+  git clone --quiet "$root" "$folder/srv/newcomer/mulciber"
 }
 
 # logged LOG COMMAND...: the last lines of a failure are shown, and its log is named.
