@@ -107,7 +107,7 @@ gpu_rows() {
     { row = $1 "." $2 "." $3; if (!(row in name)) rows[++count] = row; if (which == "tail" || !(row in name)) name[row] = $0 }
     END { for (i = 1; i <= count; ++i) print name[rows[i]] }' |
     # The tiles of latent attention take this compiler 20 seconds each: --all has them.
-    if [[ $size == proof ]]; then grep -v '^mulciber\.latent_attention\.tiled'; else cat; fi |
+    if [[ $size != all ]]; then grep -v '^mulciber\.latent_attention\.tiled'; else cat; fi |
     awk -v first="$first" -v step="$step" 'NR % step == first' >"$gpu_cache/cases"
   gpu_mulciber conform --caselist "$gpu_cache/cases" --repeat 1 --no-shake --timeout 300 --jobs "$jobs"
 }
@@ -163,7 +163,7 @@ run_gpu() {
   gpu_models
   check "gpu: the server" gpu_server
   check "gpu: a host's task" gpu_host_task
-  if [[ $size == proof ]]; then
+  if [[ $size != all ]]; then
     check "gpu: an eighth of the rows" gpu_rows 0 0 8 head
     check "gpu: another eighth, subgroups descending" gpu_rows 1 4 8 tail
     leave_out "gpu: more models, the tuner whole, three quarters of the rows"
