@@ -23,12 +23,12 @@ expect() {
   fi
   unknown=$(grep -vE "$2" <<<"$unknown" || true)
 }
-for name in $(grep -ohE '\w+Error\b' "$headers"/*.h | sort -u); do
+while read -r name; do
   if ! grep -qx "$name" <<<"$classes"; then
     echo "$name is named in $headers, but none of its classes marked with MULCIBER_API"
     failed=1
   fi
-done
+done < <(grep -ohE '\w+Error\b' "$headers"/*.h | sort -u)
 for name in $classes; do expect "$name" "$(of_class "$name")"; done
 for name in $functions; do expect "$name" "$(of_function "$name")"; done
 if [[ -n $unknown ]]; then
