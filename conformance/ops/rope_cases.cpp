@@ -24,12 +24,14 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (!v.positions.empty()) c.name += ".positions";
   if (v.page > 0) c.name += fmt::format(".pages_{}", v.page);
   if (v.angle_rows > 0) c.name += fmt::format(".angles_{}", v.angle_rows);
-  // Of the heads that turn whole, the least, the largest and those of 64.
+  // Heads that turn whole are the least, the largest, and those of 64 and 128. The largest, and odd
+  // numbers of pairs, turn halves alone there.
   const bool whole = v.rotary_size == v.head_size && v.length > 2;
   const bool listed =
-      v.head_size == 2 || v.head_size == 4 || v.head_size == 64 || v.head_size >= 128;
-  c.must_pass =
-      (v.rows > 1 || v.rotary_size < v.head_size) && v.gains == v.interleaved && (!whole || listed);
+      v.head_size == 2 || v.head_size == 64 || v.head_size == 128 || v.head_size == 256;
+  const bool halves_alone = v.rotary_size % 4 != 0 || v.head_size == 256;
+  c.must_pass = (v.rows > 1 || v.rotary_size < v.head_size) && v.gains == v.interleaved &&
+                (!whole || listed) && !(halves_alone && v.interleaved);
 
   const uint64_t columns = uint64_t{v.heads} * v.head_size + v.cache_columns();
   ControlWords control(3, 0xffffffff);
