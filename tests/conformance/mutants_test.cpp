@@ -12,6 +12,7 @@
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/mutants/mutants.h"
+#include "tests/support.h"
 
 using namespace mulciber;
 using namespace mulciber::conformance;
@@ -54,7 +55,8 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   static std::list<Kernel> broken_kernels;
   std::map<const Kernel*, size_t> passed;  // how many of its first cases a row was seen to pass
   size_t caught = 0, flaky = 0;
-  for (const tests::Mutant& mutant : tests::mutants()) {
+  const std::vector<tests::Mutant> taken = tests::share_of(tests::mutants());
+  for (const tests::Mutant& mutant : taken) {
     if (mutant.spirv.empty()) continue;
     INFO(mutant.name << " of " << mutant.row << ", which imitates " << mutant.imitates);
     const Kernel* row = find_kernel(mutant.row);
@@ -95,12 +97,13 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
     CHECK(found);
     caught += found;
   }
-  std::printf("%zu of %zu mutants caught on %s\n", caught, tests::mutants().size(),
+  std::printf("%zu of %zu mutants caught on %s\n", caught, taken.size(),
               device.capabilities().name.c_str());
   CHECK(caught >= 12);
   // Some faults give right numbers that are not the same ones everywhere: the one here reads an
   // address.
-  CHECK((flaky > 0 || !device.capabilities().has(kBufferAddress)));
+  const bool all = taken.size() == tests::mutants().size();
+  CHECK((!all || flaky > 0 || !device.capabilities().has(kBufferAddress)));
 }
 
 TEST_CASE("The build's glslang compiles every mutant") {
