@@ -26,12 +26,43 @@ function(mulciber_optimize target goal)
   endif()
 endfunction()
 
-# mulciber_unite(TARGET [FILE...]): the compiler reads several files of a room as one, which saves it a third of its
-# time: what they include is parsed, and templates are instantiated, once. FILEs have names of their own for private
-# things (struct Variant) that others have too, and stay alone; so do files with options of their own.
+# mulciber_unite(TARGET [FILE...]): the compiler reads eight files of a room as one, which saves it a third of its time:
+# what they include is parsed, and templates are instantiated, once. FILEs stay alone, because names in their unnamed
+# namespaces are those of others too (struct Variant), or because they include what others must not see; so do files with
+# options of their own. Call it last. CMake's own unity builds name files by whole paths, which end up in __FILE__: a
+# compiler cache then knows nothing in another checkout.
 function(mulciber_unite target)
-  if(MULCIBER_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+  if(NOT MULCIBER_UNITY)
+    return()
   endif()
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+  get_target_property(sources ${target} SOURCES)
+  set(together "")
+  foreach(source ${sources})
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${source} alone)  # what the build writes
+    foreach(property SKIP_UNITY_BUILD_INCLUSION COMPILE_OPTIONS COMPILE_DEFINITIONS)
+      get_property(value SOURCE ${source} PROPERTY ${property})
+      if(value)
+        set(alone ON)
+      endif()
+    endforeach()
+    if(NOT alone)
+      list(APPEND together ${source})
+    endif()
+  endforeach()
+  set(number 0)
+  while(together)
+    list(SUBLIST together 0 8 some)
+    list(REMOVE_ITEM together ${some})
+    set(text "")
+    foreach(source ${some})
+      file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${source})
+      string(APPEND text "#include \"${name}\"\n")
+    endforeach()
+    set(unit ${CMAKE_CURRENT_BINARY_DIR}/${target}_${number}.cpp)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)
+    set_property(SOURCE ${some} PROPERTY HEADER_FILE_ONLY ON)
+    target_sources(${target} PRIVATE ${unit})
+    math(EXPR number "${number} + 1")
+  endwhile()
 endfunction()
