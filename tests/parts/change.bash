@@ -24,6 +24,10 @@ touched_fuzz() {
     skip "fuzz: the package clang is not installed"
     return
   fi
+  if ! minutes_are_left 10; then
+    leave_out "touched: fuzz targets $*, whose build takes minutes"
+    return
+  fi
   sanitized_build "${@/#/fuzz_}" || return 0
   check "fuzz targets" tests/fuzz/run.sh build-sanitizers "${MULCIBER_FUZZ_SECONDS:-20}" "$@"
 }
