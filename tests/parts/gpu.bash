@@ -47,8 +47,16 @@ report = json.load(sys.stdin)
 print(json.dumps(report, indent=1))
 assert report["problems"] and report["kept"] and not report["failed"]'
 }
-# gpu_values MODEL: a model's results against those that were computed elsewhere in float64.
-gpu_values() { gpu_mulciber verify -m "$1" "$1/expected.safetensors"; }
+gpu_chats() {
+  local template=$gpu_cache/chat.jinja
+  echo '{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }} {% endfor %}[assistant]' >"$template"
+  echo "the red hammer" |
+    gpu_tunes_quietly chat -m tests/data/gemma3 --template "$template" -n 4 --stats | tee "$gpu_cache/chat" &&
+    grep -qE '^\[[0-9]+ tokens.* held, ' "$gpu_cache/chat"
+}
+
+# gpu_values MODEL [ARGUMENT...]: a model's results against those that were computed elsewhere in float64.
+gpu_values() { gpu_mulciber verify -m "$1" "${@:2}" "$1/expected.safetensors"; }
 
 self_test_begins() {
   local cache=$gpu_cache/self-test
@@ -139,16 +147,21 @@ gpu_more_models() {
   check "gpu: the tuner's measurements, f32" gpu_tuned 20 tests/data/gemma3
   check "gpu: the tuner's measurements, f16" gpu_tuned 20 tests/data/gemma3 --half
   check "gpu: the tuner over every op" gpu build/tests/conformance_tests --filenames-as-tags '[#tune_test]'
-  check "gpu: scores" gpu_tunes_quietly score -m tests/data/gemma3 "$gpu_cache/text"
+  echo 'the red hammer and the blue nails' >"$gpu_cache/line"
+  check "gpu: scores" gpu_tunes_quietly score -m tests/data/gemma3 "$gpu_cache/line"
   check "gpu: perplexity" gpu_tunes_quietly perplexity -m tests/data/gemma3 --context 64 "$gpu_cache/text"
-  check "gpu: a question of a chat" gpu_tunes_quietly chat -m tests/data/gemma3 --context 64
+  check "gpu: a question of a chat" gpu_chats
   for name in bahdanau luong dinov2 picture_reader; do
     check "gpu: values of $name" gpu_values "tests/data/$name"
   done
   [[ -n $fixtures ]] || return 0
   check "gpu: the tuner's measurements, blocks" gpu_tuned 20 "$fixtures/gguf/tiny-Q4_0.gguf"
-  for name in bert gpt2 llama llama_realistic marian_realistic qwen3 t5 vit clip; do
+  for name in bert gpt2 llama qwen3 t5 vit clip; do
     check "gpu: values of $name" gpu_values "$fixtures/models/$name"
+  done
+  # Their weights have 16 bits, and matrix units round activations to f16.
+  for name in llama_realistic marian_realistic; do
+    check "gpu: values of $name" gpu_values "$fixtures/models/$name" --tolerance 5e-2
   done
 }
 
