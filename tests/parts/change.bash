@@ -12,10 +12,11 @@ touched_rows() {
   conform_part lvp "touched rows under storage=1M" 0,"$parts" touched-storage --mustpass "${filters[@]}" --limits storage=1M
 }
 
-# touched_tests REGEX...: tests and scripts whose names begin so, on SwiftShader.
+# touched_tests REGEX...: tests and scripts whose names begin so, on SwiftShader, but for those that are slow there.
 touched_tests() {
   local IFS='|'
-  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest touched build -R "^($*)"
+  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest touched build -R "^($*)" \
+    -E "$slow_on_swiftshader"
 }
 
 # touched_fuzz TARGET...: as many seconds each as in --all.

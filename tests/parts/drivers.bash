@@ -39,6 +39,7 @@ slow_scripts="attention_page compiler_cache attention_texture chat checkpoints c
 slow_scripts+=" generate kernels languages lora memory not_finite padded_vocabulary page pictures pinned_shaders pull real_models score"
 slow_scripts+=" serve serve_client serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
 slow_scripts+=" transcribe translate tune verify viewer"
+slow_on_swiftshader="^((${slow_tests// /|})_test|cli_(${slow_scripts// /|}))$"
 run_swiftshader() {
   if [[ $size == proof ]]; then
     MULCIBER_CASE_STEP=48 on_driver swiftshader run_ctest swiftshader build -L proof -R "$proof_on_swiftshader"
@@ -46,7 +47,7 @@ run_swiftshader() {
     return
   fi
   MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest swiftshader build \
-    -E "^((${slow_tests// /|})_test|cli_(${slow_scripts// /|}))$"
+    -E "$slow_on_swiftshader"
 }
 # Here it is the paths that differ, and every 32nd case takes them.
 run_android_2021() {
