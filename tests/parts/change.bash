@@ -55,7 +55,9 @@ run_turn() {
   local turn=${MULCIBER_TURN:-${turns[$(date +%s) / 86400 % ${#turns[@]}]}} slice
   echo "the turn of $turn"
   case $turn in
-    tidy) run_tidy; return ;;
+    tidy)
+      if minutes_are_left 8; then run_tidy; else leave_out "tidy: it takes eight minutes"; fi
+      return ;;
     sanitizers)
       if ! minutes_are_left 15; then
         leave_out "sanitizers: their build takes up to 15 minutes"
