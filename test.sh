@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # A newcomer's proof: installs what is missing, sets up the software Vulkan drivers, builds the command and a selection
-# of the tests, and runs it on lavapipe and SwiftShader, with a short run of the conformance suite. About ten minutes
-# on 2 cores the first time; what it leaves out is named at the end. Works twice, from any folder. The last line is
+# of the tests, and runs it on lavapipe and SwiftShader, with a short run of the conformance suite. What it leaves out is named at the end. Works twice, from any folder. The last line is
 # "N passed, N failed, N skipped".
 #   ./test.sh [--change | --all] [--yes] [--only PART[,PART...]] [--minutes N]
 #   --change  the proof of a change (.ci/run): every test once on lavapipe, what differs from the commit of .ci/base
