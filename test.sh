@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A newcomer's proof: installs what is missing, sets up the software Vulkan drivers, builds the command and a selection
-# of the tests, and runs it on lavapipe and SwiftShader, with a short run of the conformance suite. What it leaves out is named at the end. Works twice, from any folder. The last line is
-# "N passed, N failed, N skipped".
+# of the tests, and runs it on lavapipe and SwiftShader, with a short run of the conformance suite. What it leaves out is
+# named at the end. Works twice, from any folder. The last line is "N passed, N failed, N skipped".
 #   ./test.sh [--change | --all] [--yes] [--only PART[,PART...]] [--minutes N]
 #   --change  the proof of a change (.ci/run): every test once on lavapipe, what differs from the commit of .ci/base
 #             elsewhere too, and one part of --all by the day
@@ -29,7 +29,7 @@ while (($# > 0)); do
     --all) size=all parts=("${all_parts[@]}") ;;
     --only) IFS=, read -r -a parts <<<"${2:-}"; size=all; shift ;;
     --minutes) minutes=${2:?}; shift ;;
-    *) sed -n '2,13s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "$0"; echo "Parts: ${all_parts[*]}, and ${more_parts[*]}"; exit 2 ;;
   esac
   shift
 done

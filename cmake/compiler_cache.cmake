@@ -2,8 +2,7 @@
 #
 # Names of files in this checkout are hashed relative to the build folder (CCACHE_BASEDIR), and the build folder itself
 # is left out of the hash (CCACHE_NOHASHDIR): a second clone in another folder compiles nothing that the first one
-# compiled, as long as its build folder has the same place in the checkout. The time macros that sloppiness allows are
-# used nowhere here. tests/cli/compiler_cache.sh counts the hits.
+# compiled, as long as its build folder has the same place in the checkout. tests/cli/compiler_cache.sh counts the hits.
 find_program(CCACHE ccache)
 if(CCACHE)
   set(MULCIBER_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})

@@ -14,8 +14,9 @@ touched_rows() {
 
 # touched_tests REGEX...: tests and scripts whose names begin so, on SwiftShader, but for those that are slow there.
 touched_tests() {
-  local IFS='|'
-  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest touched build -R "^($*)" \
+  local regex
+  regex="^($(IFS='|' && echo "$*"))"
+  MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest touched build -R "$regex" \
     -E "$slow_on_swiftshader"
 }
 
@@ -38,7 +39,7 @@ run_touched() {
   local lines line
   if ! lines=$(tests/parts/touched.py 2>&1); then
     echo "$lines" | tail -n 1
-    fail "touched: the commit that .ci/base names is not in this clone"
+    fail "touched: what differs from the commit that .ci/base names cannot be told"
     return
   fi
   echo "since $(cut -c1-12 .ci/base): ${lines:-nothing beyond what the other parts show}"
