@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "checkpoints/json.h"
+#include "models/device_weights.h"
 #include "models/families/gguf_metadata.h"
 #include "mulciber/error.h"
 
