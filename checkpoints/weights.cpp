@@ -7,11 +7,16 @@
 
 namespace mulciber {
 
+std::vector<WeightSegment> weight_segments(const WeightSpec& spec, const Checkpoint& checkpoint,
+                                           const std::string& family, MatrixStorage storage) {
+  return resolve(spec, checkpoint, family, storage).segments;
+}
+
 uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage) {
   uint64_t total = 0;
   for (const WeightSpec& spec : table) {
-    for (const WeightSegment& segment : resolve(spec, checkpoint, family, storage).segments)
+    for (const WeightSegment& segment : weight_segments(spec, checkpoint, family, storage))
       total += aligned_weight_bytes(segment.bytes());
   }
   return total;

@@ -72,11 +72,6 @@ struct WeightSpec {
 /// Every weight of a model, once: what the loader checks, predicts and uploads.
 using WeightTable = std::vector<WeightSpec>;
 
-/// Bytes the weights take on the device, each rounded up as the allocator does.
-/// Throws ModelError naming a tensor that is missing or whose shape is not the configuration's.
-uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
-                      const std::string& family, MatrixStorage storage);
-
 /// Called with the bytes of weights that are on the device, or on their way, and of all.
 using WeightProgress = std::function<void(uint64_t done, uint64_t total)>;
 
@@ -86,6 +81,16 @@ struct WeightSegment {
   Shape shape;
   uint64_t bytes() const { return shape.rows() * row_bytes(type, shape.columns()); }
 };
+
+/// The segments of a weight, in order. family: for messages ("marian"). Throws ModelError naming a
+/// tensor that is missing or whose shape is not the configuration's.
+std::vector<WeightSegment> weight_segments(const WeightSpec& spec, const Checkpoint& checkpoint,
+                                           const std::string& family, MatrixStorage storage);
+
+/// Bytes the weights take on the device, each segment rounded up as the allocator does. Throws as
+/// weight_segments().
+uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
+                      const std::string& family, MatrixStorage storage);
 
 /// Where weights go: device memory, say (models/device_weights.h).
 class WeightSink {

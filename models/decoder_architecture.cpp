@@ -1,10 +1,12 @@
 #include "models/decoder_architecture.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "models/decoder_model.h"
+#include "models/device_weights.h"
 #include "models/networks/adapter_stack.h"
 #include "models/registry.h"
 #include "mulciber/error.h"
@@ -110,19 +112,20 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
                                         const DecoderConfig& config, const ModelOptions& options) {
   const uint32_t context = context_of(config, options);
   MemoryPrediction predicted;
-  predicted.weight_bytes = weight_bytes(table_to_read(decoder_weight_table(config), options),
-                                        checkpoint, model_type(checkpoint), options.matrices);
+  std::map<std::string, std::vector<WeightSegment>> weights;
+  for (const WeightSpec& spec : table_to_read(decoder_weight_table(config), options)) {
+    weights[spec.name] =
+        weight_segments(spec, checkpoint, model_type(checkpoint), options.matrices);
+    for (const WeightSegment& segment : weights[spec.name])
+      predicted.weight_bytes += aligned_weight_bytes(segment.bytes());
+  }
   for (const ComputedWeight& computed : computed_decoder_weights(config, context))
     predicted.weight_bytes += added_weight_bytes(computed.shape);
   const auto adapters = stacked_adapters(checkpoint, config, options);
   if (adapters) predicted.weight_bytes += adapters->bytes();
   if (options.sequences == 0) return predicted;
-  NetworkTypes types = network_types(device, options, adapters);
-  types.column_orders =
-      orders_columns(options) &&
-      std::ranges::any_of(checkpoint.tensors(),
-                          [](const CheckpointTensor* tensor) { return tensor->sorted != nullptr; });
-  const DecoderNetwork network = planned_decoder_network(config, context, types);
+  const DecoderNetwork network =
+      planned_decoder_network(config, weights, context, network_types(device, options, adapters));
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   uint64_t token_bytes = 0;

@@ -141,14 +141,10 @@ std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
                                               AdapterStack::Options{.others = others});
 }
 
-bool orders_columns(const ModelOptions& options) {
-  const bool merges = options.merge_adapters && !options.adapters.empty();
-  return options.matrices == MatrixStorage::kAsInFile && options.activations == DataType::kF32 &&
-         !merges;
-}
-
 WeightTable table_to_read(WeightTable table, const ModelOptions& options) {
-  if (!orders_columns(options))
+  const bool merges = options.merge_adapters && !options.adapters.empty();
+  if (options.matrices != MatrixStorage::kAsInFile || options.activations != DataType::kF32 ||
+      merges)
     for (WeightSpec& spec : table) spec.any_column_order = false;
   return table;
 }

@@ -95,10 +95,9 @@ class WeightsLoad {
 std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
                                                     const Checkpoint& checkpoint,
                                                     const ModelOptions& options);
-/// Whether columns of matrices may come in another order than in the file: not where adapters are
-/// merged into them or activations have 16 bits, for neither goes with matrices in blocks.
-bool orders_columns(const ModelOptions& options);
-/// A model's table as its weights are read: without such an order where orders_columns() says so.
+/// A model's table as its weights are read: columns of matrices come in another order than in the
+/// file (WeightSpec::any_column_order) but where adapters are merged into them or activations have
+/// 16 bits, for neither goes with matrices in blocks.
 WeightTable table_to_read(WeightTable table, const ModelOptions& options);
 /// The weights that load() of a model begins with: those of `options` where they are there already.
 /// Throws as Weights.

@@ -324,34 +324,34 @@ DecoderNetwork build_decoder_network(
   return network;
 }
 
-DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
-                                       const NetworkTypes& types) {
-  std::map<std::string, Tensor> tensors, orders;
-  for (const WeightSpec& spec : decoder_weight_table(config)) {
-    if (types.column_orders && spec.any_column_order)
-      orders[spec.name] = {.shape = {spec.shape.columns()}, .type = DataType::kU32};
-    // With products of integers matrices count as blocks, as far as they can be: of activations
-    // such a network needs the most.
-    const bool blocks = types.integer_products && spec.role == WeightRole::kMatrix &&
-                        spec.shape.columns() % block_elements(DataType::kQ8_0) == 0;
-    tensors[spec.name] = {.shape = spec.shape, .type = blocks ? DataType::kQ8_0 : DataType::kF32};
+DecoderNetwork planned_decoder_network(
+    const DecoderConfig& config, const std::map<std::string, std::vector<WeightSegment>>& weights,
+    uint32_t positions, const NetworkTypes& types) {
+  std::map<std::string, std::vector<Tensor>> tensors;
+  const auto plan = [&](const std::string& name, const Shape& shape, DataType type) {
+    // Segments lie in one buffer (WeightSink::begin).
+    std::vector<Tensor>& segments = tensors[name];
+    Tensor tensor{.shape = shape, .type = type};
+    if (!segments.empty()) {
+      const BufferView& before = segments.back().view;
+      tensor.view.offset = before.offset + aligned_weight_bytes(before.size);
+    }
+    tensor.view.size = tensor.bytes();
+    segments.push_back(tensor);
+  };
+  for (const auto& [name, segments] : weights) {
+    for (const WeightSegment& segment : segments) plan(name, segment.shape, segment.type);
   }
   for (const ComputedWeight& computed : computed_decoder_weights(config, positions))
-    tensors[computed.name] = {.shape = computed.shape};
+    plan(computed.name, computed.shape, DataType::kF32);
   if (types.adapters) {
     for (const auto& [weight, update] : types.adapters->updates()) {
-      tensors[lora_down(weight)] = {.shape = update.down, .type = update.type};
-      tensors[lora_up(weight)] = {.shape = update.up, .type = update.type};
+      plan(lora_down(weight), update.down, update.type);
+      plan(lora_up(weight), update.up, update.type);
     }
   }
-  const auto planned = [&](const std::string& name) {
-    std::vector<Tensor> planned = {tensors.at(name)};
-    if (const auto order = orders.find(name); order != orders.end())
-      planned.push_back(order->second);
-    for (Tensor& tensor : planned) tensor.view.size = tensor.bytes();
-    return planned;
-  };
-  return build_decoder_network(config, planned, positions, types);
+  return build_decoder_network(
+      config, [&](const std::string& name) { return tensors.at(name); }, positions, types);
 }
 
 }  // namespace mulciber

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "checkpoints/weights.h"
 #include "layers/causal_decoder.h"
@@ -71,16 +73,15 @@ struct NetworkTypes {
   bool folded_norms = false;
   /// Attention of one token appends its key and value itself (CausalAttention::appends).
   bool folded_appends = false;
-  /// Of a network that is planned: matrices come in another order of their columns
-  /// (WeightSpec::any_column_order).
-  bool column_orders = false;
   /// Of the configuration's table. Its tensors are called as lora_down() and lora_up() say.
   std::shared_ptr<const AdapterStack> adapters = {};
 };
 
-/// The network with shapes alone, for planning before weights are there.
-DecoderNetwork planned_decoder_network(const DecoderConfig& config, uint32_t positions,
-                                       const NetworkTypes& types);
+/// The network with types and shapes alone, for planning before weights are there. weights: of each
+/// weight of the table its segments (weight_segments()).
+DecoderNetwork planned_decoder_network(
+    const DecoderConfig& config, const std::map<std::string, std::vector<WeightSegment>>& weights,
+    uint32_t positions, const NetworkTypes& types);
 
 /// segments: the tensors of a name of the table or of a computed weight; several only where a
 /// matrix is stored in several types, as in files that keep queries, keys and values in different

@@ -3,8 +3,11 @@
 #include "mulciber/text_generator.h"
 
 #include <fstream>
+#include <set>
 
 #include "mulciber/error.h"
+#include "runtime/choices.h"
+#include "runtime/op.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
@@ -15,6 +18,39 @@ using namespace mulciber;
 using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Of each op that multiplies with weights, the types of those that selection was asked for.
+std::set<std::pair<Op, DataType>> weights_asked_for(const AskedProblems& asked) {
+  std::set<std::pair<Op, DataType>> types;
+  for (const auto& [key, one] : asked.problems) {
+    if (one.problem.op == Op::kMatmul || one.problem.op == Op::kNormMatmul)
+      types.emplace(one.problem.op, one.problem.types.weight);
+  }
+  return types;
+}
+
+}  // namespace
+
+TEST_CASE("What a model is planned with asks selection for the weights that it has") {
+  const std::string file = GENERATE("tiny-F16.gguf", "tiny-Q4_0.gguf", "tiny-Q4_K_M.gguf");
+  const fs::path path = fixtures_dir() / "gguf" / file;
+  if (!fs::exists(path)) MULCIBER_SKIP("the reference models are not here");
+  INFO(file);
+  const std::shared_ptr<Device> device = shared_handle();
+  const auto planned = std::make_shared<AskedProblems>(),
+             loaded = std::make_shared<AskedProblems>();
+  device->watch_selection(planned);
+  TextGenerator::predict(*device, path.string(), {.context = 64});
+  device->watch_selection(loaded);
+  TextGenerator generator(device, path.string(), {.context = 64});
+  generator.generate("Hi", {.max_new_tokens = 2, .ignore_end = true});
+  device->watch_selection(nullptr);
+  const auto types = weights_asked_for(*loaded);
+  CHECK_FALSE(types.empty());
+  CHECK(weights_asked_for(*planned) == types);
+}
 
 TEST_CASE("A prompt is kept in a file, for the same model and settings") {
   const std::shared_ptr<Device> device = shared_handle();
