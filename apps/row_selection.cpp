@@ -4,7 +4,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "apps/command.h"
 #include "apps/standard_error.h"
@@ -22,7 +24,29 @@ bool usual(DataType weight) {
          weight == DataType::kQ4_K || weight == DataType::kQ6_K || weight == DataType::kIQ3_S;
 }
 
+/// Nothing where the text is anything but numbers between commas.
+std::optional<std::vector<uint64_t>> numbers_of(const std::string& text) {
+  std::vector<uint64_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    uint64_t number = 0;
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) return std::nullopt;
+    numbers.push_back(number);
+    if (behind == end) return numbers;
+    if (*behind != ',') return std::nullopt;
+    at = behind + 1;
+  }
+}
+
 }  // namespace
+
+std::vector<std::vector<uint64_t>> shapes_of(const RowSelection& selection) {
+  std::vector<std::vector<uint64_t>> shapes;
+  for (const std::string& shape : selection.shapes) shapes.push_back(*numbers_of(shape));
+  return shapes;
+}
 
 void add_row_options(Command& command, RowSelection& selection, const std::string& purpose,
                      const std::string& weight_help) {
@@ -32,10 +56,14 @@ void add_row_options(Command& command, RowSelection& selection, const std::strin
       .type_name("GLOB");
   command.add_option("--weight", selection.weight, weight_help).type_name("GLOB");
   command
-      .add_option("--shape", selection.shape,
-                  "one shape instead of the op's own, as in 64,2048,768")
-      .delimiter(',')
-      .type_name("N,N,...");
+      .add_option("--shape", selection.shapes,
+                  "a shape instead of the op's own, as in 64,2048,768; may come several times")
+      .one_value_each()
+      .type_name("N,N,...")
+      .check([](const std::string& shape) {
+        return numbers_of(shape) ? ""
+                                 : fmt::format("\"{}\" is no shape such as 64,2048,768", shape);
+      });
 }
 
 std::vector<const Kernel*> selected_rows(const RowSelection& selection,
@@ -50,7 +78,7 @@ std::vector<const Kernel*> selected_rows(const RowSelection& selection,
         stderr,
         "mulciber: no kernel row that runs here matches \"{}\"; `mulciber devices -v` lists them\n",
         selection.kernel);
-  } else if (!selection.shape.empty() &&
+  } else if (!selection.shapes.empty() &&
              !std::ranges::all_of(rows, [&](auto* row) { return row->op == rows[0]->op; })) {
     tell("mulciber: --shape needs rows of one op; \"{}\" matches several\n", selection.kernel);
     rows.clear();
@@ -77,7 +105,7 @@ void for_each_case(const RowSelection& selection, const Kernel& row,
                                             const conformance::OpCase&)>& visit) {
   const conformance::OpCases& cases = conformance::op_cases(row.op);
   std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
-  if (!selection.shape.empty()) shapes = {selection.shape};
+  if (!selection.shapes.empty()) shapes = shapes_of(selection);
   const bool several_types = concrete_types(row.types).size() > 1;
   for (const KernelTypes& types : selected_types(selection, row)) {
     for (const std::vector<uint64_t>& shape : shapes) {

@@ -14,15 +14,18 @@
 namespace mulciber::apps {
 
 struct RowSelection {
-  std::string kernel = "*";     // glob over row ids and op names
-  std::string weight = "*";     // glob over types of weights; "": of block types the usual ones
-  std::vector<uint64_t> shape;  // empty: those of OpCases::bench_shapes()
+  std::string kernel = "*";         // glob over row ids and op names
+  std::string weight = "*";         // glob over types of weights; "": of block types the usual ones
+  std::vector<std::string> shapes;  // "64,2048,768"; empty: those of OpCases::bench_shapes()
 };
 
 /// Adds --kernel, --weight and --shape. purpose: what becomes of the rows, "measure"; weight_help:
 /// that of --weight.
 void add_row_options(Command& command, RowSelection& selection, const std::string& purpose,
                      const std::string& weight_help);
+
+/// The shapes as numbers.
+std::vector<std::vector<uint64_t>> shapes_of(const RowSelection& selection);
 
 /// The rows that match and run on the device; none, after a line on standard error, where there is
 /// none or a shape is given for rows of several ops.

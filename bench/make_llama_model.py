@@ -3,6 +3,8 @@
 weights are. The default is 134 M parameters. Needs gguf and numpy (Debian: python3-gguf, or pip install gguf).
 
     bench/make_llama_model.py --type q4_0 llama-134m-q4_0.gguf
+    bench/make_llama_model.py --type q4_K --layers 32 --width 4096 --heads 32 --kv-heads 8 --hidden 14336 \\
+        --vocabulary 128256 llama-8b-q4_k.gguf
 """
 import argparse
 import sys
@@ -18,6 +20,16 @@ TYPES = {
     "f16": gguf.GGMLQuantizationType.F16,
     "q8_0": gguf.GGMLQuantizationType.Q8_0,
     "q4_0": gguf.GGMLQuantizationType.Q4_0,
+    "q4_K": gguf.GGMLQuantizationType.Q4_K,
+    "q6_K": gguf.GGMLQuantizationType.Q6_K,
+}
+# Blocks are drawn, not quantized, so that billions of weights take seconds. By type: numbers and bytes of a block, where
+# its scales in 16 bits stand, and what each is times, so that a weight's deviation is about one.
+BLOCKS = {
+    "q8_0": (32, 34, {0: 1 / 74}),
+    "q4_0": (32, 18, {0: 1 / 4.6}),
+    "q4_K": (256, 144, {0: 1 / 200, 2: 1 / 27}),
+    "q6_K": (256, 210, {208: 1 / 1360}),
 }
 SEED = 20240601
 
@@ -82,9 +94,16 @@ def main():
     writer.add_eos_token_id(2)
 
     def matrix(name, rows, columns):
-        values = (random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)).astype(np.float32)
         kind = TYPES[options.type]
-        writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+        if options.type not in BLOCKS:
+            values = random.standard_normal((rows, columns), dtype=np.float32) / np.float32(np.sqrt(columns))
+            writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+            return
+        numbers, size, scales = BLOCKS[options.type]
+        blocks = np.frombuffer(random.bytes(rows * columns // numbers * size), np.uint8).reshape(-1, size).copy()
+        for offset, factor in scales.items():
+            blocks[:, offset:offset + 2] = np.array([factor / np.sqrt(columns)], np.float16).view(np.uint8)
+        writer.add_tensor(name, blocks.reshape(rows, -1), raw_dtype=kind)
 
     def norm(name):
         writer.add_tensor(name, np.ones(options.width, dtype=np.float32))

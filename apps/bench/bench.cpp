@@ -85,8 +85,9 @@ std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel
   for (size_t i = 0; i < rows.size(); ++i) {
     progress(i, rows.size(), rows[i]->id);
     const OpCases& cases = conformance::op_cases(rows[i]->op);
-    const std::vector<uint64_t> shape =
-        options.rows.shape.empty() ? cases.bench_shapes().front() : options.rows.shape;
+    const std::vector<uint64_t> shape = options.rows.shapes.empty()
+                                            ? cases.bench_shapes().front()
+                                            : shapes_of(options.rows).front();
     for (const KernelTypes& types : selected_types(options.rows, *rows[i])) {
       for (const OpCase& kind : cases.kinds(shape, types)) {
         if (interrupted()) return results;
