@@ -99,7 +99,8 @@ void add_append(Node& node, const NodeTensors& tensors) {
 /// keys enough.
 uint32_t splits_of(const Kernel& kernel, uint64_t tiles, uint64_t keys) {
   const uint64_t wanted = kernel.constant(RowConstant::WORKGROUPS);
-  const uint64_t most = std::min<uint64_t>(keys / MIN_KEYS_PER_SPLIT, 64);
+  const uint64_t least = kernel.constant(RowConstant::LEAST_KEYS);
+  const uint64_t most = std::clamp<uint64_t>(keys / least, 1, 64);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(wanted / std::max<uint64_t>(tiles, 1), 1, most));
 }

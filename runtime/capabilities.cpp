@@ -249,6 +249,7 @@ const std::vector<FeatureName>& feature_names() {
       {kFastIntegerDot, "an instruction for signed integer dot products", nullptr},
       {kFastMixedDot, "an instruction for mixed integer dot products", nullptr},
       {kFastHalf, "hardware with fast 16-bit arithmetic", nullptr},
+      {kManyUnits, "hardware of many compute units", nullptr},
       {kPlainMatrices, "tests of matrix units without them", nullptr},
   };
   return names;
@@ -391,7 +392,7 @@ Capabilities read_capabilities(const InstanceFunctions& vk, VkPhysicalDevice dev
   c.features |= c.kind == DeviceKind::kSoftware ? kCpu : kGpu | kLargeTiles;
   c.tuning = tuning_of(c.kind);
   c.compute_units = read_units(vk, device, extensions);
-
+  if ((c.features & kGpu) && c.compute_units >= kLeastOfManyUnits) c.features |= kManyUnits;
   read_heaps(vk, device, has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME), c);
   return c;
 }

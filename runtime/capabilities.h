@@ -57,14 +57,16 @@ enum Feature : uint64_t {
   kMatrix8x8x32I8 = uint64_t{1} << 33,
   kTexelLoads = uint64_t{1} << 34,  // loads of 16 bytes through uniform texel buffers, which cover
                                     // whatever a storage descriptor does
+  kManyUnits = uint64_t{1} << 35,   // a trait: hardware of 64 compute units or more
 };
 using FeatureSet = uint64_t;
 constexpr uint32_t kTexelBytes = 16;  // of kTexelLoads
+constexpr uint32_t kLeastOfManyUnits = 64;
 constexpr FeatureSet kAnyDevice = kNothing;
 /// Bits that say what suits a device, and stop no row.
 constexpr FeatureSet kTraits = kGpu | kCpu | kFastAddress | kUniformLoads | kNoUnrolling |
                                kUnrolling | kLargeTiles | kFastIntegerDot | kFastMixedDot |
-                               kPlainMatrices | kFastHalf;
+                               kPlainMatrices | kFastHalf | kManyUnits;
 /// Matrix units that multiply f16, whatever the size.
 constexpr FeatureSet kHalfMatrices =
     kMatrix16x16x16F16 | kMatrix8x16x16F16 | kMatrix8x8x16F16 | kMatrix8x8x8F16;

@@ -15,6 +15,7 @@
 #include "attention_split_keys.glsl"
 
 ROW_CONSTANT(TILE_Q, 4);  // at most 4
+ROW_CONSTANT(UNROLL, 4);  // at most as many as there are lanes per key
 
 // A block holds as many keys as the workgroup has invocations, at most 128; a subgroup has at
 // least 4.
@@ -34,6 +35,21 @@ const uint LANES = SUBGROUP_SIZE < 16 ? SUBGROUP_SIZE : 16;  // per key
 const uint GROUPS = LOCAL_SIZE / LANES;
 const uint HEAD_STEPS = (HEAD + LANES - 1) / LANES;
 const uint VALUE_STEPS = (VALUE + LANES - 1) / LANES;
+// Keys, and values, whose loads are under way together: one after the other each waits for memory.
+// Where subgroups are narrow registers are few, and a load already takes several.
+const uint AT_ONCE = SUBGROUP_SIZE < 16 ? 1 : UNROLL;
+const uint KEYS_AT_ONCE = HEAD_STEPS > 2 ? 1 : AT_ONCE;
+const uint VALUES_AT_ONCE = VALUE_STEPS > 2 ? 1 : AT_ONCE;
+
+// A row that appends and one that does not are two programs, which a compiler may contract unlike.
+float add_products(float sum, vec4 a, vec4 b) {
+  precise float added = fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum))));
+  return added;
+}
+vec4 add_weighted(vec4 sum, float weight, vec4 value) {
+  precise vec4 added = fma(vec4(weight), value, sum);
+  return added;
+}
 
 void main() {
   const uint first_query = QUERY_TILE * TILE_Q;
@@ -89,23 +105,26 @@ void main() {
     barrier();
     bases[thread] = key_base(kv_row, min(first_key + thread, params.kv_len - 1));
     barrier();
-    for (uint k = 0; k < LANES; ++k) {
-      uint at = k * GROUPS + group;
-      float score[TILE_Q];
-      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] = 0;
-      [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
-        uint quad = c * LANES + lane;
-        if (first_key + at < cached_end && quad < HEAD) {
-          vec4 key = kv_at(bases[at], k_column + quad * 4);
-          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-            score[i] += dot(part_of_query[i * HEAD_STEPS + c], key);
-          }
+    for (uint k = 0; k < LANES; k += KEYS_AT_ONCE) {
+      vec4 key_quads[KEYS_AT_ONCE * HEAD_STEPS];
+      [[unroll]] for (uint u = 0; u < KEYS_AT_ONCE; ++u) {
+        uint at = (k + u) * GROUPS + group;
+        [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
+          uint quad = c * LANES + lane;
+          key_quads[u * HEAD_STEPS + c] = first_key + at < cached_end && quad < HEAD
+                                              ? kv_at(bases[at], k_column + quad * 4)
+                                              : vec4(0);
         }
       }
-      [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-        [[unroll]] for (uint step = 1; step < LANES; step *= 2) score[i] +=
-            subgroupShuffleXor(score[i], step);
-        if (lane == 0) weights[i * kMaxKeys + at] = score[i];
+      [[unroll]] for (uint u = 0; u < KEYS_AT_ONCE; ++u) {
+        [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
+          float score = 0;
+          [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) score =
+              add_products(score, part_of_query[i * HEAD_STEPS + c], key_quads[u * HEAD_STEPS + c]);
+          [[unroll]] for (uint step = 1; step < LANES; step *= 2) score +=
+              subgroupShuffleXor(score, step);
+          if (lane == 0) weights[i * kMaxKeys + (k + u) * GROUPS + group] = score;
+        }
       }
     }
 #ifdef APPENDS
@@ -119,9 +138,8 @@ void main() {
       [[unroll]] for (uint c = 0; c < HEAD_STEPS; ++c) {
         uint quad = c * LANES + lane;
         if (quad < HEAD) {
-          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
-            score[i] += dot(part_of_query[i * HEAD_STEPS + c], newest[quad]);
-          }
+          [[unroll]] for (uint i = 0; i < TILE_Q; ++i) score[i] =
+              add_products(score[i], part_of_query[i * HEAD_STEPS + c], newest[quad]);
         }
       }
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
@@ -158,22 +176,34 @@ void main() {
       float correction = exp(maximum[i] - next);
       float weight = score[i] > kMasked ? exp(score[i] - next) : 0.0;
       maximum[i] = next;
-      total[i] = total[i] * correction + weight;
+      precise float next_total = fma(total[i], correction, weight);
+      total[i] = next_total;
       weights[i * kMaxKeys + thread] = weight;
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[i * VALUE_STEPS + c] *= correction;
     }
     barrier();
 
-    for (uint k = 0; k < LANES; ++k) {
-      uint at = k * GROUPS + group;
-      [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
-        uint quad = c * LANES + lane;
-        if (first_key + at < cached_end && quad < VALUE) {
-          vec4 value = kv_at(bases[at], v_column + quad * 4);
+    for (uint k = 0; k < LANES; k += VALUES_AT_ONCE) {
+      vec4 value_quads[VALUES_AT_ONCE * VALUE_STEPS];
+      [[unroll]] for (uint u = 0; u < VALUES_AT_ONCE; ++u) {
+        uint at = (k + u) * GROUPS + group;
+        [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
+          uint quad = c * LANES + lane;
+          value_quads[u * VALUE_STEPS + c] = first_key + at < cached_end && quad < VALUE
+                                                 ? kv_at(bases[at], v_column + quad * 4)
+                                                 : vec4(0);
+        }
+      }
+      [[unroll]] for (uint u = 0; u < VALUES_AT_ONCE; ++u) {
+        uint at = (k + u) * GROUPS + group;
+        if (first_key + at < cached_end) {
           [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
             float weight = weights[i * kMaxKeys + at];
             // What a mask hides may hold NaN.
-            if (BIAS < BIAS_MASK || weight != 0) sums[i * VALUE_STEPS + c] += weight * value;
+            if (BIAS < BIAS_MASK || weight != 0) {
+              [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[i * VALUE_STEPS + c] =
+                  add_weighted(sums[i * VALUE_STEPS + c], weight, value_quads[u * VALUE_STEPS + c]);
+            }
           }
         }
       }
@@ -187,7 +217,8 @@ void main() {
           [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
             float weight = weights[i * kMaxKeys + newest_at];
             if (BIAS < BIAS_MASK || weight != 0)
-              sums[i * VALUE_STEPS + c] += weight * newest[kNewestQuads + quad];
+              sums[i * VALUE_STEPS + c] =
+                  add_weighted(sums[i * VALUE_STEPS + c], weight, newest[kNewestQuads + quad]);
           }
         }
       }
@@ -245,11 +276,11 @@ void main() {
   for (uint e = thread; e < TILE_Q * VALUE; e += LOCAL_SIZE) {
     uint query = first_query + e / VALUE, quad = e % VALUE;
     if (query >= params.queries) break;
-    vec2 all = combined_maximum_and_total(kv_row, query, split.count);
-    vec4 sum = combined_sums(kv_row, query, split.count, quad, all.x);
+    const Combined all = combined(kv_row, query, split.count, quad);
+    const uint head = query_head(query);
     store_result(result_element(kv_row, query) + quad * 4,
-                 all.y > 0 ? sum * (head_factor(query_head(query)) /
-                                    with_sink(query_head(query), all.x, all.y, 1.0))
-                           : vec4(0));
+                 all.total > 0
+                     ? all.sums * (head_factor(head) / with_sink(head, all.maximum, all.total, 1.0))
+                     : vec4(0));
   }
 }

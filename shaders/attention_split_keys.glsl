@@ -8,6 +8,7 @@
 #ifndef MULCIBER_ATTENTION_SPLIT_KEYS_GLSL
 #define MULCIBER_ATTENTION_SPLIT_KEYS_GLSL
 
+ROW_CONSTANT(LEAST_KEYS, MIN_KEYS_PER_SPLIT);
 layout(constant_id = CONSTANT_SPLIT_COUNTERS) const uint SPLIT_COUNTERS = 0;
 
 BUFFER(3, coherent, split_counters, uint)
@@ -21,8 +22,7 @@ struct Split {
 /// The keys of this workgroup. block: keys of a step; a split is whole steps, except the last.
 Split split_of(uvec2 range, uint block) {
   uint keys = max(range.x, range.y) - range.x;
-  uint size =
-      (max(MIN_KEYS_PER_SPLIT, (keys + NUM_SPLITS - 1) / NUM_SPLITS) + block - 1) / block * block;
+  uint size = (max(LEAST_KEYS, (keys + NUM_SPLITS - 1) / NUM_SPLITS) + block - 1) / block * block;
   Split split;
   split.index = gl_WorkGroupID.x % NUM_SPLITS;
   split.count = max((keys + size - 1) / size, 1);
@@ -42,25 +42,23 @@ uint split_counter_at(uint kv_row, uint first_query) {
   return SPLIT_COUNTERS + (params.first_kv_row + kv_row) * query_heads() + query_head(first_query);
 }
 
-/// The maximum over all splits, and their totals rescaled to it and added up.
-vec2 combined_maximum_and_total(uint kv_row, uint n, uint count) {
-  vec2 all = vec2(kMasked, 0);
+/// Four columns of the partial sums of all splits, and what they are divided by: sums, maximum and
+/// total of the splits before are rescaled as each comes, so that every split is read once.
+struct Combined {
+  vec4 sums;
+  float maximum, total;
+};
+Combined combined(uint kv_row, uint n, uint count, uint quad) {
+  Combined all = Combined(vec4(0), kMasked, 0);
   for (uint s = 0; s < count; ++s) {
-    vec2 part = AT(partials, partial_at(kv_row, n, s) + VALUE_SIZE / 4).xy;
-    float next = max(all.x, part.x);
-    all = vec2(next, all.y * exp(all.x - next) + part.y * exp(part.x - next));
+    const uint at = partial_at(kv_row, n, s);
+    const vec4 sums = AT(partials, at + quad);
+    const vec2 part = AT(partials, at + VALUE_SIZE / 4).xy;
+    const float next = max(all.maximum, part.x);
+    const float before = exp(all.maximum - next), now = exp(part.x - next);
+    all = Combined(all.sums * before + sums * now, next, all.total * before + part.y * now);
   }
   return all;
-}
-
-/// The partial sums of four columns of all splits, rescaled to the maximum and added up.
-vec4 combined_sums(uint kv_row, uint n, uint count, uint quad, float maximum) {
-  vec4 sums = vec4(0);
-  for (uint s = 0; s < count; ++s) {
-    uint at = partial_at(kv_row, n, s);
-    sums += AT(partials, at + quad) * exp(AT(partials, at + VALUE_SIZE / 4).x - maximum);
-  }
-  return sums;
 }
 
 #endif

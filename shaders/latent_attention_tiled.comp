@@ -186,9 +186,8 @@ void main() {
   for (uint e = thread; e < TILE_Q * VALUE; e += LOCAL_SIZE) {
     uint query = first_query + e / VALUE, quad = e % VALUE;
     if (query >= params.queries) break;
-    vec2 all = combined_maximum_and_total(kv_row, query, split.count);
-    vec4 sum = combined_sums(kv_row, query, split.count, quad, all.x);
+    const Combined all = combined(kv_row, query, split.count, quad);
     store_result(result_element(kv_row, query) + quad * 4,
-                 all.y > 0 ? sum * (head_factor(query_head(query)) / all.y) : vec4(0));
+                 all.total > 0 ? all.sums * (head_factor(query_head(query)) / all.total) : vec4(0));
   }
 }

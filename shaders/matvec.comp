@@ -1,11 +1,17 @@
 // Few rows of x: lanes along K, each workgroup taking TILE_N rows of W, read once for all ROWS
 // rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
-// memory. Weights in blocks are taken WORDS words of a group at a time, by one lane; one row of x
-// multiplies the quantized integers and scales the sum. With x in blocks (q8_1) a lane takes whole
-// groups, and the products are of integers. With NORMALIZED the row of x is normalized first. With
-// HALF_SUMS eight products are added up in f16, in twos, before they go to a sum in f32.
+// memory; with SUBGROUPS_ADD it is several that share the depth, so that a device of many units
+// has loads enough under way. Weights in blocks are taken WORDS words of a group at a time, by one
+// lane; one row of x multiplies the quantized integers and scales the sum. With x in blocks (q8_1)
+// a lane takes whole groups, and the products are of integers. With NORMALIZED the row of x is
+// normalized first. With HALF_SUMS eight products are added up in f16, in twos, before they go to
+// a sum in f32.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#ifdef SUBGROUPS_ADD
+#define SUBGROUP_ADD
+#extension GL_KHR_shader_subgroup_basic : require
+#endif
 #ifdef SUBGROUP_ADD
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
@@ -24,8 +30,16 @@ ROW_CONSTANT(WORDS, 1);  // of the four of a group of 32 elements
 #endif
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
-#ifndef SUBGROUP_ADD
-shared float partial[2080];  // at most 32 sums of 64 lanes, and a word of padding for each
+// Sums that are added up in shared memory, and how many parts of each there are.
+#ifdef SUBGROUPS_ADD
+const uint kMostSubgroups = 32;
+shared float partial[32 * kMostSubgroups];
+#define PARTS gl_NumSubgroups
+#define PART_AT(SUM, PART) ((SUM)*kMostSubgroups + (PART))
+#elif !defined(SUBGROUP_ADD)
+shared float partial[2080];      // at most 32 sums of 64 lanes, and a word of padding for each
+#define PARTS LOCAL_SIZE
+#define PART_AT(SUM, PART) ((SUM) * (LOCAL_SIZE + 1) + (PART))
 #endif
 
 #ifndef WEIGHT_BLOCKS
@@ -177,7 +191,7 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 
   // Sums i * TILE_N + j of an even number and the next are finished by the lane of half that
   // number, modulo the lanes there are.
-#ifdef SUBGROUP_ADD
+#if defined(SUBGROUP_ADD) && !defined(SUBGROUPS_ADD)
   const uint turns = (ROWS * TILE_N / 2 + LOCAL_SIZE - 1) / LOCAL_SIZE;
   vec2 results[turns];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
@@ -196,15 +210,20 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
 #else
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
-      partial[(i * TILE_N + j) * (LOCAL_SIZE + 1) + lane] = sums[i][j];
+#ifdef SUBGROUPS_ADD
+      float sum = subgroupAdd(sums[i][j]);
+      if (subgroupElect()) partial[PART_AT(i * TILE_N + j, gl_SubgroupID)] = sum;
+#else
+      partial[PART_AT(i * TILE_N + j, lane)] = sums[i][j];
+#endif
     }
   }
   barrier();
   for (uint index = lane * 2; index < ROWS * TILE_N; index += LOCAL_SIZE * 2) {
     float first = 0, second = 0;
-    for (uint other = 0; other < LOCAL_SIZE; ++other) {
-      first += partial[index * (LOCAL_SIZE + 1) + other];
-      second += partial[(index + 1) * (LOCAL_SIZE + 1) + other];
+    for (uint part = 0; part < PARTS; ++part) {
+      first += partial[PART_AT(index, part)];
+      second += partial[PART_AT(index + 1, part)];
     }
     if (column0 + index % TILE_N < end)
       store_pair(row0 + index / TILE_N, column0 + index % TILE_N, first, second);

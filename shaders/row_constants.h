@@ -27,6 +27,7 @@
 #define ID_OF_FRAGMENT_K 80
 #define ID_OF_PLAIN_LANES 81  // invocations that share fragments where there are no matrix units
 #define ID_OF_NORM_LANES 82   // invocations whose order a sum of squares keeps
+#define ID_OF_LEAST_KEYS 83   // keys that a split has at least
 
 // Facts for the op's host code alone, which no module knows.
 #define ID_OF_HOST_FACTS 128   // the first
@@ -48,7 +49,7 @@
   X(LOCAL_SIZE) X(TILE_M) X(TILE_N) X(TILE_K) X(THREAD_M) X(THREAD_N) X(BLOCK_M) X(WIDE_LOADS) \
   X(WORDS) X(MOST_WORDS) X(TILE_Q) X(LANE_KEYS) X(UNROLL) X(TILE_ROWS) X(CHUNK) X(MOST_ROWS) \
   X(BLOCK_TYPES) X(KEEPS_ROWS) X(ELEMENTS) X(WORKGROUPS) X(MOST_SUBGROUPS) \
-  X(FRAGMENT_M) X(FRAGMENT_N) X(FRAGMENT_K) X(PLAIN_LANES) X(NORM_LANES)
+  X(FRAGMENT_M) X(FRAGMENT_N) X(FRAGMENT_K) X(PLAIN_LANES) X(NORM_LANES) X(LEAST_KEYS)
 // clang-format on
 #else
 #define ROW_CONSTANT(NAME, DEFAULT) layout(constant_id = ID_OF_##NAME) const uint NAME = DEFAULT

@@ -20,6 +20,27 @@ float factor_of(float squares) {
 #ifdef SUBGROUP_ADD
 BUFFER(0, readonly, quads_of_x, vec4)
 
+#ifdef SUBGROUPS_ADD
+shared float norm_sums[NORM_LANES / 4];  // of subgroups, which have at least 4 lanes
+
+// Subgroups, of which there are enough or fewer, add up and keep the order of the others' sums.
+void find_norm_factor() {
+  const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  for (uint first = thread; first < NORM_LANES; first += LOCAL_SIZE) {
+    precise vec4 squares = vec4(0);
+    for (uint i = first; i < params.depth / 4; i += NORM_LANES) {
+      vec4 value = AT(quads_of_x, i);
+      squares += value * value;
+    }
+    float sum = subgroupAdd((squares.x + squares.y) + (squares.z + squares.w));
+    if (subgroupElect()) norm_sums[first / gl_SubgroupSize] = sum;
+  }
+  barrier();
+  float sum = 0;
+  for (uint part = 0; part < NORM_LANES / gl_SubgroupSize; ++part) sum += norm_sums[part];
+  norm_factor = factor_of(sum);
+}
+#else
 // The subgroup adds up for all subgroups of such a workgroup, one after the other.
 void find_norm_factor() {
   float sum = 0;
@@ -33,6 +54,7 @@ void find_norm_factor() {
   }
   norm_factor = factor_of(sum);
 }
+#endif
 #else
 #include "reduce.glsl"
 BUFFER(0, readonly, elements_of_x, float)

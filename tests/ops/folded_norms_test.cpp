@@ -46,6 +46,10 @@ TEST_CASE("A product normalizes to the bits of a norm before it") {
       Rows{"norm_matvec_subgroup_f32_f16", "rms_norm_workgroup_f32", "matvec_subgroup_f32_f16"},
       Rows{"norm_matvec_subgroup_f32_blocks", "rms_norm_workgroup_f32",
            "matvec_subgroup_f32_blocks"},
+      Rows{"norm_matvec_workgroup_f32", "rms_norm_workgroup_f32", "matvec_workgroup_f32"},
+      Rows{"norm_matvec_workgroup_f32_f16", "rms_norm_workgroup_f32", "matvec_workgroup_f32_f16"},
+      Rows{"norm_matvec_workgroup_f32_blocks", "rms_norm_workgroup_f32",
+           "matvec_workgroup_f32_blocks"},
       Rows{"norm_matvec_f32", "rms_norm_f32", "matvec_f32"},
       Rows{"norm_matvec_f32_f16", "rms_norm_f32", "matvec_f32_f16"},
       Rows{"norm_matvec_f32_blocks", "rms_norm_f32", "matvec_f32_blocks"});
