@@ -15,6 +15,17 @@ def connect():
     return socket.create_connection((URL.hostname, URL.port), timeout=600)  # which only a hang takes
 
 
+def until_closed(connection):
+    """A server's answer comes in as many pieces as the two machines make of it."""
+    received = b""
+    try:
+        while part := connection.recv(1 << 16):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
 def talk(data, close=True):
     """Everything that comes back until the server closes."""
     with connect() as connection:
@@ -24,13 +35,7 @@ def talk(data, close=True):
             pass
         if close:
             connection.shutdown(socket.SHUT_WR)
-        received = b""
-        try:
-            while part := connection.recv(1 << 16):
-                received += part
-        except ConnectionResetError:
-            pass
-        return received
+        return until_closed(connection)
 
 
 def status(answer):
@@ -53,7 +58,7 @@ def cut_off(head, byte):
         slow.sendall(head)
         while not select.select([slow], [], [], 0.05)[0]:
             slow.sendall(byte)
-        return slow.recv(1 << 16)
+        return until_closed(slow)
 
 
 if sys.argv[2:] == ["slow"]:
