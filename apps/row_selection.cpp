@@ -104,8 +104,8 @@ void for_each_case(const RowSelection& selection, const Kernel& row,
                    const std::function<void(const KernelTypes&, const std::vector<uint64_t>& shape,
                                             const conformance::OpCase&)>& visit) {
   const conformance::OpCases& cases = conformance::op_cases(row.op);
-  std::vector<std::vector<uint64_t>> shapes = cases.bench_shapes();
-  if (!selection.shapes.empty()) shapes = shapes_of(selection);
+  std::vector<std::vector<uint64_t>> shapes = shapes_of(selection);
+  if (shapes.empty()) shapes = cases.bench_shapes();
   const bool several_types = concrete_types(row.types).size() > 1;
   for (const KernelTypes& types : selected_types(selection, row)) {
     for (const std::vector<uint64_t>& shape : shapes) {

@@ -85,16 +85,18 @@ std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel
   for (size_t i = 0; i < rows.size(); ++i) {
     progress(i, rows.size(), rows[i]->id);
     const OpCases& cases = conformance::op_cases(rows[i]->op);
-    const std::vector<uint64_t> shape = options.rows.shapes.empty()
-                                            ? cases.bench_shapes().front()
-                                            : shapes_of(options.rows).front();
+    std::vector<std::vector<uint64_t>> shapes = shapes_of(options.rows);
+    if (shapes.empty()) shapes = {cases.bench_shapes().front()};
     for (const KernelTypes& types : selected_types(options.rows, *rows[i])) {
-      for (const OpCase& kind : cases.kinds(shape, types)) {
-        if (interrupted()) return results;
-        if (conformance::chosen_row(device.capabilities(), kind, rows[i]->op) != rows[i]) continue;
-        results.push_back({rows[i], types, shape, cases.shape_format(),
-                           conformance::time_case(device, kind, *rows[i], options.seconds), true,
-                           kind.name});
+      for (const std::vector<uint64_t>& shape : shapes) {
+        for (const OpCase& kind : cases.kinds(shape, types)) {
+          if (interrupted()) return results;
+          if (conformance::chosen_row(device.capabilities(), kind, rows[i]->op) != rows[i])
+            continue;
+          results.push_back({rows[i], types, shape, cases.shape_format(),
+                             conformance::time_case(device, kind, *rows[i], options.seconds), true,
+                             kind.name});
+        }
       }
     }
   }

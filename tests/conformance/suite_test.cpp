@@ -31,7 +31,8 @@ TEST_CASE("Case names are unique, lower-case and dotted") {
   const auto must_pass =
       std::count_if(cases.begin(), cases.end(), [](const SuiteCase& c) { return c.must_pass; });
   CHECK(must_pass >= 800);
-  CHECK(must_pass < static_cast<ptrdiff_t>(20 * kernels().size()));  // minutes on a driver
+  // Minutes on a software driver: no more a row than the 7,500 of 378 rows were.
+  CHECK(must_pass * 378 < 7500 * static_cast<ptrdiff_t>(kernels().size()));
 }
 
 TEST_CASE("The inputs of a case depend on its name and the seed alone") {

@@ -303,9 +303,10 @@ TEST_CASE("Hardware has attention rows of its own for few and for many queries")
 }
 
 TEST_CASE("Matrices of workgroups and of bf16 serve where the device has them") {
-  const auto chosen = [](FeatureSet features, DataType weight, uint64_t rows) {
+  const auto chosen = [](FeatureSet features, DataType weight, uint64_t rows,
+                         FeatureSet without = kNothing) {
     Capabilities c = large_gpu();
-    c.features |= features;
+    c.features = (c.features & ~without) | features;
     const ShapeFacts facts = kRowsAbove8 | kColumnsAtLeast256 | kDepthMultipleOf4 |
                              kDepthMultipleOf8 | (rows > 64 ? kRowsAbove64 : 0u);
     return std::string(select_kernel(c, {Op::kMatmul, {DataType::kF32, weight}, facts}).kernel->id);
@@ -314,8 +315,11 @@ TEST_CASE("Matrices of workgroups and of bf16 serve where the device has them") 
   CHECK(chosen(kNothing, DataType::kF16, 128) == "matmul_coopmat_128_f32_f16");
   CHECK(chosen(kWorkgroups, DataType::kF16, 128) == "matmul_tensor_128_f32_f16");
   CHECK(chosen(kWorkgroups, DataType::kF16, 64) == "matmul_tensor_64_f32_f16");
-  // Blocks that a driver asks for number by number are decoded more often (docs/performance.md).
+  // A driver asks for blocks number by number, which took longer on an H200.
   CHECK(chosen(kWorkgroups, DataType::kQ4_K, 128) == "matmul_coopmat_128_f32_blocks");
+  CHECK(chosen(kWorkgroups, DataType::kQ4_K, 128, kHalfMatrices) == "matmul_tensor_128_f32_blocks");
+  CHECK(chosen(kWorkgroupMatrix128, DataType::kQ4_K, 128, kHalfMatrices) ==
+        "matmul_tensor_64_f32_blocks");
   // bf16 has the range of f32, which f16 lacks.
   CHECK(chosen(kWorkgroups, DataType::kBF16, 128) == "matmul_tensor_128_f32_f16");
   CHECK(chosen(kWorkgroups | kMatrix16x16x16BF16, DataType::kBF16, 128) ==
