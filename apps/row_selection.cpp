@@ -24,15 +24,23 @@ bool usual(DataType weight) {
          weight == DataType::kQ4_K || weight == DataType::kQ6_K || weight == DataType::kIQ3_S;
 }
 
-/// Nothing where the text is anything but numbers between commas.
+constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of a tensor that a shape asks for
+
+/// Nothing where the text is anything but numbers from 1 between commas, or where the two largest
+/// make more elements than a tensor has.
 std::optional<std::vector<uint64_t>> numbers_of(const std::string& text) {
   std::vector<uint64_t> numbers;
+  uint64_t largest = 1;
+  uint64_t elements = 1;
   const char* at = text.data();
   const char* const end = at + text.size();
   while (true) {
     uint64_t number = 0;
     const auto [behind, error] = std::from_chars(at, end, number);
-    if (error != std::errc()) return std::nullopt;
+    if (error != std::errc() || number == 0 || number > kMostElements) return std::nullopt;
+    elements = std::max(elements, number * largest);
+    largest = std::max(largest, number);
+    if (elements > kMostElements) return std::nullopt;
     numbers.push_back(number);
     if (behind == end) return numbers;
     if (*behind != ',') return std::nullopt;
@@ -62,7 +70,10 @@ void add_row_options(Command& command, RowSelection& selection, const std::strin
       .type_name("N,N,...")
       .check([](const std::string& shape) {
         return numbers_of(shape) ? ""
-                                 : fmt::format("\"{}\" is no shape such as 64,2048,768", shape);
+                                 : fmt::format(
+                                       "\"{}\" is no shape such as 64,2048,768: numbers "
+                                       "from 1, tensors of at most 2^31 elements",
+                                       shape);
       });
 }
 

@@ -43,6 +43,16 @@ for command in kernels bench; do
     fail "$command of no such type: $status $(cat out err)"
   fi
 done
+# Shapes of nothing, and of more than a tensor holds.
+for command in kernels bench; do
+  for shape in 0,64,64 1000000000,1000000000,1000000000 18446744073709551615,8,8; do
+    status=0
+    "$MULCIBER" "$command" --kernel matmul --shape "$shape" >out 2>err || status=$?
+    if [[ $status != 2 || -s out ]] || ! grep -q "\"$shape\" is no shape" err; then
+      fail "$command $shape: $status $(cat out err)"
+    fi
+  done
+done
 # Blocks of q4_0 have 32 values.
 status=0
 "$MULCIBER" kernels --kernel matmul --weight q4_0 --shape 1,8,7 >out 2>err || status=$?
