@@ -20,19 +20,24 @@ float factor_of(float squares) {
 #ifdef SUBGROUP_ADD
 BUFFER(0, readonly, quads_of_x, vec4)
 
+// What one of NORM_LANES lanes adds up: its quads of the row.
+float lane_squares(uint lane) {
+  precise vec4 squares = vec4(0);
+  for (uint i = lane; i < params.depth / 4; i += NORM_LANES) {
+    vec4 value = AT(quads_of_x, i);
+    squares += value * value;
+  }
+  return (squares.x + squares.y) + (squares.z + squares.w);
+}
+
 #ifdef SUBGROUPS_ADD
 shared float norm_sums[NORM_LANES / 4];  // of subgroups, which have at least 4 lanes
 
-// Subgroups, of which there are enough or fewer, add up and keep the order of the others' sums.
+// The workgroup has more or fewer lanes than NORM_LANES, and adds up in the order of rms_norm.comp.
 void find_norm_factor() {
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   for (uint first = thread; first < NORM_LANES; first += LOCAL_SIZE) {
-    precise vec4 squares = vec4(0);
-    for (uint i = first; i < params.depth / 4; i += NORM_LANES) {
-      vec4 value = AT(quads_of_x, i);
-      squares += value * value;
-    }
-    float sum = subgroupAdd((squares.x + squares.y) + (squares.z + squares.w));
+    float sum = subgroupAdd(lane_squares(first));
     if (subgroupElect()) norm_sums[first / gl_SubgroupSize] = sum;
   }
   barrier();
@@ -45,12 +50,7 @@ void find_norm_factor() {
 void find_norm_factor() {
   float sum = 0;
   [[unroll]] for (uint first = 0; first < NORM_LANES; first += SUBGROUP_SIZE) {
-    precise vec4 squares = vec4(0);
-    for (uint i = first + gl_LocalInvocationIndex; i < params.depth / 4; i += NORM_LANES) {
-      vec4 value = AT(quads_of_x, i);
-      squares += value * value;
-    }
-    sum += subgroupAdd((squares.x + squares.y) + (squares.z + squares.w));
+    sum += subgroupAdd(lane_squares(first + gl_LocalInvocationIndex));
   }
   norm_factor = factor_of(sum);
 }
