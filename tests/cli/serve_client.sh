@@ -2,13 +2,9 @@
 # `mulciber serve`, asked with OpenAI's own client (serve.py), which comes from PyPI into an environment of its own.
 set -euo pipefail
 . "$(dirname "$0")/server.bash"
-python=python3
-if ! python3 -c 'import openai' 2>/dev/null; then
-  if ! { python3 -m venv client && timeout 200 client/bin/pip install --quiet openai; } >pip.log 2>&1; then
-    echo "skipped: OpenAI's client cannot be installed: $(tail -n 1 pip.log)"
-    exit 77
-  fi
-  python=client/bin/python
+if ! openai_client; then
+  echo "skipped: OpenAI's client cannot be installed: $(tail -n 1 pip.log)"
+  exit 77
 fi
 chat_model chat
 # The template that Qwen's models have, made short: it writes tools where there are some.

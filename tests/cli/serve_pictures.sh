@@ -3,11 +3,7 @@
 # pictures that cannot be read end in one error each, and OpenAI's client (serve_pictures.py) is content where it can be had.
 set -euo pipefail
 . "$(dirname "$0")/server.bash"
-python=python3
-if ! python3 -c 'import openai' 2>/dev/null &&
-  { python3 -m venv client && timeout 200 client/bin/pip install --quiet openai; } >pip.log 2>&1; then
-  python=client/bin/python
-fi
+openai_client || true  # serve_pictures.py says what it leaves out without
 chat_model chat
 data=$MULCIBER_SOURCE/tests/data/vision_language
 for name in wide high small; do cp "$data/$name.png" .; done

@@ -36,6 +36,16 @@ server_ends() {
   server=
   [[ $status == "$1" ]] || fail "the server ends with $status, not $1: $(tail -n 3 log)"
 }
+# openai_client: $python has OpenAI's client, in an environment of its own where the machine has none. What cannot be
+# reached ends it, and not the time that it takes.
+openai_client() {
+  python=python3
+  ! python3 -c 'import openai' 2>/dev/null || return 0
+  python3 -m venv client >pip.log 2>&1 && client/bin/pip install --quiet --timeout 30 --retries 2 openai >>pip.log 2>&1 ||
+    return 1
+  # shellcheck disable=SC2034  # the scripts that read this file run it
+  python=client/bin/python
+}
 # ask PATH JSON [CURL OPTIONS...]: the body goes to answer, the status to $status.
 ask() { status=$(curl -sS -o answer -w '%{http_code}' -H 'Content-Type: application/json' "${@:3}" -d "$2" "$url$1"); }
 # refuses STATUS CODE PARAM PATH JSON [CURL OPTIONS...]: an error object with these.
