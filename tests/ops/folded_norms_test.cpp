@@ -3,9 +3,14 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "checkpoints/config_reader.h"
+#include "checkpoints/json.h"
 #include "conformance/case_program.h"
 #include "models/decoding/sequence_batch.h"
+#include "models/families/families.h"
+#include "models/networks/decoder_network.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
 #include "runtime/op.h"
@@ -102,4 +107,27 @@ TEST_CASE("A decoder layer with folded norms decodes in six dispatches, to the s
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
   INFO("largest difference " << worst);
   CHECK(worst < 2e-4);  // as decoder_test.cpp bounds the same models' logits
+}
+
+TEST_CASE("Products of many weights in blocks leave the norm to a dispatch of its own") {
+  const auto [type, hidden, folds] =
+      GENERATE(table<DataType, uint64_t, bool>({{DataType::kQ4_K, 14336, false},
+                                                {DataType::kQ4_K, 2048, true},
+                                                {DataType::kF16, 14336, true}}));
+  // The shape of Llama 3.1 8B, in two layers.
+  const Json config = {
+      {"hidden_size", 4096},       {"intermediate_size", hidden}, {"num_hidden_layers", 2},
+      {"num_attention_heads", 32}, {"num_key_value_heads", 8},    {"max_position_embeddings", 64},
+      {"vocab_size", 512},         {"rms_norm_eps", 1e-5},        {"hidden_act", "silu"}};
+  const DecoderConfig decoder = kLlama.read(ConfigReader(config, "config.json", ""));
+  std::map<std::string, std::vector<WeightSegment>> weights;
+  for (const WeightSpec& spec : decoder_weight_table(decoder))
+    weights[spec.name] = {{spec.role == WeightRole::kMatrix ? type : DataType::kF32, spec.shape}};
+  const DecoderNetwork network =
+      planned_decoder_network(decoder, weights, 64, {.folded_norms = true});
+  // 6,144 x 4,096 of queries, keys and values are few.
+  CHECK(network.decoder.first_norm->folds);
+  for (const CausalLayer& layer : network.decoder.layers)
+    CHECK(layer.after_attention->folds == folds);
+  CHECK(network.decoder.layers[0].after_feed_forward.folds);
 }
