@@ -111,7 +111,7 @@ void serve_chunk(uint chunk) {
       value = NEVER;
       AT(logits, first + id) = value;
     }
-    largest = max(largest, value);
+    if (!lost) largest = max(largest, value);  // max() of a NaN is undefined
   }
   largest = chunk_max(largest);
   float temperature = SETTINGS.temperature;
