@@ -4,9 +4,9 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "apps/interrupt_watch.h"
-#include "apps/text_lines.h"
-#include "apps/translate/lines.h"
+#include "apps/cli/interrupt_watch.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/text_lines.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps {

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "apps/interrupt_watch.h"
+#include "apps/cli/interrupt_watch.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/text_lines.h"
 #include "apps/pictures/pictures.h"
-#include "apps/progress.h"
-#include "apps/text_lines.h"
-#include "apps/translate/lines.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps {

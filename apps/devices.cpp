@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "apps/command.h"
-#include "apps/progress.h"
+#include "apps/cli/command.h"
+#include "apps/cli/progress.h"
 #include "conformance/records/fingerprint.h"
 #include "conformance/self_test.h"
 #include "runtime/choices.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "models/inspect.h"
 
 namespace mulciber::apps {

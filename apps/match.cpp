@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/lines.h"
 #include "apps/pictures/pictures.h"
-#include "apps/translate/lines.h"
 #include "base/clock.h"
 #include "checkpoints/json.h"
 

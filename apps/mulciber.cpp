@@ -5,8 +5,8 @@
 #include <exception>
 #include <new>
 
-#include "apps/command.h"
-#include "apps/standard_error.h"
+#include "apps/cli/command.h"
+#include "apps/cli/standard_error.h"
 #include "conformance/records/fingerprint.h"
 #include "mulciber/error.h"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/language_model.h"
-#include "apps/progress.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/progress.h"
 #include "models/adapters.h"
 #include "models/language_model.h"
 #include "models/open_model.h"

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "apps/interrupt_watch.h"
-#include "apps/language_model.h"
-#include "apps/progress.h"
-#include "apps/standard_error.h"
-#include "apps/text_lines.h"
-#include "apps/translate/lines.h"
+#include "apps/cli/interrupt_watch.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
+#include "apps/cli/text_lines.h"
 #include "checkpoints/json.h"
 #include "models/open_model.h"
 #include "mulciber/text_generator.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "checkpoints/json.h"
 #include "models/open_model.h"
 #include "mulciber/error.h"

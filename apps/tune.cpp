@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/language_model.h"
-#include "apps/progress.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/progress.h"
 #include "conformance/tune.h"
 #include "models/open_model.h"
 #include "mulciber/translator.h"

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
-#include "apps/fast_activations.h"
-#include "apps/standard_error.h"
+#include "apps/cli/command.h"
+#include "apps/cli/fast_activations.h"
+#include "apps/cli/standard_error.h"
 #include "models/open_model.h"
 #include "models/verify.h"
 

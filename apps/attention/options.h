@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/attention/page.h"
-#include "apps/command.h"
+#include "apps/cli/command.h"
 
 namespace mulciber::apps {
 

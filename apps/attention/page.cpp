@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "apps/attention/measures.h"
-#include "apps/base64.h"
-#include "apps/whole_file.h"
+#include "apps/cli/base64.h"
+#include "apps/cli/whole_file.h"
 #include "base/html_template.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/model.h"
-#include "apps/bench/peaks.h"
-#include "apps/command.h"
-#include "apps/fast_activations.h"
-#include "apps/key_values.h"
-#include "apps/row_selection.h"
-#include "apps/standard_error.h"
+#include "apps/cli/command.h"
+#include "apps/cli/fast_activations.h"
+#include "apps/cli/key_values.h"
+#include "apps/cli/peaks.h"
+#include "apps/cli/row_selection.h"
+#include "apps/cli/standard_error.h"
 #include "conformance/time_case.h"
 #include "runtime/kernel.h"
 

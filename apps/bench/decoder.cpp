@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/bench/peaks.h"
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/peaks.h"
 #include "models/decoding/sequence_batch.h"
 #include "models/language_model.h"
 #include "runtime/profiler.h"

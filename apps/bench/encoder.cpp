@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "apps/bench/peaks.h"
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/peaks.h"
 #include "base/clock.h"
 #include "models/decoding/batching.h"
 #include "models/encoding_model.h"

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
 #include "base/clock.h"
 #include "models/decoding/answer_grammar.h"
 #include "models/decoding/sequence_batch.h"

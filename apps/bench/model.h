@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/peaks.h"
-#include "apps/command.h"
-#include "apps/grammar_options.h"
+#include "apps/cli/command.h"
+#include "apps/cli/grammar_options.h"
+#include "apps/cli/peaks.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {

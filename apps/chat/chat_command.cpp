@@ -5,11 +5,11 @@
 
 #include "apps/chat/chat.h"
 #include "apps/chat/console.h"
-#include "apps/chat/conversation.h"
-#include "apps/interrupt_watch.h"
-#include "apps/language_model.h"
-#include "apps/sampling_options.h"
-#include "apps/speculation_options.h"
+#include "apps/cli/conversation.h"
+#include "apps/cli/interrupt_watch.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/sampling_options.h"
+#include "apps/cli/speculation_options.h"
 
 namespace mulciber::apps {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 
 namespace mulciber::apps {
 

@@ -11,8 +11,8 @@
 #include <iostream>
 #include <thread>
 
+#include "apps/cli/standard_error.h"
 #include "apps/conform/models.h"
-#include "apps/standard_error.h"
 #include "conformance/malformed.h"
 #include "conformance/vectors/vectors.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "conformance/records/baseline.h"
 #include "conformance/records/record.h"
 #include "conformance/records/waivers.h"

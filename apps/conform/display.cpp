@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/standard_error.h"
+#include "apps/cli/standard_error.h"
 
 namespace mulciber::apps {
 

@@ -9,10 +9,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "apps/child_process.h"
+#include "apps/cli/child_process.h"
+#include "apps/cli/standard_error.h"
 #include "apps/conform/conform.h"
 #include "apps/conform/display.h"
-#include "apps/standard_error.h"
 #include "base/clock.h"
 #include "conformance/schedule.h"
 

@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "apps/child_process.h"
+#include "apps/cli/child_process.h"
 #include "apps/conform/conform.h"
 #include "conformance/background_load.h"
 #include "conformance/records/fingerprint.h"

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
+#include "apps/cli/progress.h"
 #include "apps/heads/bleu.h"
-#include "apps/progress.h"
 #include "mulciber/translator.h"
 
 namespace mulciber::apps {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/row_selection.h"
+#include "apps/cli/row_selection.h"
 #include "runtime/pipeline.h"
 
 namespace mulciber::apps {

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
+#include "apps/cli/standard_error.h"
 #include "apps/kernels/compile_rows.h"
 #include "apps/kernels/executable.h"
-#include "apps/standard_error.h"
 #include "runtime/op.h"
 
 namespace mulciber::apps {

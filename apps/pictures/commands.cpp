@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/npy.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/npy.h"
 #include "apps/pictures/pictures.h"
-#include "apps/translate/lines.h"
 #include "base/clock.h"
 #include "checkpoints/json.h"
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "apps/base64.h"
-#include "apps/progress.h"
-#include "apps/standard_error.h"
-#include "apps/whole_file.h"
+#include "apps/cli/base64.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
+#include "apps/cli/whole_file.h"
 #include "base/html_template.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"

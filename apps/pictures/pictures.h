@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/text_lines.h"
+#include "apps/cli/text_lines.h"
 #include "models/open_model.h"
 #include "mulciber/image_encoder.h"
 

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/interrupt_watch.h"
+#include "apps/cli/interrupt_watch.h"
+#include "apps/cli/lines.h"
 #include "apps/pictures/pictures.h"
-#include "apps/translate/lines.h"
 #include "base/clock.h"
 #include "checkpoints/json.h"
 #include "mulciber/picture_reader.h"

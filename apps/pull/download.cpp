@@ -1,6 +1,6 @@
 #include "apps/pull/download.h"
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "base/clock.h"
 #include "mulciber/error.h"
 

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/command.h"
-#include "apps/progress.h"
+#include "apps/cli/command.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
 #include "apps/pull/download.h"
 #include "apps/pull/model_source.h"
-#include "apps/standard_error.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <vector>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 

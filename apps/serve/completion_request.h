@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/sampling_options.h"
+#include "apps/cli/sampling_options.h"
 #include "apps/serve/request_fields.h"
 #include "mulciber/grammar.h"
 #include "mulciber/load_options.h"

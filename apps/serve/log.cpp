@@ -7,7 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "apps/standard_error.h"
+#include "apps/cli/standard_error.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps::serve {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/base64.h"
+#include "apps/cli/base64.h"
 #include "apps/serve/api_error.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"

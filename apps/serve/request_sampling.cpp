@@ -6,7 +6,7 @@
 #include <charconv>
 #include <limits>
 
-#include "apps/speculation_options.h"
+#include "apps/cli/speculation_options.h"
 #include "checkpoints/json.h"
 #include "mulciber/batch_generator.h"
 

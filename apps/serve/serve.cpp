@@ -7,12 +7,12 @@
 #include <set>
 #include <thread>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
+#include "apps/cli/speculation_options.h"
 #include "apps/serve/access.h"
 #include "apps/serve/endpoints.h"
 #include "apps/serve/log.h"
 #include "apps/serve/stop_signal.h"
-#include "apps/speculation_options.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "apps/progress.h"
+#include "apps/cli/progress.h"
 #include "apps/serve/api_error.h"
 #include "checkpoints/file_name.h"
 #include "checkpoints/json.h"

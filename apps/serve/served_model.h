@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
 #include "models/open_model.h"
 #include "mulciber/batch_generator.h"
 #include "mulciber/batch_translator.h"

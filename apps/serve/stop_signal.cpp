@@ -3,7 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 
 namespace mulciber::apps::serve {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "apps/base64.h"
+#include "apps/cli/base64.h"
 #include "apps/serve/endpoints.h"
 #include "apps/serve/model_choice.h"
 #include "apps/serve/request_fields.h"

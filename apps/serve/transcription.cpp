@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/cli/subtitles.h"
 #include "apps/serve/endpoints.h"
 #include "apps/serve/model_choice.h"
-#include "apps/transcribe/subtitles.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 

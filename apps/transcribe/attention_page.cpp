@@ -7,8 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "apps/base64.h"
-#include "apps/whole_file.h"
+#include "apps/cli/base64.h"
+#include "apps/cli/whole_file.h"
 #include "base/html_template.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/command.h"
-#include "apps/interrupt_watch.h"
-#include "apps/progress.h"
-#include "apps/standard_error.h"
+#include "apps/cli/command.h"
+#include "apps/cli/interrupt_watch.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
+#include "apps/cli/subtitles.h"
 #include "apps/transcribe/attention_page.h"
-#include "apps/transcribe/subtitles.h"
-#include "apps/translate/lines.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 #include "mulciber/transcriber.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/language_model.h"
-#include "apps/standard_error.h"
+#include "apps/cli/language_model.h"
+#include "apps/cli/standard_error.h"
 
 namespace mulciber::apps {
 

@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "apps/adapters.h"
 #include "apps/attention/options.h"
-#include "apps/command.h"
-#include "apps/progress.h"
-#include "apps/standard_error.h"
-#include "apps/translate/lines.h"
+#include "apps/cli/adapters.h"
+#include "apps/cli/command.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
 #include "apps/translate/results.h"
 #include "apps/translate/statistics.h"
 #include "checkpoints/json.h"

@@ -1,5 +1,5 @@
 // How far a device's peaks are measured, by times that the test makes up.
-#include "apps/bench/peaks.h"
+#include "apps/cli/peaks.h"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/transcribe/subtitles.h"
+#include "apps/cli/subtitles.h"
 #include "models/decoding/speech_rules.h"
 #include "models/decoding/speech_search.h"
 #include "models/decoding/word_times.h"

@@ -1,11 +1,11 @@
-#include "apps/sampling_options.h"
+#include "apps/cli/sampling_options.h"
 
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <random>
 
-#include "apps/standard_error.h"
+#include "apps/cli/standard_error.h"
 
 namespace mulciber::apps {
 

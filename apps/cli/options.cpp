@@ -1,4 +1,4 @@
-#include "apps/options.h"
+#include "apps/cli/options.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 #include "mulciber/text_encoder.h"
 
 namespace mulciber::apps {

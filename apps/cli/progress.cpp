@@ -1,4 +1,4 @@
-#include "apps/progress.h"
+#include "apps/cli/progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/standard_error.h"
+#include "apps/cli/standard_error.h"
 #include "base/clock.h"
 
 namespace mulciber::apps {

@@ -1,4 +1,4 @@
-#include "apps/text_lines.h"
+#include "apps/cli/text_lines.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <memory>
 #include <numeric>
 
-#include "apps/standard_error.h"
-#include "apps/translate/lines.h"
+#include "apps/cli/lines.h"
+#include "apps/cli/standard_error.h"
 
 namespace mulciber::apps {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/row_selection.h"
+#include "apps/cli/row_selection.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "apps/command.h"
-#include "apps/standard_error.h"
+#include "apps/cli/command.h"
+#include "apps/cli/standard_error.h"
 
 namespace mulciber::apps {
 namespace {

@@ -1,10 +1,10 @@
-#include "apps/chat/conversation.h"
+#include "apps/cli/conversation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "apps/standard_error.h"
+#include "apps/cli/standard_error.h"
 #include "text/known_templates.h"
 
 namespace mulciber::apps {

@@ -1,7 +1,7 @@
 // The option --kv of commands that run language models.
 #pragma once
 
-#include "apps/options.h"
+#include "apps/cli/options.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {

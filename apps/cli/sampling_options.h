@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/options.h"
+#include "apps/cli/options.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {

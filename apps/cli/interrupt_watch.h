@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "apps/command.h"
+#include "apps/cli/command.h"
 
 namespace mulciber::apps {
 

@@ -1,4 +1,4 @@
-#include "apps/adapters.h"
+#include "apps/cli/adapters.h"
 
 #include <cstdlib>
 

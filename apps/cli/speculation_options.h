@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
 
 namespace mulciber::apps {
 

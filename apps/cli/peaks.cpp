@@ -1,4 +1,4 @@
-#include "apps/bench/peaks.h"
+#include "apps/cli/peaks.h"
 
 #include "runtime/op.h"
 

@@ -1,4 +1,4 @@
-#include "apps/whole_file.h"
+#include "apps/cli/whole_file.h"
 
 #include <string>
 

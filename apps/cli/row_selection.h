@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/options.h"
+#include "apps/cli/options.h"
 #include "conformance/op_case.h"
 #include "runtime/kernel.h"
 

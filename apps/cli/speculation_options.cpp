@@ -1,6 +1,6 @@
-#include "apps/speculation_options.h"
+#include "apps/cli/speculation_options.h"
 
-#include "apps/standard_error.h"
+#include "apps/cli/standard_error.h"
 #include "models/open_model.h"
 
 namespace mulciber::apps {

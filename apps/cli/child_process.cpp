@@ -1,4 +1,4 @@
-#include "apps/child_process.h"
+#include "apps/cli/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/options.h"
+#include "apps/cli/options.h"
 #include "mulciber/load_options.h"
 
 namespace mulciber::apps {

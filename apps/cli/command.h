@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/options.h"
+#include "apps/cli/options.h"
 #include "runtime/device.h"
 
 namespace mulciber::apps {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "apps/adapters.h"
-#include "apps/command.h"
-#include "apps/fast_activations.h"
-#include "apps/key_values.h"
+#include "apps/cli/adapters.h"
+#include "apps/cli/command.h"
+#include "apps/cli/fast_activations.h"
+#include "apps/cli/key_values.h"
 #include "mulciber/text_generator.h"
 #include "runtime/choices.h"
 

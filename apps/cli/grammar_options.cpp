@@ -1,6 +1,6 @@
-#include "apps/grammar_options.h"
+#include "apps/cli/grammar_options.h"
 
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
 
 namespace mulciber::apps {
 

@@ -1,4 +1,4 @@
-#include "apps/transcribe/subtitles.h"
+#include "apps/cli/subtitles.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/language_model.h"
+#include "apps/cli/language_model.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <iterator>
 #include <optional>
 
-#include "apps/progress.h"
-#include "apps/standard_error.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
 #include "conformance/tune.h"
 #include "models/open_model.h"
 

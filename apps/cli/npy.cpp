@@ -1,4 +1,4 @@
-#include "apps/npy.h"
+#include "apps/cli/npy.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/command.h"
+#include "apps/cli/command.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "apps/bench/peaks.h"
-#include "apps/progress.h"
-#include "apps/standard_error.h"
+#include "apps/cli/peaks.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/standard_error.h"
 #include "conformance/self_test.h"
 #include "runtime/profiler.h"
 #include "runtime/queue_priority.h"

@@ -1,7 +1,7 @@
 // The option --fast-activations of commands that run language models.
 #pragma once
 
-#include "apps/options.h"
+#include "apps/cli/options.h"
 
 namespace mulciber::apps {
 

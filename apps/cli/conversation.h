@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/grammar_options.h"
-#include "apps/options.h"
+#include "apps/cli/grammar_options.h"
+#include "apps/cli/options.h"
 #include "models/open_model.h"
 #include "mulciber/text_generator.h"
 

@@ -1,4 +1,4 @@
-#include "apps/base64.h"
+#include "apps/cli/base64.h"
 
 #include <cstdint>
 
