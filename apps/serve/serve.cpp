@@ -9,9 +9,9 @@
 
 #include "apps/cli/command.h"
 #include "apps/cli/speculation_options.h"
-#include "apps/serve/access.h"
-#include "apps/serve/endpoints.h"
-#include "apps/serve/log.h"
+#include "apps/serve/api/endpoints.h"
+#include "apps/serve/http/access.h"
+#include "apps/serve/http/log.h"
 #include "apps/serve/stop_signal.h"
 #include "mulciber/error.h"
 

@@ -1,5 +1,5 @@
 // What clients are told of tokens: their bytes, of which texts are put together.
-#include "apps/serve/answer_format.h"
+#include "apps/serve/api/answer_format.h"
 
 #include "checkpoints/checkpoint.h"
 #include "tests/catch.h"

@@ -1,5 +1,5 @@
 // Bounds on the time of a client's connection, by a clock that goes on by a second with every look.
-#include "apps/serve/connection.h"
+#include "apps/serve/http/connection.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

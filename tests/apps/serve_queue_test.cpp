@@ -1,11 +1,11 @@
 // What `mulciber serve` hands between its threads, who may come in, and what it counts.
 #include <thread>
 
-#include "apps/serve/access.h"
-#include "apps/serve/answer_channel.h"
-#include "apps/serve/engine.h"
-#include "apps/serve/http_server.h"
-#include "apps/serve/metrics.h"
+#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/engine/engine.h"
+#include "apps/serve/engine/metrics.h"
+#include "apps/serve/http/access.h"
+#include "apps/serve/http/http_server.h"
 #include "mulciber/error.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/serve/completion_request.h"
-#include "apps/serve/response_store.h"
-#include "apps/serve/responses_request.h"
-#include "apps/serve/tool_calls.h"
+#include "apps/serve/api/requests/completion_request.h"
+#include "apps/serve/api/requests/responses_request.h"
+#include "apps/serve/api/response_store.h"
+#include "apps/serve/api/tool_calls.h"
 #include "checkpoints/json.h"
 #include "tests/catch.h"
 #include "text/grammar/matcher.h"

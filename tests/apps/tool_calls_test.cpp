@@ -1,9 +1,9 @@
 // Calls of tools in answers, which `mulciber serve` takes out of them.
-#include "apps/serve/tool_calls.h"
+#include "apps/serve/api/tool_calls.h"
 
 #include <nlohmann/json.hpp>
 
-#include "apps/serve/parameter_value.h"
+#include "apps/serve/api/parameter_value.h"
 #include "checkpoints/json.h"
 #include "tests/catch.h"
 

@@ -1,8 +1,8 @@
 // Bodies of the server's requests, and what models may write where tools' calls are looked for.
 #include <algorithm>
 
-#include "apps/serve/completion_request.h"
-#include "apps/serve/tool_calls.h"
+#include "apps/serve/api/requests/completion_request.h"
+#include "apps/serve/api/tool_calls.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace mulciber;

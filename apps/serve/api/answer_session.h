@@ -1,0 +1,69 @@
+// One request's answers on their way from the engine to the client.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "apps/serve/api/answer_format.h"
+#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/engine/metrics.h"
+
+namespace mulciber::apps::serve {
+
+struct SessionSettings {
+  uint32_t choices = 1;
+  uint32_t answers_per_prompt = 1;  // of one prompt the tokens count once
+  bool probabilities = false;
+  std::vector<std::string> before;  // of each choice: text that it begins with
+  /// Of each choice: the tokens of that text, where probabilities are wanted.
+  std::vector<std::vector<TokenRecord>> tokens_before = {};
+  std::chrono::seconds most_time{600};
+};
+
+/// Reads a channel to its end. One that is destroyed before that cancels what is left.
+class AnswerSession {
+ public:
+  AnswerSession(std::shared_ptr<AnswerChannel> channel, std::shared_ptr<const Tokenizer> tokenizer,
+                const SessionSettings& settings, std::function<bool()> gone, Metrics& metrics);
+  ~AnswerSession();
+  AnswerSession(const AnswerSession&) = delete;
+  AnswerSession& operator=(const AnswerSession&) = delete;
+
+  /// Waits for the first news, so that what ends a request at once is an error and not a stream.
+  void wait_for_first();
+  /// What came next, whichever choice it is of; nothing once all are complete. Throws ApiError
+  /// where an answer failed or took too long, ClientGone.
+  std::optional<AnswerPart> next();
+  /// Of this answer there is enough: it ends before its next token.
+  void end(uint32_t choice) { channel_->end(choice); }
+  const Usage& usage() const { return usage_; }
+
+ private:
+  struct Choice {
+    TokenTexts texts;
+    std::vector<TokenRecord> pending;  // tokens whose text is held back
+    size_t offset = 0;                 // characters so far
+    bool begun = false;
+    std::chrono::steady_clock::time_point latest;
+  };
+  static Choice new_choice(const std::shared_ptr<const Tokenizer>& tokenizer);
+  AnswerEvent wait();
+  std::optional<AnswerPart> take(AnswerEvent event);
+  void measure(Choice& choice);
+
+  std::shared_ptr<AnswerChannel> channel_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  SessionSettings settings_;
+  std::function<bool()> gone_;
+  Metrics& metrics_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<Choice> choices_;
+  std::optional<AnswerEvent> first_;
+  uint32_t open_;
+  Usage usage_;
+};
+
+}  // namespace mulciber::apps::serve

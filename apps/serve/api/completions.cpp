@@ -1,0 +1,152 @@
+#include "apps/serve/api/completions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "apps/serve/api/model_choice.h"
+#include "checkpoints/json.h"
+#include "mulciber/error.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+/// The tokens of a prompt with their probabilities, but for the special ones in front of it.
+std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& prompt,
+                                      const HttpRequest& http, Engine& engine) {
+  const ServedModel& model = asked.model;
+  ScoreOptions options = {.likeliest = *asked.request.log_probabilities,
+                          .adapters = asked.adapters};
+  TextScore score;
+  engine.call(
+      [&](const std::atomic<bool>& cancel) {
+        const std::array input = {ScoreInput{.ids = prompt.ids}};
+        options.cancel = &cancel;
+        score = std::move(model.generator->score(input, options).texts[0]);
+      },
+      http.gone);
+  const std::vector<int32_t> nothing = model.tokenizer->encode("", {.parse_special = true});
+  size_t first = 0;
+  while (first < std::min(nothing.size(), score.ids.size()) &&
+         static_cast<uint32_t>(nothing[first]) == score.ids[first])
+    ++first;
+  std::vector<TokenRecord> records;
+  TokenTexts texts(model.tokenizer);
+  if (first == 0) records.push_back(texts.next(score.ids[0], std::nullopt, {}));
+  for (const TokenScore& token : score.tokens) {
+    std::vector<LikelyToken> others;
+    for (const TokenProbability& other : token.likeliest)
+      others.push_back({other.id, other.log_probability});
+    records.push_back(texts.next(token.id, static_cast<float>(token.log_probability), others));
+  }
+  return records;
+}
+
+/// The prompts alone, which the model reads and does not continue.
+std::vector<AnswerPart> echoed(const AnswersAsked& asked) {
+  const std::vector<std::vector<TokenRecord>>& tokens = asked.tokens_before;
+  std::vector<AnswerPart> parts;
+  for (size_t i = 0; i < asked.prompts.size(); ++i) {
+    for (uint32_t n = 0; n < asked.request.n; ++n) {
+      AnswerPart part;
+      part.choice = static_cast<uint32_t>(parts.size());
+      part.text = asked.prompts[i].text;
+      if (!tokens.empty()) part.tokens = tokens[i];
+      part.finish_reason = "length";
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+float mean_log_probability(const AnswerPart& part, size_t prompt_tokens) {
+  float sum = 0;
+  const size_t count = part.tokens->size() - std::min(prompt_tokens, part.tokens->size());
+  for (size_t i = part.tokens->size() - count; i < part.tokens->size(); ++i)
+    sum += (*part.tokens)[i].log_probability.value_or(0);
+  return count > 0 ? sum / static_cast<float>(count) : -INFINITY;
+}
+
+/// Of each prompt's answers the n whose tokens are the likeliest on average.
+std::vector<AnswerPart> best(const CompletionRequest& request, std::vector<AnswerPart> parts,
+                             const std::vector<std::vector<TokenRecord>>& before) {
+  std::vector<AnswerPart> chosen;
+  for (size_t prompt = 0; prompt < request.prompts.size(); ++prompt) {
+    const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(prompt * request.drawn());
+    const size_t skipped = before.empty() ? 0 : before[prompt].size();
+    std::ranges::stable_sort(
+        begin, begin + request.drawn(), std::ranges::greater(),
+        [&](const AnswerPart& part) { return mean_log_probability(part, skipped); });
+    for (uint32_t i = 0; i < request.n; ++i) {
+      AnswerPart& part = chosen.emplace_back(std::move(begin[i]));
+      part.choice = static_cast<uint32_t>(chosen.size() - 1);
+      if (!request.tells_probabilities) part.tokens.reset();
+    }
+  }
+  return chosen;
+}
+
+void stream_answers(AnswerReader& answers, const AnswerFormat& format, bool include_usage,
+                    const BodyWriter& write) {
+  const auto send = [&](const Json& object) {
+    return write("data: " + json_line(object) + "\n\n");
+  };
+  try {
+    std::vector<bool> first;
+    while (std::optional<AnswerPart> part = answers.next()) {
+      first.resize(std::max<size_t>(first.size(), part->choice + 1), true);
+      if (!send(format.chunk(*part, first[part->choice], include_usage))) return;
+      first[part->choice] = false;
+    }
+    if (include_usage) send(format.usage_chunk(answers.usage()));
+  } catch (const ClientGone&) {
+    return;  // the engine is told by the session's end
+  } catch (const std::exception& error) {
+    // The status is sent already; clients look for an object with an error.
+    write("data: " + to_api_error(error).json() + "\n\n");
+  }
+  write("data: [DONE]\n\n");
+}
+
+}  // namespace
+
+HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest& http,
+                             Engine& engine, Metrics& metrics, const CompletionSettings& settings) {
+  const ModelChoice choice = choose_model(engine, request.model, Capability::kContinueText);
+  const std::vector<Prompt> prompts = prompts_of(choice.model, request);
+  const std::vector<AdapterScale> adapters = choice.adapters(request.adapters);
+  AnswersAsked asked = {choice.model, request, prompts, adapters};
+  if (request.echo && request.tells_probabilities)
+    for (const Prompt& prompt : prompts)
+      asked.tokens_before.push_back(score_prompt(asked, prompt, http, engine));
+  AnswerFormat format = {.chat = request.chat,
+                         .id = (request.chat ? "chatcmpl-" : "cmpl-") + http.id,
+                         .model = choice.name(),
+                         .created = std::time(nullptr)};
+  if (request.prompts_only) {
+    Usage usage;
+    for (const Prompt& prompt : prompts) usage.prompt_tokens += prompt.ids.size();
+    return {.body = json_line(format.whole(echoed(asked), usage)) + "\n"};
+  }
+  const std::shared_ptr<AnswerReader> answers =
+      begin_answers(asked, http, engine, metrics, settings);
+  if (!request.stream) {
+    std::vector<AnswerPart> parts = answers->whole();
+    if (request.drawn() != request.n) parts = best(request, std::move(parts), asked.tokens_before);
+    return {.body = json_line(format.whole(parts, answers->usage())) + "\n"};
+  }
+  answers->wait_for_first();
+  const bool include_usage = request.include_usage;
+  return {.type = "text/event-stream",
+          .body = {},
+          .stream = [answers, format, include_usage](const BodyWriter& write) {
+            stream_answers(*answers, format, include_usage, write);
+          }};
+}
+
+}  // namespace mulciber::apps::serve

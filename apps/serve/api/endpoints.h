@@ -1,0 +1,38 @@
+// What each address of the server does.
+#pragma once
+
+#include <string>
+
+#include "apps/serve/api/completions.h"
+#include "apps/serve/api/response_store.h"
+#include "apps/serve/engine/engine.h"
+#include "apps/serve/engine/metrics.h"
+#include "apps/serve/http/http_server.h"
+
+namespace mulciber::apps::serve {
+
+struct Service {
+  Engine& engine;
+  Metrics& metrics;
+  ResponseStore& responses;
+  CompletionSettings completions;
+  uint32_t attention_tokens;  // of prompt and answer, whose attention may be asked for
+};
+
+/// Adds all of them; `service` must outlive the server.
+void add_endpoints(HttpServer& server, Service& service);
+
+// By what they need; each throws ApiError.
+HttpAnswer list_models(const Service& service);
+HttpAnswer show_model(const Service& service, const std::string& id);
+HttpAnswer create_response(const Service& service, const HttpRequest& request);
+HttpAnswer show_response(const Service& service, const HttpRequest& request);
+HttpAnswer delete_response(const Service& service, const HttpRequest& request);
+HttpAnswer embed_texts(const Service& service, const HttpRequest& request);
+HttpAnswer tokenize_text(const Service& service, const HttpRequest& request);
+HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request);
+HttpAnswer show_attention(const Service& service, const HttpRequest& request);
+HttpAnswer translate_texts(const Service& service, const HttpRequest& request);
+HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request);
+
+}  // namespace mulciber::apps::serve

@@ -1,0 +1,61 @@
+#include "apps/serve/api/pictures.h"
+
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "apps/cli/base64.h"
+#include "apps/serve/http/api_error.h"
+#include "checkpoints/json.h"
+#include "mulciber/error.h"
+
+namespace mulciber::apps::serve {
+namespace {
+
+constexpr const char* kInvalid = "invalid_image";
+
+std::shared_ptr<const PreparedPicture> unpacked(const ServedModel& model, const std::string& url,
+                                                const std::string& name, const char* field) {
+  // A few bytes may hold many pixels: one picture's are there at a time, whoever sent it.
+  static std::mutex one;
+  const std::optional<std::vector<std::byte>> bytes =
+      from_base64(std::string_view(url).substr(url.find(',') + 1));
+  if (!bytes) refuse(field, name + " is not in base64", kInvalid);
+  const std::lock_guard lock(one);
+  try {
+    return prepare_picture(*model.files, decode_picture(*bytes, name));
+  } catch (const ModelError& error) {
+    refuse(field, error.what(), kInvalid);
+  }
+}
+
+}  // namespace
+
+TakenPictures take_pictures(const ServedModel& model, const std::string& messages_json,
+                            const char* field) {
+  TakenPictures taken = {messages_json, {}};
+  Json messages = Json::parse(messages_json);
+  for (Json& message : messages) {
+    const auto content = message.find("content");
+    if (content == message.end() || !content->is_array()) continue;
+    for (Json& part : *content) {
+      const auto url = part.find("url");
+      if (url == part.end()) continue;
+      if (!model.sees)
+        refuse(field,
+               fmt::format("the model '{}' sees no pictures: ask one of which /v1/models says so",
+                           model.id),
+               "model_without_vision");
+      if (taken.pictures.size() == kMostPictures)
+        refuse(field, fmt::format("a conversation may have {} pictures at most", kMostPictures),
+               "too_many_images");
+      const std::string name = fmt::format("picture {} of {}", taken.pictures.size() + 1, field);
+      taken.pictures.push_back(unpacked(model, url->get_ref<const std::string&>(), name, field));
+      part.erase("url");
+    }
+  }
+  if (!taken.pictures.empty()) taken.messages_json = messages.dump();
+  return taken;
+}
+
+}  // namespace mulciber::apps::serve

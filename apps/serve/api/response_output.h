@@ -1,0 +1,47 @@
+// What /v1/responses tells of an answer: a list of items, and the events of a stream about them.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/serve/api/answer_format.h"
+
+namespace mulciber::apps::serve {
+
+class ResponseOutput {
+ public:
+  /// event: gets each event of the stream, with its type and what it is about.
+  using Event = std::function<void(const std::string& type, nlohmann::json about)>;
+  explicit ResponseOutput(Event event) : event_(std::move(event)) {}
+
+  /// Goes on with a part of the answer.
+  void add(const AnswerPart& part);
+  /// The items so far; after the last part, all of them.
+  nlohmann::json items() const;
+  /// The answer as a message of a chat.
+  nlohmann::json message() const;
+
+ private:
+  struct Item {
+    std::string id;
+    bool is_call = false;
+    std::string text;  // of a message
+    std::vector<TokenRecord> tokens;
+    CallPiece call;
+    std::string status = "in_progress";
+  };
+  nlohmann::json json_of(const Item& item) const;
+  nlohmann::json part_of(const Item& item) const;
+  nlohmann::json place(const Item& item, bool in_content) const;
+  void begin(Item item);
+  void end(const std::string& status);
+  void add_text(const AnswerPart& part);
+  void add_call(const CallPiece& piece);
+
+  Event event_;
+  std::vector<Item> items_;
+};
+
+}  // namespace mulciber::apps::serve
