@@ -1,6 +1,6 @@
-// The rules of the source tree itself: a room includes only those below it, pages are files of
-// their own, and tracked text is free of host names of package registries and of anybody's home
-// folder.
+// The rules of the source tree itself: rooms, and the floors of a room, include only those below
+// them, pages are files of their own, and tracked text is free of host names of package registries
+// and of anybody's home folder.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -64,6 +64,41 @@ const Room* room_of(const std::string& folder) {
   return nullptr;
 }
 
+/// A folder and its floors, from the ground up: a file includes its own floor and those below.
+/// Folders inside that are not named stand side by side above the floors, and files that lie beside
+/// the folders stand on top.
+struct Floors {
+  std::string_view folder;
+  std::vector<std::string_view> names;
+};
+
+const std::vector<Floors>& floors() {
+  static const std::vector<Floors> kFloors = {
+      {"apps", {"cli", "attention"}},
+      {"apps/serve", {"http", "engine", "api"}},
+      {"apps/serve/api", {"requests"}},
+  };
+  return kFloors;
+}
+
+/// The floor of `folder` that `path` lies on: "" for a file of the folder itself, nothing for one
+/// elsewhere.
+std::optional<std::string> floor_of(const std::string& path, std::string_view folder) {
+  if (!path.starts_with(folder) || path[folder.size()] != '/') return {};
+  return first_folder(std::string_view(path).substr(folder.size() + 1));
+}
+
+/// The folder whose floors forbid `file` to include `included`; empty if there is none.
+std::string_view forbidding_folder(const std::string& file, const std::string& included) {
+  for (const auto& [folder, names] : floors()) {
+    const std::optional<std::string> from = floor_of(file, folder), to = floor_of(included, folder);
+    if (!from || !to || from == to || from->empty()) continue;
+    const auto own = std::find(names.begin(), names.end(), *from);
+    if (std::find(names.begin(), own, *to) == own) return folder;
+  }
+  return {};
+}
+
 /// What is wrong with `file` including `included` (both from the repository root); empty if
 /// nothing.
 std::string include_problem(const std::string& file, const std::string& included) {
@@ -76,6 +111,8 @@ std::string include_problem(const std::string& file, const std::string& included
     return arrow + "the viewer sees public headers alone";
   if (included.starts_with(viewer) && !file.starts_with(viewer))
     return arrow + "the viewer is a program of its own";
+  if (const std::string_view folder = forbidding_folder(file, included); !folder.empty())
+    return arrow + "neither its own floor of " + std::string(folder) + " nor one below";
   const Room* room = room_of(from);
   if (!room || from == to || !room_of(to)) return {};
   if (std::find(room->below.begin(), room->below.end(), to) == room->below.end())
@@ -204,9 +241,29 @@ TEST_CASE("the layering check tells rooms below from rooms above", "[layering]")
   CHECK_FALSE(include_problem("audio/log_mel.cpp", "ops/matmul.h").empty());
   CHECK_FALSE(include_problem("checkpoints/gguf.cpp", "runtime/tensor.h").empty());
   CHECK_FALSE(include_problem("layers/norm.cpp", "shaders/norm.h").empty());
-  CHECK_FALSE(include_problem("apps/viewer/main.cpp", "apps/command.h").empty());
+  CHECK_FALSE(include_problem("apps/viewer/main.cpp", "apps/cli/command.h").empty());
   CHECK_FALSE(include_problem("apps/viewer/session.h", "runtime/device.h").empty());
   CHECK_FALSE(include_problem("apps/embed.cpp", "apps/viewer/options.h").empty());
+}
+
+TEST_CASE("the layering check tells floors below from floors above", "[layering]") {
+  CHECK(include_problem("apps/bench/bench.cpp", "apps/bench/model.h").empty());
+  CHECK(include_problem("apps/bench/bench.cpp", "apps/cli/command.h").empty());
+  CHECK(include_problem("apps/classify.cpp", "apps/pictures/pictures.h").empty());
+  CHECK(include_problem("apps/serve/serve.cpp", "apps/serve/api/endpoints.h").empty());
+  CHECK(include_problem("apps/serve/api/attention.cpp", "apps/attention/text_maps.h").empty());
+  CHECK(include_problem("apps/serve/api/pictures.cpp", "apps/serve/http/api_error.h").empty());
+
+  CHECK_FALSE(include_problem("apps/bench/bench.cpp", "apps/chat/chat.h").empty());
+  CHECK_FALSE(include_problem("apps/cli/peaks.cpp", "apps/bench/model.h").empty());
+  CHECK_FALSE(include_problem("apps/serve/http/log.cpp", "apps/serve/engine/engine.h").empty());
+  CHECK_FALSE(include_problem("apps/serve/engine/engine.cpp", "apps/serve/stop_signal.h").empty());
+  CHECK_FALSE(
+      include_problem("apps/serve/api/requests/messages.cpp", "apps/serve/api/pictures.h").empty());
+
+  for (const auto& [folder, names] : floors())
+    for (std::string_view name : names)
+      CHECK(fs::is_directory(mulciber::tests::source_dir() / folder / name));
 }
 
 TEST_CASE("includes are found wherever the preprocessor finds them", "[layering]") {
