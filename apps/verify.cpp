@@ -1,4 +1,4 @@
-// mulciber verify: a model's expected results against what the device computes.
+// `mulciber verify`: a model's expected results against what the device computes.
 #include <fmt/format.h>
 
 #include <cmath>

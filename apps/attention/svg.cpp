@@ -1,4 +1,4 @@
-// The static figure: heat maps with token labels, one panel per layer and head.
+// The static figure, to_svg() of page.h: heat maps with token labels, one panel per layer and head.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The parent of `mulciber conform`: starts children, watches over them, and keeps the record.
+// The parent of `mulciber conform`, run_conform() of conform.h: starts children, watches over them,
+// and keeps the record.
 #include <fmt/format.h>
 #include <poll.h>
 

@@ -1,4 +1,4 @@
-// Reports of `mulciber conform`, and cases as folders of their own.
+// Reports of `mulciber conform`, and cases as folders of their own; conform.h declares them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The end of `mulciber conform`: a table of statuses by op, or the same as JSON.
+// The end of `mulciber conform`, print_summary() of conform.h: a table of statuses by op, or the
+// same as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

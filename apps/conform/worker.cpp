@@ -1,5 +1,5 @@
-// A child of `mulciber conform`: runs the cases it is told to, one after the other, and says so
-// before each.
+// A child of `mulciber conform`, run_conform_worker() of conform.h: runs the cases it is told to,
+// one after the other, and says so before each.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-// Adreno, as Turnip's "IR3 Assembly" has it. Flags stand in front: (rpt1) issues the instruction
-// once more for the next registers, (nop3) waits after it. The driver's own count has both.
+// adreno_program() of instructions.h: Adreno, as Turnip's "IR3 Assembly" has it. Flags stand in
+// front: (rpt1) issues the instruction once more for the next registers, (nop3) waits after it. The
+// driver's own count has both.
 //   l48:
 //   (sy)(rpt1)mad.f32 r8.x, r1.x, (r)r2.x, (r)r8.x
 //   br p0.y, #l1028

@@ -1,4 +1,5 @@
-// AMD GCN and RDNA, as RADV's "Assembly" has them: a label BB7: per block, an instruction per line.
+// amd_program() of instructions.h: AMD GCN and RDNA, as RADV's "Assembly" has them: a label BB7:
+// per block, an instruction per line.
 #include "apps/kernels/instructions.h"
 
 namespace mulciber::apps {

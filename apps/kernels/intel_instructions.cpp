@@ -1,5 +1,5 @@
-// Intel, as ANV's "GEN Assembly" has it. A number of lanes stands behind the name, and what a
-// message asks for in a line of its own:
+// intel_program() of instructions.h: Intel, as ANV's "GEN Assembly" has it. A number of lanes
+// stands behind the name, and what a message asks for in a line of its own:
 //   mad(16)   g11<1>F   g4<8,8,1>F   g6<8,8,1>F   g2<1,1,1>F { align1 1H };
 //   send(16)  g36UD     g117UD       nullUD       0x04403500   0x00000000
 //             slm MsgDesc: ( load, a32, d32, V4, ...

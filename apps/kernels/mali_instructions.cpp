@@ -1,4 +1,5 @@
-// Mali, as panvk's "Assembly" has it. Valhall: an instruction per line, branches by distance.
+// valhall_program() and bifrost_program() of instructions.h: Mali, as panvk's "Assembly" has it.
+// Valhall: an instruction per line, branches by distance.
 //   FMA.f32 r13, r9, r7, ^r13
 //   BRANCHZ.eq.reconverge 0x0, offset:-51
 // Bifrost: clauses of tuples, each of which a line with * begins: one operation for the unit of

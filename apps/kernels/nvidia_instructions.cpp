@@ -1,4 +1,5 @@
-// NVIDIA, as NVK's "NAK assembly" has it: blocks that name those which may follow them.
+// nvidia_program() of instructions.h: NVIDIA, as NVK's "NAK assembly" has it: blocks that name
+// those which may follow them.
 //   block 7 L13 [6] -> {
 //   @!p0  r8 = ffma.ftz r38 r46 r8   // delay=1
 //   } -> [8, 9]

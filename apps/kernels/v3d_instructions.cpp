@@ -1,5 +1,6 @@
-// Broadcom V3D, as v3dv's "QPU" has it: a word holds an operation of the unit of sums, one of the
-// unit of products, and signals. Branches tell a distance in bytes, eight to a word.
+// v3d_program() of instructions.h: Broadcom V3D, as v3dv's "QPU" has it: a word holds an operation
+// of the unit of sums, one of the unit of products, and signals. Branches tell a distance in bytes,
+// eight to a word.
 //   fadd rf1, rf0, rf17   ; fmul rf2, rf3, rf4   ; thrsw; ldunif
 //   bu.anyap  -616, r:unif
 #include <set>

@@ -1,4 +1,4 @@
-// `classify` and `embed` with a model that reads pictures.
+// `classify` and `embed` with a model that reads pictures; pictures.h declares them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

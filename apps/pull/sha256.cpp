@@ -1,3 +1,4 @@
+// sha256_of() of download.h, by nettle.
 #include "apps/pull/download.h"
 
 #ifdef MULCIBER_DOWNLOADS

@@ -1,4 +1,5 @@
-// What the tokens of a finished answer read: a pass over its text beside the answers that grow.
+// /attention (endpoints.h): what the tokens of a finished answer read, by a pass over its text
+// beside the answers that grow.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// /v1/responses: answers as OpenAI's newer interface has them, which may follow earlier ones.
+// /v1/responses (endpoints.h): answers as OpenAI's newer interface has them, which may follow
+// earlier ones.
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>

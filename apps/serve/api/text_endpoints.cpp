@@ -1,4 +1,4 @@
-// Endpoints of texts that are not continued: vectors, tokens, translations.
+// Endpoints of texts that are not continued (endpoints.h): vectors, tokens, translations.
 #include <fmt/format.h>
 
 #include <algorithm>

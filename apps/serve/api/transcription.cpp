@@ -1,4 +1,4 @@
-// /v1/audio/transcriptions: a sound file in a form, its text out.
+// /v1/audio/transcriptions (endpoints.h): a sound file in a form, its text out.
 #include <fmt/format.h>
 #include <unistd.h>
 

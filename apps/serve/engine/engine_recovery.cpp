@@ -1,5 +1,5 @@
-// What the engine does once the device is lost: nothing can be computed with what is on it, so it
-// is opened anew, the models are loaded again, and everything that waits is kept until then.
+// What Engine (engine.h) does once the device is lost: nothing can be computed with what is on it,
+// so it is opened anew, the models are loaded again, and everything that waits is kept until then.
 #include <fmt/format.h>
 
 #if defined(__GLIBC__)

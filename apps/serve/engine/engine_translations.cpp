@@ -1,4 +1,4 @@
-// Translations on the engine's thread: texts of many requests in one running search.
+// Translations on the thread of Engine (engine.h): texts of many requests in one running search.
 #include <algorithm>
 #include <utility>
 
