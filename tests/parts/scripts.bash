@@ -1,32 +1,19 @@
-# Form: scripts, formatting and the length of files, for test.sh to source.
+# Form: scripts, formatting and long files, for test.sh to source.
 
-# Files that may be longer than 400 lines, each with its reason.
-long_files=(
+# Tables, which may have any length, each with its reason.
+tables=(
   "tools/fixtures/chat_template_families.py   data: conversations and templates"
   "shaders/kernels.def   a table with a row a kernel variant, which readers and CMake take from one place"
 )
 
-# Each file of code over 400 lines that is not named above; and each that is named without need.
-file_lengths() {
-  local file lines line status=0
-  local -A reasons=() long=()
-  for line in "${long_files[@]}"; do reasons[${line%% *}]=${line#* }; done
+# A note for each file of code over 500 lines that is no table: a question to its author, and no failure.
+note_long_files() {
+  local file lines
   while IFS= read -r -d '' file; do
     lines=$(wc -l <"$file")
-    if ((lines <= 400)); then continue; fi
-    long[$file]=1
-    if [[ -z ${reasons[$file]:-} ]]; then
-      echo "$file has $lines lines, more than 400: divide it, or name it with a reason in ${BASH_SOURCE[0]}"
-      status=1
-    fi
+    if ((lines <= 500)) || printf '%s\n' "${tables[@]%% *}" | grep -qxF -- "$file"; then continue; fi
+    echo "note: $file has $lines lines, more than 500: which two things is it?"
   done < <(git ls-files -z '*.cpp' '*.h' '*.c' '*.comp' '*.glsl' '*.def' '*.py' '*.sh' '*.bash' '*.js' '*.css' '*.cmake')
-  for file in "${!reasons[@]}"; do
-    if [[ -z ${long[$file]:-} ]]; then
-      echo "$file is named as longer than 400 lines, and is not: leave it out of ${BASH_SOURCE[0]}"
-      status=1
-    fi
-  done
-  return "$status"
 }
 
 # 77, a skip, where there is no clang-format 14: other versions break lines elsewhere.
@@ -61,10 +48,10 @@ run_scripts() {
     check "shellcheck" shellcheck -x "${files[@]}" .ci/run
   fi
   if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-    skip "format and length of files: not a git checkout"
+    skip "format, Docker's context and long files: not a git checkout"
     return
   fi
   check "format" formatting
-  check "length of files" file_lengths
   check "Docker's context" docker_context
+  note_long_files
 }
