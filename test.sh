@@ -7,7 +7,7 @@
 #             elsewhere too, and one part of --all by the day
 #   --all     everything: every test on both drivers, with capability masks, under the validation layer, under
 #             sanitizers, fuzz targets, an installed library, the form of the source
-#   --only    the named parts, and the build        --yes   do not ask before sudo
+#   --only    the named parts, and the build (`--only scripts` needs none)        --yes   do not ask before sudo
 #   --minutes no part begins after so many: those that are left are skipped by name
 set -euo pipefail
 
@@ -55,6 +55,13 @@ source tests/parts/tidy.bash
 source tests/parts/compilers.bash
 source tests/parts/distributions.bash
 source tests/parts/change.bash
+
+# These read the source alone.
+if [[ ${parts[*]} == scripts ]]; then
+  part scripts run_scripts || true
+  summary
+  exit
+fi
 
 echo "==> packages and drivers"
 if ! tools/install_dependencies.sh --tests "${yes[@]}"; then
