@@ -45,7 +45,7 @@ run_scripts() {
     # The parts are read with test.sh, which sets what they use.
     mapfile -t files < <(find . \( -path './build*' -o -path ./tests/parts \) -prune -o \
       \( -name '*.sh' -o -name '*.bash' \) -print)
-    check "shellcheck" shellcheck -x "${files[@]}" .ci/run
+    check "shellcheck" shellcheck -x "${files[@]}" .ci/run tools/hooks/pre-commit
   fi
   if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     skip "format, Docker's context and long files: not a git checkout"
